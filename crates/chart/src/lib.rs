@@ -1,0 +1,1 @@
+//! What a chart is and how it is read, checked, packaged and created.

@@ -1,0 +1,1 @@
+//! Rendered text to Kubernetes objects: splitting, identity, order, hooks.

@@ -1,0 +1,1 @@
+//! Go's regular expressions (RE2 syntax) on top of regex-automata.

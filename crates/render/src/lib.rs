@@ -1,0 +1,1 @@
+//! Chart and values to text: the template engine with Helm's functions and objects.

@@ -1,0 +1,1 @@
+//! The template function library of Helm: sprig and its neighbours, by family.

@@ -1,0 +1,1 @@
+//! For tests only: chart builders, temporary homes and snapshot filters.

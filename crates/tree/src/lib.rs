@@ -1,0 +1,34 @@
+//! The one data tree that charts, values and objects are made of, with Go's meaning.
+//!
+//! [`Node`] is an owned tree that can be sent between threads: nil, booleans, 64-bit integers, floats, byte strings,
+//! lists and maps. [`Map`] keeps its keys in byte order, the order in which Go templates visit maps. [`Str`] is the
+//! string of the whole program: cheap to clone, and not necessarily UTF-8, because Go's strings are not.
+//!
+//! This room knows no chart, no template and no YAML. It holds what all of them need to agree on: how numbers are
+//! spelled ([`number`]), how text is quoted ([`quote`]), JSON ([`json`]), paths, merging and the grammars of `--set`.
+//!
+//! Enter at [`Node`]. Anything tree-shaped can be written by any writer through [`Walk`] and [`Sink`].
+//!
+//! ```
+//! use pintle_tree::{Map, Node};
+//! let mut map = Map::new();
+//! map.insert("b".into(), Node::from(2.0));
+//! map.insert("a".into(), Node::from("x"));
+//! assert_eq!(map.keys().map(|key| key.to_string()).collect::<Vec<_>>(), ["a", "b"]);
+//! ```
+
+pub mod json;
+mod map;
+pub mod merge;
+mod node;
+pub mod number;
+pub mod path;
+pub mod quote;
+pub mod set;
+mod str;
+mod walk;
+
+pub use map::Map;
+pub use node::Node;
+pub use str::Str;
+pub use walk::{KeyOrder, Sink, Walk, natural_order};

@@ -1,0 +1,139 @@
+//! A node of the data tree.
+
+use crate::{Map, Str};
+
+/// A node of the data tree: what YAML, JSON and `--set` are read into, and what charts and values are made of.
+///
+/// Numbers from files are [`Node::Float`] even when they are whole, as Go's JSON decoding gives them; numbers from
+/// `--set` are [`Node::Int`]. Templates can tell the two apart, so the tree keeps them apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Node {
+    /// Go's nil.
+    #[default]
+    Nil,
+    /// A boolean.
+    Bool(bool),
+    /// Go's `int64`.
+    Int(i64),
+    /// Go's `float64`.
+    Float(f64),
+    /// A string.
+    Str(Str),
+    /// A list.
+    List(Vec<Node>),
+    /// A map with string keys.
+    Map(Map<Node>),
+}
+
+impl Node {
+    /// Returns an empty map node.
+    pub const fn empty_map() -> Self {
+        Node::Map(Map::new())
+    }
+
+    /// Whether the node is nil.
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Node::Nil)
+    }
+
+    /// The map, if the node is one.
+    pub fn as_map(&self) -> Option<&Map<Node>> {
+        match self {
+            Node::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The map for changing it, if the node is one.
+    pub fn as_map_mut(&mut self) -> Option<&mut Map<Node>> {
+        match self {
+            Node::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The list, if the node is one.
+    pub fn as_list(&self) -> Option<&[Node]> {
+        match self {
+            Node::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// The string, if the node is one.
+    pub fn as_text(&self) -> Option<&Str> {
+        match self {
+            Node::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The string as UTF-8, if the node is one and it is UTF-8.
+    pub fn as_str(&self) -> Option<&str> {
+        self.as_text().and_then(Str::as_str)
+    }
+
+    /// The boolean, if the node is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Node::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The child under `key`, if the node is a map that has it.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Option<&Node> {
+        self.as_map().and_then(|map| map.get(key))
+    }
+}
+
+impl From<bool> for Node {
+    fn from(value: bool) -> Self {
+        Node::Bool(value)
+    }
+}
+
+impl From<i64> for Node {
+    fn from(value: i64) -> Self {
+        Node::Int(value)
+    }
+}
+
+impl From<f64> for Node {
+    fn from(value: f64) -> Self {
+        Node::Float(value)
+    }
+}
+
+impl From<&str> for Node {
+    fn from(text: &str) -> Self {
+        Node::Str(text.into())
+    }
+}
+
+impl From<String> for Node {
+    fn from(text: String) -> Self {
+        Node::Str(text.into())
+    }
+}
+
+impl From<Str> for Node {
+    fn from(text: Str) -> Self {
+        Node::Str(text)
+    }
+}
+
+impl From<Vec<Node>> for Node {
+    fn from(list: Vec<Node>) -> Self {
+        Node::List(list)
+    }
+}
+
+impl From<Map<Node>> for Node {
+    fn from(map: Map<Node>) -> Self {
+        Node::Map(map)
+    }
+}
+
+// Dropping and cloning recurse; the readers bound the depth of what they build (see their depth limits), so this
+// cannot exhaust the stack.

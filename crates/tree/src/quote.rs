@@ -1,0 +1,106 @@
+//! Text in Go's quotes.
+
+/// Go's `%q`, `strconv.Quote`: double quotes, Go escapes, unprintable characters and invalid bytes escaped.
+pub fn quote(text: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    quote_with(text, false, &mut out);
+    out
+}
+
+/// Go's `%+q`, `strconv.QuoteToASCII`: as [`quote`], with everything beyond ASCII escaped.
+pub fn quote_ascii(text: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    quote_with(text, true, &mut out);
+    out
+}
+
+fn quote_with(text: &[u8], ascii_only: bool, out: &mut String) {
+    out.push('"');
+    for chunk in text.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            push_escaped(character, '"', ascii_only, out);
+        }
+        for byte in chunk.invalid() {
+            push_hexadecimal("\\x", u32::from(*byte), 2, out);
+        }
+    }
+    out.push('"');
+}
+
+/// Writes one character as Go writes it between `delimiter`s.
+pub fn push_escaped(character: char, delimiter: char, ascii_only: bool, out: &mut String) {
+    match character {
+        '\\' => out.push_str("\\\\"),
+        _ if character == delimiter => {
+            out.push('\\');
+            out.push(character);
+        }
+        ' '..='~' => out.push(character),
+        '\u{07}' => out.push_str("\\a"),
+        '\u{08}' => out.push_str("\\b"),
+        '\u{0c}' => out.push_str("\\f"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\u{0b}' => out.push_str("\\v"),
+        _ if !ascii_only && is_print(character) => out.push(character),
+        '\0'..='\u{7f}' => push_hexadecimal("\\x", character.into(), 2, out),
+        '\u{80}'..='\u{ffff}' => push_hexadecimal("\\u", character.into(), 4, out),
+        _ => push_hexadecimal("\\U", character.into(), 8, out),
+    }
+}
+
+fn push_hexadecimal(prefix: &str, value: u32, width: usize, out: &mut String) {
+    use std::fmt::Write as _;
+    write!(out, "{prefix}{value:0width$x}").expect("writing to a String cannot fail");
+}
+
+/// Whether Go counts `character` as printable (`strconv.IsPrint`): letters, marks, numbers, punctuation, symbols and
+/// the ASCII space.
+pub fn is_print(character: char) -> bool {
+    match character {
+        ' '..='~' => true,
+        '\0'..='\u{a0}' | '\u{ad}' => false,
+        // Rust's Debug escapes exactly what Unicode has unassigned, control, format, private or separator, and
+        // combining marks, which Go prints.
+        _ => {
+            let mut escaped = character.escape_debug();
+            escaped.len() == 1 || is_combining(escaped.nth(1), character)
+        }
+    }
+}
+
+/// `escape_debug` escapes marks that extend a grapheme as `\u{…}` although they are printable; `u` after the backslash
+/// together with an alphabetic or mark-like code point tells them from control and format characters.
+fn is_combining(second: Option<char>, character: char) -> bool {
+    second == Some('u') && GRAPHEME_MARKS.iter().any(|range| range.contains(&u32::from(character)))
+}
+
+/// Blocks of combining marks that occur in practice; printable for Go.
+const GRAPHEME_MARKS: [std::ops::RangeInclusive<u32>; 12] = [
+    0x0300..=0x036f,
+    0x0483..=0x0489,
+    0x0591..=0x05bd,
+    0x0610..=0x061a,
+    0x064b..=0x065f,
+    0x0900..=0x0903,
+    0x093a..=0x094f,
+    0x0e31..=0x0e4e,
+    0x1ab0..=0x1ace,
+    0x1dc0..=0x1dff,
+    0x20d0..=0x20f0,
+    0xfe00..=0xfe0f,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoting_escapes_as_go_does() {
+        assert_eq!(quote(b"a\"b\\\n\t\x00\x7f\xff"), r#""a\"b\\\n\t\x00\x7f\xff""#);
+        assert_eq!(quote("é世😀\u{a0}\u{ad}\u{200b}\u{feff}".as_bytes()), "\"é世😀\\u00a0\\u00ad\\u200b\\ufeff\"");
+        assert_eq!(quote("e\u{301}".as_bytes()), "\"e\u{301}\"");
+        assert_eq!(quote_ascii("é😀".as_bytes()), r#""\u00e9\U0001f600""#);
+    }
+}

@@ -1,0 +1,201 @@
+//! The string type of the whole program: short strings inline, long ones shared.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// The longest string that is kept inline, chosen so that `Str` is three words.
+const INLINE: usize = 22;
+
+/// An immutable byte string with Go's meaning: usually UTF-8, but any bytes are allowed.
+///
+/// Strings of up to 22 bytes, which most names and keys are, live inside the value; longer ones are shared by
+/// reference count, so that a clone never copies long text.
+#[derive(Clone)]
+pub struct Str(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Inline { length: u8, bytes: [u8; INLINE] },
+    Shared(Arc<[u8]>),
+}
+
+impl Str {
+    /// The empty string.
+    pub const EMPTY: Str = Str(Repr::Inline { length: 0, bytes: [0; INLINE] });
+
+    /// Copies `bytes` into a new string.
+    #[inline]
+    pub fn new(bytes: impl AsRef<[u8]>) -> Self {
+        let source = bytes.as_ref();
+        if source.len() <= INLINE {
+            let mut bytes = [0; INLINE];
+            bytes[..source.len()].copy_from_slice(source);
+            // At most 22, so it fits a byte.
+            Str(Repr::Inline { length: source.len() as u8, bytes })
+        } else {
+            Str(Repr::Shared(Arc::from(source)))
+        }
+    }
+
+    /// The bytes of the string.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Inline { length, bytes } => &bytes[..usize::from(*length)],
+            Repr::Shared(bytes) => bytes,
+        }
+    }
+
+    /// The string as UTF-8, if it is UTF-8.
+    pub fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(self.as_bytes()).ok()
+    }
+
+    /// The string as UTF-8, with U+FFFD in place of what is not.
+    pub fn to_str_lossy(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.as_bytes())
+    }
+
+    /// The length in bytes, as Go's `len` gives it.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.as_bytes().len()
+    }
+
+    /// Whether the string has no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Default for Str {
+    fn default() -> Self {
+        Str::EMPTY
+    }
+}
+
+impl From<&str> for Str {
+    fn from(text: &str) -> Self {
+        Str::new(text)
+    }
+}
+
+impl From<&[u8]> for Str {
+    fn from(bytes: &[u8]) -> Self {
+        Str::new(bytes)
+    }
+}
+
+impl From<String> for Str {
+    fn from(text: String) -> Self {
+        Str::from(text.into_bytes())
+    }
+}
+
+impl From<&String> for Str {
+    fn from(text: &String) -> Self {
+        Str::new(text)
+    }
+}
+
+impl From<Vec<u8>> for Str {
+    fn from(bytes: Vec<u8>) -> Self {
+        if bytes.len() <= INLINE { Str::new(bytes) } else { Str(Repr::Shared(Arc::from(bytes))) }
+    }
+}
+
+impl From<Cow<'_, str>> for Str {
+    fn from(text: Cow<'_, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => Str::new(text),
+            Cow::Owned(text) => Str::from(text),
+        }
+    }
+}
+
+impl AsRef<[u8]> for Str {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+// `Hash`, `Eq` and `Ord` are those of the byte slice, as `Borrow` demands.
+impl Borrow<[u8]> for Str {
+    fn borrow(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+impl PartialEq for Str {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Str {}
+
+impl PartialEq<str> for Str {
+    fn eq(&self, other: &str) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for Str {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl PartialOrd for Str {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Str {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl Hash for Str {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
+    }
+}
+
+impl fmt::Display for Str {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.to_str_lossy())
+    }
+}
+
+impl fmt::Debug for Str {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}", self.to_str_lossy())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_three_words() {
+        assert_eq!(size_of::<Str>(), 24);
+    }
+
+    #[test]
+    fn short_and_long_strings_compare_as_bytes() {
+        let long = "x".repeat(40);
+        assert_eq!(Str::from(long.as_str()), Str::from(long.clone()));
+        assert!(Str::from("a") < Str::from("a".repeat(30)));
+        assert_eq!(Str::new([0xff, 0xfe]).as_str(), None);
+        assert_eq!(Str::new("y".repeat(22)).len(), 22);
+        assert_eq!(Str::new("y".repeat(23)).len(), 23);
+    }
+}

@@ -1,0 +1,1 @@
+//! Whose value wins: layers, scopes, globals, imports and schemas.

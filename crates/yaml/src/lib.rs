@@ -1,0 +1,1 @@
+//! YAML text to tree and back, exactly as Helm's Go libraries do it.
