@@ -85,7 +85,9 @@ impl Operator {
     /// Returns the spelling that was read.
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Self::Equal(text) | Self::GreaterOrEqual(text) | Self::LessOrEqual(text) | Self::Tilde(text) => text,
+            Self::Equal(text) | Self::GreaterOrEqual(text) | Self::LessOrEqual(text) | Self::Tilde(text) => {
+                text
+            }
             Self::NotEqual => "!=",
             Self::Greater => ">",
             Self::Less => "<",
@@ -223,7 +225,9 @@ impl Failure {
         let (text, pattern) = (version, &comparator.pattern);
         match self {
             Self::Prerelease => {
-                format!("\"{text}\" is a prerelease version and the constraint is only looking for release versions")
+                format!(
+                    "\"{text}\" is a prerelease version and the constraint is only looking for release versions"
+                )
             }
             Self::IsEqual => format!("\"{text}\" is equal to \"{pattern}\""),
             Self::IsNotEqual => format!("\"{text}\" is not equal to \"{pattern}\""),

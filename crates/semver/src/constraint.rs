@@ -127,7 +127,8 @@ impl Group {
             }
         }
         // The shape of the whole group is judged before any version in it, because it has the better message.
-        let comparators = tokens.into_iter().map(|(operator, pattern, parts)| Comparator::new(operator, pattern, parts));
+        let comparators =
+            tokens.into_iter().map(|(operator, pattern, parts)| Comparator::new(operator, pattern, parts));
         let comparators = comparators.collect::<Result<Vec<_>>>()?;
         let admits_prereleases = comparators.iter().any(Comparator::names_prerelease);
         Ok(Self { comparators, admits_prereleases })
@@ -211,7 +212,8 @@ mod tests {
     fn reasons_name_the_prerelease_once() {
         let version = Version::parse("1.0.0-a").expect("a version");
         let reasons = constraint(">1 <3 || 4").validate(&version);
-        let expected = "\"1.0.0-a\" is a prerelease version and the constraint is only looking for release versions";
+        let expected =
+            "\"1.0.0-a\" is a prerelease version and the constraint is only looking for release versions";
         assert_eq!(reasons, [expected]);
     }
 

@@ -77,7 +77,8 @@ impl Version {
             return Err(Error::VersionTooLong);
         }
         let mut segments = text.splitn(3, '.');
-        let (Some(major), Some(minor), Some(rest)) = (segments.next(), segments.next(), segments.next()) else {
+        let (Some(major), Some(minor), Some(rest)) = (segments.next(), segments.next(), segments.next())
+        else {
             return Err(Error::InvalidVersion);
         };
         let (rest, metadata) = match rest.split_once('+') {
