@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn display_is_canonical() {
-        assert_eq!(constraint(" >= 1.2 ,<2||3 - 4.x").to_string(), ">=1.2 <2 || >=3 <=4.x");
+        assert_eq!(constraint(" >= 1.2 ,<2|| 3 - 4.x").to_string(), ">=1.2 <2 || >=3 <=4.x");
     }
 
     #[test]
