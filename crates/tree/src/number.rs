@@ -274,7 +274,11 @@ fn parse_hexadecimal_float(text: &str) -> Option<f64> {
         }
     }
     let value = (value | u64::from(sticky)) as f64;
-    Some(value * 2f64.powi(scale.clamp(-1_000, 1_000)) * 2f64.powi((scale - scale.clamp(-1_000, 1_000)).clamp(-1_000, 1_000)))
+    Some(
+        value
+            * 2f64.powi(scale.clamp(-1_000, 1_000))
+            * 2f64.powi((scale - scale.clamp(-1_000, 1_000)).clamp(-1_000, 1_000)),
+    )
 }
 
 #[cfg(test)]

@@ -99,7 +99,10 @@ mod tests {
     #[test]
     fn quoting_escapes_as_go_does() {
         assert_eq!(quote(b"a\"b\\\n\t\x00\x7f\xff"), r#""a\"b\\\n\t\x00\x7f\xff""#);
-        assert_eq!(quote("é世😀\u{a0}\u{ad}\u{200b}\u{feff}".as_bytes()), "\"é世😀\\u00a0\\u00ad\\u200b\\ufeff\"");
+        assert_eq!(
+            quote("é世😀\u{a0}\u{ad}\u{200b}\u{feff}".as_bytes()),
+            "\"é世😀\\u00a0\\u00ad\\u200b\\ufeff\""
+        );
         assert_eq!(quote("e\u{301}".as_bytes()), "\"e\u{301}\"");
         assert_eq!(quote_ascii("é😀".as_bytes()), r#""\u00e9\U0001f600""#);
     }

@@ -1,0 +1,5 @@
+//! Placeholder.
+
+/// A template error.
+#[derive(Debug)]
+pub struct Error;

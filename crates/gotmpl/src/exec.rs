@@ -1,0 +1,6 @@
+//! Placeholder.
+
+/// A running engine.
+pub struct Exec<'a> {
+    _marker: std::marker::PhantomData<&'a ()>,
+}

@@ -1,0 +1,238 @@
+//! Functions that templates call: their Go signatures, which the executor checks, and their bodies.
+
+use std::rc::Rc;
+
+use pintle_tree::{Map, Str};
+
+use crate::error::Error;
+use crate::exec::Exec;
+use crate::value::{List, MapRef, Value};
+
+/// A Go type in a signature. The executor converts and refuses arguments by it, with Go's texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// `interface {}`.
+    Any,
+    /// `bool`.
+    Bool,
+    /// `int`.
+    Int,
+    /// `int64`.
+    Int64,
+    /// `uint32`.
+    Uint32,
+    /// `uint64`.
+    Uint64,
+    /// `float64`.
+    Float64,
+    /// `string`.
+    Str,
+    /// `[]byte`.
+    Bytes,
+    /// `[]interface {}`; nil arrives as [`Value::Nil`].
+    List,
+    /// `[]string`.
+    Strings,
+    /// `[]int`.
+    Ints,
+    /// `[][]interface {}`.
+    Lists,
+    /// `map[string]interface {}`; nil arrives as [`Value::Nil`].
+    Map,
+    /// `map[string]string`.
+    StrMap,
+    /// A host object by its Go type name, for example `time.Time`.
+    Object(&'static str),
+}
+
+impl Type {
+    /// Go's name for the type.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Type::Any => "interface {}",
+            Type::Bool => "bool",
+            Type::Int => "int",
+            Type::Int64 => "int64",
+            Type::Uint32 => "uint32",
+            Type::Uint64 => "uint64",
+            Type::Float64 => "float64",
+            Type::Str => "string",
+            Type::Bytes => "[]uint8",
+            Type::List => "[]interface {}",
+            Type::Strings => "[]string",
+            Type::Ints => "[]int",
+            Type::Lists => "[][]interface {}",
+            Type::Map => "map[string]interface {}",
+            Type::StrMap => "map[string]string",
+            Type::Object(name) => name,
+        }
+    }
+}
+
+/// Why a function failed: the text that Go would show after `error calling NAME: `.
+#[derive(Debug)]
+pub struct CallError {
+    /// The text of the error.
+    pub message: String,
+    /// The template error that caused it, when the function ran a template (`include`, `tpl`).
+    pub cause: Option<Box<Error>>,
+}
+
+impl CallError {
+    /// Returns an error with a text.
+    pub fn new(message: impl Into<String>) -> Self {
+        CallError { message: message.into(), cause: None }
+    }
+}
+
+impl From<String> for CallError {
+    fn from(message: String) -> Self {
+        CallError::new(message)
+    }
+}
+
+impl From<&str> for CallError {
+    fn from(message: &str) -> Self {
+        CallError::new(message)
+    }
+}
+
+/// What a function gives back.
+pub type CallResult = Result<Value, CallError>;
+
+/// The body of a function that needs the running engine.
+pub type HostBody = Rc<dyn Fn(&mut Exec<'_>, Args<'_>) -> CallResult>;
+
+/// The body of a function.
+#[derive(Clone)]
+pub enum Body {
+    /// Depends on its arguments alone.
+    Pure(fn(Args<'_>) -> CallResult),
+    /// Needs the running engine, as `include` does.
+    Host(HostBody),
+}
+
+/// A function that templates can call.
+#[derive(Clone)]
+pub struct Function {
+    /// The name as templates write it.
+    pub name: &'static str,
+    /// The types of its arguments.
+    pub params: &'static [Type],
+    /// The type of further arguments, when it takes any number.
+    pub variadic: Option<Type>,
+    /// The type of its result.
+    pub result: Type,
+    /// What it does.
+    pub body: Body,
+}
+
+impl Function {
+    /// Returns a function of its arguments alone, for tables of functions.
+    pub const fn pure(
+        name: &'static str,
+        params: &'static [Type],
+        variadic: Option<Type>,
+        result: Type,
+        body: fn(Args<'_>) -> CallResult,
+    ) -> Self {
+        Function { name, params, variadic, result, body: Body::Pure(body) }
+    }
+}
+
+/// The arguments of a call, already checked against the signature.
+///
+/// The accessors answer a default where the type does not fit, which the executor's check rules out.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a>(pub &'a [Value]);
+
+impl<'a> Args<'a> {
+    /// The number of arguments.
+    pub fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The argument as it is.
+    pub fn any(self, index: usize) -> &'a Value {
+        self.0.get(index).unwrap_or(&Value::Nil)
+    }
+
+    /// The arguments from `index` on: the variadic part.
+    pub fn rest(self, index: usize) -> &'a [Value] {
+        self.0.get(index..).unwrap_or_default()
+    }
+
+    /// The bytes of a `string` argument.
+    pub fn text(self, index: usize) -> &'a [u8] {
+        self.any(index).as_text().map_or(b"", Str::as_bytes)
+    }
+
+    /// A `string` argument for sharing.
+    pub fn str(self, index: usize) -> Str {
+        self.any(index).as_text().cloned().unwrap_or_default()
+    }
+
+    /// An integer argument.
+    pub fn int(self, index: usize) -> i64 {
+        match self.any(index) {
+            Value::Int(_, value) => *value,
+            _ => 0,
+        }
+    }
+
+    /// A `float64` argument.
+    pub fn float(self, index: usize) -> f64 {
+        match self.any(index) {
+            Value::Float(value) => *value,
+            _ => 0.0,
+        }
+    }
+
+    /// A `bool` argument.
+    pub fn bool(self, index: usize) -> bool {
+        matches!(self.any(index), Value::Bool(true))
+    }
+
+    /// A map argument; `None` is Go's nil map.
+    pub fn map(self, index: usize) -> Option<&'a MapRef> {
+        self.any(index).as_map()
+    }
+
+    /// A `[]interface {}` argument; `None` is nil.
+    pub fn list(self, index: usize) -> Option<&'a List> {
+        self.any(index).as_list()
+    }
+}
+
+/// The functions of an engine, by name.
+#[derive(Clone, Default)]
+pub struct Functions {
+    table: Map<Rc<Function>>,
+}
+
+impl Functions {
+    /// Returns an empty table.
+    pub fn new() -> Self {
+        Functions::default()
+    }
+
+    /// Adds a function; a later one of the same name replaces it.
+    pub fn add(&mut self, function: Function) {
+        self.table.insert(function.name.into(), Rc::new(function));
+    }
+
+    /// Finds a function.
+    pub fn get(&self, name: &str) -> Option<&Rc<Function>> {
+        self.table.get(name)
+    }
+
+    /// The names in order.
+    pub fn names(&self) -> impl Iterator<Item = &Str> {
+        self.table.keys()
+    }
+}

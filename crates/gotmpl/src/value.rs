@@ -1,0 +1,459 @@
+//! Values as templates see them: Go's kinds and types, shared maps, and objects with fields and methods.
+
+use std::borrow::Cow;
+use std::cell::{Ref, RefCell, RefMut};
+use std::fmt;
+use std::rc::Rc;
+
+use pintle_tree::{Map, Node, Str};
+
+use crate::object::Object;
+
+/// A value inside one render. Clones share: a map changed through one clone is changed for all, as in Go.
+///
+/// It is single-threaded on purpose; what crosses threads is [`Node`].
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// Go's nil.
+    #[default]
+    Nil,
+    /// A boolean.
+    Bool(bool),
+    /// An integer of some width; unsigned 64-bit values are kept by their bits.
+    Int(IntKind, i64),
+    /// A float64.
+    Float(f64),
+    /// A complex128, which only template literals can make.
+    Complex(Box<(f64, f64)>),
+    /// A string.
+    Str(Str),
+    /// A `[]byte`.
+    Bytes(Str),
+    /// A slice. Templates cannot change one in place, so it is shared as it is.
+    List(List),
+    /// A map with string keys, changeable in place.
+    Map(MapRef),
+    /// A struct, pointer or named type with fields and methods of its own.
+    Object(Rc<dyn Object>),
+}
+
+/// Go's integer types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum IntKind {
+    Int,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+}
+
+impl IntKind {
+    /// The name of the type in Go.
+    pub const fn name(self) -> &'static str {
+        match self {
+            IntKind::Int => "int",
+            IntKind::Int8 => "int8",
+            IntKind::Int16 => "int16",
+            IntKind::Int32 => "int32",
+            IntKind::Int64 => "int64",
+            IntKind::Uint => "uint",
+            IntKind::Uint8 => "uint8",
+            IntKind::Uint16 => "uint16",
+            IntKind::Uint32 => "uint32",
+            IntKind::Uint64 => "uint64",
+        }
+    }
+
+    /// Whether the type is unsigned.
+    pub const fn is_unsigned(self) -> bool {
+        matches!(self, IntKind::Uint | IntKind::Uint8 | IntKind::Uint16 | IntKind::Uint32 | IntKind::Uint64)
+    }
+}
+
+/// Go's `reflect.Kind`, as far as template values have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Invalid,
+    Bool,
+    Int(IntKind),
+    Float64,
+    Complex128,
+    String,
+    Slice,
+    Map,
+    Struct,
+    Pointer,
+    Func,
+}
+
+impl Kind {
+    /// The name of the kind in Go, as `kindOf` gives it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Invalid => "invalid",
+            Kind::Bool => "bool",
+            Kind::Int(kind) => kind.name(),
+            Kind::Float64 => "float64",
+            Kind::Complex128 => "complex128",
+            Kind::String => "string",
+            Kind::Slice => "slice",
+            Kind::Map => "map",
+            Kind::Struct => "struct",
+            Kind::Pointer => "ptr",
+            Kind::Func => "func",
+        }
+    }
+}
+
+/// The element type of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListType {
+    /// `[]interface {}`.
+    Any,
+    /// `[]string`.
+    Str,
+    /// `[]int`.
+    Int,
+    /// `[][]interface {}`.
+    Lists,
+}
+
+impl ListType {
+    /// The name of the slice type in Go.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ListType::Any => "[]interface {}",
+            ListType::Str => "[]string",
+            ListType::Int => "[]int",
+            ListType::Lists => "[][]interface {}",
+        }
+    }
+}
+
+/// A slice: its element type, its items, and whether it is Go's nil slice (which JSON writes as `null`).
+#[derive(Clone, Debug)]
+pub struct List {
+    /// The element type.
+    pub of: ListType,
+    items: Option<Rc<[Value]>>,
+}
+
+impl List {
+    /// Returns a slice of `[]interface {}`.
+    pub fn new(items: Vec<Value>) -> Self {
+        List::of(ListType::Any, items)
+    }
+
+    /// Returns a slice with the given element type.
+    pub fn of(of: ListType, items: Vec<Value>) -> Self {
+        List { of, items: Some(items.into()) }
+    }
+
+    /// Returns Go's nil slice of the given element type.
+    pub const fn nil(of: ListType) -> Self {
+        List { of, items: None }
+    }
+
+    /// Whether this is the nil slice.
+    pub fn is_nil(&self) -> bool {
+        self.items.is_none()
+    }
+
+    /// The items.
+    pub fn items(&self) -> &[Value] {
+        self.items.as_deref().unwrap_or_default()
+    }
+}
+
+/// The type of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapType {
+    /// `map[string]interface {}`.
+    Any,
+    /// `map[string]string`.
+    Str,
+    /// Helm's named type for chart values, a `map[string]interface {}` with methods.
+    Values,
+}
+
+impl MapType {
+    /// The name of the map type in Go.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MapType::Any => "map[string]interface {}",
+            MapType::Str => "map[string]string",
+            MapType::Values => "common.Values",
+        }
+    }
+}
+
+/// A shared, changeable map.
+#[derive(Clone)]
+pub struct MapRef {
+    /// The type of the map.
+    pub of: MapType,
+    cell: Rc<RefCell<Map<Value>>>,
+}
+
+impl MapRef {
+    /// Returns a new `map[string]interface {}` with these entries.
+    pub fn new(entries: Map<Value>) -> Self {
+        MapRef::of(MapType::Any, entries)
+    }
+
+    /// Returns a new map of the given type.
+    pub fn of(of: MapType, entries: Map<Value>) -> Self {
+        MapRef { of, cell: Rc::new(RefCell::new(entries)) }
+    }
+
+    /// The same map, seen as another map type (Go's type conversion: the entries stay shared).
+    pub fn retyped(&self, of: MapType) -> Self {
+        MapRef { of, cell: Rc::clone(&self.cell) }
+    }
+
+    /// The entries for reading. Do not hold the borrow while calling into templates or functions.
+    pub fn borrow(&self) -> Ref<'_, Map<Value>> {
+        self.cell.borrow()
+    }
+
+    /// The entries for changing. Do not hold the borrow while calling into templates or functions.
+    pub fn borrow_mut(&self) -> RefMut<'_, Map<Value>> {
+        self.cell.borrow_mut()
+    }
+
+    /// The value under `key`, cloned (which shares it).
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Option<Value> {
+        self.cell.borrow().get(key).cloned()
+    }
+
+    /// Sets a key.
+    pub fn insert(&self, key: Str, value: Value) {
+        self.cell.borrow_mut().insert(key, value);
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.cell.borrow().len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries as they are now, for loops during which the map may change.
+    pub fn snapshot(&self) -> Vec<(Str, Value)> {
+        self.cell.borrow().entries().to_vec()
+    }
+
+    /// Whether two references mean the same map.
+    pub fn same(&self, other: &MapRef) -> bool {
+        Rc::ptr_eq(&self.cell, &other.cell)
+    }
+
+    /// An address that identifies the map while it lives, for cycle detection.
+    pub fn address(&self) -> usize {
+        Rc::as_ptr(&self.cell).addr()
+    }
+}
+
+impl fmt::Debug for MapRef {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Maps can hold themselves, so only the size is shown.
+        write!(formatter, "{}({} entries)", self.of.name(), self.len())
+    }
+}
+
+impl Value {
+    /// Returns an `int`.
+    pub const fn int(value: i64) -> Self {
+        Value::Int(IntKind::Int, value)
+    }
+
+    /// Returns an `int64`.
+    pub const fn int64(value: i64) -> Self {
+        Value::Int(IntKind::Int64, value)
+    }
+
+    /// Returns a string.
+    pub fn str(text: impl Into<Str>) -> Self {
+        Value::Str(text.into())
+    }
+
+    /// Returns a `[]interface {}`.
+    pub fn list(items: Vec<Value>) -> Self {
+        Value::List(List::new(items))
+    }
+
+    /// Returns a `[]string`.
+    pub fn strings(items: impl IntoIterator<Item = impl Into<Str>>) -> Self {
+        Value::List(List::of(ListType::Str, items.into_iter().map(Value::str).collect()))
+    }
+
+    /// Returns a new `map[string]interface {}`.
+    pub fn map(entries: Map<Value>) -> Self {
+        Value::Map(MapRef::new(entries))
+    }
+
+    /// Returns a value for a host object.
+    pub fn object(object: impl Object + 'static) -> Self {
+        Value::Object(Rc::new(object))
+    }
+
+    /// Whether the value is nil.
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Value::Nil)
+    }
+
+    /// Go's kind of the value.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Value::Nil => Kind::Invalid,
+            Value::Bool(_) => Kind::Bool,
+            Value::Int(kind, _) => Kind::Int(*kind),
+            Value::Float(_) => Kind::Float64,
+            Value::Complex(_) => Kind::Complex128,
+            Value::Str(_) => Kind::String,
+            Value::Bytes(_) | Value::List(_) => Kind::Slice,
+            Value::Map(_) => Kind::Map,
+            Value::Object(object) => object.kind(),
+        }
+    }
+
+    /// Go's name for the type of the value, as `%T` prints it.
+    pub fn type_name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Value::Nil => "<nil>",
+            Value::Bool(_) => "bool",
+            Value::Int(kind, _) => kind.name(),
+            Value::Float(_) => "float64",
+            Value::Complex(_) => "complex128",
+            Value::Str(_) => "string",
+            Value::Bytes(_) => "[]uint8",
+            Value::List(list) => list.of.name(),
+            Value::Map(map) => map.of.name(),
+            Value::Object(object) => object.type_name(),
+        })
+    }
+
+    /// The string, if it is one.
+    pub fn as_text(&self) -> Option<&Str> {
+        match self {
+            Value::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The map, if it is one.
+    pub fn as_map(&self) -> Option<&MapRef> {
+        match self {
+            Value::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The slice, if it is one.
+    pub fn as_list(&self) -> Option<&List> {
+        match self {
+            Value::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// The host object as `T`, if it is one.
+    pub fn downcast<T: 'static>(&self) -> Option<&T> {
+        match self {
+            Value::Object(object) => object.as_any().downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// Go's truth, as `if` and `and` use it: false for nil, zero, and anything of length zero.
+    pub fn truth(&self) -> bool {
+        match self {
+            Value::Nil => false,
+            Value::Bool(value) => *value,
+            Value::Int(_, value) => *value != 0,
+            Value::Float(value) => *value != 0.0,
+            Value::Complex(parts) => parts.0 != 0.0 || parts.1 != 0.0,
+            Value::Str(text) | Value::Bytes(text) => !text.is_empty(),
+            Value::List(list) => !list.items().is_empty(),
+            Value::Map(map) => !map.is_empty(),
+            Value::Object(object) => object.truth(),
+        }
+    }
+
+    /// Makes a value of a tree that was read from a file or a flag.
+    pub fn from_node(node: &Node) -> Value {
+        match node {
+            Node::Nil => Value::Nil,
+            Node::Bool(value) => Value::Bool(*value),
+            Node::Int(value) => Value::int64(*value),
+            Node::Float(value) => Value::Float(*value),
+            Node::Str(text) => Value::Str(text.clone()),
+            Node::List(items) => Value::list(items.iter().map(Value::from_node).collect()),
+            Node::Map(map) => Value::map(Value::entries_from(map)),
+        }
+    }
+
+    /// Makes the entries of a map value of a tree map.
+    pub fn entries_from(map: &Map<Node>) -> Map<Value> {
+        map.iter().map(|(key, node)| (key.clone(), Value::from_node(node))).collect()
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Value::Bool(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Value::Float(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::Str(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Value::Str(text.into())
+    }
+}
+
+impl From<Str> for Value {
+    fn from(text: Str) -> Self {
+        Value::Str(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_seen_through_every_alias() {
+        let map = MapRef::new(Map::new());
+        let alias = Value::Map(map.clone());
+        map.insert("k".into(), Value::int(1));
+        assert!(alias.truth());
+        assert!(alias.as_map().is_some_and(|alias| alias.same(&map)));
+    }
+
+    #[test]
+    fn values_are_small() {
+        assert!(size_of::<Value>() <= 32);
+    }
+}

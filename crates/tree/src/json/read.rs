@@ -1,0 +1,272 @@
+//! JSON text to tree, without recursion, so that depth costs no stack.
+
+use super::scan::Scanner;
+use super::{Error, ErrorKind, MAX_DEPTH};
+use crate::{Map, Node, Str};
+
+/// Reads one JSON value, as Go's `json.Unmarshal` into an untyped value does. Numbers become [`Node::Float`].
+///
+/// # Errors
+/// Go's error texts, for bad syntax and for numbers that are too large.
+pub fn read(text: &[u8]) -> Result<Node, Error> {
+    match read_partly(text)? {
+        (node, None) => Ok(node),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+/// Reads one JSON value and gives what is left of it when a number is too large: Go goes on with nil in its place.
+///
+/// # Errors
+/// Fails outright only for bad syntax.
+pub fn read_partly(text: &[u8]) -> Result<(Node, Option<Error>), Error> {
+    let mut reader = Reader::new(text, false);
+    let node = reader.value()?;
+    if reader.scanner.peek().is_some() {
+        return Err(reader.scanner.unexpected("after top-level value"));
+    }
+    Ok((node, reader.first_error))
+}
+
+/// Reads a JSON object, as Go's `json.Unmarshal` into a map does; `null` gives an empty map.
+///
+/// # Errors
+/// As [`read`], and when the value is no object.
+pub fn read_map(text: &[u8]) -> Result<Map<Node>, Error> {
+    let kind = match read(text)? {
+        Node::Map(map) => return Ok(map),
+        Node::Nil => return Ok(Map::new()),
+        Node::Bool(_) => "bool",
+        Node::Int(_) | Node::Float(_) => "number",
+        Node::Str(_) => "string",
+        Node::List(_) => "array",
+    };
+    let message = format!("json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}");
+    Err(Error::new(ErrorKind::Type, message, text.len()))
+}
+
+/// Reads one JSON value from the start of a longer text, as one step of Go's `json.Decoder`, and says how many bytes
+/// it took.
+///
+/// # Errors
+/// As [`read`]; [`ErrorKind::Empty`] when there is nothing but blanks.
+pub fn read_prefix(text: &[u8]) -> Result<(Node, usize), Error> {
+    let mut reader = Reader::new(text, true);
+    if reader.scanner.peek().is_none() {
+        return Err(Error::new(ErrorKind::Empty, "EOF", text.len()));
+    }
+    let node = reader.value()?;
+    match reader.first_error {
+        Some(error) => Err(error),
+        None => Ok((node, reader.scanner.at)),
+    }
+}
+
+/// A list or map whose end has not been seen.
+enum Open {
+    List(Vec<Node>),
+    Map(Vec<(Str, Node)>, Str),
+}
+
+struct Reader<'t> {
+    scanner: Scanner<'t>,
+    first_error: Option<Error>,
+}
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t [u8], stream: bool) -> Self {
+        Reader { scanner: Scanner { text, at: 0, stream }, first_error: None }
+    }
+
+    /// Reads one value. The lists and maps around the place at hand are kept in `open`.
+    fn value(&mut self) -> Result<Node, Error> {
+        let mut open: Vec<Open> = Vec::new();
+        loop {
+            let mut node = match self.scanner.peek() {
+                Some(b'{') => {
+                    self.descend(open.len())?;
+                    if self.scanner.peek() != Some(b'}') {
+                        let key = self.key()?;
+                        open.push(Open::Map(Vec::new(), key));
+                        continue;
+                    }
+                    self.scanner.at += 1;
+                    Node::empty_map()
+                }
+                Some(b'[') => {
+                    self.descend(open.len())?;
+                    if self.scanner.peek() != Some(b']') {
+                        open.push(Open::List(Vec::new()));
+                        continue;
+                    }
+                    self.scanner.at += 1;
+                    Node::List(Vec::new())
+                }
+                _ => self.scalar()?,
+            };
+            // The value may complete the lists and maps around it.
+            loop {
+                let Some(top) = open.last_mut() else { return Ok(node) };
+                if !self.place(top, node)? {
+                    break;
+                }
+                node = match open.pop() {
+                    Some(Open::List(items)) => Node::List(items),
+                    Some(Open::Map(entries, _)) => Node::Map(Map::from_entries(entries)),
+                    None => return Ok(Node::Nil),
+                };
+            }
+        }
+    }
+
+    /// Consumes an opening bracket, unless that is too deep.
+    fn descend(&mut self, depth: usize) -> Result<(), Error> {
+        if depth >= MAX_DEPTH {
+            return Err(self.scanner.unexpected("exceeded max depth"));
+        }
+        self.scanner.at += 1;
+        Ok(())
+    }
+
+    /// Puts `node` into `top` and says whether `top` is complete.
+    fn place(&mut self, top: &mut Open, node: Node) -> Result<bool, Error> {
+        let next = self.scanner.peek();
+        let complete = match top {
+            Open::List(items) => {
+                items.push(node);
+                match next {
+                    Some(b',') => false,
+                    Some(b']') => true,
+                    _ => return Err(self.scanner.unexpected("after array element")),
+                }
+            }
+            Open::Map(entries, key) => {
+                entries.push((std::mem::take(key), node));
+                match next {
+                    Some(b',') => false,
+                    Some(b'}') => true,
+                    _ => return Err(self.scanner.unexpected("after object key:value pair")),
+                }
+            }
+        };
+        self.scanner.at += 1;
+        if let (false, Open::Map(_, key)) = (complete, top) {
+            *key = self.key()?;
+        }
+        Ok(complete)
+    }
+
+    /// Consumes a key and its colon.
+    fn key(&mut self) -> Result<Str, Error> {
+        if self.scanner.peek() != Some(b'"') {
+            return Err(self.scanner.unexpected("looking for beginning of object key string"));
+        }
+        let key = self.scanner.string()?;
+        if self.scanner.peek() != Some(b':') {
+            return Err(self.scanner.unexpected("after object key"));
+        }
+        self.scanner.at += 1;
+        Ok(key)
+    }
+
+    fn scalar(&mut self) -> Result<Node, Error> {
+        match self.scanner.peek() {
+            Some(b'"') => self.scanner.string().map(Node::Str),
+            Some(b't') => self.scanner.word("true").map(|()| Node::Bool(true)),
+            Some(b'f') => self.scanner.word("false").map(|()| Node::Bool(false)),
+            Some(b'n') => self.scanner.word("null").map(|()| Node::Nil),
+            Some(b'-' | b'0'..=b'9') => {
+                let text = self.scanner.number()?;
+                Ok(self.float(text))
+            }
+            _ => Err(self.scanner.unexpected("looking for beginning of value")),
+        }
+    }
+
+    fn float(&mut self, text: &str) -> Node {
+        match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => Node::Float(value),
+            _ => {
+                let message = format!("json: cannot unmarshal number {text} into Go value of type float64");
+                let at = self.scanner.at;
+                self.first_error.get_or_insert_with(|| Error::new(ErrorKind::Type, message, at));
+                Node::Nil
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        read(text.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn values_are_read_with_the_last_of_equal_keys() {
+        let node = read(br#" {"b":[1,-2.5e1,true,null,{}],"a":"x","b2":[],"a":"y"} "#).unwrap();
+        assert_eq!(node.get("a"), Some(&Node::from("y")));
+        let list = vec![Node::Float(1.0), Node::Float(-25.0), Node::Bool(true), Node::Nil, Node::empty_map()];
+        assert_eq!(node.get("b"), Some(&Node::List(list)));
+    }
+
+    #[test]
+    fn strings_lose_escapes_and_invalid_bytes() {
+        let node = read(b"\"a\\n\\u00e9\\ud83d\\ude00\\ud83dx\\/\xe4\xb8\"").unwrap();
+        assert_eq!(node.as_str(), Some("a\né😀\u{fffd}x/\u{fffd}\u{fffd}"));
+    }
+
+    #[test]
+    fn complaints_are_worded_as_go_words_them() {
+        for (text, message) in [
+            ("", "unexpected end of JSON input"),
+            ("{\"a\":", "unexpected end of JSON input"),
+            ("\"abc", "unexpected end of JSON input"),
+            ("-", "invalid character ' ' in numeric literal"),
+            ("tru", "invalid character ' ' in literal true (expecting 'e')"),
+            ("01", "invalid character '1' after top-level value"),
+            ("1.x", "invalid character 'x' after decimal point in numeric literal"),
+            ("1ex", "invalid character 'x' in exponent of numeric literal"),
+            ("{a:1}", "invalid character 'a' looking for beginning of object key string"),
+            ("{\"a\" 1}", "invalid character '1' after object key"),
+            ("{\"a\":1 2}", "invalid character '2' after object key:value pair"),
+            ("[1 2]", "invalid character '2' after array element"),
+            ("[1,]", "invalid character ']' looking for beginning of value"),
+            ("'", "invalid character '\\'' looking for beginning of value"),
+            ("\"\n\"", "invalid character '\\n' in string literal"),
+            ("\"\\x\"", "invalid character 'x' in string escape code"),
+            ("\"\\u12\"", "invalid character '\"' in \\u hexadecimal character escape"),
+            ("é", "invalid character 'Ã' looking for beginning of value"),
+            ("1e999", "json: cannot unmarshal number 1e999 into Go value of type float64"),
+        ] {
+            assert_eq!(error(text), message, "{text}");
+        }
+        assert_eq!(read(b"[1 2]").unwrap_err().offset(), 4);
+    }
+
+    #[test]
+    fn a_prefix_ends_where_its_value_ends() {
+        assert_eq!(read_prefix(b"[1],b=2").unwrap().1, 3);
+        assert_eq!(read_prefix(b" 12abc").unwrap(), (Node::Float(12.0), 3));
+        assert_eq!(read_prefix(b"{\"a\":1").unwrap_err().to_string(), "unexpected EOF");
+        assert_eq!(read_prefix(b"  ").unwrap_err().kind(), ErrorKind::Empty);
+    }
+
+    #[test]
+    fn depth_is_limited_and_the_limit_is_survived() {
+        let nested = |depth| ["{\"a\":[".repeat(depth / 2), "]}".repeat(depth / 2)].concat();
+        // Without optimization, copying and dropping a tree take several times the stack they take in the program.
+        let stack = if cfg!(debug_assertions) { 16 << 20 } else { 2 << 20 };
+        let thread = std::thread::Builder::new().stack_size(stack).spawn(move || {
+            let node = read(nested(MAX_DEPTH).as_bytes()).unwrap();
+            let copy = node.clone();
+            assert!(copy == node);
+            assert_eq!(crate::json::write(&node).unwrap(), nested(MAX_DEPTH).as_bytes());
+        });
+        thread.unwrap().join().unwrap();
+        let too_deep = "[".repeat(MAX_DEPTH + 1);
+        assert_eq!(error(&too_deep), "invalid character '[' exceeded max depth");
+    }
+}
