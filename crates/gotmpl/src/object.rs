@@ -86,6 +86,12 @@ pub trait Object: fmt::Debug {
     /// The text of `%v`, which is `String()` where the type has one.
     fn print(&self) -> String;
 
+    /// The text when a template prints the value itself (`{{ . }}`). Go takes the address there, so methods of the
+    /// pointer count, which `%v` of the struct does not see.
+    fn print_addressed(&self) -> String {
+        self.print()
+    }
+
     /// What encoders see.
     fn encode(&self) -> Encoded;
 }
