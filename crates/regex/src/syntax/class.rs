@@ -1,0 +1,180 @@
+//! Classes of characters: `[…]`, `\d`, `\pL` and their unions, negations and case foldings.
+
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+
+use super::cursor::Cursor;
+use super::escape;
+use super::flags::Flags;
+use super::property::{AsciiRanges, Property, perl_class, posix_class, property};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Reads `[…]`; the cursor stands at the bracket.
+pub(crate) fn bracket(cursor: &mut Cursor<'_>, flags: Flags) -> Result<ClassUnicode> {
+    let start = cursor.at;
+    cursor.at += 1;
+    let negated = cursor.take(b"^");
+    let mut class = ClassUnicode::empty();
+    let mut first = true;
+    while first || cursor.peek() != Some(b']') {
+        first = false;
+        let member = match named(cursor, flags)? {
+            Some(member) => member,
+            None => range(cursor, start, flags)?,
+        };
+        class.union(&member);
+    }
+    cursor.at += 1;
+    if negated {
+        class.negate();
+    }
+    Ok(class)
+}
+
+/// Reads `\pL` or `\d` and the like, if the cursor stands at one.
+pub(crate) fn escaped(cursor: &mut Cursor<'_>, flags: Flags) -> Result<Option<ClassUnicode>> {
+    let (Some(b'\\'), Some(letter)) = (cursor.peek(), cursor.peek_second()) else {
+        return Ok(None);
+    };
+    if matches!(letter, b'p' | b'P') {
+        return unicode(cursor, flags).map(Some);
+    }
+    let Some(ranges) = perl_class(letter.to_ascii_lowercase()) else {
+        return Ok(None);
+    };
+    cursor.at += 2;
+    Ok(Some(ascii(ranges, letter.is_ascii_uppercase(), flags)))
+}
+
+/// Returns a single character in all its cases.
+pub(crate) fn folded(character: char) -> ClassUnicode {
+    let range = ClassUnicodeRange::new(character, character);
+    fold(ClassUnicode::new([range]), true)
+}
+
+/// Reads a member of a bracket that is a class itself.
+fn named(cursor: &mut Cursor<'_>, flags: Flags) -> Result<Option<ClassUnicode>> {
+    if cursor.rest().starts_with(b"[:") {
+        let body = cursor.moved_to(cursor.at + 2);
+        if let Some(length) = body.find(b":]") {
+            let start = cursor.at;
+            cursor.at += length + 4;
+            let name = &body.rest()[..length];
+            let (name, negated) = match name.strip_prefix(b"^") {
+                Some(name) => (name, true),
+                None => (name, false),
+            };
+            let ranges = posix_class(name)
+                .ok_or_else(|| Error::new(ErrorKind::InvalidCharRange, cursor.since(start)))?;
+            return Ok(Some(ascii(ranges, negated, flags)));
+        }
+    }
+    escaped(cursor, flags)
+}
+
+/// Reads `a` or `a-z`.
+fn range(cursor: &mut Cursor<'_>, class_start: usize, flags: Flags) -> Result<ClassUnicode> {
+    let start = cursor.at;
+    let low = member(cursor, class_start)?;
+    let mut high = low;
+    if cursor.peek() == Some(b'-') && !matches!(cursor.peek_second(), None | Some(b']')) {
+        cursor.at += 1;
+        high = member(cursor, class_start)?;
+        if high < low {
+            return Err(Error::new(ErrorKind::InvalidCharRange, cursor.since(start)));
+        }
+    }
+    Ok(fold(code_points(low, high), flags.fold_case))
+}
+
+fn member(cursor: &mut Cursor<'_>, class_start: usize) -> Result<u32> {
+    if cursor.peek() == Some(b'\\') {
+        return escape::character(cursor);
+    }
+    match cursor.next()? {
+        Some(character) => Ok(u32::from(character)),
+        None => Err(Error::new(ErrorKind::MissingBracket, &cursor.pattern[class_start..])),
+    }
+}
+
+/// Reads `\pL`, `\p{Name}`, `\p{^Name}` and their opposites with `\P`.
+fn unicode(cursor: &mut Cursor<'_>, flags: Flags) -> Result<ClassUnicode> {
+    let start = cursor.at;
+    let mut negated = cursor.peek_second() == Some(b'P');
+    cursor.at += 2;
+    let name_start = cursor.at;
+    let name = if cursor.next()? == Some('{') {
+        let Some(length) = cursor.find(b"}") else {
+            let rest = cursor.moved_to(start);
+            rest.check_utf8(cursor.pattern.len())?;
+            return Err(Error::new(ErrorKind::InvalidCharRange, rest.rest()));
+        };
+        cursor.check_utf8(cursor.at + length)?;
+        let name = &cursor.rest()[..length];
+        cursor.at += length + 1;
+        name
+    } else {
+        cursor.since(name_start)
+    };
+    let name = std::str::from_utf8(name).unwrap_or_default();
+    let name = match name.strip_prefix('^') {
+        Some(name) => {
+            negated = !negated;
+            name
+        }
+        None => name,
+    };
+    let property =
+        property(name).ok_or_else(|| Error::new(ErrorKind::InvalidCharRange, cursor.since(start)))?;
+    let mut class = fold(unicode_class(property_pattern(property)), flags.fold_case);
+    if negated {
+        class.negate();
+    }
+    Ok(class)
+}
+
+/// The property in the syntax of regex-syntax, which has the tables.
+fn property_pattern(property: Property) -> String {
+    match property {
+        Property::Any => r"\p{any}".to_owned(),
+        Property::Assigned => r"\P{Cn}".to_owned(),
+        Property::Ascii => r"\p{ascii}".to_owned(),
+        Property::Surrogate => r"\P{any}".to_owned(),
+        Property::Category(name) => format!(r"\p{{gc={name}}}"),
+        Property::Script(name) => format!(r"\p{{sc={name}}}"),
+    }
+}
+
+/// Returns the class that a pattern of regex-syntax stands for; empty when it is none.
+pub(crate) fn unicode_class(pattern: impl AsRef<str>) -> ClassUnicode {
+    match regex_syntax::parse(pattern.as_ref()).map(regex_syntax::hir::Hir::into_kind) {
+        Ok(HirKind::Class(Class::Unicode(class))) => class,
+        _ => ClassUnicode::empty(),
+    }
+}
+
+fn ascii(ranges: AsciiRanges, negated: bool, flags: Flags) -> ClassUnicode {
+    let ranges = ranges.iter().map(|&(low, high)| ClassUnicodeRange::new(char::from(low), char::from(high)));
+    let mut class = fold(ClassUnicode::new(ranges), flags.fold_case);
+    if negated {
+        class.negate();
+    }
+    class
+}
+
+/// A range of code points without the surrogates, which valid text does not have.
+fn code_points(low: u32, high: u32) -> ClassUnicode {
+    let pieces = [(low, high.min(0xd7ff)), (low.max(0xe000), high)];
+    let ranges = pieces
+        .into_iter()
+        .filter(|(low, high)| low <= high)
+        .filter_map(|(low, high)| Some(ClassUnicodeRange::new(char::from_u32(low)?, char::from_u32(high)?)));
+    ClassUnicode::new(ranges)
+}
+
+fn fold(mut class: ClassUnicode, wanted: bool) -> ClassUnicode {
+    if wanted {
+        // Fails only without case tables, and those are compiled in.
+        let _ = class.try_case_fold_simple();
+    }
+    class
+}

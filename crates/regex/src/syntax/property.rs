@@ -1,0 +1,311 @@
+//! The names that `\p{…}` takes, and the named ASCII classes.
+
+/// Ranges of ASCII bytes.
+pub(crate) type AsciiRanges = &'static [(u8, u8)];
+
+const DIGIT: AsciiRanges = &[(b'0', b'9')];
+const SPACE: AsciiRanges = &[(b'\t', b'\n'), (0x0c, b'\r'), (b' ', b' ')];
+const WORD: AsciiRanges = &[(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
+
+/// Returns the class behind `\d`, `\s` or `\w`.
+pub(crate) fn perl_class(letter: u8) -> Option<AsciiRanges> {
+    Some(match letter {
+        b'd' => DIGIT,
+        b's' => SPACE,
+        b'w' => WORD,
+        _ => return None,
+    })
+}
+
+/// Returns the class behind `[:name:]`.
+pub(crate) fn posix_class(name: &[u8]) -> Option<AsciiRanges> {
+    Some(match name {
+        b"alnum" => &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')],
+        b"alpha" => &[(b'A', b'Z'), (b'a', b'z')],
+        b"ascii" => &[(0, 0x7f)],
+        b"blank" => &[(b'\t', b'\t'), (b' ', b' ')],
+        b"cntrl" => &[(0, 0x1f), (0x7f, 0x7f)],
+        b"digit" => DIGIT,
+        b"graph" => &[(b'!', b'~')],
+        b"lower" => &[(b'a', b'z')],
+        b"print" => &[(b' ', b'~')],
+        b"punct" => &[(b'!', b'/'), (b':', b'@'), (b'[', b'`'), (b'{', b'~')],
+        b"space" => &[(b'\t', b'\r'), (b' ', b' ')],
+        b"upper" => &[(b'A', b'Z')],
+        b"word" => WORD,
+        b"xdigit" => &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')],
+        _ => return None,
+    })
+}
+
+/// A set of characters that `\p` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Property {
+    /// Every character.
+    Any,
+    /// Every character that has been given a meaning.
+    Assigned,
+    /// The first 128 characters.
+    Ascii,
+    /// Surrogates; valid text has none.
+    Surrogate,
+    /// A general category by its short name.
+    Category(&'static str),
+    /// A script.
+    Script(&'static str),
+}
+
+/// Finds a property by a name in any spelling that Go takes.
+pub(crate) fn property(name: &str) -> Option<Property> {
+    let name = canonical(name);
+    let name = name.as_str();
+    match name {
+        "Any" => return Some(Property::Any),
+        "Assigned" => return Some(Property::Assigned),
+        "Ascii" => return Some(Property::Ascii),
+        "Cs" | "Surrogate" => return Some(Property::Surrogate),
+        _ => {}
+    }
+    if let Ok(index) = CATEGORIES.binary_search_by_key(&name, |(spelling, _)| *spelling) {
+        return Some(Property::Category(CATEGORIES[index].1));
+    }
+    SCRIPTS.binary_search(&name).ok().map(|index| Property::Script(SCRIPTS[index]))
+}
+
+/// Leaves out joiners, starts with a capital and goes on in small letters.
+///
+/// Scripts of several words are written with an underscore in Go's tables and cannot be found this way; Go refuses
+/// them, and so do we.
+fn canonical(name: &str) -> String {
+    let mut canonical = String::with_capacity(name.len());
+    for character in name.chars().filter(|character| !matches!(character, '_' | '-' | ' ')) {
+        canonical.push(match canonical.is_empty() {
+            true => character.to_ascii_uppercase(),
+            false => character.to_ascii_lowercase(),
+        });
+    }
+    canonical
+}
+
+/// Spellings of general categories, sorted, with the short name.
+const CATEGORIES: &[(&str, &str)] = &[
+    ("C", "C"),
+    ("Casedletter", "LC"),
+    ("Cc", "Cc"),
+    ("Cf", "Cf"),
+    ("Closepunctuation", "Pe"),
+    ("Cn", "Cn"),
+    ("Cntrl", "Cc"),
+    ("Co", "Co"),
+    ("Combiningmark", "M"),
+    ("Connectorpunctuation", "Pc"),
+    ("Control", "Cc"),
+    ("Currencysymbol", "Sc"),
+    ("Dashpunctuation", "Pd"),
+    ("Decimalnumber", "Nd"),
+    ("Digit", "Nd"),
+    ("Enclosingmark", "Me"),
+    ("Finalpunctuation", "Pf"),
+    ("Format", "Cf"),
+    ("Initialpunctuation", "Pi"),
+    ("L", "L"),
+    ("Lc", "LC"),
+    ("Letter", "L"),
+    ("Letternumber", "Nl"),
+    ("Lineseparator", "Zl"),
+    ("Ll", "Ll"),
+    ("Lm", "Lm"),
+    ("Lo", "Lo"),
+    ("Lowercaseletter", "Ll"),
+    ("Lt", "Lt"),
+    ("Lu", "Lu"),
+    ("M", "M"),
+    ("Mark", "M"),
+    ("Mathsymbol", "Sm"),
+    ("Mc", "Mc"),
+    ("Me", "Me"),
+    ("Mn", "Mn"),
+    ("Modifierletter", "Lm"),
+    ("Modifiersymbol", "Sk"),
+    ("N", "N"),
+    ("Nd", "Nd"),
+    ("Nl", "Nl"),
+    ("No", "No"),
+    ("Nonspacingmark", "Mn"),
+    ("Number", "N"),
+    ("Openpunctuation", "Ps"),
+    ("Other", "C"),
+    ("Otherletter", "Lo"),
+    ("Othernumber", "No"),
+    ("Otherpunctuation", "Po"),
+    ("Othersymbol", "So"),
+    ("P", "P"),
+    ("Paragraphseparator", "Zp"),
+    ("Pc", "Pc"),
+    ("Pd", "Pd"),
+    ("Pe", "Pe"),
+    ("Pf", "Pf"),
+    ("Pi", "Pi"),
+    ("Po", "Po"),
+    ("Privateuse", "Co"),
+    ("Ps", "Ps"),
+    ("Punct", "P"),
+    ("Punctuation", "P"),
+    ("S", "S"),
+    ("Sc", "Sc"),
+    ("Separator", "Z"),
+    ("Sk", "Sk"),
+    ("Sm", "Sm"),
+    ("So", "So"),
+    ("Spaceseparator", "Zs"),
+    ("Spacingmark", "Mc"),
+    ("Symbol", "S"),
+    ("Titlecaseletter", "Lt"),
+    ("Unassigned", "Cn"),
+    ("Uppercaseletter", "Lu"),
+    ("Z", "Z"),
+    ("Zl", "Zl"),
+    ("Zp", "Zp"),
+    ("Zs", "Zs"),
+];
+
+/// Scripts of one word, sorted.
+const SCRIPTS: &[&str] = &[
+    "Adlam",
+    "Ahom",
+    "Arabic",
+    "Armenian",
+    "Avestan",
+    "Balinese",
+    "Bamum",
+    "Batak",
+    "Bengali",
+    "Bhaiksuki",
+    "Bopomofo",
+    "Brahmi",
+    "Braille",
+    "Buginese",
+    "Buhid",
+    "Carian",
+    "Chakma",
+    "Cham",
+    "Cherokee",
+    "Chorasmian",
+    "Common",
+    "Coptic",
+    "Cuneiform",
+    "Cypriot",
+    "Cyrillic",
+    "Deseret",
+    "Devanagari",
+    "Dogra",
+    "Duployan",
+    "Elbasan",
+    "Elymaic",
+    "Ethiopic",
+    "Georgian",
+    "Glagolitic",
+    "Gothic",
+    "Grantha",
+    "Greek",
+    "Gujarati",
+    "Gurmukhi",
+    "Han",
+    "Hangul",
+    "Hanunoo",
+    "Hatran",
+    "Hebrew",
+    "Hiragana",
+    "Inherited",
+    "Javanese",
+    "Kaithi",
+    "Kannada",
+    "Katakana",
+    "Kawi",
+    "Kharoshthi",
+    "Khmer",
+    "Khojki",
+    "Khudawadi",
+    "Lao",
+    "Latin",
+    "Lepcha",
+    "Limbu",
+    "Lisu",
+    "Lycian",
+    "Lydian",
+    "Mahajani",
+    "Makasar",
+    "Malayalam",
+    "Mandaic",
+    "Manichaean",
+    "Marchen",
+    "Medefaidrin",
+    "Miao",
+    "Modi",
+    "Mongolian",
+    "Mro",
+    "Multani",
+    "Myanmar",
+    "Nabataean",
+    "Nandinagari",
+    "Newa",
+    "Nko",
+    "Nushu",
+    "Ogham",
+    "Oriya",
+    "Osage",
+    "Osmanya",
+    "Palmyrene",
+    "Phoenician",
+    "Rejang",
+    "Runic",
+    "Samaritan",
+    "Saurashtra",
+    "Sharada",
+    "Shavian",
+    "Siddham",
+    "Sinhala",
+    "Sogdian",
+    "Soyombo",
+    "Sundanese",
+    "Syriac",
+    "Tagalog",
+    "Tagbanwa",
+    "Takri",
+    "Tamil",
+    "Tangsa",
+    "Tangut",
+    "Telugu",
+    "Thaana",
+    "Thai",
+    "Tibetan",
+    "Tifinagh",
+    "Tirhuta",
+    "Toto",
+    "Ugaritic",
+    "Vai",
+    "Vithkuqi",
+    "Wancho",
+    "Yezidi",
+    "Yi",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sorted_for_the_search() {
+        assert!(CATEGORIES.is_sorted_by(|left, right| left.0 < right.0));
+        assert!(SCRIPTS.is_sorted());
+    }
+
+    #[test]
+    fn names_are_found_in_any_spelling() {
+        assert_eq!(property("lu"), Some(Property::Category("Lu")));
+        assert_eq!(property("cased_Letter"), Some(Property::Category("LC")));
+        assert_eq!(property("GREEK"), Some(Property::Script("Greek")));
+        assert_eq!(property("Old_Italic"), None);
+        assert_eq!(property(""), None);
+    }
+}
