@@ -4,6 +4,66 @@ use super::scan::Scanner;
 use super::{Error, ErrorKind, MAX_DEPTH};
 use crate::{Map, Node, Str};
 
+/// Builds what [`read_prefix_with`] reads.
+pub trait Assemble {
+    /// What is built.
+    type Value;
+
+    /// Builds nil.
+    fn nil(&mut self) -> Self::Value;
+    /// Builds a boolean.
+    fn bool(&mut self, value: bool) -> Self::Value;
+    /// Builds a number from its text, which ends at byte `end`.
+    fn number(&mut self, text: &str, end: usize) -> Self::Value;
+    /// Builds a string.
+    fn str(&mut self, text: Str) -> Self::Value;
+    /// Builds a list.
+    fn list(&mut self, items: Vec<Self::Value>) -> Self::Value;
+    /// Builds a map from its entries as they were written; keys may repeat.
+    fn map(&mut self, entries: Vec<(Str, Self::Value)>) -> Self::Value;
+}
+
+/// Builds nodes. A number that is too large becomes nil, and the first of them is reported, as in Go.
+#[derive(Default)]
+struct Nodes {
+    first_error: Option<Error>,
+}
+
+impl Assemble for Nodes {
+    type Value = Node;
+
+    fn nil(&mut self) -> Node {
+        Node::Nil
+    }
+
+    fn bool(&mut self, value: bool) -> Node {
+        Node::Bool(value)
+    }
+
+    fn number(&mut self, text: &str, end: usize) -> Node {
+        match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => Node::Float(value),
+            _ => {
+                let message = format!("json: cannot unmarshal number {text} into Go value of type float64");
+                self.first_error.get_or_insert_with(|| Error::new(ErrorKind::Type, message, end));
+                Node::Nil
+            }
+        }
+    }
+
+    fn str(&mut self, text: Str) -> Node {
+        Node::Str(text)
+    }
+
+    fn list(&mut self, items: Vec<Node>) -> Node {
+        Node::List(items)
+    }
+
+    fn map(&mut self, entries: Vec<(Str, Node)>) -> Node {
+        Node::Map(Map::from_entries(entries))
+    }
+}
+
 /// Reads one JSON value, as Go's `json.Unmarshal` into an untyped value does. Numbers become [`Node::Float`].
 ///
 /// # Errors
@@ -20,12 +80,13 @@ pub fn read(text: &[u8]) -> Result<Node, Error> {
 /// # Errors
 /// Fails outright only for bad syntax.
 pub fn read_partly(text: &[u8]) -> Result<(Node, Option<Error>), Error> {
-    let mut reader = Reader::new(text, false);
+    let mut nodes = Nodes::default();
+    let mut reader = Reader::new(text, false, &mut nodes);
     let node = reader.value()?;
     if reader.scanner.peek().is_some() {
         return Err(reader.scanner.unexpected("after top-level value"));
     }
-    Ok((node, reader.first_error))
+    Ok((node, nodes.first_error))
 }
 
 /// Reads a JSON object, as Go's `json.Unmarshal` into a map does; `null` gives an empty map.
@@ -51,38 +112,48 @@ pub fn read_map(text: &[u8]) -> Result<Map<Node>, Error> {
 /// # Errors
 /// As [`read`]; [`ErrorKind::Empty`] when there is nothing but blanks.
 pub fn read_prefix(text: &[u8]) -> Result<(Node, usize), Error> {
-    let mut reader = Reader::new(text, true);
+    let mut nodes = Nodes::default();
+    let result = read_prefix_with(text, &mut nodes)?;
+    match nodes.first_error {
+        Some(error) => Err(error),
+        None => Ok(result),
+    }
+}
+
+/// Does what [`read_prefix`] does, for anything that can be built.
+///
+/// # Errors
+/// Bad syntax; [`ErrorKind::Empty`] when there is nothing but blanks.
+pub fn read_prefix_with<A: Assemble>(text: &[u8], assembler: &mut A) -> Result<(A::Value, usize), Error> {
+    let mut reader = Reader::new(text, true, assembler);
     if reader.scanner.peek().is_none() {
         return Err(Error::new(ErrorKind::Empty, "EOF", text.len()));
     }
-    let node = reader.value()?;
-    match reader.first_error {
-        Some(error) => Err(error),
-        None => Ok((node, reader.scanner.at)),
-    }
+    let value = reader.value()?;
+    Ok((value, reader.scanner.at))
 }
 
 /// A list or map whose end has not been seen.
-enum Open {
-    List(Vec<Node>),
-    Map(Vec<(Str, Node)>, Str),
+enum Open<V> {
+    List(Vec<V>),
+    Map(Vec<(Str, V)>, Str),
 }
 
-struct Reader<'t> {
+struct Reader<'t, 'a, A> {
     scanner: Scanner<'t>,
-    first_error: Option<Error>,
+    assembler: &'a mut A,
 }
 
-impl<'t> Reader<'t> {
-    fn new(text: &'t [u8], stream: bool) -> Self {
-        Reader { scanner: Scanner { text, at: 0, stream }, first_error: None }
+impl<'t, 'a, A: Assemble> Reader<'t, 'a, A> {
+    fn new(text: &'t [u8], stream: bool, assembler: &'a mut A) -> Self {
+        Reader { scanner: Scanner { text, at: 0, stream }, assembler }
     }
 
     /// Reads one value. The lists and maps around the place at hand are kept in `open`.
-    fn value(&mut self) -> Result<Node, Error> {
-        let mut open: Vec<Open> = Vec::new();
+    fn value(&mut self) -> Result<A::Value, Error> {
+        let mut open: Vec<Open<A::Value>> = Vec::new();
         loop {
-            let mut node = match self.scanner.peek() {
+            let mut value = match self.scanner.peek() {
                 Some(b'{') => {
                     self.descend(open.len())?;
                     if self.scanner.peek() != Some(b'}') {
@@ -91,7 +162,7 @@ impl<'t> Reader<'t> {
                         continue;
                     }
                     self.scanner.at += 1;
-                    Node::empty_map()
+                    self.assembler.map(Vec::new())
                 }
                 Some(b'[') => {
                     self.descend(open.len())?;
@@ -100,20 +171,20 @@ impl<'t> Reader<'t> {
                         continue;
                     }
                     self.scanner.at += 1;
-                    Node::List(Vec::new())
+                    self.assembler.list(Vec::new())
                 }
                 _ => self.scalar()?,
             };
             // The value may complete the lists and maps around it.
             loop {
-                let Some(top) = open.last_mut() else { return Ok(node) };
-                if !self.place(top, node)? {
+                let Some(mut top) = open.pop() else { return Ok(value) };
+                if !self.place(&mut top, value)? {
+                    open.push(top);
                     break;
                 }
-                node = match open.pop() {
-                    Some(Open::List(items)) => Node::List(items),
-                    Some(Open::Map(entries, _)) => Node::Map(Map::from_entries(entries)),
-                    None => return Ok(Node::Nil),
+                value = match top {
+                    Open::List(items) => self.assembler.list(items),
+                    Open::Map(entries, _) => self.assembler.map(entries),
                 };
             }
         }
@@ -128,12 +199,12 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Puts `node` into `top` and says whether `top` is complete.
-    fn place(&mut self, top: &mut Open, node: Node) -> Result<bool, Error> {
+    /// Puts `value` into `top` and says whether `top` is complete.
+    fn place(&mut self, top: &mut Open<A::Value>, value: A::Value) -> Result<bool, Error> {
         let next = self.scanner.peek();
         let complete = match top {
             Open::List(items) => {
-                items.push(node);
+                items.push(value);
                 match next {
                     Some(b',') => false,
                     Some(b']') => true,
@@ -141,7 +212,7 @@ impl<'t> Reader<'t> {
                 }
             }
             Open::Map(entries, key) => {
-                entries.push((std::mem::take(key), node));
+                entries.push((std::mem::take(key), value));
                 match next {
                     Some(b',') => false,
                     Some(b'}') => true,
@@ -169,29 +240,17 @@ impl<'t> Reader<'t> {
         Ok(key)
     }
 
-    fn scalar(&mut self) -> Result<Node, Error> {
+    fn scalar(&mut self) -> Result<A::Value, Error> {
         match self.scanner.peek() {
-            Some(b'"') => self.scanner.string().map(Node::Str),
-            Some(b't') => self.scanner.word("true").map(|()| Node::Bool(true)),
-            Some(b'f') => self.scanner.word("false").map(|()| Node::Bool(false)),
-            Some(b'n') => self.scanner.word("null").map(|()| Node::Nil),
+            Some(b'"') => self.scanner.string().map(|text| self.assembler.str(text)),
+            Some(b't') => self.scanner.word("true").map(|()| self.assembler.bool(true)),
+            Some(b'f') => self.scanner.word("false").map(|()| self.assembler.bool(false)),
+            Some(b'n') => self.scanner.word("null").map(|()| self.assembler.nil()),
             Some(b'-' | b'0'..=b'9') => {
                 let text = self.scanner.number()?;
-                Ok(self.float(text))
+                Ok(self.assembler.number(text, self.scanner.at))
             }
             _ => Err(self.scanner.unexpected("looking for beginning of value")),
-        }
-    }
-
-    fn float(&mut self, text: &str) -> Node {
-        match text.parse::<f64>() {
-            Ok(value) if value.is_finite() => Node::Float(value),
-            _ => {
-                let message = format!("json: cannot unmarshal number {text} into Go value of type float64");
-                let at = self.scanner.at;
-                self.first_error.get_or_insert_with(|| Error::new(ErrorKind::Type, message, at));
-                Node::Nil
-            }
         }
     }
 }
