@@ -29,8 +29,15 @@ pub(crate) fn build(pattern: &Pattern, source: &[u8]) -> Result<meta::Regex> {
     automaton.ok_or_else(too_large)
 }
 
+/// Templates search short texts, where building the automaton is most of the work. So there is no lazy DFA, which
+/// would need a second automaton, and no search for literals unless the pattern is nothing else.
 fn compile(hir: &Hir) -> Option<meta::Regex> {
-    let config = meta::Config::new().utf8_empty(true).nfa_size_limit(Some(MAX_AUTOMATON_SIZE));
+    let literal = hir.properties().is_literal() || hir.properties().is_alternation_literal();
+    let config = meta::Config::new()
+        .utf8_empty(true)
+        .hybrid(false)
+        .auto_prefilter(literal)
+        .nfa_size_limit(Some(MAX_AUTOMATON_SIZE));
     meta::Builder::new().configure(config).build_from_hir(hir).ok()
 }
 

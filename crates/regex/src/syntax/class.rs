@@ -53,7 +53,7 @@ pub(crate) fn folded(character: char) -> ClassUnicode {
 
 /// Reads a member of a bracket that is a class itself.
 fn named(cursor: &mut Cursor<'_>, flags: Flags) -> Result<Option<ClassUnicode>> {
-    if cursor.rest().starts_with(b"[:") {
+    if cursor.rest().starts_with(b"[:") && cursor.has_posix_end() {
         let body = cursor.moved_to(cursor.at + 2);
         if let Some(length) = body.find(b":]") {
             let start = cursor.at;

@@ -9,6 +9,8 @@ pub(crate) struct Cursor<'a> {
     pub(crate) pattern: &'a [u8],
     /// The part of the pattern before the first byte that is not UTF-8.
     text: &'a str,
+    /// Where the last `:]` is, so that hopeless searches for it need not be made.
+    last_posix_end: usize,
     /// Where the next character starts; always between characters.
     pub(crate) at: usize,
 }
@@ -20,7 +22,13 @@ impl<'a> Cursor<'a> {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&pattern[..error.valid_up_to()]).unwrap_or_default(),
         };
-        Self { pattern, text, at: 0 }
+        let last_posix_end = pattern.windows(2).rposition(|window| window == b":]").unwrap_or(0);
+        Self { pattern, text, last_posix_end, at: 0 }
+    }
+
+    /// Tells whether there is a `:]` further on.
+    pub(crate) fn has_posix_end(&self) -> bool {
+        self.last_posix_end > self.at
     }
 
     /// Returns what is left.
