@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::number::is_digit;
 use crate::{Map, Node, Str};
 
 /// The order in which a writer wants the keys of maps.
@@ -136,24 +137,30 @@ fn natural_order_of(
     let Some(at) = (0..a_length.min(b_length)).find(|&i| a(i) != b(i)) else {
         return a_length.cmp(&b_length);
     };
-    match (a(at).is_alphabetic(), b(at).is_alphabetic()) {
+    match (is_letter(a(at)), is_letter(b(at))) {
         (true, true) => return a(at).cmp(&b(at)),
         (true, false) => return Ordering::Greater,
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
     // A zero inside a number that has begun with another digit counts as a digit of it, not as a leading zero.
-    let begun = (a(at) == '0' || b(at) == '0')
-        && (0..at).rev().take_while(|&i| a(i).is_numeric()).any(|i| a(i) != '0');
+    let begun =
+        (a(at) == '0' || b(at) == '0') && (0..at).rev().take_while(|&i| is_digit(a(i))).any(|i| a(i) != '0');
     let (a_number, a_end) = number_from(at, a_length, begun, &a);
     let (b_number, b_end) = number_from(at, b_length, begun, &b);
     a_number.cmp(&b_number).then(a_end.cmp(&b_end)).then(a(at).cmp(&b(at)))
 }
 
+/// Whether Go counts `character` as a letter. Rust's alphabetic characters are these and a few more: roman numerals
+/// and letters in circles and boxes.
+fn is_letter(character: char) -> bool {
+    character.is_alphabetic() && !character.is_numeric() && !matches!(character, 'Ⓐ'..='ⓩ' | '🄰'..='🆉')
+}
+
 fn number_from(start: usize, length: usize, begun: bool, text: &impl Fn(usize) -> char) -> (i64, usize) {
     let mut number = i64::from(begun);
     let mut at = start;
-    while at < length && text(at).is_numeric() {
+    while at < length && is_digit(text(at)) {
         number = number.wrapping_mul(10).wrapping_add(i64::from(u32::from(text(at))) - i64::from(b'0'));
         at += 1;
     }

@@ -1,1 +1,109 @@
 //! YAML text to tree and back, exactly as Helm's Go libraries do it.
+//!
+//! Helm reads YAML by making JSON of it and reading that, and writes it by making JSON and then YAML of that. This
+//! room gives the same results and the same errors without the detours. Reading is generic over what is built (see
+//! [`Builder`]); writing takes anything that can be walked.
+//!
+//! Enter at [`read`] and [`write`].
+//!
+//! ```
+//! let tree = pintle_yaml::read(b"b: [yes, 0x10]\na: text").unwrap();
+//! assert_eq!(pintle_yaml::write(&tree).unwrap(), b"a: text\nb:\n- true\n- 16\n");
+//! ```
+
+mod builder;
+mod documents;
+mod error;
+mod read;
+mod resolve;
+mod timestamp;
+mod value;
+mod write;
+
+pub use builder::{Assemble, Assembler, Builder, Validator};
+pub use documents::{read_documents, read_values};
+pub use error::Error;
+pub use write::{write, write_pretty, write_to};
+
+use pintle_tree::{Map, Node};
+use read::Rules;
+use value::Value;
+
+/// Reads the first document of `text`.
+///
+/// # Errors
+/// What is no YAML, or cannot become JSON.
+pub fn read(text: &[u8]) -> Result<Node, Error> {
+    read_with(text, &mut Assembler::default())
+}
+
+/// Reads the first document of `text` into whatever `builder` builds.
+///
+/// # Errors
+/// What is no YAML, or cannot become JSON.
+pub fn read_with<B: Builder>(text: &[u8], builder: &mut B) -> Result<B::Node, Error> {
+    builder.reset();
+    read::read(text, builder, Rules::default())
+}
+
+/// Tells whether the first document of `text` can be read.
+///
+/// # Errors
+/// What is no YAML, or cannot become JSON.
+pub fn validate(text: &[u8]) -> Result<(), Error> {
+    read_with(text, &mut Validator)
+}
+
+/// Reads the first document of `text`, which must be a map; nothing at all is an empty map.
+///
+/// # Errors
+/// What [`read`] does not read, and documents of other kinds.
+pub fn read_map(text: &[u8]) -> Result<Map<Node>, Error> {
+    match read(text)? {
+        Node::Map(map) => Ok(map),
+        Node::Nil => Ok(Map::new()),
+        other => Err(wrong_kind(&other, "map[string]interface {}")),
+    }
+}
+
+/// Reads the first document of `text`, which must be a list; nothing at all is an empty list.
+///
+/// # Errors
+/// What [`read`] does not read, and documents of other kinds.
+pub fn read_list(text: &[u8]) -> Result<Vec<Node>, Error> {
+    match read(text)? {
+        Node::List(list) => Ok(list),
+        Node::Nil => Ok(Vec::new()),
+        other => Err(wrong_kind(&other, "[]interface {}")),
+    }
+}
+
+fn wrong_kind(node: &Node, wanted: &str) -> Error {
+    let found = match node {
+        Node::Nil => "null",
+        Node::Bool(_) => "bool",
+        Node::Int(_) | Node::Float(_) => "number",
+        Node::Str(_) => "string",
+        Node::List(_) => "array",
+        Node::Map(_) => "object",
+    };
+    Error::new(format!("json: cannot unmarshal {found} into Go value of type {wanted}"))
+        .within("error unmarshaling JSON: while decoding JSON")
+}
+
+/// Reads the first document of `text`; a key that comes twice in a map is an error.
+///
+/// # Errors
+/// What [`read`] does not read, and repeated keys.
+pub fn read_strict(text: &[u8]) -> Result<Node, Error> {
+    read::read(text, &mut Assembler::default(), Rules { strict: true })
+}
+
+/// Makes JSON of the first document of `text`. Whole numbers keep all their digits.
+///
+/// # Errors
+/// What is no YAML, or cannot become JSON. The text of the error does not name the step.
+pub fn to_json(text: &[u8]) -> Result<Vec<u8>, Error> {
+    let value = read::read_yaml(text, &mut Assembler::<Value>::default())?;
+    pintle_tree::json::write(&value).map_err(|error| Error::new(error.to_string()))
+}

@@ -1,0 +1,91 @@
+//! Events to a document: a flat list of items in reading order, with aliases pointing back into it.
+
+use std::collections::BTreeMap;
+
+use super::parse::{Parser, Step};
+use super::token::Span;
+use crate::error::Error;
+
+/// A node of a document and the line it begins on, counted from zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    pub(crate) line: usize,
+    pub(crate) shape: Shape,
+}
+
+/// What an item is. The children of a collection follow it directly; `end` is the place after the last of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    Scalar { text: Span, tag: Option<Span>, implicit: bool },
+    Alias { name: Span, target: usize },
+    Sequence { end: usize },
+    Mapping { end: usize },
+}
+
+/// The first document of a text.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) items: Vec<Item>,
+    pub(crate) pool: Vec<u8>,
+}
+
+impl Document {
+    /// Reads the first document; one without items if there is none.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, Error> {
+        let mut parser = Parser::new(text);
+        let mut items: Vec<Item> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        let mut anchors: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+        loop {
+            let event = parser.next()?;
+            let place = items.len();
+            let (anchor, shape) = match event.step {
+                Step::StreamStart | Step::DocumentStart => continue,
+                Step::StreamEnd | Step::DocumentEnd => break,
+                Step::SequenceEnd | Step::MappingEnd => {
+                    let start = open.pop().expect("only what is open is closed");
+                    match &mut items[start].shape {
+                        Shape::Sequence { end } | Shape::Mapping { end } => *end = place,
+                        Shape::Scalar { .. } | Shape::Alias { .. } => {}
+                    }
+                    continue;
+                }
+                Step::Alias(name) => {
+                    let target = anchors.get(name.of(parser.pool())).copied().ok_or_else(|| {
+                        let name = String::from_utf8_lossy(name.of(parser.pool()));
+                        Error::new(format!("yaml: unknown anchor '{name}' referenced"))
+                    })?;
+                    (None, Shape::Alias { name, target })
+                }
+                Step::Scalar { anchor, tag, text, implicit } => {
+                    (anchor, Shape::Scalar { text, tag, implicit })
+                }
+                Step::SequenceStart(anchor) => (anchor, Shape::Sequence { end: 0 }),
+                Step::MappingStart(anchor) => (anchor, Shape::Mapping { end: 0 }),
+            };
+            if let Some(anchor) = anchor {
+                anchors.insert(anchor.of(parser.pool()).to_vec(), place);
+            }
+            if matches!(shape, Shape::Sequence { .. } | Shape::Mapping { .. }) {
+                open.push(place);
+            }
+            items.push(Item { line: event.line, shape });
+        }
+        Ok(Document { items, pool: parser.into_pool() })
+    }
+
+    /// The place after the item at `place` and all its children.
+    pub(crate) fn after(&self, place: usize) -> usize {
+        match self.items[place].shape {
+            Shape::Sequence { end } | Shape::Mapping { end } => end,
+            Shape::Scalar { .. } | Shape::Alias { .. } => place + 1,
+        }
+    }
+
+    /// Whether the item is a `<<` key.
+    pub(crate) fn is_merge(&self, place: usize) -> bool {
+        let Shape::Scalar { text, tag, implicit } = self.items[place].shape else { return false };
+        let merge = tag.is_some_and(|tag| tag.of(&self.pool) == b"tag:yaml.org,2002:merge");
+        text.of(&self.pool) == b"<<" && (implicit || merge)
+    }
+}

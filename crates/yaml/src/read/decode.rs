@@ -1,0 +1,364 @@
+//! A document to whatever is built: aliases followed, merge keys applied, scalars given their types.
+//!
+//! Nothing here recurses on the input: documents may be nested ten thousand levels deep.
+
+use std::collections::BTreeSet;
+
+use super::compose::{Document, Shape};
+use super::key::{Key, key_text};
+use super::spell::Spelling;
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::resolve::{Meaning, Tagged, meaning, tagged};
+
+/// How deep the result may nest: what Go's JSON reader takes.
+const DEPTH: usize = 10_000;
+
+/// Why a document could not be decoded.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// It is no YAML, or no YAML that can become JSON.
+    Yaml(Error),
+    /// It has a number that JSON cannot spell. Everything has been told to the builder nevertheless.
+    Number,
+    /// It nests deeper than Go reads JSON, at this bracket.
+    Depth(char),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Yaml(error)
+    }
+}
+
+/// Tells `document` to `builder`.
+pub(super) fn decode<B: Builder>(document: &Document, builder: &mut B, strict: bool) -> Result<(), Failure> {
+    let mut decoder = Decoder {
+        budget: Budget::default(),
+        document,
+        builder,
+        strict,
+        stack: Vec::new(),
+        depth: 0,
+        following: BTreeSet::new(),
+        keys: Vec::new(),
+        duplicates: Vec::new(),
+        unsupported_key: None,
+        unsupported_number: false,
+    };
+    if document.items.is_empty() {
+        decoder.builder.nil();
+        return Ok(());
+    }
+    decoder.run()
+}
+
+/// Counts the work, and how much of it comes from aliases: a few lines must not expand into gigabytes.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    nodes: usize,
+    from_aliases: usize,
+    alias_depth: usize,
+}
+
+impl Budget {
+    pub(super) fn spend(&mut self) -> Result<(), Error> {
+        self.nodes += 1;
+        if self.alias_depth > 0 {
+            self.from_aliases += 1;
+        }
+        let share = self.from_aliases as f64 / self.nodes as f64;
+        if self.from_aliases > 100 && self.nodes > 1000 && share > allowed_share(self.nodes) {
+            return Err(Error::new("yaml: document contains excessive aliasing"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn enter_alias(&mut self) {
+        self.alias_depth += 1;
+    }
+
+    pub(super) fn leave_alias(&mut self) {
+        self.alias_depth -= 1;
+    }
+}
+
+/// The share of nodes that may come from aliases: nearly all in small documents, a tenth in very large ones.
+fn allowed_share(nodes: usize) -> f64 {
+    const LOW: usize = 400_000;
+    const HIGH: usize = 4_000_000;
+    match nodes {
+        ..=LOW => 0.99,
+        HIGH.. => 0.10,
+        _ => 0.99 - 0.89 * ((nodes - LOW) as f64 / (HIGH - LOW) as f64),
+    }
+}
+
+/// Something that is being read and goes on after its child.
+enum Frame {
+    Sequence {
+        next: usize,
+        end: usize,
+    },
+    /// `own` is false for a mapping that is merged into the one around it.
+    Mapping {
+        next: usize,
+        end: usize,
+        own: bool,
+    },
+    Alias(usize),
+    /// Mappings still to be merged; the first of the document comes last, because it wins.
+    Merges(Vec<usize>),
+    /// A key of a strict map that takes effect once its value is read.
+    Assign(Key, usize),
+}
+
+struct Decoder<'d, B> {
+    document: &'d Document,
+    builder: &'d mut B,
+    strict: bool,
+    budget: Budget,
+    stack: Vec<Frame>,
+    depth: usize,
+    /// The aliases that are being followed.
+    following: BTreeSet<usize>,
+    /// The keys of the open maps, when strict.
+    keys: Vec<BTreeSet<Key>>,
+    duplicates: Vec<String>,
+    unsupported_key: Option<(Key, usize)>,
+    unsupported_number: bool,
+}
+
+impl<B: Builder> Decoder<'_, B> {
+    fn run(&mut self) -> Result<(), Failure> {
+        self.budget.spend()?;
+        self.value(0)?;
+        while let Some(frame) = self.stack.pop() {
+            self.proceed(frame)?;
+        }
+        if !self.duplicates.is_empty() {
+            let duplicates = self.duplicates.join("\n  ");
+            return Err(Error::new(format!("yaml: unmarshal errors:\n  {duplicates}")).into());
+        }
+        if let Some((key, value)) = self.unsupported_key.take() {
+            let value = Spelling::new(self.document, Budget::default()).top(value)?;
+            return Err(unsupported_key(&key, &value).into());
+        }
+        if self.unsupported_number {
+            return Err(Failure::Number);
+        }
+        Ok(())
+    }
+
+    fn proceed(&mut self, frame: Frame) -> Result<(), Failure> {
+        match frame {
+            Frame::Sequence { next, end } if next == end => {
+                self.depth -= 1;
+                self.builder.end_list();
+            }
+            Frame::Sequence { next, end } => {
+                self.stack.push(Frame::Sequence { next: self.document.after(next), end });
+                self.value(next)?;
+            }
+            Frame::Mapping { next, end, own } if next == end => {
+                if own {
+                    self.depth -= 1;
+                    self.keys.pop();
+                    self.builder.end_map();
+                }
+            }
+            Frame::Mapping { next, end, own } => {
+                let value = self.document.after(next);
+                self.stack.push(Frame::Mapping { next: self.document.after(value), end, own });
+                if self.document.is_merge(next) {
+                    self.merge(value)?;
+                } else {
+                    self.entry(next, value)?;
+                }
+            }
+            Frame::Alias(place) => {
+                self.following.remove(&place);
+                self.budget.leave_alias();
+            }
+            Frame::Merges(mut left) => {
+                if let Some(place) = left.pop() {
+                    self.stack.push(Frame::Merges(left));
+                    self.merge_one(place)?;
+                }
+            }
+            Frame::Assign(key, line) => self.assign(key, line),
+        }
+        Ok(())
+    }
+
+    /// Follows aliases to the node they stand for.
+    fn follow(&mut self, mut place: usize) -> Result<usize, Error> {
+        self.budget.spend()?;
+        while let Shape::Alias { name, target } = self.document.items[place].shape {
+            if !self.following.insert(place) {
+                let name = String::from_utf8_lossy(name.of(&self.document.pool)).into_owned();
+                return Err(Error::new(format!("yaml: anchor '{name}' value contains itself")));
+            }
+            self.stack.push(Frame::Alias(place));
+            self.budget.enter_alias();
+            place = target;
+            self.budget.spend()?;
+        }
+        Ok(place)
+    }
+
+    fn value(&mut self, place: usize) -> Result<(), Failure> {
+        let place = self.follow(place)?;
+        match self.document.items[place].shape {
+            Shape::Scalar { .. } => self.scalar(place),
+            Shape::Sequence { end } => {
+                self.enter('[')?;
+                self.builder.begin_list();
+                self.stack.push(Frame::Sequence { next: place + 1, end });
+                Ok(())
+            }
+            Shape::Mapping { end } => {
+                self.enter('{')?;
+                self.builder.begin_map();
+                if self.strict {
+                    self.keys.push(BTreeSet::new());
+                }
+                self.stack.push(Frame::Mapping { next: place + 1, end, own: true });
+                Ok(())
+            }
+            Shape::Alias { .. } => unreachable!("aliases were followed"),
+        }
+    }
+
+    fn enter(&mut self, bracket: char) -> Result<(), Failure> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return Err(Failure::Depth(bracket));
+        }
+        Ok(())
+    }
+
+    fn scalar(&mut self, place: usize) -> Result<(), Failure> {
+        let (text, tagged) = scalar_meaning(self.document, place)?;
+        match tagged {
+            Tagged::Bytes(bytes) => self.builder.str(&bytes),
+            Tagged::Plain(meaning) => match meaning {
+                Meaning::Nil => self.builder.nil(),
+                Meaning::Bool(value) => self.builder.bool(value),
+                Meaning::Int(value) => self.builder.int(value),
+                Meaning::Uint(value) => self.builder.uint(value),
+                Meaning::Float(value) => {
+                    self.unsupported_number |= !value.is_finite();
+                    self.builder.float(value);
+                }
+                Meaning::Text => self.builder.str(if B::KEEPS_TEXT { text } else { b"" }),
+            },
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, key: usize, value: usize) -> Result<(), Failure> {
+        let before = self.stack.len();
+        let place = self.follow(key)?;
+        if !matches!(self.document.items[place].shape, Shape::Scalar { .. }) {
+            let budget = std::mem::take(&mut self.budget);
+            let spelled = Spelling::new(self.document, budget).top(place)?;
+            return Err(Error::new(format!("yaml: invalid map key: {spelled}")).into());
+        }
+        let (text, tagged) = scalar_meaning(self.document, place)?;
+        while self.stack.len() > before {
+            let alias = self.stack.pop().expect("the aliases of the key are on the stack");
+            self.proceed(alias)?;
+        }
+        let typed = match &tagged {
+            Tagged::Bytes(bytes) => {
+                self.builder.key(bytes);
+                Key::Text(bytes.clone())
+            }
+            Tagged::Plain(Meaning::Text) => {
+                self.builder.key(text);
+                if !self.strict {
+                    return self.value(value);
+                }
+                Key::Text(text.to_vec())
+            }
+            Tagged::Plain(meaning) => {
+                let typed = Key::new(*meaning, text);
+                match key_text(*meaning) {
+                    Some(text) => self.builder.key(text.as_bytes()),
+                    None => {
+                        self.builder.key(b"");
+                        self.unsupported_key.get_or_insert((typed.clone(), value));
+                    }
+                }
+                typed
+            }
+        };
+        if self.strict {
+            self.stack.push(Frame::Assign(typed, self.document.items[value].line + 1));
+        }
+        self.value(value)
+    }
+
+    fn assign(&mut self, key: Key, line: usize) {
+        let keys = self.keys.last_mut().expect("a strict key belongs to an open map");
+        if keys.contains(&key) {
+            let key = key.spelled();
+            self.duplicates.push(format!("line {line}: key {key} already set in map"));
+        } else {
+            keys.insert(key);
+        }
+    }
+
+    fn merge(&mut self, place: usize) -> Result<(), Failure> {
+        if let Shape::Sequence { end } = self.document.items[place].shape {
+            let mut items = Vec::new();
+            let mut next = place + 1;
+            while next < end {
+                items.push(next);
+                next = self.document.after(next);
+            }
+            self.stack.push(Frame::Merges(items));
+            return Ok(());
+        }
+        self.merge_one(place)
+    }
+
+    fn merge_one(&mut self, place: usize) -> Result<(), Failure> {
+        let items = &self.document.items;
+        // Only one step: an alias of an alias does not exist.
+        let target = match items[place].shape {
+            Shape::Alias { target, .. } => target,
+            _ => place,
+        };
+        let Shape::Mapping { end } = items[target].shape else {
+            let text = "yaml: map merge requires map or sequence of maps as the value";
+            return Err(Error::new(text).into());
+        };
+        let place = self.follow(place)?;
+        self.stack.push(Frame::Mapping { next: place + 1, end, own: false });
+        Ok(())
+    }
+}
+
+fn unsupported_key(key: &Key, value: &str) -> Error {
+    let (kind, key) = match key {
+        Key::Uint(_) => ("uint64", key.spelled()),
+        _ => ("%!s(<nil>)", "<nil>".to_owned()),
+    };
+    Error::new(format!("unsupported map key of type: {kind}, key: {key}, value: {value}"))
+}
+
+/// The text of a scalar and what it means.
+pub(super) fn scalar_meaning(document: &Document, place: usize) -> Result<(&[u8], Tagged), Error> {
+    let Shape::Scalar { text, tag, implicit } = document.items[place].shape else {
+        unreachable!("only scalars are asked for their meaning");
+    };
+    let text = text.of(&document.pool);
+    let meaning = match tag {
+        Some(tag) => tagged(tag.of(&document.pool), text)?,
+        None if implicit => Tagged::Plain(meaning(text)),
+        None => Tagged::Plain(Meaning::Text),
+    };
+    Ok((text, meaning))
+}

@@ -1,0 +1,469 @@
+//! Tokens to events: YAML's grammar as a machine of states.
+
+use super::scan::Scanner;
+use super::token::{Span, Token, Word};
+use crate::error::Problem;
+
+/// A step through a document, and the line it happens on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) step: Step,
+    pub(crate) line: usize,
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    StreamStart,
+    StreamEnd,
+    DocumentStart,
+    DocumentEnd,
+    Alias(Span),
+    /// `implicit` tells that the text decides on the type.
+    Scalar {
+        anchor: Option<Span>,
+        tag: Option<Span>,
+        text: Span,
+        implicit: bool,
+    },
+    SequenceStart(Option<Span>),
+    SequenceEnd,
+    MappingStart(Option<Span>),
+    MappingEnd,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    StreamStart,
+    ImplicitDocumentStart,
+    DocumentStart,
+    DocumentContent,
+    DocumentEnd,
+    BlockNode,
+    BlockSequence { first: bool },
+    IndentlessSequence,
+    BlockMappingKey { first: bool },
+    BlockMappingValue,
+    FlowSequence { first: bool },
+    FlowPairKey,
+    FlowPairValue,
+    FlowPairEnd,
+    FlowMappingKey { first: bool },
+    FlowMappingValue,
+    FlowMappingEmptyValue,
+    End,
+}
+
+/// Which nodes may stand at a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Block,
+    BlockOrIndentless,
+    Flow,
+}
+
+/// The parser.
+#[derive(Debug)]
+pub(crate) struct Parser<'t> {
+    scanner: Scanner<'t>,
+    state: State,
+    states: Vec<State>,
+    /// The tag handles in force, with what they stand for.
+    handles: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl<'t> Parser<'t> {
+    pub(crate) fn new(text: &'t [u8]) -> Self {
+        Parser {
+            scanner: Scanner::new(text),
+            state: State::StreamStart,
+            states: Vec::new(),
+            handles: Vec::new(),
+        }
+    }
+
+    /// The texts that spans point into.
+    pub(crate) fn pool(&self) -> &[u8] {
+        &self.scanner.pool
+    }
+
+    /// Ends parsing and keeps the texts.
+    pub(crate) fn into_pool(self) -> Vec<u8> {
+        self.scanner.pool
+    }
+
+    /// The next event.
+    pub(crate) fn next(&mut self) -> Result<Event, Problem> {
+        match self.state {
+            State::StreamStart => {
+                let token = self.peek()?;
+                self.scanner.take();
+                self.state = State::ImplicitDocumentStart;
+                Ok(Event { step: Step::StreamStart, line: token.start })
+            }
+            State::ImplicitDocumentStart => self.document_start(true),
+            State::DocumentStart => self.document_start(false),
+            State::DocumentContent => self.document_content(),
+            State::DocumentEnd => self.document_end(),
+            State::BlockNode => self.node(Place::Block),
+            State::BlockSequence { first } => self.block_sequence(first),
+            State::IndentlessSequence => self.indentless_sequence(),
+            State::BlockMappingKey { first } => self.block_mapping_key(first),
+            State::BlockMappingValue => self.block_mapping_value(),
+            State::FlowSequence { first } => self.flow_sequence(first),
+            State::FlowPairKey => self.flow_pair_key(),
+            State::FlowPairValue => self.flow_pair_value(),
+            State::FlowPairEnd => {
+                let token = self.peek()?;
+                self.state = State::FlowSequence { first: false };
+                Ok(Event { step: Step::MappingEnd, line: token.start })
+            }
+            State::FlowMappingKey { first } => self.flow_mapping_key(first),
+            State::FlowMappingValue => self.flow_mapping_value(),
+            State::FlowMappingEmptyValue => {
+                let token = self.peek()?;
+                self.empty(State::FlowMappingKey { first: false }, token.start)
+            }
+            State::End => Ok(Event { step: Step::StreamEnd, line: 0 }),
+        }
+    }
+
+    fn peek(&mut self) -> Result<Token, Problem> {
+        self.scanner.peek()
+    }
+
+    /// Drops the peeked token and peeks the one after it.
+    fn take_and_peek(&mut self) -> Result<Token, Problem> {
+        self.scanner.take();
+        self.scanner.peek()
+    }
+
+    fn empty(&mut self, next: State, line: usize) -> Result<Event, Problem> {
+        self.state = next;
+        let step = Step::Scalar { anchor: None, tag: None, text: Span::default(), implicit: true };
+        Ok(Event { step, line })
+    }
+
+    fn child(&mut self, place: Place, after: State) -> Result<Event, Problem> {
+        self.states.push(after);
+        self.node(place)
+    }
+
+    fn return_to_parent(&mut self) {
+        self.state = self.states.pop().expect("every node was entered from a state");
+    }
+
+    fn end(&mut self, step: Step, line: usize) -> Result<Event, Problem> {
+        self.return_to_parent();
+        Ok(Event { step, line })
+    }
+
+    // Documents.
+
+    fn document_start(&mut self, implicit: bool) -> Result<Event, Problem> {
+        let mut token = self.peek()?;
+        if !implicit {
+            while token.word == Word::DocumentEnd {
+                token = self.take_and_peek()?;
+            }
+        }
+        let line = token.start;
+        match token.word {
+            Word::StreamEnd => {
+                self.state = State::End;
+                self.scanner.take();
+                return Ok(Event { step: Step::StreamEnd, line });
+            }
+            Word::VersionDirective { .. } | Word::TagDirective { .. } | Word::DocumentStart => {}
+            _ if implicit => {
+                self.directives()?;
+                self.states.push(State::DocumentEnd);
+                self.state = State::BlockNode;
+                return Ok(Event { step: Step::DocumentStart, line });
+            }
+            _ => {}
+        }
+        self.directives()?;
+        let token = self.peek()?;
+        if token.word != Word::DocumentStart {
+            return Err(Problem::of_parser("did not find expected <document start>", token.start));
+        }
+        self.scanner.take();
+        self.states.push(State::DocumentEnd);
+        self.state = State::DocumentContent;
+        Ok(Event { step: Step::DocumentStart, line })
+    }
+
+    fn document_content(&mut self) -> Result<Event, Problem> {
+        let token = self.peek()?;
+        match token.word {
+            Word::VersionDirective { .. }
+            | Word::TagDirective { .. }
+            | Word::DocumentStart
+            | Word::DocumentEnd
+            | Word::StreamEnd => {
+                let after = self.states.pop().expect("the end of the document is awaited");
+                self.empty(after, token.start)
+            }
+            _ => self.node(Place::Block),
+        }
+    }
+
+    fn document_end(&mut self) -> Result<Event, Problem> {
+        let token = self.peek()?;
+        if token.word == Word::DocumentEnd {
+            self.scanner.take();
+        }
+        self.handles.clear();
+        self.state = State::DocumentStart;
+        Ok(Event { step: Step::DocumentEnd, line: token.start })
+    }
+
+    fn directives(&mut self) -> Result<(), Problem> {
+        let mut versioned = false;
+        let mut token = self.peek()?;
+        loop {
+            match token.word {
+                Word::VersionDirective { .. } if versioned => {
+                    return Err(Problem::of_parser("found duplicate %YAML directive", token.start));
+                }
+                Word::VersionDirective { major: 1, minor: 1 } => versioned = true,
+                Word::VersionDirective { .. } => {
+                    return Err(Problem::of_parser("found incompatible YAML document", token.start));
+                }
+                Word::TagDirective { handle, prefix } => {
+                    let pool = &self.scanner.pool;
+                    let (handle, prefix) = (handle.of(pool).to_vec(), prefix.of(pool).to_vec());
+                    if self.handles.iter().any(|(known, _)| *known == handle) {
+                        return Err(Problem::of_parser("found duplicate %TAG directive", token.start));
+                    }
+                    self.handles.push((handle, prefix));
+                }
+                _ => break,
+            }
+            token = self.take_and_peek()?;
+        }
+        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
+            if !self.handles.iter().any(|(known, _)| known == handle.as_bytes()) {
+                self.handles.push((handle.into(), prefix.into()));
+            }
+        }
+        Ok(())
+    }
+
+    // Nodes.
+
+    fn node(&mut self, place: Place) -> Result<Event, Problem> {
+        let mut token = self.peek()?;
+        let line = token.start;
+        if let Word::Alias(name) = token.word {
+            self.scanner.take();
+            return self.end(Step::Alias(name), line);
+        }
+        let mut anchor = None;
+        let mut tag = None;
+        // An anchor and a tag, each at most once, in any order.
+        for _ in 0..2 {
+            match token.word {
+                Word::Anchor(name) if anchor.is_none() => anchor = Some(name),
+                Word::Tag { handle, suffix } if tag.is_none() => tag = Some((handle, suffix, token.start)),
+                _ => break,
+            }
+            token = self.take_and_peek()?;
+        }
+        let tag = match tag {
+            Some((handle, suffix, line)) => Some(self.whole_tag(handle, suffix, line)?),
+            None => None,
+        };
+        let next = match token.word {
+            Word::BlockEntry if place == Place::BlockOrIndentless => State::IndentlessSequence,
+            Word::FlowSequenceStart => State::FlowSequence { first: true },
+            Word::FlowMappingStart => State::FlowMappingKey { first: true },
+            Word::BlockSequenceStart if place != Place::Flow => State::BlockSequence { first: true },
+            Word::BlockMappingStart if place != Place::Flow => State::BlockMappingKey { first: true },
+            Word::Scalar { text, plain } => {
+                self.scanner.take();
+                let implicit = match tag {
+                    None => plain,
+                    Some(tag) => tag.of(&self.scanner.pool) == b"!",
+                };
+                return self.end(Step::Scalar { anchor, tag, text, implicit }, line);
+            }
+            _ if anchor.is_some() || tag.is_some() => {
+                let step = Step::Scalar { anchor, tag, text: Span::default(), implicit: tag.is_none() };
+                return self.end(step, line);
+            }
+            _ => return Err(Problem::of_parser("did not find expected node content", token.start)),
+        };
+        self.state = next;
+        let mapping = matches!(next, State::FlowMappingKey { .. } | State::BlockMappingKey { .. });
+        let step = if mapping { Step::MappingStart(anchor) } else { Step::SequenceStart(anchor) };
+        Ok(Event { step, line })
+    }
+
+    /// A tag with its handle spelled out.
+    fn whole_tag(&mut self, handle: Span, suffix: Span, line: usize) -> Result<Span, Problem> {
+        if handle.is_empty() {
+            return Ok(suffix);
+        }
+        let pool = &mut self.scanner.pool;
+        let Some((_, prefix)) = self.handles.iter().find(|(known, _)| known == handle.of(pool)) else {
+            return Err(Problem::of_parser("found undefined tag handle", line));
+        };
+        let start = pool.len();
+        pool.extend_from_slice(prefix);
+        pool.extend_from_within(suffix.start..suffix.end);
+        Ok(Span { start, end: pool.len() })
+    }
+
+    // Block collections.
+
+    fn block_sequence(&mut self, first: bool) -> Result<Event, Problem> {
+        let token = if first { self.take_and_peek()? } else { self.peek()? };
+        match token.word {
+            Word::BlockEntry => {
+                let next = self.take_and_peek()?;
+                let state = State::BlockSequence { first: false };
+                if matches!(next.word, Word::BlockEntry | Word::BlockEnd) {
+                    self.empty(state, token.end)
+                } else {
+                    self.child(Place::Block, state)
+                }
+            }
+            Word::BlockEnd => {
+                self.scanner.take();
+                self.end(Step::SequenceEnd, token.start)
+            }
+            _ => Err(Problem::of_parser("did not find expected '-' indicator", token.start)),
+        }
+    }
+
+    fn indentless_sequence(&mut self) -> Result<Event, Problem> {
+        let token = self.peek()?;
+        if token.word != Word::BlockEntry {
+            return self.end(Step::SequenceEnd, token.start);
+        }
+        let next = self.take_and_peek()?;
+        if matches!(next.word, Word::BlockEntry | Word::Key | Word::Value | Word::BlockEnd) {
+            self.empty(State::IndentlessSequence, token.end)
+        } else {
+            self.child(Place::Block, State::IndentlessSequence)
+        }
+    }
+
+    fn block_mapping_key(&mut self, first: bool) -> Result<Event, Problem> {
+        let token = if first { self.take_and_peek()? } else { self.peek()? };
+        match token.word {
+            Word::Key => {
+                let next = self.take_and_peek()?;
+                if matches!(next.word, Word::Key | Word::Value | Word::BlockEnd) {
+                    self.empty(State::BlockMappingValue, token.end)
+                } else {
+                    self.child(Place::BlockOrIndentless, State::BlockMappingValue)
+                }
+            }
+            Word::BlockEnd => {
+                self.scanner.take();
+                self.end(Step::MappingEnd, token.start)
+            }
+            _ => Err(Problem::of_parser("did not find expected key", token.start)),
+        }
+    }
+
+    fn block_mapping_value(&mut self) -> Result<Event, Problem> {
+        let token = self.peek()?;
+        let state = State::BlockMappingKey { first: false };
+        if token.word != Word::Value {
+            return self.empty(state, token.start);
+        }
+        let next = self.take_and_peek()?;
+        if matches!(next.word, Word::Key | Word::Value | Word::BlockEnd) {
+            self.empty(state, token.end)
+        } else {
+            self.child(Place::BlockOrIndentless, state)
+        }
+    }
+
+    // Flow collections.
+
+    fn flow_sequence(&mut self, first: bool) -> Result<Event, Problem> {
+        let mut token = if first { self.take_and_peek()? } else { self.peek()? };
+        if !first && token.word != Word::FlowSequenceEnd {
+            if token.word != Word::FlowEntry {
+                return Err(Problem::of_parser("did not find expected ',' or ']'", token.start));
+            }
+            token = self.take_and_peek()?;
+        }
+        match token.word {
+            Word::FlowSequenceEnd => {
+                self.scanner.take();
+                self.end(Step::SequenceEnd, token.start)
+            }
+            Word::Key => {
+                self.scanner.take();
+                self.state = State::FlowPairKey;
+                Ok(Event { step: Step::MappingStart(None), line: token.start })
+            }
+            _ => self.child(Place::Flow, State::FlowSequence { first: false }),
+        }
+    }
+
+    /// The key of a `[key: value]` pair.
+    fn flow_pair_key(&mut self) -> Result<Event, Problem> {
+        let token = self.peek()?;
+        if !matches!(token.word, Word::Value | Word::FlowEntry | Word::FlowSequenceEnd) {
+            return self.child(Place::Flow, State::FlowPairValue);
+        }
+        // Go drops the token after a missing key, even a closing bracket.
+        self.scanner.take();
+        self.empty(State::FlowPairValue, token.end)
+    }
+
+    fn flow_pair_value(&mut self) -> Result<Event, Problem> {
+        let token = self.peek()?;
+        if token.word == Word::Value {
+            let next = self.take_and_peek()?;
+            if !matches!(next.word, Word::FlowEntry | Word::FlowSequenceEnd) {
+                return self.child(Place::Flow, State::FlowPairEnd);
+            }
+        }
+        self.empty(State::FlowPairEnd, token.start)
+    }
+
+    fn flow_mapping_key(&mut self, first: bool) -> Result<Event, Problem> {
+        let mut token = if first { self.take_and_peek()? } else { self.peek()? };
+        if !first && token.word != Word::FlowMappingEnd {
+            if token.word != Word::FlowEntry {
+                return Err(Problem::of_parser("did not find expected ',' or '}'", token.start));
+            }
+            token = self.take_and_peek()?;
+        }
+        match token.word {
+            Word::FlowMappingEnd => {
+                self.scanner.take();
+                self.end(Step::MappingEnd, token.start)
+            }
+            Word::Key => {
+                let next = self.take_and_peek()?;
+                if matches!(next.word, Word::Value | Word::FlowEntry | Word::FlowMappingEnd) {
+                    self.empty(State::FlowMappingValue, next.start)
+                } else {
+                    self.child(Place::Flow, State::FlowMappingValue)
+                }
+            }
+            _ => self.child(Place::Flow, State::FlowMappingEmptyValue),
+        }
+    }
+
+    fn flow_mapping_value(&mut self) -> Result<Event, Problem> {
+        let mut token = self.peek()?;
+        let state = State::FlowMappingKey { first: false };
+        if token.word == Word::Value {
+            token = self.take_and_peek()?;
+            if !matches!(token.word, Word::FlowEntry | Word::FlowMappingEnd) {
+                return self.child(Place::Flow, state);
+            }
+        }
+        self.empty(state, token.start)
+    }
+}

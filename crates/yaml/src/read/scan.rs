@@ -1,0 +1,535 @@
+//! Text to tokens: the part of YAML that knows indentation, and that a key is a key only when its colon is found.
+
+use std::collections::VecDeque;
+
+use super::input::{Input, width};
+use super::token::{Span, Token, Word};
+use crate::error::Problem;
+
+/// How deep brackets and indentation may nest.
+const DEPTH: usize = 10_000;
+
+/// How far ahead of its colon a key may begin, in characters.
+const KEY_LENGTH: usize = 1024;
+
+/// A place in the text, in characters, counted from zero.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    pub(super) index: usize,
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+/// A place where a key may have begun.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeyCandidate {
+    possible: bool,
+    required: bool,
+    token: usize,
+    mark: Mark,
+}
+
+/// The scanner and its queue of tokens.
+#[derive(Debug)]
+pub(crate) struct Scanner<'t> {
+    pub(super) input: Input<'t>,
+    /// The texts of all tokens, one after the other.
+    pub(crate) pool: Vec<u8>,
+    pub(super) mark: Mark,
+    tokens: VecDeque<Token>,
+    /// How many tokens have been taken from the queue.
+    taken: usize,
+    ready: bool,
+    started: bool,
+    pub(super) indent: isize,
+    indents: Vec<isize>,
+    pub(super) key_allowed: bool,
+    /// One candidate per level of brackets.
+    candidates: Vec<KeyCandidate>,
+    /// Which level's candidate begins with which token, by rising token.
+    by_token: VecDeque<(usize, usize)>,
+    pub(super) flow_level: usize,
+    /// Line breaks seen since the last text, while a scalar is read.
+    pub(super) breaks: Vec<u8>,
+}
+
+impl<'t> Scanner<'t> {
+    pub(crate) fn new(text: &'t [u8]) -> Self {
+        Scanner {
+            input: Input::new(text),
+            pool: Vec::new(),
+            mark: Mark::default(),
+            tokens: VecDeque::new(),
+            taken: 0,
+            ready: false,
+            started: false,
+            indent: -1,
+            indents: Vec::new(),
+            key_allowed: true,
+            candidates: vec![KeyCandidate::default()],
+            by_token: VecDeque::new(),
+            flow_level: 0,
+            breaks: Vec::new(),
+        }
+    }
+
+    /// The next token, which stays in the queue.
+    pub(crate) fn peek(&mut self) -> Result<Token, Problem> {
+        if !self.ready {
+            self.fill()?;
+            self.ready = true;
+        }
+        Ok(*self.tokens.front().expect("a filled queue has a token"))
+    }
+
+    /// Drops the token that was peeked.
+    pub(crate) fn take(&mut self) {
+        self.ready = false;
+        self.taken += 1;
+        self.tokens.pop_front();
+    }
+
+    /// Scans until it is certain what the first token of the queue is: while it may yet turn out to begin a key, a
+    /// key token may have to go before it.
+    fn fill(&mut self) -> Result<(), Problem> {
+        loop {
+            if !self.tokens.is_empty() {
+                match self.level_of(self.taken) {
+                    Some(level) if self.is_valid(level)? => {}
+                    _ => return Ok(()),
+                }
+            }
+            self.scan_next()?;
+        }
+    }
+
+    fn level_of(&mut self, token: usize) -> Option<usize> {
+        while self.by_token.front().is_some_and(|&(candidate, _)| candidate < token) {
+            self.by_token.pop_front();
+        }
+        self.by_token.front().filter(|&&(candidate, _)| candidate == token).map(|&(_, level)| level)
+    }
+
+    fn forget_token(&mut self, token: usize) {
+        if let Some(at) = self.by_token.iter().rposition(|&(candidate, _)| candidate <= token)
+            && self.by_token[at].0 == token
+        {
+            self.by_token.remove(at);
+        }
+    }
+
+    fn scan_next(&mut self) -> Result<(), Problem> {
+        self.input.ensure(1)?;
+        if !self.started {
+            self.started = true;
+            self.push(Word::StreamStart, self.mark.line);
+            return Ok(());
+        }
+        self.skip_to_token()?;
+        self.unroll(self.mark.column as isize);
+        self.input.ensure(4)?;
+        let byte = self.input.byte(0);
+        if byte == 0 {
+            return self.scan_stream_end();
+        }
+        if self.mark.column == 0 && byte == b'%' {
+            return self.scan_directive_line();
+        }
+        if self.at_document_marker() {
+            let word = if byte == b'-' { Word::DocumentStart } else { Word::DocumentEnd };
+            return self.scan_document_marker(word);
+        }
+        let blank_follows = self.is_blank_or_end(1);
+        let flow = self.flow_level > 0;
+        match byte {
+            b'[' => self.scan_flow_start(Word::FlowSequenceStart),
+            b'{' => self.scan_flow_start(Word::FlowMappingStart),
+            b']' => self.scan_flow_end(Word::FlowSequenceEnd),
+            b'}' => self.scan_flow_end(Word::FlowMappingEnd),
+            b',' => self.scan_flow_entry(),
+            b'-' if blank_follows => self.scan_block_entry(),
+            b'?' if flow || blank_follows => self.scan_key(),
+            b':' if flow || blank_follows => self.scan_value(),
+            b'*' | b'&' => self.scan_anchor_token(),
+            b'!' => self.scan_tag_token(),
+            b'|' | b'>' if !flow => self.scan_block_scalar_token(),
+            b'\'' | b'"' => self.scan_quoted_token(),
+            b'#' | b'|' | b'>' | b'%' | b'@' | b'`' => self.cannot_start(),
+            _ if self.is_blank_or_end(0) => self.cannot_start(),
+            _ => self.scan_plain_token(),
+        }
+    }
+
+    fn cannot_start(&self) -> Result<(), Problem> {
+        Err(self.problem("found character that cannot start any token"))
+    }
+
+    /// A problem at the current place.
+    pub(super) fn problem(&self, text: &'static str) -> Problem {
+        Problem::of_scanner(text, self.mark.line)
+    }
+
+    fn push(&mut self, word: Word, start: usize) {
+        self.tokens.push_back(Token { word, start, end: self.mark.line });
+    }
+
+    /// Puts a token at a place of the queue counted from its head; one that was already taken is out of reach, and
+    /// then the token goes to the end.
+    fn insert(&mut self, number: usize, word: Word, line: usize) {
+        let token = Token { word, start: line, end: line };
+        match number.checked_sub(self.taken) {
+            Some(at) if at <= self.tokens.len() => self.tokens.insert(at, token),
+            _ => self.tokens.push_back(token),
+        }
+    }
+
+    // Keys.
+
+    fn is_valid(&mut self, level: usize) -> Result<bool, Problem> {
+        let candidate = self.candidates[level];
+        if !candidate.possible {
+            return Ok(false);
+        }
+        if candidate.mark.line < self.mark.line || candidate.mark.index + KEY_LENGTH < self.mark.index {
+            if candidate.required {
+                return Err(self.problem("could not find expected ':'"));
+            }
+            self.candidates[level].possible = false;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn save_key(&mut self) -> Result<(), Problem> {
+        if !self.key_allowed {
+            return Ok(());
+        }
+        let required = self.flow_level == 0 && self.indent == self.mark.column as isize;
+        self.remove_key()?;
+        let token = self.taken + self.tokens.len();
+        let level = self.candidates.len() - 1;
+        self.candidates[level] = KeyCandidate { possible: true, required, token, mark: self.mark };
+        match self.by_token.back_mut() {
+            Some(last) if last.0 == token => last.1 = level,
+            _ => self.by_token.push_back((token, level)),
+        }
+        Ok(())
+    }
+
+    fn remove_key(&mut self) -> Result<(), Problem> {
+        let level = self.candidates.len() - 1;
+        let candidate = self.candidates[level];
+        if candidate.possible {
+            if candidate.required {
+                return Err(self.problem("could not find expected ':'"));
+            }
+            self.candidates[level].possible = false;
+            self.forget_token(candidate.token);
+        }
+        Ok(())
+    }
+
+    // Indentation.
+
+    /// Opens a block collection at `column` if that is deeper than the current one.
+    fn roll(&mut self, column: usize, number: Option<usize>, word: Word, line: usize) -> Result<(), Problem> {
+        if self.flow_level > 0 || self.indent >= column as isize {
+            return Ok(());
+        }
+        self.indents.push(self.indent);
+        self.indent = column as isize;
+        if self.indents.len() > DEPTH {
+            return Err(self.problem("exceeded max depth of 10000"));
+        }
+        match number {
+            Some(number) => self.insert(number, word, line),
+            None => self.push(word, line),
+        }
+        Ok(())
+    }
+
+    /// Closes the block collections that are deeper than `column`.
+    fn unroll(&mut self, column: isize) {
+        if self.flow_level > 0 {
+            return;
+        }
+        while self.indent > column {
+            self.push(Word::BlockEnd, self.mark.line);
+            self.indent = self.indents.pop().expect("the outermost indentation is -1");
+        }
+    }
+
+    fn skip_to_token(&mut self) -> Result<(), Problem> {
+        loop {
+            self.input.ensure(1)?;
+            if self.mark.column == 0 && self.input.window_begins_with_mark() {
+                self.skip();
+            }
+            self.input.ensure(1)?;
+            // A tab may separate tokens, but not where a key may begin.
+            let tab_allowed = self.flow_level > 0 || !self.key_allowed;
+            while self.input.byte(0) == b' ' || (tab_allowed && self.input.byte(0) == b'\t') {
+                self.skip();
+                self.input.ensure(1)?;
+            }
+            self.skip_comment()?;
+            if !self.is_break(0) {
+                return Ok(());
+            }
+            self.input.ensure(2)?;
+            self.skip_break();
+            if self.flow_level == 0 {
+                self.key_allowed = true;
+            }
+        }
+    }
+
+    /// Skips a comment up to its line break, if one begins here.
+    pub(super) fn skip_comment(&mut self) -> Result<(), Problem> {
+        if self.input.byte(0) == b'#' {
+            while !self.is_break_or_end(0) {
+                self.skip();
+                self.input.ensure(1)?;
+            }
+        }
+        Ok(())
+    }
+
+    // Tokens.
+
+    fn scan_stream_end(&mut self) -> Result<(), Problem> {
+        if self.mark.column != 0 {
+            self.mark.column = 0;
+            self.mark.line += 1;
+        }
+        self.leave_blocks()?;
+        self.push(Word::StreamEnd, self.mark.line);
+        Ok(())
+    }
+
+    fn scan_directive_line(&mut self) -> Result<(), Problem> {
+        self.leave_blocks()?;
+        let start = self.mark.line;
+        let word = self.directive()?;
+        self.push(word, start);
+        Ok(())
+    }
+
+    fn scan_document_marker(&mut self, word: Word) -> Result<(), Problem> {
+        self.leave_blocks()?;
+        for _ in 0..3 {
+            self.skip();
+        }
+        self.push(word, self.mark.line);
+        Ok(())
+    }
+
+    fn leave_blocks(&mut self) -> Result<(), Problem> {
+        self.unroll(-1);
+        self.remove_key()?;
+        self.key_allowed = false;
+        Ok(())
+    }
+
+    fn scan_flow_start(&mut self, word: Word) -> Result<(), Problem> {
+        self.save_key()?;
+        let token = self.taken + self.tokens.len();
+        self.candidates.push(KeyCandidate { token, ..KeyCandidate::default() });
+        self.flow_level += 1;
+        if self.flow_level > DEPTH {
+            return Err(self.problem("exceeded max depth of 10000"));
+        }
+        self.key_allowed = true;
+        self.push_indicator(word);
+        Ok(())
+    }
+
+    fn scan_flow_end(&mut self, word: Word) -> Result<(), Problem> {
+        self.remove_key()?;
+        if self.flow_level > 0 {
+            self.flow_level -= 1;
+            let closed = self.candidates.pop().expect("every level of brackets has a candidate");
+            // This also forgets the bracket itself as a key when the brackets were empty, as Go does.
+            self.forget_token(closed.token);
+        }
+        self.key_allowed = false;
+        self.push_indicator(word);
+        Ok(())
+    }
+
+    fn scan_flow_entry(&mut self) -> Result<(), Problem> {
+        self.remove_key()?;
+        self.key_allowed = true;
+        self.push_indicator(Word::FlowEntry);
+        Ok(())
+    }
+
+    fn scan_block_entry(&mut self) -> Result<(), Problem> {
+        if self.flow_level == 0 {
+            if !self.key_allowed {
+                return Err(self.problem("block sequence entries are not allowed in this context"));
+            }
+            self.roll(self.mark.column, None, Word::BlockSequenceStart, self.mark.line)?;
+        }
+        self.remove_key()?;
+        self.key_allowed = true;
+        self.push_indicator(Word::BlockEntry);
+        Ok(())
+    }
+
+    fn scan_key(&mut self) -> Result<(), Problem> {
+        if self.flow_level == 0 {
+            if !self.key_allowed {
+                return Err(self.problem("mapping keys are not allowed in this context"));
+            }
+            self.roll(self.mark.column, None, Word::BlockMappingStart, self.mark.line)?;
+        }
+        self.remove_key()?;
+        self.key_allowed = self.flow_level == 0;
+        self.push_indicator(Word::Key);
+        Ok(())
+    }
+
+    fn scan_value(&mut self) -> Result<(), Problem> {
+        let level = self.candidates.len() - 1;
+        if self.is_valid(level)? {
+            let KeyCandidate { token, mark, .. } = self.candidates[level];
+            self.insert(token, Word::Key, mark.line);
+            self.roll(mark.column, Some(token), Word::BlockMappingStart, mark.line)?;
+            self.candidates[level].possible = false;
+            self.forget_token(token);
+            self.key_allowed = false;
+        } else {
+            if self.flow_level == 0 {
+                if !self.key_allowed {
+                    return Err(self.problem("mapping values are not allowed in this context"));
+                }
+                self.roll(self.mark.column, None, Word::BlockMappingStart, self.mark.line)?;
+            }
+            self.key_allowed = self.flow_level == 0;
+        }
+        self.push_indicator(Word::Value);
+        Ok(())
+    }
+
+    fn scan_anchor_token(&mut self) -> Result<(), Problem> {
+        self.save_key()?;
+        self.key_allowed = false;
+        let start = self.mark.line;
+        let word = self.anchor()?;
+        self.push(word, start);
+        Ok(())
+    }
+
+    fn scan_tag_token(&mut self) -> Result<(), Problem> {
+        self.save_key()?;
+        self.key_allowed = false;
+        let start = self.mark.line;
+        let word = self.tag()?;
+        self.push(word, start);
+        Ok(())
+    }
+
+    fn scan_block_scalar_token(&mut self) -> Result<(), Problem> {
+        self.remove_key()?;
+        self.key_allowed = true;
+        let token = self.block_scalar()?;
+        self.tokens.push_back(token);
+        Ok(())
+    }
+
+    fn scan_quoted_token(&mut self) -> Result<(), Problem> {
+        self.save_key()?;
+        self.key_allowed = false;
+        let token = self.quoted_scalar()?;
+        self.tokens.push_back(token);
+        Ok(())
+    }
+
+    fn scan_plain_token(&mut self) -> Result<(), Problem> {
+        self.save_key()?;
+        self.key_allowed = false;
+        let token = self.plain_scalar()?;
+        self.tokens.push_back(token);
+        Ok(())
+    }
+
+    fn push_indicator(&mut self, word: Word) {
+        self.skip();
+        self.push(word, self.mark.line);
+    }
+}
+
+/// Characters: looking at them and moving over them.
+impl Scanner<'_> {
+    /// Whether the line begins with `---` or `...` and nothing sticks to it.
+    pub(super) fn at_document_marker(&self) -> bool {
+        let bytes = [self.input.byte(0), self.input.byte(1), self.input.byte(2)];
+        self.mark.column == 0 && (bytes == *b"---" || bytes == *b"...") && self.is_blank_or_end(3)
+    }
+
+    pub(super) fn is_blank(&self, offset: usize) -> bool {
+        matches!(self.input.byte(offset), b' ' | b'\t')
+    }
+
+    pub(super) fn is_break(&self, offset: usize) -> bool {
+        match self.input.byte(offset) {
+            b'\n' | b'\r' => true,
+            0xc2 => self.input.byte(offset + 1) == 0x85,
+            0xe2 => self.input.byte(offset + 1) == 0x80 && matches!(self.input.byte(offset + 2), 0xa8 | 0xa9),
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_break_or_end(&self, offset: usize) -> bool {
+        self.input.byte(offset) == 0 || self.is_break(offset)
+    }
+
+    pub(super) fn is_blank_or_end(&self, offset: usize) -> bool {
+        matches!(self.input.byte(offset), b' ' | b'\t' | 0) || self.is_break(offset)
+    }
+
+    /// Whether the byte may be part of a name: letters, digits, `_` and `-`.
+    pub(super) fn is_name(&self) -> bool {
+        matches!(self.input.byte(0), b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'-')
+    }
+
+    pub(super) fn skip(&mut self) {
+        self.mark.index += 1;
+        self.mark.column += 1;
+        self.input.advance(width(self.input.byte(0)));
+    }
+
+    pub(super) fn skip_break(&mut self) {
+        if self.input.byte(0) == b'\r' && self.input.byte(1) == b'\n' {
+            self.mark.index += 1;
+            self.input.advance(1);
+        }
+        self.input.advance(width(self.input.byte(0)));
+        self.mark.index += 1;
+        self.mark.column = 0;
+        self.mark.line += 1;
+    }
+
+    /// Moves the current character into the pool.
+    pub(super) fn keep(&mut self) {
+        self.pool.extend_from_slice(self.input.character());
+        self.skip();
+    }
+
+    /// The line break here as text: the two Unicode separators stay, all others become a line feed.
+    pub(super) fn take_break(&mut self) -> &'static [u8] {
+        let text: &[u8] = match (self.input.byte(0), self.input.byte(2)) {
+            (0xe2, 0xa8) => b"\xe2\x80\xa8",
+            (0xe2, _) => b"\xe2\x80\xa9",
+            _ => b"\n",
+        };
+        self.skip_break();
+        text
+    }
+
+    /// The span of what has been kept since the pool had the length `from`.
+    pub(super) fn kept_since(&self, from: usize) -> Span {
+        Span { start: from, end: self.pool.len() }
+    }
+}

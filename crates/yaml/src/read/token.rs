@@ -1,0 +1,54 @@
+//! The words of YAML's grammar.
+
+/// A piece of text that the scanner keeps in its pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl Span {
+    /// The text of the span.
+    pub(crate) fn of(self, pool: &[u8]) -> &[u8] {
+        &pool[self.start..self.end]
+    }
+
+    /// Whether there is no text.
+    pub(crate) fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// A token and the lines it begins and ends on, counted from zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    pub(crate) word: Word,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    StreamStart,
+    StreamEnd,
+    VersionDirective { major: u8, minor: u8 },
+    TagDirective { handle: Span, prefix: Span },
+    DocumentStart,
+    DocumentEnd,
+    BlockSequenceStart,
+    BlockMappingStart,
+    BlockEnd,
+    FlowSequenceStart,
+    FlowSequenceEnd,
+    FlowMappingStart,
+    FlowMappingEnd,
+    BlockEntry,
+    FlowEntry,
+    Key,
+    Value,
+    Alias(Span),
+    Anchor(Span),
+    Tag { handle: Span, suffix: Span },
+    Scalar { text: Span, plain: bool },
+}
