@@ -1,0 +1,250 @@
+//! `bench`: both programs side by side on the same charts, interleaved, as ratios.
+//!
+//! Machines are noisy, so runs of the two programs alternate and the medians are compared; a dated table is kept
+//! under `benches/runs`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::helm::{VERSION, bare, helm};
+use crate::shell::{corpus, output, release_binary, root, say};
+
+/// Charts of the corpus that are always measured: small ones, the largest, one with generated RSA keys.
+const CHARTS: &[&str] = &[
+    "helm__testdata.object-order",
+    "prometheus-community__prometheus-node-exporter",
+    "grafana-community__grafana",
+    "bitnami__redis",
+    "bitnami__nginx-2",
+    "argoproj__argo-cd",
+    "prometheus-community__kube-prometheus-stack",
+    "cilium__cilium",
+    "open-telemetry__opentelemetry-demo",
+];
+
+/// What one run of a program cost.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    wall: Duration,
+    cpu: Duration,
+    /// Peak resident memory in KiB.
+    memory: u64,
+}
+
+/// One row of the table.
+struct Row {
+    chart: String,
+    helm: Cost,
+    pintle: Cost,
+}
+
+impl Row {
+    fn ratios(&self) -> (f64, f64, f64) {
+        let ratio = |a: f64, b: f64| if b > 0.0 { a / b } else { f64::INFINITY };
+        (
+            ratio(self.helm.wall.as_secs_f64(), self.pintle.wall.as_secs_f64()),
+            ratio(self.helm.cpu.as_secs_f64(), self.pintle.cpu.as_secs_f64()),
+            ratio(self.helm.memory as f64, self.pintle.memory as f64),
+        )
+    }
+}
+
+/// Measures the charts given, or the usual ones and the growth with subcharts, and keeps the table.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if arguments.iter().any(|argument| argument == "--smoke") {
+        return smoke();
+    }
+    let rounds = 15;
+    let programs = Programs::new()?;
+    let charts = if arguments.is_empty() { usual_charts()? } else { arguments.iter().map(PathBuf::from).collect() };
+    let mut table = heading();
+    say(&table);
+    for chart in &charts {
+        let row = programs.measure(chart, rounds)?;
+        let line = line(&row);
+        say(&line);
+        writeln!(table, "{line}").expect("writing to a String cannot fail");
+    }
+    if arguments.is_empty() {
+        table.push_str(&growth(&programs)?);
+        keep(&table)?;
+    }
+    Ok(())
+}
+
+/// One quick round on a chart that the repository has, with no regard for figures: does the bench still run?
+pub(crate) fn smoke() -> Result<()> {
+    let chart = root().join("examples/charts/web");
+    let pintle = release_binary()?;
+    let start = Instant::now();
+    let text = output(bare(&pintle).arg("template").arg(&chart))?;
+    say(&format!("pintle template examples/charts/web: {} bytes in {:.1} ms", text.len(), millis(start.elapsed())));
+    crate::shell::run(&mut crate::shell::cargo(&["bench", "--quiet", "--package", "pintle-benches", "--", "--test"]))
+}
+
+fn heading() -> String {
+    format!(
+        "| chart | Helm {VERSION} ms | Pintle ms | wall | CPU | Helm MiB | Pintle MiB | memory |\n|---|---|---|---|---|---|---|---|\n"
+    )
+}
+
+fn line(row: &Row) -> String {
+    let (wall, cpu, memory) = row.ratios();
+    format!(
+        "| {} | {:.1} | {:.1} | {wall:.1}× | {cpu:.1}× | {:.1} | {:.1} | 1/{memory:.1} |",
+        row.chart,
+        millis(row.helm.wall),
+        millis(row.pintle.wall),
+        row.helm.memory as f64 / 1024.0,
+        row.pintle.memory as f64 / 1024.0,
+    )
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+/// Both programs, ours under the name that it stands in for.
+struct Programs {
+    helm: PathBuf,
+    pintle: PathBuf,
+}
+
+impl Programs {
+    fn new() -> Result<Self> {
+        let folder = root().join("target/bench");
+        fs::create_dir_all(&folder)?;
+        let pintle = folder.join("helm");
+        let _ = fs::remove_file(&pintle);
+        symlink(release_binary()?, &pintle).context("cannot link our program under the name helm")?;
+        Ok(Programs { helm: helm()?, pintle })
+    }
+
+    /// Runs both programs in turn and takes the medians.
+    fn measure(&self, chart: &Path, rounds: usize) -> Result<Row> {
+        let (mut helm, mut pintle) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            helm.push(measure_once(&self.helm, chart)?);
+            pintle.push(measure_once(&self.pintle, chart)?);
+        }
+        let name = chart.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Row { chart: name, helm: median(&helm), pintle: median(&pintle) })
+    }
+}
+
+fn median(costs: &[Cost]) -> Cost {
+    let middle = |key: fn(&Cost) -> u128| {
+        let mut values: Vec<u128> = costs.iter().map(key).collect();
+        values.sort_unstable();
+        values[values.len() / 2]
+    };
+    Cost {
+        wall: Duration::from_nanos(middle(|cost| cost.wall.as_nanos()) as u64),
+        cpu: Duration::from_nanos(middle(|cost| cost.cpu.as_nanos()) as u64),
+        memory: middle(|cost| u128::from(cost.memory)) as u64,
+    }
+}
+
+/// Runs a program once on a chart. CPU time and memory come from GNU time, which reads them from the kernel.
+fn measure_once(program: &Path, chart: &Path) -> Result<Cost> {
+    let mut command = bare(Path::new("/usr/bin/time"));
+    command.args(["--format", "%U %S %M", "--"]).arg(program).args(["template", "release-name"]).arg(chart);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let mut child = command.spawn().context("cannot run /usr/bin/time (Debian package `time`)")?;
+    // The output is drained as a pipe's reader would, without keeping it.
+    let mut stdout = child.stdout.take().context("no pipe")?;
+    std::io::copy(&mut stdout, &mut std::io::sink())?;
+    let mut report = String::new();
+    child.stderr.take().context("no pipe")?.read_to_string(&mut report)?;
+    let status = child.wait()?;
+    let wall = start.elapsed();
+    if !status.success() {
+        bail!("{} failed on {} ({:?}): {report}", program.display(), chart.display(), status.signal());
+    }
+    let figures: Vec<f64> = report.lines().last().unwrap_or_default().split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [user, system, memory] = figures[..] else { bail!("cannot read the figures of GNU time: {report}") };
+    Ok(Cost { wall, cpu: Duration::from_secs_f64(user + system), memory: memory as u64 })
+}
+
+fn usual_charts() -> Result<Vec<PathBuf>> {
+    let folder = corpus().context("the corpus is not here; name charts instead")?.join("charts");
+    let mut names: Vec<String> =
+        fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();
+    names.sort();
+    let find = |prefix: &&str| names.iter().find(|name| name.starts_with(*prefix)).map(|name| folder.join(name));
+    Ok(CHARTS.iter().filter_map(find).collect())
+}
+
+/// How time grows with the number of subcharts that call `tpl` and `include` heavily.
+fn growth(programs: &Programs) -> Result<String> {
+    let mut table = String::from("\n| subcharts | Helm ms | Pintle ms |\n|---|---|---|\n");
+    for count in [10, 25, 50] {
+        let folder = root().join(format!("target/bench/umbrella-{count}"));
+        write_umbrella(&folder, count)?;
+        let row = programs.measure(&folder, 5)?;
+        writeln!(table, "| {count} | {:.1} | {:.1} |", millis(row.helm.wall), millis(row.pintle.wall))
+            .expect("writing to a String cannot fail");
+    }
+    say(&table);
+    Ok(table)
+}
+
+/// Writes a chart with `count` subcharts, each with helpers and templates that call them over and over.
+pub(crate) fn write_umbrella(folder: &Path, count: usize) -> Result<()> {
+    let write = |path: PathBuf, text: String| -> Result<()> {
+        fs::create_dir_all(path.parent().context("a file has a folder")?)?;
+        Ok(fs::write(path, text)?)
+    };
+    let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n");
+    write(folder.join("Chart.yaml"), chart("umbrella"))?;
+    write(folder.join("values.yaml"), "global:\n  suffix: '{{ .Release.Name }}-x'\n".to_owned())?;
+    for index in 0..count {
+        let name = format!("sub{index}");
+        let sub = folder.join("charts").join(&name);
+        write(sub.join("Chart.yaml"), chart(&name))?;
+        write(sub.join("values.yaml"), "label: '{{ .Chart.Name }}-{{ .Release.Namespace }}'\n".to_owned())?;
+        let mut helpers = String::new();
+        for helper in 0..20 {
+            write!(helpers, "{{{{ define \"{name}.h{helper}\" }}}}{{{{ tpl .Values.label . }}}}-{helper}{{{{ end }}}}\n")?;
+        }
+        write(sub.join("templates/_helpers.tpl"), helpers)?;
+        let mut text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n");
+        for key in 0..60 {
+            let helper = key % 20;
+            write!(text, "  k{key}: {{{{ include \"{name}.h{helper}\" . | quote }}}}\n  t{key}: {{{{ tpl .Values.global.suffix . }}}}\n")?;
+        }
+        write(sub.join("templates/map.yaml"), text)?;
+    }
+    Ok(())
+}
+
+/// Keeps a dated table with what it was measured on.
+fn keep(table: &str) -> Result<()> {
+    let date = output(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
+    let date = String::from_utf8_lossy(&date).trim().to_owned();
+    let commit = output(Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()))?;
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let folder = root().join("benches/runs").join(&date);
+    fs::create_dir_all(&folder)?;
+    let text = format!(
+        "# {date}\n\nCommand: `cargo xtask bench`, at commit {}; {cores} cores of {}.\n\
+         Both programs run `template release-name CHART` in turn, 15 rounds, output read from a pipe; medians.\n\
+         Ratios are Helm over Pintle: more is better for us.\n\n{table}",
+        String::from_utf8_lossy(&commit).trim(),
+        cpu.trim_start_matches([' ', '\t', ':']),
+    );
+    fs::write(folder.join("README.md"), text)?;
+    say(&format!("kept in benches/runs/{date}/README.md"));
+    Ok(())
+}

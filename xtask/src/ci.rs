@@ -1,0 +1,52 @@
+//! `ci`: everything that must be true of a commit, cheapest first.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::shell::{cache, cargo, corpus, run, say, step};
+use crate::{bench, fuzz, tidy};
+
+/// Runs all steps; the first that fails stops the run.
+pub(crate) fn run_all() -> Result<()> {
+    step("format", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
+    step("tidy", tidy::run)?;
+    step("clippy", || {
+        run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    })?;
+    step("tests", || run(&mut cargo(&["test", "--quiet", "--workspace"])))?;
+    step("documentation", || {
+        run(cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    step("dependencies", deny)?;
+    step("conformance", conformance)?;
+    step("benches", || bench::smoke())?;
+    step("fuzz", || fuzz::run_all(5, None))?;
+    say("all steps passed");
+    Ok(())
+}
+
+fn conformance() -> Result<()> {
+    run(&mut cargo(&["build", "--quiet", "--release", "--package", "pintle-cli", "--package", "pintle-conformance"]))?;
+    if corpus().is_none() {
+        say("corpus: not here; only our own cases run");
+    }
+    run(&mut cargo(&["run", "--quiet", "--release", "--package", "pintle-conformance", "--", "--least", "99.5"]))
+}
+
+/// cargo-deny where it is installed or can be; it needs no network for bans, licences and sources.
+fn deny() -> Result<()> {
+    let folder = cache()?.join("cargo-deny");
+    let tool = folder.join("bin/cargo-deny");
+    let installed = tool.is_file() || Command::new("cargo-deny").arg("--version").output().is_ok();
+    if !installed {
+        say("installing cargo-deny (once)");
+        let mut install = cargo(&["install", "--quiet", "--locked", "cargo-deny", "--root"]);
+        if let Err(error) = run(install.arg(&folder)) {
+            say(&format!("skipped: cargo-deny could not be installed ({error:#})"));
+            return Ok(());
+        }
+    }
+    let mut command = if tool.is_file() { Command::new(tool) } else { Command::new("cargo-deny") };
+    run(command.args(["--offline", "check", "bans", "licenses", "sources"]).current_dir(crate::shell::root()))
+}

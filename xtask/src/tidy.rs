@@ -1,0 +1,142 @@
+//! `tidy`: what no compiler checks about the house.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::shell::{cargo, output, root, say};
+
+/// Checks everything and lists all problems, not the first.
+pub(crate) fn run() -> Result<()> {
+    let mut problems = Vec::new();
+    problems.extend(arrows()?);
+    for path in tracked_files()? {
+        problems.extend(check_file(&path)?);
+    }
+    problems.extend(required_documents());
+    for problem in &problems {
+        say(&format!("tidy: {problem}"));
+    }
+    if !problems.is_empty() {
+        bail!("{} problems", problems.len());
+    }
+    say("tidy: the house is in order");
+    Ok(())
+}
+
+/// The arrows that `crates/README.md` allows: a room, and the rooms it may use.
+fn allowed_arrows() -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let path = root().join("crates/README.md");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut allowed = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        if let [room, .., uses] = cells[..] {
+            let uses = uses.split(',').map(|name| name.trim().trim_matches('`').to_owned());
+            let uses = uses.filter(|name| !name.is_empty() && name != "–").collect();
+            allowed.insert(room.trim_matches('`').to_owned(), uses);
+        }
+    }
+    Ok(allowed)
+}
+
+/// Compares the arrows between rooms with those allowed, both ways.
+fn arrows() -> Result<Vec<String>> {
+    let allowed = allowed_arrows()?;
+    let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_slice(&metadata).context("cargo metadata is no JSON")?;
+    let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
+    let rooms: BTreeMap<String, String> = packages
+        .iter()
+        .filter_map(|package| Some((package["name"].as_str()?.to_owned(), room_of(package)?)))
+        .collect();
+    let mut problems = Vec::new();
+    for package in packages {
+        let Some(room) = room_of(package) else { continue };
+        let Some(may_use) = allowed.get(&room) else {
+            problems.push(format!("crates/README.md has no row for `{room}`"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            // Tests may reach further than the code.
+            let is_test_only = dependency["kind"].as_str() == Some("dev");
+            let Some(used) = dependency["name"].as_str().and_then(|name| rooms.get(name)) else { continue };
+            if !is_test_only && !may_use.contains(used) {
+                problems.push(format!("`{room}` uses `{used}`, which crates/README.md does not allow"));
+            }
+        }
+    }
+    for room in allowed.keys() {
+        if !root().join("crates").join(room).join("Cargo.toml").is_file() {
+            problems.push(format!("crates/README.md names `{room}`, which does not exist"));
+        }
+    }
+    Ok(problems)
+}
+
+/// The folder below `crates/` that a package lies in.
+fn room_of(package: &Value) -> Option<String> {
+    let manifest = Path::new(package["manifest_path"].as_str()?);
+    let relative = manifest.strip_prefix(root().join("crates")).ok()?;
+    Some(relative.parent()?.to_string_lossy().into_owned())
+}
+
+fn tracked_files() -> Result<Vec<PathBuf>> {
+    let mut git = std::process::Command::new("git");
+    let listed = output(git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root()))?;
+    let names = listed.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| PathBuf::from(String::from_utf8_lossy(name).into_owned())).collect())
+}
+
+/// Rules for single files.
+fn check_file(path: &Path) -> Result<Vec<String>> {
+    let whole = root().join(path);
+    let name = path.to_string_lossy();
+    let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    let is_text = matches!(extension.as_str(), "rs" | "md" | "toml");
+    if !is_text || name.starts_with("conformance/cases/") || !whole.is_file() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(&whole).with_context(|| format!("cannot read {name}"))?;
+    let mut problems = Vec::new();
+    if extension == "rs" && !text.starts_with("//!") && !text.starts_with("#!") {
+        problems.push(format!("{name}: a file begins with a `//!` sentence that says why it exists"));
+    }
+    for (index, line) in text.lines().enumerate() {
+        if line.ends_with([' ', '\t']) && extension != "md" {
+            problems.push(format!("{name}:{}: trailing blanks", index + 1));
+        }
+        if extension == "rs" && (line.trim() == "#[ignore]" || line.contains("#[should_panic")) {
+            problems.push(format!("{name}:{}: no ignored tests and no should_panic", index + 1));
+        }
+    }
+    if extension == "md" {
+        problems.extend(broken_links(path, &text));
+    }
+    Ok(problems)
+}
+
+/// Links to files that do not exist.
+fn broken_links(path: &Path, text: &str) -> Vec<String> {
+    let folder = root().join(path.parent().unwrap_or(Path::new("")));
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    links
+        .map(|link| link.split('#').next().unwrap_or_default())
+        .filter(|link| !link.is_empty() && !link.contains("://") && !link.contains(' '))
+        .filter(|link| !folder.join(link).exists())
+        .map(|link| format!("{}: broken link to {link}", path.display()))
+        .collect()
+}
+
+/// Documents that a visitor looks for.
+fn required_documents() -> Vec<String> {
+    let names = [
+        "README.md", "ARCHITECTURE.md", "COMPATIBILITY.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
+        "LICENSE", "deny.toml", "crates/README.md",
+    ];
+    let missing = names.into_iter().filter(|name| !root().join(name).is_file());
+    missing.map(|name| format!("{name} is missing")).collect()
+}
