@@ -1,1 +1,27 @@
-fn main() {}
+//! The program: `pintle`, and Helm by another name.
+
+mod command;
+mod commands;
+mod complete;
+mod env;
+mod exit;
+mod failure;
+mod flag;
+mod help;
+mod invocation;
+mod kubeconfig;
+mod output;
+mod path;
+mod personality;
+mod reference;
+mod run;
+mod ui;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ui::install_panic_hook();
+    let arguments = std::env::args_os();
+    let outcome = std::panic::catch_unwind(move || run::run(arguments));
+    ExitCode::from(outcome.unwrap_or(exit::BUG))
+}

@@ -1,0 +1,182 @@
+//! What a command is: its names, its operands, its flags and what it runs, in one table per command.
+
+pub(crate) mod find;
+pub(crate) mod suggest;
+
+use pintle_tree::quote::quote;
+
+use crate::failure::Failure;
+use crate::flag::Flag;
+use crate::flag::groups::GLOBAL;
+use crate::invocation::Invocation;
+
+/// How many operands a command takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operands {
+    /// Any number; the command itself says what is wrong.
+    Any,
+    /// None.
+    None,
+    /// This many.
+    Exactly(usize),
+    /// This many or more.
+    AtLeast(usize),
+    /// This many or fewer.
+    AtMost(usize),
+}
+
+/// What the shell may offer as an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OperandOffer {
+    /// Files, as shells do by themselves.
+    Files,
+    /// Nothing: the command takes no operands.
+    Nothing,
+    /// A file or folder for the first operand, and nothing after it.
+    FirstFile,
+    /// A chart for the first operand, and nothing after it.
+    Chart,
+    /// A name and then a chart.
+    NameAndChart,
+    /// A variable for the first operand.
+    Variable,
+    /// A path of commands.
+    Commands,
+}
+
+/// A command. Those with subcommands do nothing themselves.
+pub(crate) struct Command {
+    /// What it is called by.
+    pub(crate) name: &'static str,
+    /// Other names.
+    pub(crate) aliases: &'static [&'static str],
+    /// The operands, as the usage line shows them.
+    pub(crate) operands_text: &'static str,
+    /// One line about it; `{program}` stands for the name of the program.
+    pub(crate) short: &'static str,
+    /// What help says; `{program}` stands for the name of the program.
+    pub(crate) long: &'static str,
+    /// How many operands it takes.
+    pub(crate) operands: Operands,
+    /// What the shell offers for them.
+    pub(crate) offer: OperandOffer,
+    /// Its flags, in groups.
+    pub(crate) flags: &'static [&'static [Flag]],
+    /// Flags that exclude each other.
+    pub(crate) exclusive: &'static [&'static [&'static str]],
+    /// Its subcommands, sorted by name.
+    pub(crate) subcommands: &'static [&'static Command],
+    /// Whether help and completion leave it out.
+    pub(crate) hidden: bool,
+    /// What it does.
+    pub(crate) run: Option<fn(&mut Invocation<'_>) -> Result<(), Failure>>,
+}
+
+impl Command {
+    /// A command with nothing set, for tables to start from.
+    pub(crate) const BLANK: Command = Command {
+        name: "",
+        aliases: &[],
+        operands_text: "",
+        short: "",
+        long: "",
+        operands: Operands::Any,
+        offer: OperandOffer::Files,
+        flags: &[],
+        exclusive: &[],
+        subcommands: &[],
+        hidden: false,
+        run: None,
+    };
+
+    /// Whether `name` is its name or one of its other names.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+
+    /// The flags of its own tables.
+    pub(crate) fn own_flags(&self) -> impl Iterator<Item = &'static Flag> + use<> {
+        self.flags.iter().flat_map(|group| group.iter())
+    }
+
+    /// All flags that it takes, except help.
+    pub(crate) fn all_flags(&self) -> Vec<&'static Flag> {
+        let mut flags: Vec<&'static Flag> = self.own_flags().collect();
+        flags.extend(GLOBAL.iter().filter(|flag| self.own_flags().all(|own| own.name != flag.name)));
+        flags
+    }
+
+    /// Its subcommands that are shown.
+    pub(crate) fn shown_subcommands(&self) -> impl Iterator<Item = &'static Command> + use<> {
+        self.subcommands.iter().copied().filter(|command| !command.hidden)
+    }
+}
+
+/// A command together with the way to it, such as `helm dependency list`.
+#[derive(Clone)]
+pub(crate) struct Place {
+    /// The command.
+    pub(crate) command: &'static Command,
+    /// The names from the program down to it.
+    pub(crate) path: String,
+}
+
+impl Place {
+    /// The usage line: the path, the operands and `[flags]`.
+    pub(crate) fn usage_line(&self) -> String {
+        let operands = self.command.operands_text;
+        let blank = if operands.is_empty() { "" } else { " " };
+        format!("{}{blank}{operands} [flags]", self.path)
+    }
+
+    /// Checks the number of operands.
+    pub(crate) fn check_operands(&self, operands: &[String]) -> Result<(), Failure> {
+        let plural = |count: usize| if count == 1 { "argument" } else { "arguments" };
+        let complaint = match self.command.operands {
+            Operands::None if !operands.is_empty() => "accepts no arguments".to_owned(),
+            Operands::Exactly(count) if operands.len() != count => {
+                format!("requires {count} {}", plural(count))
+            }
+            Operands::AtLeast(count) if operands.len() < count => {
+                format!("requires at least {count} {}", plural(count))
+            }
+            Operands::AtMost(count) if operands.len() > count => {
+                format!("accepts at most {count} {}", plural(count))
+            }
+            _ => return Ok(()),
+        };
+        let usage = self.usage_line();
+        let text = format!("{} {complaint}\n\nUsage:  {usage}", quote(self.path.as_bytes()));
+        Err(Failure::usage(text)
+            .in_our_words(format!("`{}` {complaint}, but {} given", self.path, were(operands.len())))
+            .hint(format!("usage: {usage}")))
+    }
+
+    /// Checks that of flags that exclude each other at most one was given.
+    pub(crate) fn check_exclusive(&self, given: &dyn Fn(&str) -> bool) -> Result<(), Failure> {
+        let mut groups: Vec<&[&str]> = self.command.exclusive.to_vec();
+        groups.sort_by_key(|group| group.join(" "));
+        for group in groups {
+            let mut set: Vec<&str> = group.iter().copied().filter(|name| given(name)).collect();
+            if set.len() > 1 {
+                set.sort_unstable();
+                let text = format!(
+                    "if any flags in the group [{}] are set none of the others can be; [{}] were all set",
+                    group.join(" "),
+                    set.join(" ")
+                );
+                return Err(Failure::usage(text)
+                    .in_our_words(format!("--{} cannot be used together", set.join(" and --"))));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn were(count: usize) -> String {
+    match count {
+        0 => "none were".to_owned(),
+        1 => "1 was".to_owned(),
+        count => format!("{count} were"),
+    }
+}

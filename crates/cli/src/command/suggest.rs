@@ -1,0 +1,77 @@
+//! What a mistyped command might have meant.
+
+use crate::commands::{LATER, ROOT};
+
+/// Commands that are at most two edits away, or that begin with what was typed. Helm's order of commands, so that the
+/// list reads the same; commands that are only known by name count too, because the answer to them is better.
+pub(crate) fn suggestions(typed: &str) -> Vec<&'static str> {
+    let typed = typed.to_lowercase();
+    let likely = |name: &&str| distance(&typed, name) <= 2 || name.starts_with(&typed);
+    let shown = ROOT.shown_subcommands().map(|command| command.name).filter(|name| *name != "help");
+    let mut names: Vec<&'static str> =
+        shown.chain(LATER.iter().map(|(name, _)| *name)).filter(likely).collect();
+    names.sort_by_key(|name| HELMS_ORDER.iter().position(|other| other == name).unwrap_or(HELMS_ORDER.len()));
+    names
+}
+
+/// The order in which Helm registers its commands.
+const HELMS_ORDER: &[&str] = &[
+    "create",
+    "dependency",
+    "pull",
+    "show",
+    "lint",
+    "package",
+    "repo",
+    "search",
+    "verify",
+    "get",
+    "history",
+    "install",
+    "list",
+    "test",
+    "rollback",
+    "status",
+    "template",
+    "uninstall",
+    "upgrade",
+    "completion",
+    "env",
+    "plugin",
+    "version",
+    "registry",
+    "push",
+];
+
+/// The Levenshtein distance in bytes.
+pub(crate) fn distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.bytes().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = if a == b { diagonal } else { 1 + diagonal.min(above).min(row[j]) };
+            diagonal = above;
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_and_longer_names_are_suggested_in_helms_order() {
+        assert_eq!(suggestions("histor"), ["history"]);
+        assert_eq!(suggestions("instal"), ["install"]);
+        assert!(suggestions("nope").is_empty());
+    }
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+    }
+}

@@ -1,0 +1,101 @@
+//! `env`: what the environment and the global flags come to.
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::env::{Environment, Home, Setting};
+use crate::failure::Failure;
+use crate::flag::parsed::Parsed;
+use crate::flag::value::Value;
+use crate::invocation::Invocation;
+use crate::kubeconfig;
+
+/// `env [VAR]`
+pub(crate) static COMMAND: Command = Command {
+    name: "env",
+    short: "show the environment that {program} works in",
+    long: "\
+Shows the settings that {program} works with, as variables: what the environment says, or what holds without it.
+
+With the name of a variable, shows just its value.",
+    operands: Operands::AtMost(1),
+    offer: OperandOffer::Variable,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let variables = variables(invocation.called_as, &invocation.flags, invocation.environment);
+    if let Some(wanted) = invocation.flags.operands.first() {
+        let value = variables.iter().find(|(name, _)| name == wanted).map_or("", |(_, value)| value);
+        return invocation.ui.print(&format!("{value}\n"));
+    }
+    for (name, value) in &variables {
+        invocation.ui.print(&format!("{name}=\"{value}\"\n"))?;
+    }
+    Ok(())
+}
+
+/// All variables with their values, sorted by name.
+pub(crate) fn variables(
+    called_as: &str,
+    flags: &Parsed,
+    environment: &Environment,
+) -> Vec<(&'static str, String)> {
+    let flag = |name: &str| flags.text_or_setting(name, environment);
+    let switch = |name: &str, setting: Setting| match flags.switch(name) {
+        Some(on) => on.to_string(),
+        None => environment.setting(setting),
+    };
+    let groups = match flags.list("kube-as-group") {
+        [] => environment.groups().join(","),
+        groups => groups.join(","),
+    };
+    let mut variables = vec![
+        ("HELM_BIN", called_as.to_owned()),
+        ("HELM_BURST_LIMIT", burst_limit(flags, environment)),
+        ("HELM_CACHE_HOME", environment.home(Home::Cache, "")),
+        ("HELM_CONFIG_HOME", environment.home(Home::Config, "")),
+        ("HELM_CONTENT_CACHE", flag("content-cache")),
+        ("HELM_DATA_HOME", environment.home(Home::Data, "")),
+        ("HELM_DEBUG", switch("debug", Setting::Debug)),
+        ("HELM_KUBEAPISERVER", flag("kube-apiserver")),
+        ("HELM_KUBEASGROUPS", groups),
+        ("HELM_KUBEASUSER", flag("kube-as-user")),
+        ("HELM_KUBECAFILE", flag("kube-ca-file")),
+        ("HELM_KUBECONTEXT", flag("kube-context")),
+        ("HELM_KUBEINSECURE_SKIP_TLS_VERIFY", switch("kube-insecure-skip-tls-verify", Setting::KubeInsecure)),
+        ("HELM_KUBETLS_SERVER_NAME", flag("kube-tls-server-name")),
+        ("HELM_KUBETOKEN", flag("kube-token")),
+        ("HELM_MAX_HISTORY", environment.setting(Setting::MaxHistory)),
+        ("HELM_NAMESPACE", kubeconfig::namespace(flags, environment)),
+        ("HELM_PLUGINS", environment.setting(Setting::Plugins)),
+        ("HELM_QPS", qps(flags, environment)),
+        ("HELM_REGISTRY_CONFIG", flag("registry-config")),
+        ("HELM_REPOSITORY_CACHE", flag("repository-cache")),
+        ("HELM_REPOSITORY_CONFIG", flag("repository-config")),
+    ];
+    // Helm forgets the variable here and shows the flag only.
+    let kubeconfig = flags.text("kubeconfig");
+    if !kubeconfig.is_empty() {
+        variables.push(("KUBECONFIG", kubeconfig.to_owned()));
+    }
+    variables
+}
+
+fn burst_limit(flags: &Parsed, environment: &Environment) -> String {
+    match flags.number("burst-limit") {
+        Some(Value::Int(number)) => number.to_string(),
+        _ => environment.setting(Setting::BurstLimit),
+    }
+}
+
+fn qps(flags: &Parsed, environment: &Environment) -> String {
+    let number = match flags.number("qps") {
+        Some(Value::Float32(number)) => *number,
+        _ => environment.qps(),
+    };
+    match number {
+        number if number.is_infinite() && number > 0.0 => "+Inf".to_owned(),
+        number if number.is_infinite() => "-Inf".to_owned(),
+        number => format!("{number:.2}"),
+    }
+}

@@ -1,0 +1,34 @@
+//! `help`: what a command is for and how to use it.
+
+use crate::command::find::find_topic;
+use crate::command::{Command, OperandOffer};
+use crate::commands::ROOT;
+use crate::failure::Failure;
+use crate::help;
+use crate::invocation::Invocation;
+
+/// `help [command]`
+pub(crate) static COMMAND: Command = Command {
+    name: "help",
+    operands_text: "[command]",
+    short: "tell about a command",
+    long: "Tells what a command is for and how to use it: {program} help dependency build",
+    offer: OperandOffer::Commands,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let personality = invocation.personality;
+    match find_topic(personality, &invocation.flags.operands) {
+        Some(place) => {
+            let text = help::help(&place, personality, invocation.environment);
+            invocation.ui.print(&text)
+        }
+        None => {
+            let topic = help::unknown_topic(&invocation.flags.operands, &ROOT, personality);
+            invocation.ui.note(&topic);
+            Ok(())
+        }
+    }
+}

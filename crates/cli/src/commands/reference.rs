@@ -1,0 +1,22 @@
+//! `__reference`: the page of all commands and flags, for the documentation and for our own tests.
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+use crate::reference;
+
+/// `__reference`
+pub(crate) static COMMAND: Command = Command {
+    name: "__reference",
+    short: "print the reference of all commands in Markdown",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    hidden: true,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let page = reference::page(invocation.personality);
+    invocation.ui.print(&page)
+}

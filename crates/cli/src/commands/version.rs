@@ -1,0 +1,50 @@
+//! `version`: which program this is.
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::Flag;
+use crate::invocation::Invocation;
+use crate::personality::Personality;
+
+/// `version`
+pub(crate) static COMMAND: Command = Command {
+    name: "version",
+    short: "print the version of {program}",
+    long: "\
+Prints the version.
+
+Called as `helm`, prints it in the shape that tools which ask Helm for its version expect.
+
+With --template, the fields Version, GitCommit, GitTreeState, GoVersion and KubeClientVersion can be used:
+
+    {program} version --template '{{.Version}}'",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    flags: &[&[
+        Flag::switch("short", "print just the number"),
+        Flag::text("template", "a Go template to print the version by"),
+    ]],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+/// The Helm that this program behaves as.
+const HELM: &str = "v4.2.4";
+const GO: &str = "go1.26.8";
+const KUBERNETES: &str = "v1.36";
+const OWN: &str = env!("CARGO_PKG_VERSION");
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let text = match (invocation.personality, invocation.flags.on("short")) {
+        (Personality::Helm, true) => HELM.to_owned(),
+        (Personality::Helm, false) => format!(
+            "version.BuildInfo{{Version:\"{HELM}\", GitCommit:\"\", GitTreeState:\"\", GoVersion:\"{GO}\", \
+             KubeClientVersion:\"{KUBERNETES}\"}}"
+        ),
+        (Personality::Pintle, true) => OWN.to_owned(),
+        (Personality::Pintle, false) => {
+            format!("pintle {OWN} (as Helm {}, Kubernetes {})", &HELM[1..], &KUBERNETES[1..])
+        }
+    };
+    invocation.ui.print(&format!("{text}\n"))
+}

@@ -1,0 +1,26 @@
+//! The scripts that teach shells to ask us.
+
+/// A shell that we have a script for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shell {
+    /// GNU bash.
+    Bash,
+    /// zsh.
+    Zsh,
+    /// fish.
+    Fish,
+    /// PowerShell.
+    PowerShell,
+}
+
+/// The script for a shell.
+pub(crate) fn script(shell: Shell, program: &str, described: bool) -> String {
+    let text = match shell {
+        Shell::Bash => include_str!("script/completion.bash"),
+        Shell::Zsh => include_str!("script/completion.zsh"),
+        Shell::Fish => include_str!("script/completion.fish"),
+        Shell::PowerShell => include_str!("script/completion.ps1"),
+    };
+    let request = if described { "__complete" } else { "__completeNoDesc" };
+    text.replace("@PROGRAM@", program).replace("@REQUEST@", request)
+}

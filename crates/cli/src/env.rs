@@ -1,0 +1,235 @@
+//! The environment: the only place of the program that reads it.
+
+use std::io::IsTerminal as _;
+
+use pintle_tree::number::parse_float;
+
+use crate::flag::value::read_bool;
+use crate::path::join;
+
+/// Something that the environment decides when no flag does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// `HELM_NAMESPACE`.
+    Namespace,
+    /// `HELM_KUBECONTEXT`.
+    KubeContext,
+    /// `HELM_KUBETOKEN`.
+    KubeToken,
+    /// `HELM_KUBEASUSER`.
+    KubeAsUser,
+    /// `HELM_KUBEASGROUPS`.
+    KubeAsGroups,
+    /// `HELM_KUBEAPISERVER`.
+    KubeApiServer,
+    /// `HELM_KUBECAFILE`.
+    KubeCaFile,
+    /// `HELM_KUBETLS_SERVER_NAME`.
+    KubeTlsServerName,
+    /// `HELM_KUBEINSECURE_SKIP_TLS_VERIFY`.
+    KubeInsecure,
+    /// `HELM_DEBUG`.
+    Debug,
+    /// `HELM_REGISTRY_CONFIG`.
+    RegistryConfig,
+    /// `HELM_REPOSITORY_CONFIG`.
+    RepositoryConfig,
+    /// `HELM_REPOSITORY_CACHE`.
+    RepositoryCache,
+    /// `HELM_CONTENT_CACHE`.
+    ContentCache,
+    /// `HELM_PLUGINS`.
+    Plugins,
+    /// `HELM_MAX_HISTORY`.
+    MaxHistory,
+    /// `HELM_BURST_LIMIT`.
+    BurstLimit,
+    /// `HELM_QPS`.
+    Qps,
+    /// `NO_COLOR` and `HELM_COLOR`.
+    Color,
+    /// The public keyring of GnuPG.
+    Keyring,
+}
+
+/// One of the three folders that Helm keeps things in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// What can be fetched again.
+    Cache,
+    /// What the user decided.
+    Config,
+    /// What the user installed.
+    Data,
+}
+
+/// The variables of the process, or of a test.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    fixed: Option<Vec<(&'static str, &'static str)>>,
+}
+
+impl Environment {
+    /// The environment of this process.
+    pub(crate) fn of_process() -> Environment {
+        Environment::default()
+    }
+
+    /// The value of a variable, if it is set.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        match &self.fixed {
+            Some(fixed) => {
+                fixed.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+            }
+            None => std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
+        }
+    }
+
+    fn or(&self, name: &str, fallback: impl FnOnce() -> String) -> String {
+        self.variable(name).unwrap_or_else(fallback)
+    }
+
+    fn plain(&self, name: &str) -> String {
+        self.or(name, String::new)
+    }
+
+    /// The text of a setting, in the form in which help shows it as a default.
+    pub(crate) fn setting(&self, setting: Setting) -> String {
+        match setting {
+            Setting::Namespace => self.plain("HELM_NAMESPACE"),
+            Setting::KubeContext => self.plain("HELM_KUBECONTEXT"),
+            Setting::KubeToken => self.plain("HELM_KUBETOKEN"),
+            Setting::KubeAsUser => self.plain("HELM_KUBEASUSER"),
+            Setting::KubeAsGroups => format!("[{}]", self.groups().join(",")),
+            Setting::KubeApiServer => self.plain("HELM_KUBEAPISERVER"),
+            Setting::KubeCaFile => self.plain("HELM_KUBECAFILE"),
+            Setting::KubeTlsServerName => self.plain("HELM_KUBETLS_SERVER_NAME"),
+            Setting::KubeInsecure => self.truth("HELM_KUBEINSECURE_SKIP_TLS_VERIFY").to_string(),
+            Setting::Debug => self.truth("HELM_DEBUG").to_string(),
+            Setting::RegistryConfig => {
+                self.or("HELM_REGISTRY_CONFIG", || self.home(Home::Config, "registry/config.json"))
+            }
+            Setting::RepositoryConfig => {
+                self.or("HELM_REPOSITORY_CONFIG", || self.home(Home::Config, "repositories.yaml"))
+            }
+            Setting::RepositoryCache => {
+                self.or("HELM_REPOSITORY_CACHE", || self.home(Home::Cache, "repository"))
+            }
+            Setting::ContentCache => self.or("HELM_CONTENT_CACHE", || self.home(Home::Cache, "content")),
+            Setting::Plugins => self.or("HELM_PLUGINS", || self.home(Home::Data, "plugins")),
+            Setting::MaxHistory => self.integer("HELM_MAX_HISTORY", 10).to_string(),
+            Setting::BurstLimit => self.integer("HELM_BURST_LIMIT", 100).to_string(),
+            Setting::Qps => self.qps().to_string(),
+            Setting::Color => self.color().to_owned(),
+            Setting::Keyring => match self.variable("GNUPGHOME") {
+                Some(folder) => join(&[&folder, "pubring.gpg"]),
+                None => join(&[&self.user_home(), ".gnupg", "pubring.gpg"]),
+            },
+        }
+    }
+
+    /// The groups to act as.
+    pub(crate) fn groups(&self) -> Vec<String> {
+        let text = self.plain("HELM_KUBEASGROUPS");
+        let trimmed = text.trim_matches([',', ' ']);
+        if trimmed.is_empty() { Vec::new() } else { trimmed.split(',').map(str::to_owned).collect() }
+    }
+
+    /// Queries per second; 0 leaves it to the client.
+    pub(crate) fn qps(&self) -> f32 {
+        self.variable("HELM_QPS").and_then(|text| parse_float(&text)).map_or(0.0, |number| number as f32)
+    }
+
+    fn truth(&self, name: &str) -> bool {
+        self.variable(name).is_some_and(|text| read_bool(&text).unwrap_or(false))
+    }
+
+    fn integer(&self, name: &str, fallback: i64) -> i64 {
+        self.variable(name).and_then(|text| text.parse().ok()).unwrap_or(fallback)
+    }
+
+    fn color(&self) -> &'static str {
+        if self.variable("NO_COLOR").is_some_and(|text| !text.is_empty()) {
+            return "never";
+        }
+        match self.plain("HELM_COLOR").to_lowercase().as_str() {
+            "never" => "never",
+            "always" => "always",
+            _ => "auto",
+        }
+    }
+
+    /// The user's own folder.
+    pub(crate) fn user_home(&self) -> String {
+        self.plain(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
+    }
+
+    /// A path in one of Helm's folders: Helm's own variable first, then XDG's, then what the system does.
+    pub(crate) fn home(&self, home: Home, path: &str) -> String {
+        let (own, xdg) = match home {
+            Home::Cache => ("HELM_CACHE_HOME", "XDG_CACHE_HOME"),
+            Home::Config => ("HELM_CONFIG_HOME", "XDG_CONFIG_HOME"),
+            Home::Data => ("HELM_DATA_HOME", "XDG_DATA_HOME"),
+        };
+        let set = |name: &str| self.variable(name).filter(|text| !text.is_empty());
+        if let Some(own) = set(own) {
+            return join(&[&own, path]);
+        }
+        let base = set(xdg).unwrap_or_else(|| self.system_home(home));
+        join(&[&base, "helm", path])
+    }
+
+    fn system_home(&self, home: Home) -> String {
+        if cfg!(windows) {
+            return self.plain(if home == Home::Cache { "TEMP" } else { "APPDATA" });
+        }
+        let folder = match (home, cfg!(target_os = "macos")) {
+            (Home::Cache, true) => "Library/Caches",
+            (Home::Config, true) => "Library/Preferences",
+            (Home::Data, true) => "Library",
+            (Home::Cache, false) => ".cache",
+            (Home::Config, false) => ".config",
+            (Home::Data, false) => ".local/share",
+        };
+        join(&[&self.user_home(), folder])
+    }
+
+    /// Whether standard error is a terminal.
+    pub(crate) fn errors_go_to_a_terminal(&self) -> bool {
+        std::io::stderr().is_terminal()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(fixed: &[(&'static str, &'static str)]) -> Environment {
+        Environment { fixed: Some(fixed.to_vec()) }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn helms_own_variable_wins_over_xdg_and_the_system() {
+        let home = ("HOME", "/home/me");
+        assert_eq!(with(&[home]).home(Home::Data, "plugins"), "/home/me/.local/share/helm/plugins");
+        assert_eq!(with(&[home, ("XDG_DATA_HOME", "/x")]).home(Home::Data, ""), "/x/helm");
+        assert_eq!(
+            with(&[home, ("XDG_DATA_HOME", "/x"), ("HELM_DATA_HOME", "/h/")]).home(Home::Data, ""),
+            "/h"
+        );
+    }
+
+    #[test]
+    fn no_color_wins_and_unknown_colour_words_count_for_nothing() {
+        assert_eq!(with(&[("NO_COLOR", "1"), ("HELM_COLOR", "always")]).color(), "never");
+        assert_eq!(with(&[("NO_COLOR", ""), ("HELM_COLOR", "ALWAYS")]).color(), "always");
+        assert_eq!(with(&[("HELM_COLOR", "pink")]).color(), "auto");
+    }
+
+    #[test]
+    fn numbers_that_are_none_leave_the_default() {
+        assert_eq!(with(&[("HELM_MAX_HISTORY", "x")]).setting(Setting::MaxHistory), "10");
+        assert_eq!(with(&[("HELM_KUBEASGROUPS", ", a,b ,")]).groups(), ["a", "b"]);
+    }
+}

@@ -1,0 +1,33 @@
+//! Exit codes, decided here and nowhere else.
+
+use crate::failure::Class;
+use crate::personality::Personality;
+
+/// The exit code of a failure: 1 for everything as Helm; else 1 for failures while running, 2 for bad input or
+/// configuration, 3 for a chart that does not parse. A reader who went away is no failure.
+pub(crate) fn code(personality: Personality, class: Class) -> u8 {
+    match (personality, class) {
+        (_, Class::BrokenPipe) => 0,
+        (Personality::Helm, _) | (_, Class::RunTime | Class::Told) => 1,
+        (Personality::Pintle, Class::BadInput) => 2,
+        (Personality::Pintle, Class::BadChart) => 3,
+    }
+}
+
+/// The exit code after a bug of ours.
+pub(crate) const BUG: u8 = 101;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn helm_fails_with_one_and_we_tell_why() {
+        let codes = |personality| {
+            [Class::RunTime, Class::BadInput, Class::BadChart, Class::BrokenPipe]
+                .map(|c| code(personality, c))
+        };
+        assert_eq!(codes(Personality::Helm), [1, 1, 1, 0]);
+        assert_eq!(codes(Personality::Pintle), [1, 2, 3, 0]);
+    }
+}

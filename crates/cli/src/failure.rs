@@ -1,0 +1,87 @@
+//! What went wrong, in a form that both voices of the program can tell.
+
+/// What kind of failure it is; the exit code follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// It was done wrong by this program or by the world.
+    RunTime,
+    /// The command line or a file of settings is wrong.
+    BadInput,
+    /// The chart does not parse.
+    BadChart,
+    /// Nobody reads our output any more; that is no error.
+    BrokenPipe,
+    /// It failed, and the user has been told.
+    Told,
+}
+
+/// A failed command.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What kind it is.
+    pub(crate) class: Class,
+    /// What Helm would say.
+    pub(crate) text: String,
+    /// What we say ourselves, if it differs.
+    pub(crate) own: Option<String>,
+    /// What led to it, nearest first.
+    pub(crate) causes: Vec<String>,
+    /// A piece of the user's text with a mark under the place.
+    pub(crate) excerpt: Option<String>,
+    /// What may help.
+    pub(crate) hint: Option<String>,
+    /// A line that Helm adds below the error.
+    pub(crate) pointer: Option<String>,
+}
+
+impl Failure {
+    /// A failure of a class, with Helm's text.
+    pub(crate) fn new(class: Class, text: impl Into<String>) -> Failure {
+        Failure {
+            class,
+            text: text.into(),
+            own: None,
+            causes: Vec::new(),
+            excerpt: None,
+            hint: None,
+            pointer: None,
+        }
+    }
+
+    /// A command line that makes no sense.
+    pub(crate) fn usage(text: impl Into<String>) -> Failure {
+        Failure::new(Class::BadInput, text)
+    }
+
+    /// Something that failed while being done.
+    pub(crate) fn run_time(text: impl Into<String>) -> Failure {
+        Failure::new(Class::RunTime, text)
+    }
+
+    /// Sets our own words for it.
+    pub(crate) fn in_our_words(mut self, text: impl Into<String>) -> Failure {
+        self.own = Some(text.into());
+        self
+    }
+
+    /// Sets advice.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Sets the line that Helm adds below the error.
+    pub(crate) fn pointer(mut self, line: impl Into<String>) -> Failure {
+        self.pointer = Some(line.into());
+        self
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::new(Class::BrokenPipe, ""),
+            _ => Failure::run_time(error.to_string()),
+        }
+    }
+}

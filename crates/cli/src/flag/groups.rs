@@ -1,0 +1,154 @@
+//! Flags that several commands share, in tables.
+
+use super::{Flag, Kind, Need, Offer};
+use crate::env::Setting;
+
+const COLORS: Offer = Offer::Words(&["never", "auto", "always"]);
+
+/// Flags of every command.
+pub(crate) static GLOBAL: &[Flag] = &[
+    Flag::text("namespace", "the namespace to work in").short('n').or_setting(Setting::Namespace),
+    Flag::text("kubeconfig", "the kubeconfig file to use"),
+    Flag::text("kube-context", "the context of the kubeconfig to use")
+        .or_setting(Setting::KubeContext)
+        .offer(Offer::Contexts),
+    Flag::text("kube-token", "the bearer token to present to the cluster").or_setting(Setting::KubeToken),
+    Flag::text("kube-as-user", "the user to act as in the cluster").or_setting(Setting::KubeAsUser),
+    Flag::array("kube-as-group", "a group to act as in the cluster; may be repeated")
+        .or_setting(Setting::KubeAsGroups),
+    Flag::text("kube-apiserver", "address and port of the Kubernetes API server")
+        .or_setting(Setting::KubeApiServer),
+    Flag::text("kube-ca-file", "the file of certificate authorities to trust for the API server")
+        .or_setting(Setting::KubeCaFile),
+    Flag::text(
+        "kube-tls-server-name",
+        "the name to expect in the API server's certificate, if not its host name",
+    )
+    .or_setting(Setting::KubeTlsServerName),
+    Flag::switch("kube-insecure-skip-tls-verify", "do not check the API server's certificate (insecure)")
+        .or_setting(Setting::KubeInsecure),
+    Flag::switch("debug", "tell more about what is going on").or_setting(Setting::Debug),
+    Flag::text("registry-config", "the file with credentials for registries")
+        .or_setting(Setting::RegistryConfig),
+    Flag::text("repository-config", "the file with names and URLs of chart repositories")
+        .or_setting(Setting::RepositoryConfig),
+    Flag::text("repository-cache", "the folder with cached repository indexes")
+        .or_setting(Setting::RepositoryCache),
+    Flag::text("content-cache", "the folder with cached charts").or_setting(Setting::ContentCache),
+    Flag::of("burst-limit", Kind::Int, "100", "how many requests may go to the API server at once")
+        .or_setting(Setting::BurstLimit),
+    Flag::of("qps", Kind::Float32, "0", "requests per second to the API server, bursts aside")
+        .or_setting(Setting::Qps),
+    Flag::text("color", "when to use colours: never, auto or always")
+        .or_setting(Setting::Color)
+        .offer(COLORS),
+    Flag::text("colour", "when to use colours: never, auto or always")
+        .or_setting(Setting::Color)
+        .offer(COLORS),
+    // The Kubernetes client's logger has these; they are accepted so that scripts that pass them keep working.
+    Flag::switch("add-dir-header", "").hidden(),
+    Flag::switch("alsologtostderr", "").hidden(),
+    Flag::text("alsologtostderrthreshold", "").hidden(),
+    Flag::switch("legacy-stderr-threshold-behavior", "").or("true").hidden(),
+    Flag::text("log-backtrace-at", "").hidden(),
+    Flag::text("log-dir", "").hidden(),
+    Flag::text("log-file", "").hidden(),
+    Flag::of("log-file-max-size", Kind::Uint, "1800", "").hidden(),
+    Flag::switch("logtostderr", "").or("true").hidden(),
+    Flag::switch("one-output", "").hidden(),
+    Flag::switch("skip-headers", "").hidden(),
+    Flag::switch("skip-log-headers", "").hidden(),
+    Flag::text("stderrthreshold", "").hidden(),
+    Flag::of("v", Kind::Int, "0", "").short('v').hidden(),
+    Flag::text("vmodule", "").hidden(),
+];
+
+/// Flags that give values to a chart.
+pub(crate) static VALUES: &[Flag] = &[
+    Flag::list("values", "a file of values in YAML, or - for standard input; may be repeated").short('f'),
+    Flag::array("set", "values by path, typed by their looks: a.b=1,c=x; may be repeated"),
+    Flag::array("set-string", "values by path that stay strings: a.b=1,c=x; may be repeated"),
+    Flag::array("set-file", "values by path with the content of files: a.b=file,c=other; may be repeated"),
+    Flag::array("set-json", "values in JSON, by path (a.b={\"c\":1}) or as a whole object; may be repeated"),
+    Flag::array("set-literal", "one value by path, everything after = taken as it stands; may be repeated"),
+];
+
+/// Flags that say where a chart is and how to get it.
+pub(crate) static CHART: &[Flag] = &[
+    Flag::text("version", "the version of the chart, or a range such as ^2.0.0; without it, the newest")
+        .offer(Offer::Nothing),
+    Flag::switch("verify", "check the signature of the chart before using it").needs(Need::Signature),
+    Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
+    Flag::text("repo", "the URL of the repository that has the chart").needs(Need::Repository),
+    Flag::switch("pass-credentials", "send credentials to every host, not just the repository's"),
+];
+
+/// Flags for reaching repositories and registries.
+pub(crate) static REMOTE: &[Flag] = &[
+    Flag::text("username", "the user name for the repository or registry"),
+    Flag::text("password", "the password for the repository or registry"),
+    Flag::text("cert-file", "the client certificate to present over TLS"),
+    Flag::text("key-file", "the key of the client certificate"),
+    Flag::switch("insecure-skip-tls-verify", "do not check the server's certificate when fetching charts"),
+    Flag::switch("plain-http", "fetch charts over HTTP without TLS"),
+    Flag::text("ca-file", "the file of certificate authorities to trust when fetching charts"),
+];
+
+/// The switch that lets pre-releases count.
+pub(crate) static DEVEL: &[Flag] = &[Flag::switch(
+    "devel",
+    "let pre-releases count too, as --version '>0.0.0-0' does; --version wins over it",
+)];
+
+/// The switch that turns schemas off.
+pub(crate) static SCHEMA: &[Flag] =
+    &[Flag::switch("skip-schema-validation", "do not check values against the charts' schemas")];
+
+/// Flags of installing that rendering shares with it.
+pub(crate) static INSTALL: &[Flag] = &[
+    Flag::switch("create-namespace", "create the namespace of the release if it is missing"),
+    Flag::switch("force-replace", "replace objects instead of patching them"),
+    Flag::switch("force", "replace objects instead of patching them")
+        .deprecated("use --force-replace instead"),
+    Flag::switch("force-conflicts", "take over fields that others manage, when applying on the server"),
+    Flag::switch("server-side", "let the server merge changes instead of doing it here").or("true"),
+    Flag::switch("no-hooks", "leave hooks out"),
+    Flag::switch(
+        "replace",
+        "reuse the name of a release that was deleted but is still in the history (unsafe)",
+    ),
+    Flag::of("timeout", Kind::Duration, "5m0s", "how long to wait for one operation in the cluster"),
+    Flag::switch("wait-for-jobs", "with --wait, also wait for Jobs to complete"),
+    Flag::switch("generate-name", "make up a name, so that only the chart need be given").short('g'),
+    Flag::text("name-template", "a template that gives the name of the release"),
+    Flag::text("description", "a description to keep with the release"),
+    Flag::switch("dependency-update", "fetch missing dependencies first"),
+    Flag::switch("disable-openapi-validation", "do not check objects against the cluster's OpenAPI schema"),
+    Flag::switch("rollback-on-failure", "undo everything if the operation fails; implies --wait=watcher"),
+    Flag::switch("atomic", "undo everything if the operation fails")
+        .deprecated("use --rollback-on-failure instead"),
+    Flag::switch("skip-crds", "leave custom resource definitions out"),
+    Flag::of("labels", Kind::Pairs, "[]", "labels to keep with the release: a=x,b=y").short('l'),
+    Flag::switch("enable-dns", "let templates look up host names"),
+    Flag::switch("take-ownership", "adopt objects that exist already, whoever made them"),
+    Flag::of(
+        "wait",
+        Kind::WaitStrategy,
+        "hookOnly",
+        "how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy",
+    )
+    .bare("watcher")
+    .offer(Offer::Words(&["watcher", "hookOnly", "legacy"])),
+];
+
+/// Flags for handing rendered objects to another program.
+pub(crate) static POST_RENDER: &[Flag] = &[
+    Flag::of(
+        "post-renderer",
+        Kind::PostRenderer,
+        "",
+        "the name of a plugin that may change what was rendered",
+    )
+    .needs(Need::Plugin),
+    Flag::of("post-renderer-args", Kind::PostRendererArgument, "[]", "an argument for it; may be repeated"),
+];

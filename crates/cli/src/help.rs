@@ -1,0 +1,139 @@
+//! Help in the layout that cobra prints, which people and documentation tools are used to.
+
+use pintle_tree::quote::quote;
+
+use crate::command::{Command, Place};
+use crate::env::{Environment, Setting};
+use crate::flag::groups::GLOBAL;
+use crate::flag::{Fallback, Flag, HELP, Kind};
+use crate::personality::Personality;
+
+/// The whole help of a command: what it is for, and its usage.
+pub(crate) fn help(place: &Place, personality: Personality, environment: &Environment) -> String {
+    let command = place.command;
+    let text = if command.long.is_empty() { command.short } else { command.long };
+    format!("{}\n\n{}", named(text, personality).trim_end(), usage(place, personality, environment))
+}
+
+/// How to use a command: usage line, other names, subcommands and flags.
+pub(crate) fn usage(place: &Place, personality: Personality, environment: &Environment) -> String {
+    let command = place.command;
+    let mut text = String::from("Usage:");
+    if command.run.is_some() {
+        text.push_str(&format!("\n  {}", place.usage_line()));
+    }
+    if !command.subcommands.is_empty() {
+        text.push_str(&format!("\n  {} [command]", place.path));
+    }
+    if !command.aliases.is_empty() {
+        text.push_str(&format!("\n\nAliases:\n  {}, {}", command.name, command.aliases.join(", ")));
+    }
+    if !command.subcommands.is_empty() {
+        text.push_str("\n\nAvailable Commands:");
+        let width = command.shown_subcommands().map(|sub| sub.name.len()).max().unwrap_or(0).max(11);
+        for sub in command.shown_subcommands() {
+            text.push_str(&format!("\n  {:width$} {}", sub.name, named(sub.short, personality)));
+        }
+    }
+    let is_root = place.path == personality.program();
+    let mut local: Vec<&Flag> = command.own_flags().collect();
+    local.push(&HELP);
+    if is_root {
+        local.extend(GLOBAL);
+    }
+    text.push_str("\n\nFlags:\n");
+    text.push_str(flag_lines(local, place, environment).trim_end());
+    if !is_root {
+        let global =
+            GLOBAL.iter().filter(|flag| command.own_flags().all(|own| own.name != flag.name)).collect();
+        text.push_str("\n\nGlobal Flags:\n");
+        text.push_str(flag_lines(global, place, environment).trim_end());
+    }
+    if !command.subcommands.is_empty() {
+        text.push_str(&format!(
+            "\n\nUse \"{} [command] --help\" for more information about a command.",
+            place.path
+        ));
+    }
+    text.push('\n');
+    text
+}
+
+/// Puts the name of the program where a text leaves room for it.
+pub(crate) fn named(text: &str, personality: Personality) -> String {
+    text.replace("{program}", personality.program())
+}
+
+/// The one line about a flag.
+pub(crate) fn usage_of(flag: &Flag, place: &Place) -> String {
+    if flag.name == HELP.name {
+        let name = place.path.rsplit(' ').next().unwrap_or(&place.path);
+        return format!("help for {name}");
+    }
+    flag.usage.to_owned()
+}
+
+fn flag_lines(mut flags: Vec<&Flag>, place: &Place, environment: &Environment) -> String {
+    flags.retain(|flag| !flag.hidden);
+    flags.sort_by_key(|flag| flag.name);
+    let heads: Vec<String> = flags.iter().map(|flag| head(flag)).collect();
+    let width = heads.iter().map(String::len).max().unwrap_or(0);
+    let mut text = String::new();
+    for (flag, head) in flags.iter().zip(&heads) {
+        text.push_str(&format!(
+            "{head:width$}   {}{}\n",
+            usage_of(flag, place),
+            default_note(flag, environment)
+        ));
+    }
+    text
+}
+
+/// The names of a flag and the shape of its value: `  -f, --values strings`.
+fn head(flag: &Flag) -> String {
+    let mut head = match flag.short {
+        Some(letter) => format!("  -{letter}, --{}", flag.name),
+        None => format!("      --{}", flag.name),
+    };
+    let placeholder = flag.kind.placeholder();
+    if !placeholder.is_empty() {
+        head.push(' ');
+        head.push_str(placeholder);
+    }
+    match (flag.bare, flag.kind) {
+        (Some(bare), Kind::Text) => head.push_str(&format!("[=\"{bare}\"]")),
+        (None, _) | (_, Kind::Bool) => {}
+        (Some(bare), _) => head.push_str(&format!("[={bare}]")),
+    }
+    head
+}
+
+/// What a flag is when not given, unless that is nothing. A token stays out of help.
+fn default_note(flag: &Flag, environment: &Environment) -> String {
+    let value = match flag.fallback {
+        Fallback::Text(text) => text.to_owned(),
+        Fallback::Setting(Setting::KubeToken) => String::new(),
+        Fallback::Setting(setting) => environment.setting(setting),
+    };
+    match flag.kind {
+        kind if kind.is_zero(&value) => String::new(),
+        Kind::Text => format!(" (default {})", quote(value.as_bytes())),
+        _ => format!(" (default {value})"),
+    }
+}
+
+/// The answer to a topic that does not exist.
+pub(crate) fn unknown_topic(words: &[String], root: &'static Command, personality: Personality) -> String {
+    let quoted = |word: &String| {
+        // Go's %#q takes backquotes where the text allows them.
+        if word.chars().any(|c| c == '`' || (c.is_control() && c != '\t')) {
+            quote(word.as_bytes())
+        } else {
+            format!("`{word}`")
+        }
+    };
+    let topics: Vec<String> = words.iter().map(quoted).collect();
+    let place = Place { command: root, path: personality.program().to_owned() };
+    let usage = usage(&place, personality, &Environment::of_process());
+    format!("Unknown help topic [{}]\n{}", topics.join(" "), usage.trim_end())
+}

@@ -1,0 +1,135 @@
+//! The little that rendering needs of a kubeconfig: the names of its contexts, and the namespace of the current one.
+
+use std::path::Path;
+
+use pintle_tree::{Map, Node};
+
+use crate::env::Environment;
+use crate::flag::parsed::Parsed;
+use crate::path::join;
+
+/// The namespace to work in: the flag or its variable, then the context's, then the Pod's that we run in, then
+/// `default`. A kubeconfig that cannot be used counts for nothing, as for Helm.
+pub(crate) fn namespace(flags: &Parsed, environment: &Environment) -> String {
+    let given = flags.text_or_setting("namespace", environment);
+    if !given.is_empty() {
+        return given;
+    }
+    let fallback = || "default".to_owned();
+    let Some(config) = Config::load(flags.text("kubeconfig"), environment) else { return fallback() };
+    let context = match flags.text_or_setting("kube-context", environment) {
+        name if !name.is_empty() => name,
+        _ => config.current.clone().unwrap_or_default(),
+    };
+    match config.namespace_of(&context) {
+        Some(namespace) if !namespace.is_empty() => namespace,
+        Some(_) => pod_namespace(environment).unwrap_or_else(fallback),
+        None if context.is_empty() => pod_namespace(environment).unwrap_or_else(fallback),
+        None => fallback(),
+    }
+}
+
+/// The names of all contexts with their clusters, sorted.
+pub(crate) fn contexts(explicit: &str, environment: &Environment) -> Vec<(String, String)> {
+    let config = Config::load(explicit, environment).unwrap_or_default();
+    let mut contexts: Vec<(String, String)> =
+        config.contexts.into_iter().map(|context| (context.name, context.cluster)).collect();
+    contexts.sort();
+    contexts
+}
+
+#[derive(Default)]
+struct Config {
+    current: Option<String>,
+    contexts: Vec<Context>,
+}
+
+struct Context {
+    name: String,
+    cluster: String,
+    namespace: String,
+}
+
+impl Config {
+    /// Reads the one file that was asked for, or all files of the search path; of equal names, the first counts.
+    fn load(explicit: &str, environment: &Environment) -> Option<Config> {
+        let mut config = Config::default();
+        if !explicit.is_empty() {
+            config.add(&std::fs::read(explicit).ok()?)?;
+            return Some(config);
+        }
+        for path in search_path(environment).iter().filter(|path| !path.is_empty()) {
+            match std::fs::read(path) {
+                Ok(text) => config.add(&text)?,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(_) => return None,
+            }
+        }
+        Some(config)
+    }
+
+    fn add(&mut self, text: &[u8]) -> Option<()> {
+        let root = pintle_yaml::read_map(text).ok()?;
+        let current = text_of(&root, "current-context");
+        if self.current.is_none() && !current.is_empty() {
+            self.current = Some(current);
+        }
+        for (name, context) in named(&root, "contexts", "context") {
+            if self.contexts.iter().all(|known| known.name != name) {
+                let cluster = text_of(context, "cluster");
+                self.contexts.push(Context { name, cluster, namespace: text_of(context, "namespace") });
+            }
+        }
+        Some(())
+    }
+
+    fn namespace_of(&self, name: &str) -> Option<String> {
+        self.contexts.iter().find(|context| context.name == name).map(|context| context.namespace.clone())
+    }
+}
+
+fn search_path(environment: &Environment) -> Vec<String> {
+    match environment.variable("KUBECONFIG").filter(|text| !text.is_empty()) {
+        Some(paths) => {
+            std::env::split_paths(&paths).map(|path| path.to_string_lossy().into_owned()).collect()
+        }
+        None => vec![join(&[&environment.user_home(), ".kube", "config"])],
+    }
+}
+
+/// The entries of a list of named things: `- name: x` with `body: {…}`.
+fn named<'a>(root: &'a Map<Node>, list: &str, body: &'a str) -> Vec<(String, &'a Map<Node>)> {
+    let Some(Node::List(entries)) = root.get(list.as_bytes()) else { return Vec::new() };
+    let entry = |node: &'a Node| match node {
+        Node::Map(entry) => match entry.get(body.as_bytes()) {
+            Some(Node::Map(body)) => Some((text_of(entry, "name"), body)),
+            _ => None,
+        },
+        _ => None,
+    };
+    entries.iter().filter_map(entry).collect()
+}
+
+fn text_of(map: &Map<Node>, key: &str) -> String {
+    match map.get(key.as_bytes()) {
+        Some(Node::Str(text)) => text.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// The namespace of the Pod that we run in, if we run in one.
+fn pod_namespace(environment: &Environment) -> Option<String> {
+    const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+    let set = |name: &str| environment.variable(name).is_some_and(|text| !text.is_empty());
+    let in_a_pod = set("KUBERNETES_SERVICE_HOST")
+        && set("KUBERNETES_SERVICE_PORT")
+        && Path::new(ACCOUNT).join("token").is_file();
+    if !in_a_pod {
+        return None;
+    }
+    if let Some(namespace) = environment.variable("POD_NAMESPACE").filter(|text| !text.is_empty()) {
+        return Some(namespace);
+    }
+    let text = std::fs::read_to_string(Path::new(ACCOUNT).join("namespace")).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}

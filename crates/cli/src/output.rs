@@ -1,0 +1,3 @@
+//! Shapes of output that several commands share.
+
+pub(crate) mod table;

@@ -1,0 +1,43 @@
+//! Who the program is: itself, or Helm when it is called by that name.
+
+use std::path::Path;
+
+/// By what name, and so with whose manners, the program was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Personality {
+    /// The program itself: own texts, own exit codes.
+    Pintle,
+    /// A drop-in for Helm: its texts, exit 1 on every failure.
+    Helm,
+}
+
+impl Personality {
+    /// Decides by the last part of the first word of the command line.
+    pub(crate) fn of(called_as: &str) -> Personality {
+        match Path::new(called_as).file_stem().and_then(|stem| stem.to_str()) {
+            Some("helm") => Personality::Helm,
+            _ => Personality::Pintle,
+        }
+    }
+
+    /// The name in texts.
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Personality::Pintle => "pintle",
+            Personality::Helm => "helm",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_base_name_helm_makes_a_helm() {
+        assert_eq!(Personality::of("/usr/bin/helm"), Personality::Helm);
+        assert_eq!(Personality::of("helm.exe"), Personality::Helm);
+        assert_eq!(Personality::of("./pintle"), Personality::Pintle);
+        assert_eq!(Personality::of("helmet"), Personality::Pintle);
+    }
+}

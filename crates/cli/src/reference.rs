@@ -1,0 +1,72 @@
+//! The reference page: every command and every flag, out of the same tables that the parser uses.
+
+use std::fmt::Write as _;
+
+use crate::command::Place;
+use crate::command::find::walk;
+use crate::commands::ROOT;
+use crate::flag::groups::GLOBAL;
+use crate::flag::{Fallback, Flag};
+use crate::help::named;
+use crate::personality::Personality;
+
+/// All commands in Markdown. Defaults that the environment decides are left out, so that the page is the same
+/// everywhere.
+pub(crate) fn page(personality: Personality) -> String {
+    let mut page = format!("# Commands of {}\n", personality.program());
+    let root = Place { command: &ROOT, path: personality.program().to_owned() };
+    walk(&root, &mut |place| {
+        if !place.command.hidden {
+            section(&mut page, place, personality);
+        }
+    });
+    page
+}
+
+fn section(page: &mut String, place: &Place, personality: Personality) {
+    let command = place.command;
+    let is_root = std::ptr::eq(command, &ROOT);
+    line(page, format_args!("\n## {}\n", place.path));
+    line(page, format_args!("{}", named(if is_root { command.long } else { command.short }, personality)));
+    if command.run.is_some() {
+        line(page, format_args!("\n    {}", place.usage_line()));
+    }
+    if !command.aliases.is_empty() {
+        line(page, format_args!("\nAlso: {}", command.aliases.join(", ")));
+    }
+    let mut flags: Vec<&Flag> = command.own_flags().collect();
+    if is_root {
+        flags.extend(GLOBAL);
+    }
+    if flags.is_empty() {
+        return;
+    }
+    flags.sort_by_key(|flag| flag.name);
+    line(page, format_args!("\n| flag | value | default | meaning |\n|---|---|---|---|"));
+    for flag in flags.iter().filter(|flag| !flag.hidden || flag.deprecated.is_some()) {
+        row(page, flag);
+    }
+}
+
+fn row(page: &mut String, flag: &Flag) {
+    let default = match flag.fallback {
+        Fallback::Text(text) if !flag.kind.is_zero(text) => format!("`{text}`"),
+        Fallback::Text(_) => String::new(),
+        Fallback::Setting(_) => "environment".to_owned(),
+    };
+    let meaning = match flag.deprecated {
+        Some(advice) => format!("{} (deprecated: {advice})", flag.usage),
+        None => flag.usage.to_owned(),
+    };
+    let short = flag.short.map(|letter| format!("`-{letter}`, ")).unwrap_or_default();
+    let value = match flag.bare {
+        Some(bare) if bare != "true" => format!("{}, bare: {bare}", flag.kind.placeholder()),
+        _ => flag.kind.placeholder().to_owned(),
+    };
+    let meaning = meaning.replace('|', "\\|");
+    line(page, format_args!("| {short}`--{}` | {value} | {default} | {meaning} |", flag.name));
+}
+
+fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
+    writeln!(page, "{text}").expect("writing to a String cannot fail");
+}

@@ -1,0 +1,144 @@
+//! Everything that is printed: data to standard output through one buffer, everything else to standard error.
+
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
+
+use pintle_tree::LogLine;
+
+use crate::failure::{Class, Failure};
+use crate::personality::Personality;
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Color {
+    /// Only on terminals.
+    Auto,
+    /// Also into files and pipes.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// The two streams, and in whose voice to use them.
+pub(crate) struct Ui {
+    personality: Personality,
+    out: BufWriter<StdoutLock<'static>>,
+    colored: bool,
+}
+
+const RED: &str = "\u{1b}[1;31m";
+const YELLOW: &str = "\u{1b}[1;33m";
+const CYAN: &str = "\u{1b}[36m";
+const PLAIN: &str = "\u{1b}[0m";
+
+impl Ui {
+    /// A user interface in one voice.
+    pub(crate) fn new(personality: Personality) -> Ui {
+        let out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+        Ui { personality, out, colored: false }
+    }
+
+    /// Decides on colours; Helm's messages have none.
+    pub(crate) fn set_color(&mut self, color: Color) {
+        self.colored = self.personality == Personality::Pintle
+            && match color {
+                Color::Always => true,
+                Color::Never => false,
+                Color::Auto => io::stderr().is_terminal(),
+            };
+    }
+
+    /// The buffered standard output.
+    pub(crate) fn out(&mut self) -> &mut dyn Write {
+        &mut self.out
+    }
+
+    /// Writes to standard output.
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
+        Ok(self.out.write_all(text.as_bytes())?)
+    }
+
+    /// Sends what is buffered.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.out.flush()?)
+    }
+
+    /// Writes a line to standard error as it stands, after what was printed before it.
+    pub(crate) fn note(&mut self, line: &str) {
+        // A failing standard error leaves nobody to tell about it, here and below.
+        let _ = self.out.flush();
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// Says a warning.
+    pub(crate) fn warn(&mut self, message: &str) {
+        self.log(&LogLine::warn(message.to_owned(), Vec::new()));
+    }
+
+    /// Says what an operation has to say: as a line of Helm's log, or in our words.
+    pub(crate) fn log(&mut self, line: &LogLine) {
+        match self.personality {
+            Personality::Helm => self.note(&line.to_string()),
+            // What stops an operation is said once, as its error.
+            Personality::Pintle if line.level == "ERROR" => {}
+            Personality::Pintle => {
+                let mut text = line.message.trim_start_matches("warning: ").to_owned();
+                for (name, value) in &line.attributes {
+                    text.push_str(&format!("; {name}: {value}"));
+                }
+                let label = self.label(YELLOW, "warning:");
+                self.note(&format!("{label} {text}"));
+            }
+        }
+    }
+
+    /// Says what went wrong.
+    pub(crate) fn fail(&mut self, failure: &Failure) {
+        if matches!(failure.class, Class::BrokenPipe | Class::Told) {
+            return;
+        }
+        let text = match self.personality {
+            Personality::Helm => helms_voice(failure),
+            Personality::Pintle => self.own_voice(failure),
+        };
+        self.note(&text);
+    }
+
+    fn own_voice(&self, failure: &Failure) -> String {
+        let text = failure.own.as_ref().unwrap_or(&failure.text);
+        let mut lines = format!("{} {}", self.label(RED, "error:"), text.trim_end());
+        if let Some(excerpt) = &failure.excerpt {
+            lines.push('\n');
+            lines.push_str(excerpt.trim_end());
+        }
+        for cause in &failure.causes {
+            lines.push_str(&format!("\n{} {}", self.label(RED, "caused by:"), cause.trim_end()));
+        }
+        if let Some(hint) = &failure.hint {
+            lines.push_str(&format!("\n\n{} {hint}", self.label(CYAN, "hint:")));
+        }
+        lines
+    }
+
+    fn label(&self, color: &str, word: &str) -> String {
+        if self.colored { format!("{color}{word}{PLAIN}") } else { word.to_owned() }
+    }
+}
+
+fn helms_voice(failure: &Failure) -> String {
+    match &failure.pointer {
+        Some(pointer) => format!("Error: {}\n{pointer}", failure.text),
+        None => format!("Error: {}", failure.text),
+    }
+}
+
+/// Makes a bug of ours end in a short text instead of a stack trace.
+pub(crate) fn install_panic_hook() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let text = panic.payload_as_str().unwrap_or("no message");
+        let _ = writeln!(
+            io::stderr().lock(),
+            "internal error: {text} ({place})\nThis is a bug. Please report it with the command that you ran."
+        );
+    }));
+}

@@ -1,0 +1,132 @@
+//! The grammar of the command line: what is refused, and in whose words.
+
+mod support;
+
+use insta::assert_snapshot;
+use support::Place;
+
+#[test]
+fn an_unknown_command_is_refused_with_suggestions() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("instal"), @r#"
+    exit 1
+    --- stderr
+    Error: unknown command "instal" for "helm"
+
+    Did you mean this?
+    	install
+
+    Run 'helm --help' for usage.
+    "#);
+    assert_snapshot!(place.pintle("versoin"), @"
+    exit 2
+    --- stderr
+    error: unknown command `versoin`
+
+    hint: did you mean `version`?
+    ");
+    assert_snapshot!(place.pintle("nonsense"), @"
+    exit 2
+    --- stderr
+    error: unknown command `nonsense`
+
+    hint: `pintle --help` lists the commands
+    ");
+}
+
+#[test]
+fn a_command_of_helm_that_is_not_built_yet_says_so() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("install web ./web"), @r#"
+    exit 1
+    --- stderr
+    Error: "helm install" is not built yet: this version renders, checks and packages charts, and does not talk to clusters, repositories or registries
+    "#);
+    assert_snapshot!(place.pintle("ls -A"), @r#"
+    exit 1
+    --- stderr
+    error: "pintle ls" is not built yet: this version renders, checks and packages charts, and does not talk to clusters, repositories or registries
+
+    hint: `pintle --help` lists what works today
+    "#);
+}
+
+#[test]
+fn unknown_flags_and_missing_values_read_as_in_helm() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("version --nope"), @"
+    exit 1
+    --- stderr
+    Error: unknown flag: --nope
+    ");
+    assert_snapshot!(place.helm("version -x"), @"
+    exit 1
+    --- stderr
+    Error: unknown shorthand flag: 'x' in -x
+    ");
+    assert_snapshot!(place.helm("env -n"), @"
+    exit 1
+    --- stderr
+    Error: flag needs an argument: 'n' in -n
+    ");
+    assert_snapshot!(place.helm("env --qps=zz"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "zz" for "--qps" flag: strconv.ParseFloat: parsing "zz": invalid syntax
+    "#);
+    assert_snapshot!(place.pintle("version --nope"), @"
+    exit 2
+    --- stderr
+    error: unknown flag: --nope
+
+    hint: `pintle version --help` lists the flags
+    ");
+}
+
+#[test]
+fn the_number_of_operands_is_checked() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("version x"), @r#"
+    exit 1
+    --- stderr
+    Error: "helm version" accepts no arguments
+
+    Usage:  helm version [flags]
+    "#);
+    assert_snapshot!(place.pintle("env A B"), @"
+    exit 2
+    --- stderr
+    error: `pintle env` accepts at most 1 argument, but 2 were given
+
+    hint: usage: pintle env [flags]
+    ");
+}
+
+#[test]
+fn a_bad_word_for_colours_stops_everything() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("--color=pink version"), @r#"
+    exit 1
+    --- stderr
+    level=WARN msg="command failed" error="invalid color mode \"pink\": must be one of: never, auto, always"
+    "#);
+    assert_snapshot!(place.pintle("version --colour=pink"), @r#"
+    exit 2
+    --- stderr
+    error: invalid color mode "pink": must be one of: never, auto, always
+    "#);
+}
+
+#[test]
+fn the_flags_of_the_kubernetes_logger_are_accepted() {
+    let place = Place::new();
+    let line = "version --short -v 3 --vmodule=a=1 --logtostderr=false --alsologtostderr --stderrthreshold=2 \
+                --add-dir-header --skip-headers --skip-log-headers --one-output --log-dir d --log-file f \
+                --log-file-max-size 1 --log-backtrace-at f:1 --alsologtostderrthreshold 1 \
+                --legacy-stderr-threshold-behavior";
+    assert_snapshot!(place.helm(line), @"
+    exit 0
+    --- stdout
+    v4.2.4
+    ");
+}

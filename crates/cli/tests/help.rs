@@ -1,0 +1,72 @@
+//! Help, in all the ways to ask for it.
+
+mod support;
+
+use insta::assert_snapshot;
+use support::Place;
+
+#[test]
+fn help_has_cobras_layout() {
+    assert_snapshot!(Place::new().helm("version --help"), @r#"
+    exit 0
+    --- stdout
+    Prints the version.
+
+    Called as `helm`, prints it in the shape that tools which ask Helm for its version expect.
+
+    With --template, the fields Version, GitCommit, GitTreeState, GoVersion and KubeClientVersion can be used:
+
+        helm version --template '{{.Version}}'
+
+    Usage:
+      helm version [flags]
+
+    Flags:
+      -h, --help              help for version
+          --short             print just the number
+          --template string   a Go template to print the version by
+
+    Global Flags:
+          --burst-limit int                 how many requests may go to the API server at once (default 100)
+          --color string                    when to use colours: never, auto or always (default "auto")
+          --colour string                   when to use colours: never, auto or always (default "auto")
+          --content-cache string            the folder with cached charts (default "{here}/.cache/helm/content")
+          --debug                           tell more about what is going on
+          --kube-apiserver string           address and port of the Kubernetes API server
+          --kube-as-group stringArray       a group to act as in the cluster; may be repeated
+          --kube-as-user string             the user to act as in the cluster
+          --kube-ca-file string             the file of certificate authorities to trust for the API server
+          --kube-context string             the context of the kubeconfig to use
+          --kube-insecure-skip-tls-verify   do not check the API server's certificate (insecure)
+          --kube-tls-server-name string     the name to expect in the API server's certificate, if not its host name
+          --kube-token string               the bearer token to present to the cluster
+          --kubeconfig string               the kubeconfig file to use
+      -n, --namespace string                the namespace to work in
+          --qps float32                     requests per second to the API server, bursts aside
+          --registry-config string          the file with credentials for registries (default "{here}/.config/helm/registry/config.json")
+          --repository-cache string         the folder with cached repository indexes (default "{here}/.cache/helm/repository")
+          --repository-config string        the file with names and URLs of chart repositories (default "{here}/.config/helm/repositories.yaml")
+    "#);
+}
+
+#[test]
+fn all_ways_to_ask_give_the_same() {
+    let place = Place::new();
+    let want = place.pintle("help completion bash");
+    for line in
+        ["completion bash -h", "completion bash --help", "-n x completion bash --no-descriptions --help"]
+    {
+        assert_eq!(place.pintle(line), want, "{line}");
+    }
+    assert_eq!(place.pintle(""), place.pintle("--help"));
+    assert_eq!(place.pintle("completion"), place.pintle("completion nonsense"));
+}
+
+#[test]
+fn an_unknown_topic_gets_the_list_of_commands() {
+    let text = Place::new().helm("help no such");
+    assert!(
+        text.starts_with("exit 0\n--- stderr\nUnknown help topic [`no` `such`]\nUsage:\n  helm [command]\n"),
+        "{text}"
+    );
+}

@@ -1,0 +1,109 @@
+//! Runs the built program in a folder and an environment of its own, and shows what it did as one text.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// A folder to run in, with nothing in it.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    /// An empty place.
+    pub fn new() -> Place {
+        Place { folder: tempfile::tempdir().expect("a temporary folder can be made") }
+    }
+
+    /// The folder that commands run in.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file.
+    #[allow(dead_code, reason = "not every test needs files")]
+    pub fn write(&self, path: &str, text: &str) -> &Place {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("folders can be made");
+        std::fs::write(path, text).expect("a file can be written");
+        self
+    }
+
+    /// Runs `pintle`.
+    pub fn pintle(&self, line: &str) -> String {
+        self.run(Path::new(env!("CARGO_BIN_EXE_pintle")), line, &[])
+    }
+
+    /// Runs `helm`, which is the same program by another name.
+    pub fn helm(&self, line: &str) -> String {
+        self.helm_with(line, &[])
+    }
+
+    /// Runs `helm` with variables set.
+    pub fn helm_with(&self, line: &str, variables: &[(&str, &str)]) -> String {
+        self.run(&self.helm_path(), line, variables)
+    }
+
+    fn helm_path(&self) -> PathBuf {
+        let path = self.path().join(".bin/helm");
+        if !path.exists() {
+            std::fs::create_dir_all(self.path().join(".bin")).expect("folders can be made");
+            std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pintle"), &path).expect("links can be made");
+        }
+        path
+    }
+
+    /// Shows the exit code, standard output and standard error, with the folder written as `{here}`.
+    fn run(&self, program: &Path, line: &str, variables: &[(&str, &str)]) -> String {
+        let output = Command::new(program)
+            .args(words(line))
+            .current_dir(self.path())
+            .env_clear()
+            .env("HOME", self.path())
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program can be run");
+        let here = self.path().to_string_lossy().into_owned();
+        let clean = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&here, "{here}");
+        let mut text = format!("exit {}\n", output.status.code().unwrap_or(-1));
+        for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+            if !bytes.is_empty() {
+                text.push_str(&format!("--- {name}\n{}", clean(bytes)));
+                if !text.ends_with('\n') {
+                    text.push_str("<no line break>\n");
+                }
+            }
+        }
+        text
+    }
+}
+
+/// Words between blanks; single quotes keep blanks together.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let (mut quoted, mut open) = (false, false);
+    for character in line.chars() {
+        match character {
+            '\'' => {
+                quoted = !quoted;
+                if !open {
+                    words.push(String::new());
+                    open = true;
+                }
+            }
+            ' ' if !quoted => open = false,
+            character => {
+                if !open {
+                    words.push(String::new());
+                    open = true;
+                }
+                if let Some(word) = words.last_mut() {
+                    word.push(character);
+                }
+            }
+        }
+    }
+    words
+}
