@@ -1,1 +1,32 @@
 //! Rendered text to Kubernetes objects: splitting, identity, order, hooks.
+//!
+//! Templates render to text in which documents follow each other. This room cuts that text into documents, reads who
+//! each one is (API version, kind, name, annotations), sets hooks aside and puts everything into the order in which
+//! Helm installs or uninstalls kinds. Documents stay slices of the rendered text; nothing is copied.
+//!
+//! It knows no chart, no template and no cluster, and it does not look below the head of a document.
+//!
+//! Enter at [`sort`] for a whole set of rendered files, or at [`split`] for one text.
+//!
+//! ```
+//! let text = "a: 1\n---\nb: 2\n";
+//! let documents: Vec<&[u8]> = pintle_objects::split(text.as_bytes()).collect();
+//! assert_eq!(documents, [b"a: 1\n", b"b: 2\n"]);
+//! ```
+
+mod error;
+mod head;
+mod hook;
+mod kind;
+mod log;
+mod prune;
+mod sort;
+mod split;
+
+pub use error::Error;
+pub use head::{Head, HeadMetadata};
+pub use hook::{Event, Hook};
+pub use kind::Order;
+pub use log::LogLine;
+pub use sort::{Manifest, Sorted, sort};
+pub use split::{Documents, split};

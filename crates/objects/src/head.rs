@@ -1,0 +1,241 @@
+//! Who a document is: the few fields of an object that sorting and hooks look at, read with Go's rules.
+//!
+//! Helm reads heads into a Go struct through JSON. That has consequences which users see: names of fields match in
+//! any case, numbers and booleans become text where text is wanted, and anything else of the wrong type is an error
+//! that names Go types.
+
+use std::fmt;
+
+use pintle_tree::number::format_value;
+use pintle_tree::{Map, Node, Str};
+
+use crate::prune::Pruner;
+
+/// The head of a document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Head {
+    /// The API version, or empty.
+    pub api_version: Str,
+    /// The kind, or empty.
+    pub kind: Str,
+    /// The metadata, if the document has any.
+    pub metadata: Option<HeadMetadata>,
+}
+
+/// The part of an object's metadata that is read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeadMetadata {
+    /// The name, or empty.
+    pub name: Str,
+    /// The annotations.
+    pub annotations: Map<Str>,
+}
+
+/// Why a head could not be read.
+#[derive(Debug)]
+pub(crate) enum HeadError {
+    /// The document is no YAML.
+    Yaml(pintle_yaml::Error),
+    /// A field has the wrong type. Holds Go's description of the clash.
+    Shape(String),
+}
+
+impl HeadError {
+    /// The line of the document, where the YAML reader tells.
+    pub(crate) fn line(&self) -> Option<usize> {
+        match self {
+            HeadError::Yaml(error) => error.line(),
+            HeadError::Shape(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for HeadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeadError::Yaml(error) => error.fmt(formatter),
+            HeadError::Shape(clash) => {
+                write!(
+                    formatter,
+                    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {clash}"
+                )
+            }
+        }
+    }
+}
+
+/// Reads the head of one document. The whole document must be YAML.
+pub(crate) fn read(text: &[u8]) -> Result<Head, HeadError> {
+    let root = pintle_yaml::read_with(text, &mut Pruner::default()).map_err(HeadError::Yaml)?;
+    let mut reading = Reading::default();
+    let head = reading.head(&root);
+    match reading.clash {
+        None => Ok(head),
+        Some(clash) => Err(HeadError::Shape(clash)),
+    }
+}
+
+/// The Go type of the metadata field, as its error texts spell it.
+const METADATA_TYPE: &str =
+    r#"struct { Name string "json:\"name\""; Annotations map[string]string "json:\"annotations\"" }"#;
+
+/// One pass over a document. Go goes on after a clash of types and reports the first, so this does too.
+#[derive(Default)]
+struct Reading {
+    clash: Option<String>,
+}
+
+impl Reading {
+    fn head(&mut self, root: &Node) -> Head {
+        let mut head = Head::default();
+        match root {
+            Node::Nil => {}
+            Node::Map(fields) => {
+                for (name, value) in fields.iter() {
+                    if matches_field(name.as_bytes(), "apiVersion") {
+                        self.text(value, "SimpleHead.apiVersion", &mut head.api_version);
+                    } else if matches_field(name.as_bytes(), "kind") {
+                        self.text(value, "SimpleHead.kind", &mut head.kind);
+                    } else if matches_field(name.as_bytes(), "metadata") {
+                        self.metadata(value, &mut head.metadata);
+                    }
+                }
+            }
+            other => self.note(|| format!("{} into Go value of type util.SimpleHead", go_kind(other))),
+        }
+        head
+    }
+
+    fn metadata(&mut self, value: &Node, target: &mut Option<HeadMetadata>) {
+        match value {
+            Node::Nil => *target = None,
+            Node::Map(fields) => {
+                let metadata = target.get_or_insert_default();
+                for (name, value) in fields.iter() {
+                    if matches_field(name.as_bytes(), "name") {
+                        self.text(value, ".metadata.name", &mut metadata.name);
+                    } else if matches_field(name.as_bytes(), "annotations") {
+                        self.annotations(value, &mut metadata.annotations);
+                    }
+                }
+            }
+            other => self.clash(other, "SimpleHead.metadata", METADATA_TYPE),
+        }
+    }
+
+    fn annotations(&mut self, value: &Node, target: &mut Map<Str>) {
+        match value {
+            Node::Nil => *target = Map::new(),
+            Node::Map(entries) => {
+                for (name, value) in entries.iter() {
+                    let mut text = Str::EMPTY;
+                    self.text(value, ".metadata.annotations", &mut text);
+                    target.insert(name.clone(), text);
+                }
+            }
+            other => self.clash(other, ".metadata.annotations", "map[string]string"),
+        }
+    }
+
+    /// Sets `target` from a scalar; nil leaves it as it is.
+    fn text(&mut self, value: &Node, field: &str, target: &mut Str) {
+        match value {
+            Node::Nil => {}
+            Node::Str(text) => *target = text.clone(),
+            Node::Bool(true) => *target = "true".into(),
+            Node::Bool(false) => *target = "false".into(),
+            Node::Int(number) => *target = number.to_string().into(),
+            Node::Float(number) => *target = number_text(*number).into(),
+            Node::List(_) | Node::Map(_) => self.clash(value, field, "string"),
+        }
+    }
+
+    fn clash(&mut self, value: &Node, field: &str, wanted: &str) {
+        self.note(|| format!("{} into Go struct field {field} of type {wanted}", go_kind(value)));
+    }
+
+    fn note(&mut self, clash: impl FnOnce() -> String) {
+        if self.clash.is_none() {
+            self.clash = Some(clash());
+        }
+    }
+}
+
+/// What Go's JSON reader calls the type of a value.
+fn go_kind(value: &Node) -> &'static str {
+    match value {
+        Node::Nil => "null",
+        Node::Bool(_) => "bool",
+        Node::Int(_) | Node::Float(_) => "number",
+        Node::Str(_) => "string",
+        Node::List(_) => "array",
+        Node::Map(_) => "object",
+    }
+}
+
+/// A float where text is wanted: the digits of a 32-bit float, which is what sigs.k8s.io/yaml writes.
+fn number_text(number: f64) -> String {
+    let short = number as f32;
+    short.to_string().parse().map_or_else(|_| format_value(number), format_value)
+}
+
+/// Whether `name` means the field `field`. Go's JSON compares without regard to case, and folds two exotic letters.
+pub(crate) fn matches_field(name: &[u8], field: &str) -> bool {
+    name == field.as_bytes() || {
+        let folded = |character: char| match character {
+            '\u{212a}' => 'k',
+            '\u{17f}' => 's',
+            _ => character.to_ascii_lowercase(),
+        };
+        // Exotic letters are up to three bytes long.
+        (field.len()..=field.len() * 3).contains(&name.len())
+            && std::str::from_utf8(name)
+                .is_ok_and(|name| name.chars().map(folded).eq(field.chars().map(folded)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape_error(text: &str) -> String {
+        read(text.as_bytes()).expect_err("the head is wrong").to_string()
+    }
+
+    #[test]
+    fn field_names_match_in_any_case_and_scalars_become_text() {
+        let head =
+            read(b"APIVERSION: 1\nKind: true\nmetaData: {NAME: 1.50, annotations: {a: null, b: no}}\n")
+                .expect("a good head");
+        assert_eq!(head.api_version, "1");
+        assert_eq!(head.kind, "true");
+        let metadata = head.metadata.expect("has metadata");
+        assert_eq!(metadata.name, "1.5");
+        assert_eq!(metadata.annotations.get("a"), Some(&Str::EMPTY));
+        assert_eq!(metadata.annotations.get("b"), Some(&"false".into()));
+    }
+
+    #[test]
+    fn the_exact_name_comes_after_others_in_byte_order_and_wins() {
+        assert_eq!(read(b"kind: a\nKIND: b\n").expect("a good head").kind, "a");
+    }
+
+    #[test]
+    fn wrong_types_are_described_in_go_words() {
+        assert!(shape_error("metadata: 5").ends_with(&format!(
+            "json: cannot unmarshal number into Go struct field SimpleHead.metadata of type {METADATA_TYPE}"
+        )));
+        assert!(shape_error("metadata: {annotations: {x: [], a: {}}}").ends_with(
+            "json: cannot unmarshal object into Go struct field .metadata.annotations of type string"
+        ));
+        assert!(
+            shape_error("true")
+                .ends_with("json: cannot unmarshal bool into Go value of type util.SimpleHead")
+        );
+    }
+
+    #[test]
+    fn an_empty_document_has_an_empty_head() {
+        assert_eq!(read(b"# nothing\n").expect("a good head"), Head::default());
+    }
+}

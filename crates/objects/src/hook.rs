@@ -1,0 +1,189 @@
+//! Hooks: objects with a `helm.sh/hook` annotation, set aside to run at moments of a release's life.
+
+use pintle_tree::{Map, Str};
+
+use crate::head::Head;
+
+/// The annotation that makes an object a hook.
+const HOOK: &str = "helm.sh/hook";
+/// The annotation that orders hooks of one event.
+const WEIGHT: &str = "helm.sh/hook-weight";
+/// The annotation that says when a hook's object is deleted.
+const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
+/// The annotation that says when a hook's log is shown.
+const OUTPUT_LOG_POLICY: &str = "helm.sh/hook-output-log-policy";
+
+/// A moment in a release's life at which hooks run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Event {
+    /// Before anything is installed.
+    PreInstall,
+    /// After everything is installed.
+    PostInstall,
+    /// Before anything is deleted.
+    PreDelete,
+    /// After everything is deleted.
+    PostDelete,
+    /// Before anything is upgraded.
+    PreUpgrade,
+    /// After everything is upgraded.
+    PostUpgrade,
+    /// Before anything is rolled back.
+    PreRollback,
+    /// After everything is rolled back.
+    PostRollback,
+    /// When the release is tested.
+    Test,
+}
+
+impl Event {
+    /// All events.
+    pub const ALL: [Event; 9] = [
+        Event::PreInstall,
+        Event::PostInstall,
+        Event::PreDelete,
+        Event::PostDelete,
+        Event::PreUpgrade,
+        Event::PostUpgrade,
+        Event::PreRollback,
+        Event::PostRollback,
+        Event::Test,
+    ];
+
+    /// The word for the event in annotations and releases.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Event::PreInstall => "pre-install",
+            Event::PostInstall => "post-install",
+            Event::PreDelete => "pre-delete",
+            Event::PostDelete => "post-delete",
+            Event::PreUpgrade => "pre-upgrade",
+            Event::PostUpgrade => "post-upgrade",
+            Event::PreRollback => "pre-rollback",
+            Event::PostRollback => "post-rollback",
+            Event::Test => "test",
+        }
+    }
+
+    /// The event that `word` names; `test-success` is what Helm 2 called a test.
+    pub fn from_word(word: &str) -> Option<Event> {
+        match word {
+            "test-success" => Some(Event::Test),
+            _ => Event::ALL.into_iter().find(|event| event.as_str() == word),
+        }
+    }
+}
+
+/// An object that runs at certain events instead of being installed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hook<'a> {
+    /// The name of the object.
+    pub name: Str,
+    /// The kind of the object.
+    pub kind: Str,
+    /// The rendered file it comes from.
+    pub path: &'a str,
+    /// The document.
+    pub manifest: &'a [u8],
+    /// When it runs.
+    pub events: Vec<Event>,
+    /// Its place among the hooks of one event, lowest first.
+    pub weight: i64,
+    /// When its object is deleted: the annotation's words in lower case, known or not.
+    pub delete_policies: Vec<String>,
+    /// When its log is shown: the annotation's words in lower case, known or not.
+    pub output_log_policies: Vec<String>,
+}
+
+/// What the annotations say about being a hook.
+pub(crate) enum Verdict<'a> {
+    /// An ordinary object.
+    NoHook,
+    /// A hook.
+    Hook(Hook<'a>),
+    /// A hook of an event that Helm does not know. Helm drops such an object altogether.
+    Unknown(String),
+}
+
+/// Judges by its head whether the document is a hook.
+pub(crate) fn judge<'a>(path: &'a str, manifest: &'a [u8], head: &Head) -> Verdict<'a> {
+    let Some(metadata) = &head.metadata else { return Verdict::NoHook };
+    let Some(words) = metadata.annotations.get(HOOK) else { return Verdict::NoHook };
+    let words = words.to_str_lossy();
+    let events: Option<Vec<Event>> = words.split(',').map(|word| Event::from_word(&normal(word))).collect();
+    let Some(events) = events else { return Verdict::Unknown(words.into_owned()) };
+    Verdict::Hook(Hook {
+        name: metadata.name.clone(),
+        kind: head.kind.clone(),
+        path,
+        manifest,
+        events,
+        weight: weight(&metadata.annotations),
+        delete_policies: word_list(&metadata.annotations, DELETE_POLICY),
+        output_log_policies: word_list(&metadata.annotations, OUTPUT_LOG_POLICY),
+    })
+}
+
+/// The weight; anything that is no number counts as 0.
+fn weight(annotations: &Map<Str>) -> i64 {
+    annotations.get(WEIGHT).and_then(Str::as_str).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// The comma-separated words of an annotation; none when it is absent.
+fn word_list(annotations: &Map<Str>, name: &str) -> Vec<String> {
+    match annotations.get(name) {
+        Some(list) => list.to_str_lossy().split(',').map(normal).collect(),
+        None => Vec::new(),
+    }
+}
+
+/// A word without blanks around it, in lower case. Go lowers character by character, never into two.
+fn normal(word: &str) -> String {
+    word.trim().chars().filter_map(|character| character.to_lowercase().next()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::head::HeadMetadata;
+
+    fn head(annotations: &[(&str, &str)]) -> Head {
+        let annotations =
+            annotations.iter().map(|(name, value)| (Str::from(*name), Str::from(*value))).collect();
+        Head {
+            api_version: "v1".into(),
+            kind: "Job".into(),
+            metadata: Some(HeadMetadata { name: "j".into(), annotations }),
+        }
+    }
+
+    #[test]
+    fn words_are_trimmed_and_lowered() {
+        let head =
+            head(&[(HOOK, " Pre-Install ,TEST-success"), (DELETE_POLICY, "Hook-Failed, x"), (WEIGHT, "+7")]);
+        let Verdict::Hook(hook) = judge("p", b"", &head) else { panic!("expected a hook") };
+        assert_eq!(hook.events, [Event::PreInstall, Event::Test]);
+        assert_eq!(hook.delete_policies, ["hook-failed", "x"]);
+        assert_eq!(hook.weight, 7);
+        assert!(hook.output_log_policies.is_empty());
+    }
+
+    #[test]
+    fn one_unknown_event_drops_the_object() {
+        let head = head(&[(HOOK, "pre-install,crd-install")]);
+        assert!(
+            matches!(judge("p", b"", &head), Verdict::Unknown(words) if words == "pre-install,crd-install")
+        );
+    }
+
+    #[test]
+    fn a_weight_that_is_no_number_is_zero() {
+        for text in ["", "x", "1.5", "99999999999999999999", " 1"] {
+            assert_eq!(
+                weight(&head(&[(WEIGHT, text)]).metadata.expect("has metadata").annotations),
+                0,
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The order of kinds: what must exist before what.
+
+use pintle_tree::Str;
+
+/// Which of Helm's two orders of kinds applies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Namespaces and accounts before what runs in and under them.
+    #[default]
+    Install,
+    /// The other way round.
+    Uninstall,
+}
+
+/// Kinds in the order of installing. Kinds that are not listed come after all of these, by name.
+const INSTALL: [&str; 38] = [
+    "PriorityClass",
+    "Namespace",
+    "NetworkPolicy",
+    "ResourceQuota",
+    "LimitRange",
+    "PodSecurityPolicy",
+    "PodDisruptionBudget",
+    "ServiceAccount",
+    "Secret",
+    "SecretList",
+    "ConfigMap",
+    "StorageClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "CustomResourceDefinition",
+    "ClusterRole",
+    "ClusterRoleList",
+    "ClusterRoleBinding",
+    "ClusterRoleBindingList",
+    "Role",
+    "RoleList",
+    "RoleBinding",
+    "RoleBindingList",
+    "Service",
+    "DaemonSet",
+    "Pod",
+    "ReplicationController",
+    "ReplicaSet",
+    "Deployment",
+    "HorizontalPodAutoscaler",
+    "StatefulSet",
+    "Job",
+    "CronJob",
+    "IngressClass",
+    "Ingress",
+    "APIService",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+];
+
+/// Kinds in the order of uninstalling: not quite the reverse, because a Service goes before what it leads to.
+const UNINSTALL: [&str; 38] = [
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "APIService",
+    "Ingress",
+    "IngressClass",
+    "Service",
+    "CronJob",
+    "Job",
+    "StatefulSet",
+    "HorizontalPodAutoscaler",
+    "Deployment",
+    "ReplicaSet",
+    "ReplicationController",
+    "Pod",
+    "DaemonSet",
+    "RoleBindingList",
+    "RoleBinding",
+    "RoleList",
+    "Role",
+    "ClusterRoleBindingList",
+    "ClusterRoleBinding",
+    "ClusterRoleList",
+    "ClusterRole",
+    "CustomResourceDefinition",
+    "PersistentVolumeClaim",
+    "PersistentVolume",
+    "StorageClass",
+    "ConfigMap",
+    "SecretList",
+    "Secret",
+    "ServiceAccount",
+    "PodDisruptionBudget",
+    "PodSecurityPolicy",
+    "LimitRange",
+    "ResourceQuota",
+    "NetworkPolicy",
+    "Namespace",
+    "PriorityClass",
+];
+
+impl Order {
+    /// The kinds this order knows, first to last.
+    pub fn kinds(self) -> &'static [&'static str] {
+        match self {
+            Order::Install => &INSTALL,
+            Order::Uninstall => &UNINSTALL,
+        }
+    }
+
+    /// A key that sorts kinds: known kinds by their place, unknown ones after them by name.
+    pub(crate) fn rank(self, kind: &Str) -> (usize, Str) {
+        match self.kinds().iter().position(|known| kind == known) {
+            Some(place) => (place, Str::EMPTY),
+            None => (usize::MAX, kind.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_kinds_come_last_by_name() {
+        let mut kinds: Vec<Str> = ["Zebra", "Job", "", "Apple", "Namespace"].map(Str::from).to_vec();
+        kinds.sort_by_cached_key(|kind| Order::Install.rank(kind));
+        assert_eq!(kinds, ["Namespace", "Job", "", "Apple", "Zebra"].map(Str::from));
+    }
+
+    #[test]
+    fn both_orders_know_the_same_kinds() {
+        let mut install = INSTALL;
+        let mut uninstall = UNINSTALL;
+        install.sort_unstable();
+        uninstall.sort_unstable();
+        assert_eq!(install, uninstall);
+    }
+}

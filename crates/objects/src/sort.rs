@@ -1,0 +1,200 @@
+//! All rendered files into objects and hooks, in the order in which they are applied.
+
+use std::ops::Range;
+use std::thread;
+
+use crate::head::{self, Head, HeadError};
+use crate::hook::{self, Hook, Verdict};
+use crate::{Error, LogLine, Order, split};
+
+/// Below this many bytes the heads are read on the calling thread; starting threads would cost more than it gains.
+const WORTH_THREADS: usize = 256 * 1024;
+/// More threads than this do not pay for themselves on the sizes that charts have.
+const MOST_THREADS: usize = 8;
+
+/// A document that is an ordinary object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest<'a> {
+    /// The rendered file it comes from.
+    pub path: &'a str,
+    /// The document, a slice of the rendered text.
+    pub content: &'a [u8],
+    /// Who it is.
+    pub head: Head,
+}
+
+/// Rendered files, sorted into objects and hooks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sorted<'a> {
+    /// The ordinary objects by order of kind; equal kinds as they stand in the files.
+    pub manifests: Vec<Manifest<'a>>,
+    /// The hooks, in the same order. Weights are not looked at here.
+    pub hooks: Vec<Hook<'a>>,
+    /// What should be logged, in order.
+    pub log: Vec<LogLine>,
+}
+
+/// One document on its way.
+struct Document<'a> {
+    path: &'a str,
+    index: usize,
+    content: &'a [u8],
+}
+
+/// Splits `files` (path and rendered text, in any order) into documents and sorts these by `order`.
+///
+/// Files are taken in byte order of their paths. Partials, whose base name begins with `_`, are left out.
+///
+/// # Errors
+/// The first document that is no YAML or whose head has the wrong shape.
+pub fn sort<'a, P, T>(files: &'a [(P, T)], order: Order) -> Result<Sorted<'a>, Error>
+where
+    P: AsRef<str>,
+    T: AsRef<[u8]>,
+{
+    let documents = documents(files);
+    let heads = heads(&documents);
+    let mut sorted = Sorted::default();
+    for (document, head) in documents.iter().zip(heads) {
+        let head = match head {
+            Ok(head) => head,
+            Err(error) => return Err(failure(document, error, sorted.log)),
+        };
+        match hook::judge(document.path, document.content, &head) {
+            Verdict::NoHook => {
+                sorted.manifests.push(Manifest { path: document.path, content: document.content, head });
+            }
+            Verdict::Hook(hook) => sorted.hooks.push(hook),
+            Verdict::Unknown(words) => sorted.log.push(LogLine {
+                level: "INFO",
+                message: "skipping unknown hooks".into(),
+                attributes: vec![("hookTypes", words)],
+            }),
+        }
+    }
+    sorted.manifests.sort_by_cached_key(|manifest| order.rank(&manifest.head.kind));
+    sorted.hooks.sort_by_cached_key(|hook| order.rank(&hook.kind));
+    Ok(sorted)
+}
+
+/// The documents of all files that count, in order.
+fn documents<'a, P: AsRef<str>, T: AsRef<[u8]>>(files: &'a [(P, T)]) -> Vec<Document<'a>> {
+    let mut files: Vec<(&str, &[u8])> =
+        files.iter().map(|(path, text)| (path.as_ref(), text.as_ref())).collect();
+    files.sort_by_key(|(path, _)| *path);
+    let mut documents = Vec::with_capacity(files.len());
+    for (path, text) in files {
+        let base = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        if base.starts_with('_') {
+            continue;
+        }
+        documents.extend(split(text).enumerate().map(|(index, content)| Document { path, index, content }));
+    }
+    documents
+}
+
+/// Reads the heads of all documents, on several threads when there is much to read.
+fn heads(documents: &[Document<'_>]) -> Vec<Result<Head, HeadError>> {
+    let read = |documents: &[Document<'_>]| -> Vec<Result<Head, HeadError>> {
+        documents.iter().map(|document| head::read(document.content)).collect()
+    };
+    let total: usize = documents.iter().map(|document| document.content.len()).sum();
+    let threads = match total {
+        ..=WORTH_THREADS => 1,
+        _ => thread::available_parallelism().map_or(1, |count| count.get().min(MOST_THREADS)),
+    };
+    if threads < 2 || documents.len() < 2 {
+        return read(documents);
+    }
+    thread::scope(|scope| {
+        let mut parts = chunks(documents, total.div_ceil(threads)).into_iter();
+        let here = parts.next();
+        let others: Vec<_> = parts
+            .map(|part| {
+                let part = &documents[part];
+                // A system that gives no more threads still gets its answer, on this one.
+                thread::Builder::new().spawn_scoped(scope, move || read(part)).map_err(|_| part)
+            })
+            .collect();
+        let mut heads = here.map(|part| read(&documents[part])).unwrap_or_default();
+        for other in others {
+            heads.extend(match other {
+                Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(part) => read(part),
+            });
+        }
+        heads
+    })
+}
+
+/// Runs of neighbouring documents of about `size` bytes each.
+fn chunks(documents: &[Document<'_>], size: usize) -> Vec<Range<usize>> {
+    let mut chunks = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (index, document) in documents.iter().enumerate() {
+        bytes += document.content.len();
+        if bytes >= size {
+            chunks.push(start..index + 1);
+            (start, bytes) = (index + 1, 0);
+        }
+    }
+    if start < documents.len() {
+        chunks.push(start..documents.len());
+    }
+    chunks
+}
+
+fn failure(document: &Document<'_>, error: HeadError, log: Vec<LogLine>) -> Error {
+    Error::Document {
+        path: document.path.to_owned(),
+        index: document.index,
+        line: error.line(),
+        reason: error.to_string(),
+        log,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_go_by_path_and_documents_by_kind() {
+        let files = [
+            ("t/b.yaml", "kind: Namespace\nmetadata: {name: n}\n"),
+            ("t/a.yaml", "kind: Job\nmetadata: {name: j2}\n---\nkind: Job\nmetadata: {name: j1}\n"),
+            ("t/_p.yaml", "kind: Job\n"),
+        ];
+        let sorted = sort(&files, Order::Install).expect("all documents are fine");
+        let names: Vec<String> = sorted
+            .manifests
+            .iter()
+            .filter_map(|manifest| manifest.head.metadata.as_ref())
+            .map(|metadata| metadata.name.to_string())
+            .collect();
+        assert_eq!(names, ["n", "j2", "j1"]);
+    }
+
+    #[test]
+    fn much_text_gives_the_same_answer_as_little() {
+        let filler = "x".repeat(WORTH_THREADS / 8);
+        let files: Vec<(String, String)> = (0..40)
+            .map(|index| (format!("t/{index:02}.yaml"), format!("kind: K{index:02}\ndata: {filler}\n")))
+            .collect();
+        let sorted = sort(&files, Order::Install).expect("all documents are fine");
+        let kinds: Vec<String> =
+            sorted.manifests.iter().map(|manifest| manifest.head.kind.to_string()).collect();
+        assert_eq!(kinds, (0..40).map(|index| format!("K{index:02}")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_first_bad_document_is_the_error() {
+        let files = [("b", "a: [\n"), ("a", "kind: X\n---\nkind: [x]\n")];
+        let error = sort(&files, Order::Install).expect_err("two documents are bad");
+        assert_eq!(
+            error.to_string(),
+            "YAML parse error on a: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array \
+             into Go struct field SimpleHead.kind of type string"
+        );
+    }
+}

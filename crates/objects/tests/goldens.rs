@@ -1,0 +1,111 @@
+//! Compares splitting and sorting with what Helm was recorded to do.
+
+use std::path::PathBuf;
+
+use pintle_objects::{Order, sort, split};
+use serde_json::{Value, json};
+
+fn corpus() -> Option<PathBuf> {
+    let root = std::env::var_os("PINTLE_CORPUS").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
+        PathBuf::from,
+    );
+    let file = root.join("goldens/behaviour/objects.jsonl");
+    file.exists().then_some(file)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn sorted(input: &Value) -> Value {
+    let files: Vec<(String, String)> = input["files"]
+        .as_object()
+        .expect("files are a map")
+        .iter()
+        .map(|(path, text)| (path.clone(), text.as_str().expect("texts are strings").to_owned()))
+        .collect();
+    let order = if input["order"] == "uninstall" { Order::Uninstall } else { Order::Install };
+    let lines =
+        |log: &[pintle_objects::LogLine]| json!(log.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let (mut out, log) = match sort(&files, order) {
+        Err(error) => {
+            let pintle_objects::Error::Document { log, .. } = &error else { unreachable!("the only kind") };
+            (json!({"err": error.to_string()}), lines(log))
+        }
+        Ok(sorted) => {
+            let manifests: Vec<Value> = sorted
+                .manifests
+                .iter()
+                .map(|manifest| {
+                    let mut entry = json!({
+                        "path": manifest.path,
+                        "content": text(manifest.content),
+                        "apiVersion": manifest.head.api_version.to_string(),
+                        "kind": manifest.head.kind.to_string(),
+                    });
+                    if let Some(metadata) = &manifest.head.metadata {
+                        entry["name"] = json!(metadata.name.to_string());
+                    }
+                    entry
+                })
+                .collect();
+            let hooks: Vec<Value> = sorted
+                .hooks
+                .iter()
+                .map(|hook| {
+                    json!({
+                        "name": hook.name.to_string(),
+                        "kind": hook.kind.to_string(),
+                        "path": hook.path,
+                        "manifest": text(hook.manifest),
+                        "events": hook.events.iter().map(|event| event.as_str()).collect::<Vec<_>>(),
+                        "weight": hook.weight,
+                        "delete_policies": hook.delete_policies,
+                        "output_log_policies": hook.output_log_policies,
+                    })
+                })
+                .collect();
+            (json!({"ok": {"manifests": manifests, "hooks": hooks}}), lines(&sorted.log))
+        }
+    };
+    if log != json!([]) {
+        out["log"] = log;
+    }
+    out
+}
+
+/// Annotations are recorded too but say nothing that hooks and names do not.
+fn without_annotations(mut out: Value) -> Value {
+    if let Some(manifests) = out.pointer_mut("/ok/manifests").and_then(Value::as_array_mut) {
+        for manifest in manifests {
+            manifest.as_object_mut().expect("manifests are maps").remove("annotations");
+        }
+    }
+    out
+}
+
+#[test]
+fn objects_are_split_and_sorted_as_helm_does() {
+    let Some(file) = corpus() else {
+        println!("no corpus; skipped");
+        return;
+    };
+    let cases = std::fs::read_to_string(file).expect("the corpus is readable");
+    let (mut passed, mut total) = (0, 0);
+    for line in cases.lines() {
+        let case: Value = serde_json::from_str(line).expect("each line is JSON");
+        let got = match case["in"]["split"].as_str() {
+            Some(source) => json!({"ok": split(source.as_bytes()).map(text).collect::<Vec<_>>()}),
+            None => sorted(&case["in"]),
+        };
+        total += 1;
+        if got == without_annotations(case["out"].clone()) {
+            passed += 1;
+        } else {
+            println!("{}: {}\n  want {}\n  got  {got}", case["id"], case["in"], case["out"]);
+        }
+    }
+    println!("{passed} of {total} passed");
+    assert!(passed * 1000 >= total * 995, "{passed} of {total} passed");
+}
