@@ -1,6 +1,36 @@
 //! What a chart is and how it is read, checked, packaged and created.
+//!
+//! A chart is read from a folder or an archive into a [`Chart`]: metadata, templates, default values, files and
+//! subcharts. Its failures have Helm's texts. This room also knows what belongs to charts at rest: dependencies and
+//! their lock, library charts, packing and scaffolding.
+//!
+//! It reads the files it is pointed to and nothing else: no environment, no clock, no network. It renders nothing and
+//! merges no values.
+//!
+//! Enter at [`load`] for a path, or at [`load_files`] for files in memory.
+//!
+//! ```
+//! use pintle_chart::{File, load_files};
+//! let files = vec![File::new("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n".as_bytes())];
+//! assert_eq!(load_files(files).expect("a good chart").name(), "web");
+//! ```
 
 mod chart;
+pub mod create;
+mod decode;
+pub mod dependency;
+mod error;
+pub mod library;
+mod load;
+mod log;
 pub mod metadata;
+pub mod package;
+mod path;
 
-pub use chart::{Chart, File};
+pub use chart::{Chart, Crd, File};
+pub use error::{ArchiveError, Error, FileError, Result};
+pub use load::{
+    MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file, load_files, load_files_logged,
+    read_archive, read_folder,
+};
+pub use log::LogLine;

@@ -1,8 +1,27 @@
 //! What Chart.yaml says, in all its generations.
 
+mod draft;
+mod lock;
+mod time;
+mod v3;
+mod validate;
+mod write;
+
 use std::collections::BTreeMap;
 
 use pintle_tree::Node;
+
+pub use draft::Draft;
+pub use time::Timestamp;
+
+/// The first API version, with dependencies in requirements.yaml.
+pub const V1: &str = "v1";
+/// The second API version, with dependencies in Chart.yaml.
+pub const V2: &str = "v2";
+/// The API version that Helm 4 keeps for experiments; its fields are those of `v2`.
+pub const V3: &str = "v3";
+/// The API version of the Helm 3 proposal, shaped as a Kubernetes object.
+pub const OBJECT_V3: &str = "helm.sh/v3";
 
 /// The contents of Chart.yaml, the same for all API versions.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +60,8 @@ pub struct Metadata {
     pub annotations: BTreeMap<String, String>,
     /// The charts this one depends on.
     pub dependencies: Vec<Dependency>,
+    /// Whether there is a `dependencies:` list at all, be it empty. Only the dependency commands tell the difference.
+    pub declares_dependencies: bool,
     /// The library charts this one asks for (`libraries:` of requirements.yaml).
     pub libraries: Vec<Dependency>,
 }

@@ -1,0 +1,233 @@
+//! New charts: from the scaffold, or from a starter chart.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pintle_tree::quote::quote;
+
+use crate::error::{Error, Result, refused};
+use crate::load::load_any_version;
+use crate::log::LogLine;
+use crate::metadata::{Metadata, V2};
+use crate::package::{self, Times};
+use crate::path::clean;
+use crate::{Chart, File};
+
+/// Stands for the name of the chart in scaffolds and starters.
+const PLACEHOLDER: &str = "<CHARTNAME>";
+/// The characters that a name may have, as the error shows them.
+const NAME_PATTERN: &str = "^[a-zA-Z0-9._-]+$";
+const MAX_NAME: usize = 250;
+
+/// The files of a new chart.
+const SCAFFOLD: [(&str, &str); 12] = [
+    ("Chart.yaml", include_str!("../scaffold/Chart.yaml")),
+    ("values.yaml", include_str!("../scaffold/values.yaml")),
+    // Not called .helmignore in this repository, where it would apply to the scaffold itself.
+    (".helmignore", include_str!("../scaffold/helmignore")),
+    ("templates/ingress.yaml", include_str!("../scaffold/templates/ingress.yaml")),
+    ("templates/httproute.yaml", include_str!("../scaffold/templates/httproute.yaml")),
+    ("templates/deployment.yaml", include_str!("../scaffold/templates/deployment.yaml")),
+    ("templates/service.yaml", include_str!("../scaffold/templates/service.yaml")),
+    ("templates/serviceaccount.yaml", include_str!("../scaffold/templates/serviceaccount.yaml")),
+    ("templates/hpa.yaml", include_str!("../scaffold/templates/hpa.yaml")),
+    ("templates/NOTES.txt", include_str!("../scaffold/templates/NOTES.txt")),
+    ("templates/_helpers.tpl", include_str!("../scaffold/templates/_helpers.tpl")),
+    (
+        "templates/tests/test-connection.yaml",
+        include_str!("../scaffold/templates/tests/test-connection.yaml"),
+    ),
+];
+
+/// The files of a new chart called `name`, in memory.
+pub fn scaffold(name: &str) -> Vec<File> {
+    SCAFFOLD
+        .iter()
+        .map(|(path, text)| File::new(*path, text.replace(PLACEHOLDER, name).into_bytes()))
+        .collect()
+}
+
+/// Makes the chart `name` in a folder of that name inside `folder`, and returns the path of the new folder. Lines for
+/// the reader about files that were there already go to `report`.
+///
+/// # Errors
+/// A name that is none, a folder that is not there, files that cannot be written.
+pub fn create(name: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+    check_name(name)?;
+    let folder = std::path::absolute(folder).map_err(refused("getwd", folder))?;
+    let folder = folder.to_str().map_or(folder.clone(), |text| PathBuf::from(clean(text)));
+    if !fs::metadata(&folder).map_err(refused("stat", &folder))?.is_dir() {
+        return Err(Error::told(format!("no such directory {}", folder.display())));
+    }
+    let chart = folder.join(name);
+    if chart.exists() && !chart.is_dir() {
+        return Err(Error::told(format!("file {} already exists and is not a directory", chart.display())));
+    }
+    for file in scaffold(name) {
+        let path = chart.join(&file.name);
+        if path.exists() {
+            let shown = quote(path.to_string_lossy().as_bytes());
+            report(&format!("WARNING: File {shown} already exists. Overwriting."));
+        }
+        write(&path, &file.data)?;
+    }
+    let charts = chart.join("charts");
+    fs::create_dir_all(&charts).map_err(refused("mkdir", &charts))?;
+    Ok(chart)
+}
+
+/// Makes the chart `name` inside `folder` from the chart at `starter`, in whose templates and values the placeholder
+/// becomes the name.
+///
+/// # Errors
+/// A starter that cannot be loaded, files that cannot be written.
+pub fn create_from(
+    name: &str,
+    folder: &Path,
+    starter: &Path,
+    times: Times,
+    log: &mut Vec<LogLine>,
+) -> Result<PathBuf> {
+    let mut chart = load_any_version(starter, log)
+        .map_err(|error| Error::told(format!("could not load {}: {error}", starter.display())))?;
+    chart.metadata = Metadata {
+        api_version: V2.to_owned(),
+        name: name.to_owned(),
+        description: "A Helm chart for Kubernetes".to_owned(),
+        kind: "application".to_owned(),
+        version: "0.1.0".to_owned(),
+        app_version: "0.1.0".to_owned(),
+        ..Metadata::default()
+    };
+    let values = chart.raw.iter_mut().filter(|file| file.name == "values.yaml");
+    for file in chart.templates.iter_mut().chain(values) {
+        file.data = replaced(&file.data, name).into();
+    }
+    if let Some(text) = chart.values_text() {
+        pintle_yaml::read_values(text)
+            .map_err(|error| Error::told(format!("transforming values file: {error}")))?;
+    }
+    save_unpacked(&mut chart, folder, times)
+}
+
+/// Writes a chart as a folder of its name inside `folder`, its subcharts as archives.
+///
+/// # Errors
+/// A name that is a path, files that cannot be written.
+pub fn save_unpacked(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
+    package::check_name(chart.name())?;
+    let path = folder.join(chart.name());
+    if path.exists() && !path.is_dir() {
+        return Err(Error::told(format!("file {} already exists and is not a directory", path.display())));
+    }
+    write(&path.join("Chart.yaml"), &chart.metadata.to_yaml()?)?;
+    for file in chart.raw.iter().filter(|file| file.name == "values.yaml") {
+        write(&path.join("values.yaml"), &file.data)?;
+    }
+    if let Some(schema) = &chart.schema {
+        write(&path.join("values.schema.json"), schema)?;
+    }
+    for file in chart.templates.iter().chain(&chart.files) {
+        // Paths from folders and archives never lead out, but a chart may have been put together in memory.
+        let inside = clean(&file.name);
+        if inside.starts_with('/') || inside.starts_with("..") {
+            return Err(Error::told(format!("file {} leads out of the chart", quote(file.name.as_bytes()))));
+        }
+        write(&path.join(inside), &file.data)?;
+    }
+    for subchart in &mut chart.subcharts {
+        let name = subchart.name().to_owned();
+        package::save(subchart, &path.join("charts"), times)
+            .map_err(|error| Error::told(format!("saving {}/charts/{name}: {error}", chart.metadata.name)))?;
+    }
+    Ok(path)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > MAX_NAME {
+        return Err(Error::told(format!("chart name must be between 1 and {MAX_NAME} characters")));
+    }
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) {
+        let pattern = quote(NAME_PATTERN.as_bytes());
+        return Err(Error::told(format!("chart name must match the regular expression {pattern}")));
+    }
+    Ok(())
+}
+
+fn replaced(data: &[u8], name: &str) -> Vec<u8> {
+    let placeholder = PLACEHOLDER.as_bytes();
+    let mut out = Vec::with_capacity(data.len());
+    let mut rest = data;
+    while let Some(at) = rest.windows(placeholder.len()).position(|window| window == placeholder) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(name.as_bytes());
+        rest = &rest[at + placeholder.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+fn write(path: &Path, data: &[u8]) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(refused("mkdir", folder))?;
+    }
+    fs::write(path, data).map_err(refused("open", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_dir;
+
+    const TIMES: Times = Times { all: Some(0), fallback: 0 };
+
+    #[test]
+    fn a_new_chart_loads_and_names_itself_everywhere() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let mut lines = Vec::new();
+        let path =
+            create("web", folder.path(), &mut |line| lines.push(line.to_owned())).expect("can be made");
+        assert!(lines.is_empty());
+        let chart = load_dir(&path, &mut Vec::new()).expect("a good chart");
+        assert_eq!((chart.name(), chart.templates.len()), ("web", 9));
+        assert!(path.join("charts").is_dir());
+        let left = chart.raw.iter().filter(|file| String::from_utf8_lossy(&file.data).contains(PLACEHOLDER));
+        assert_eq!(left.count(), 0);
+
+        create("web", folder.path(), &mut |line| lines.push(line.to_owned())).expect("can be made again");
+        assert_eq!(lines.len(), 12);
+        assert!(
+            lines[0].starts_with("WARNING: File \"") && lines[0].ends_with("already exists. Overwriting.")
+        );
+    }
+
+    #[test]
+    fn names_are_checked() {
+        let error =
+            |name: &str| create(name, Path::new("/"), &mut |_| {}).expect_err("a bad name").to_string();
+        assert_eq!(error(""), "chart name must be between 1 and 250 characters");
+        assert_eq!(error("a b"), "chart name must match the regular expression \"^[a-zA-Z0-9._-]+$\"");
+    }
+
+    #[test]
+    fn a_starter_gives_its_files_with_the_name_put_in() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let starter = folder.path().join("starter");
+        for (name, text) in [
+            ("Chart.yaml", "name: starter\nversion: 9.9.9\n"),
+            ("values.yaml", "name: <CHARTNAME> # kept\n"),
+            ("templates/x.yaml", "a: <CHARTNAME>\n"),
+            ("README.md", "<CHARTNAME>"),
+            ("charts/sub/Chart.yaml", "name: sub\nversion: 1.0.0\n"),
+        ] {
+            write(&starter.join(name), text.as_bytes()).expect("can be written");
+        }
+        let path = create_from("mine", folder.path(), &starter, TIMES, &mut Vec::new()).expect("can be made");
+        let text = |name: &str| fs::read_to_string(path.join(name)).expect("is there");
+        assert_eq!(text("values.yaml"), "name: mine # kept\n");
+        assert_eq!(text("templates/x.yaml"), "a: mine\n");
+        assert_eq!(text("README.md"), "<CHARTNAME>");
+        assert!(text("Chart.yaml").contains("version: 0.1.0"));
+        assert!(path.join("charts/sub-1.0.0.tgz").exists());
+    }
+}

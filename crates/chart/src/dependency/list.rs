@@ -1,0 +1,172 @@
+//! `dependency list`: what a chart asks for, and whether it is there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pintle_semver::{Constraint, Version};
+use pintle_tree::quote::quote;
+
+use crate::error::Result;
+use crate::load::matches;
+use crate::metadata::Dependency;
+use crate::path::clean;
+use crate::{Chart, load_any_version};
+
+/// Whether a dependency is there, in Helm's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// An archive of a fitting version.
+    Ok,
+    /// A folder of a fitting version.
+    Unpacked,
+    /// Neither archive nor folder.
+    Missing,
+    /// An archive that cannot be loaded.
+    Corrupt,
+    /// An archive of another chart.
+    Misnamed,
+    /// A version or range that makes no sense.
+    InvalidVersion,
+    /// A version out of range.
+    WrongVersion,
+    /// Several archives that could be meant.
+    TooManyMatches,
+    /// A name that cannot be looked for.
+    BadPattern,
+}
+
+impl Status {
+    /// The words for the table.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Unpacked => "unpacked",
+            Status::Missing => "missing",
+            Status::Corrupt => "corrupt",
+            Status::Misnamed => "misnamed",
+            Status::InvalidVersion => "invalid version",
+            Status::WrongVersion => "wrong version",
+            Status::TooManyMatches => "too many matches",
+            Status::BadPattern => "bad pattern",
+        }
+    }
+}
+
+/// One line of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The name of the dependency.
+    pub name: String,
+    /// Its range of versions.
+    pub version: String,
+    /// Where it comes from.
+    pub repository: String,
+    /// Whether it is there.
+    pub status: Status,
+}
+
+/// The table and what follows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The table; `None` when the chart has no `dependencies:`.
+    pub rows: Option<Vec<Row>>,
+    /// Lines for the reader, beginning with `WARNING: `.
+    pub warnings: Vec<String>,
+}
+
+/// Lists the dependencies of the chart at `chart_path`.
+///
+/// # Errors
+/// A chart that cannot be loaded.
+pub fn list(chart_path: &Path) -> Result<Listing> {
+    let chart = load_any_version(chart_path, &mut Vec::new())?;
+    let charts = chart_path.join("charts");
+    let charts = charts.to_str().map_or(charts.clone(), |text| PathBuf::from(clean(text)));
+    let metadata = &chart.metadata;
+    if metadata.dependencies.is_empty() && !metadata.declares_dependencies {
+        let warnings = vec![format!("WARNING: no dependencies at {}", charts.display())];
+        return Ok(Listing { rows: None, warnings });
+    }
+    let rows = metadata.dependencies.iter().map(|dependency| Row {
+        name: dependency.name.clone(),
+        version: dependency.version.clone(),
+        repository: dependency.repository.clone(),
+        status: status(&charts, dependency, &chart),
+    });
+    Ok(Listing { rows: Some(rows.collect()), warnings: strangers(&charts, &metadata.dependencies) })
+}
+
+fn status(charts: &Path, dependency: &Dependency, chart: &Chart) -> Status {
+    let pattern = format!("{}-*.tgz", dependency.name);
+    if matches(&pattern, "").is_err() {
+        return Status::BadPattern;
+    }
+    let mut archives = entries(charts);
+    archives.retain(|name| matches(&pattern, name) == Ok(true));
+    if archives.len() > 1 {
+        // Of several, those whose name goes on with a version are meant: `db-1.0.0`, not `db-admin-1.0.0`.
+        let prefix = format!("{}-", dependency.name);
+        archives.retain(|name| {
+            let stem = name.strip_suffix(".tgz").unwrap_or(name);
+            Version::parse_strict(stem.strip_prefix(&prefix).unwrap_or(stem)).is_ok()
+        });
+        if archives.len() > 1 {
+            return Status::TooManyMatches;
+        }
+    }
+    if let Some(archive) = archives.first().map(|name| charts.join(name)).filter(|archive| archive.exists()) {
+        return archive_status(&archive, dependency);
+    }
+    match chart.subcharts.iter().rev().find(|subchart| subchart.name() == dependency.name) {
+        None => Status::Missing,
+        Some(subchart) => version_status(&subchart.metadata.version, dependency).unwrap_or(Status::Unpacked),
+    }
+}
+
+fn archive_status(archive: &Path, dependency: &Dependency) -> Status {
+    match load_any_version(archive, &mut Vec::new()) {
+        Err(_) => Status::Corrupt,
+        Ok(chart) if chart.name() != dependency.name => Status::Misnamed,
+        Ok(chart) => version_status(&chart.metadata.version, dependency).unwrap_or(Status::Ok),
+    }
+}
+
+/// What is wrong with the version, if anything.
+fn version_status(found: &str, dependency: &Dependency) -> Option<Status> {
+    if found == dependency.version {
+        return None;
+    }
+    match (Constraint::parse(&dependency.version), Version::parse(found)) {
+        (Ok(range), Ok(version)) => (!range.check(&version)).then_some(Status::WrongVersion),
+        _ => Some(Status::InvalidVersion),
+    }
+}
+
+/// Warnings about charts that nobody asked for, and about what is no chart.
+fn strangers(charts: &Path, dependencies: &[Dependency]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for name in entries(charts) {
+        let path = charts.join(&name);
+        if !path.is_dir() && path.extension().is_none_or(|extension| extension != "tgz") {
+            continue;
+        }
+        let shown = quote(path.to_string_lossy().as_bytes());
+        match load_any_version(&path, &mut Vec::new()) {
+            Err(_) => warnings.push(format!("WARNING: {shown} is not a chart.")),
+            Ok(chart) if dependencies.iter().all(|dependency| dependency.name != chart.name()) => {
+                warnings.push(format!("WARNING: {shown} is not in Chart.yaml."));
+            }
+            Ok(_) => {}
+        }
+    }
+    warnings
+}
+
+/// The names in a folder, sorted; none if there is no such folder.
+fn entries(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,97 @@
+//! Ranges of versions into versions.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use pintle_semver::{Constraint, Version};
+use pintle_tree::quote::quote;
+
+use crate::error::{Error, Result, refused};
+use crate::load_any_version;
+use crate::log::LogLine;
+use crate::metadata::Dependency;
+use crate::path::clean;
+
+/// Locks each of `dependencies` of the chart at `chart_path` to the version that is there.
+///
+/// # Errors
+/// Bad ranges, missing folders, versions out of range, and repositories on the network.
+pub fn resolve(
+    dependencies: &[Dependency],
+    chart_path: &Path,
+    log: &mut Vec<LogLine>,
+) -> Result<Vec<Dependency>> {
+    let mut locked = Vec::with_capacity(dependencies.len());
+    let mut missing = Vec::new();
+    for dependency in dependencies {
+        let Dependency { name, version, repository, .. } = dependency;
+        let range = Constraint::parse(version).map_err(|error| {
+            let name = quote(name.as_bytes());
+            Error::told(format!("dependency {name} has an invalid version/constraint format: {error}"))
+        })?;
+        let found = if repository.is_empty() {
+            local_path(&format!("charts/{name}"), chart_path)?;
+            version.clone()
+        } else {
+            check_local(dependency)?;
+            let chart = load_any_version(&local_path(repository, chart_path)?, log)?;
+            let found = chart.metadata.version;
+            if !Version::parse(&found).is_ok_and(|found| range.check(&found)) {
+                missing.push(describe(dependency));
+                continue;
+            }
+            found
+        };
+        locked.push(Dependency {
+            name: name.clone(),
+            repository: repository.clone(),
+            version: found,
+            ..Dependency::default()
+        });
+    }
+    if missing.is_empty() {
+        return Ok(locked);
+    }
+    Err(Error::told(format!(
+        "can't get a valid version for {} subchart(s): {}. Make sure a matching chart version exists in the repo, \
+         or change the version constraint in Chart.yaml",
+        missing.len(),
+        missing.join(", ")
+    )))
+}
+
+fn describe(dependency: &Dependency) -> String {
+    let Dependency { name, repository, version, .. } = dependency;
+    let [name, repository, version] = [name, repository, version].map(|text| quote(text.as_bytes()));
+    format!("{name} (repository {repository}, version {version})")
+}
+
+/// Refuses a dependency whose repository is not on this machine.
+pub(super) fn check_local(dependency: &Dependency) -> Result<()> {
+    let Dependency { name, repository, .. } = dependency;
+    if repository.is_empty() || repository.starts_with("file://") {
+        return Ok(());
+    }
+    Err(Error::told(format!(
+        "dependency {name} comes from {repository}, and remote repositories are not supported yet; use a file:// \
+         repository or put the chart into charts/"
+    )))
+}
+
+/// The folder that `repository` (`file://…` or a plain path) means for the chart at `chart_path`.
+///
+/// # Errors
+/// A folder that is not there.
+pub fn local_path(repository: &str, chart_path: &Path) -> Result<PathBuf> {
+    let path = repository.strip_prefix("file://").unwrap_or(repository);
+    let joined = if path.starts_with('/') { PathBuf::from(path) } else { chart_path.join(path) };
+    let folder = joined.to_str().map_or(joined.clone(), |text| PathBuf::from(clean(text)));
+    match fs::metadata(&folder) {
+        Ok(_) => Ok(folder),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Error::told(format!("directory {} not found", folder.display())))
+        }
+        Err(error) => Err(refused("stat", &folder)(error)),
+    }
+}

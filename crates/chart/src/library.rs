@@ -1,0 +1,215 @@
+//! Library charts: which one serves whom.
+//!
+//! Any chart of a tree may ask for libraries (`libraries:` with a range of versions). For each name one version serves
+//! the whole tree: the highest that satisfies everyone who asks, found in `library/` folders and among subcharts of
+//! type library.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use pintle_semver::{Constraint, Version};
+
+use crate::{Chart, File};
+
+/// Who asks for a library, and for which versions of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The full path of the chart that asks.
+    pub from: String,
+    /// The range of versions.
+    pub range: String,
+}
+
+/// Why the libraries of a tree cannot be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LibraryError {
+    /// A range makes no sense.
+    BadRange {
+        /// The library.
+        name: String,
+        /// Who asks.
+        request: Request,
+        /// What is wrong with the range.
+        reason: String,
+    },
+    /// No version that is present satisfies everyone.
+    Unsatisfied {
+        /// The library.
+        name: String,
+        /// Everyone who asks.
+        requests: Vec<Request>,
+        /// The versions that are present, lowest first.
+        present: Vec<String>,
+    },
+}
+
+impl fmt::Display for LibraryError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LibraryError::BadRange { name, request, reason } => {
+                let Request { from, range } = request;
+                write!(formatter, "{from} asks for library {name} with the bad range `{range}`: {reason}")
+            }
+            LibraryError::Unsatisfied { name, requests, present } => {
+                write!(formatter, "no version of library {name} satisfies all:")?;
+                for Request { from, range } in requests {
+                    write!(formatter, "\n  {from} asks for {range}")?;
+                }
+                match present.is_empty() {
+                    true => write!(formatter, "\n  none is present in library/ or charts/"),
+                    false => write!(formatter, "\n  present: {}", present.join(", ")),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for LibraryError {}
+
+/// Chooses the libraries of the tree below `root`, by name.
+///
+/// # Errors
+/// A range that makes no sense, or a library of which no version satisfies everyone.
+pub fn resolve(root: &Chart) -> Result<Vec<&Chart>, LibraryError> {
+    let mut tree = Tree::default();
+    tree.add(root, None);
+    let Tree { requests, mut present } = tree;
+    requests
+        .into_iter()
+        .map(|(name, requests)| choose(name, requests, present.remove(name).unwrap_or_default()))
+        .collect()
+}
+
+/// The templates of a library that count: those whose base name begins with `_`, which hold `define`s only.
+pub fn templates(library: &Chart) -> impl Iterator<Item = &File> {
+    library.templates.iter().filter(|file| crate::path::base(&file.name).starts_with('_'))
+}
+
+/// What a tree of charts asks for and what it holds.
+#[derive(Default)]
+struct Tree<'a> {
+    requests: BTreeMap<&'a str, Vec<Request>>,
+    present: BTreeMap<&'a str, Vec<&'a Chart>>,
+}
+
+impl<'a> Tree<'a> {
+    fn add(&mut self, chart: &'a Chart, parent: Option<&str>) {
+        let path = chart.full_path(parent);
+        for asked in &chart.metadata.libraries {
+            let request = Request { from: path.clone(), range: asked.version.clone() };
+            self.requests.entry(&asked.name).or_default().push(request);
+        }
+        for library in &chart.libraries {
+            self.present.entry(library.name()).or_default().push(library);
+            self.add(library, Some(&path));
+        }
+        for subchart in &chart.subcharts {
+            if subchart.is_library() {
+                self.present.entry(subchart.name()).or_default().push(subchart);
+            }
+            self.add(subchart, Some(&path));
+        }
+    }
+}
+
+/// The highest of `present` that satisfies all `requests`.
+fn choose<'a>(
+    name: &str,
+    requests: Vec<Request>,
+    present: Vec<&'a Chart>,
+) -> Result<&'a Chart, LibraryError> {
+    let mut ranges = Vec::with_capacity(requests.len());
+    for request in &requests {
+        // No range means any version.
+        let range = if request.range.is_empty() { "*" } else { &request.range };
+        ranges.push(Constraint::parse(range).map_err(|error| LibraryError::BadRange {
+            name: name.to_owned(),
+            request: request.clone(),
+            reason: error.to_string(),
+        })?);
+    }
+    let mut versions: Vec<(Version, &Chart)> = present
+        .into_iter()
+        .filter_map(|chart| Version::parse(&chart.metadata.version).ok().map(|version| (version, chart)))
+        .collect();
+    versions.sort_by(|(a, _), (b, _)| a.compare(b));
+    let satisfies = |version: &Version| ranges.iter().all(|range| range.check(version));
+    match versions.iter().rev().find(|(version, _)| satisfies(version)) {
+        Some((_, chart)) => Ok(chart),
+        None => Err(LibraryError::Unsatisfied {
+            name: name.to_owned(),
+            requests,
+            present: versions.iter().map(|(version, _)| version.to_string()).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::{Dependency, Metadata};
+
+    fn chart(name: &str, version: &str, asks: &[(&str, &str)]) -> Chart {
+        let libraries = asks
+            .iter()
+            .map(|(name, range)| Dependency {
+                name: (*name).into(),
+                version: (*range).into(),
+                ..Dependency::default()
+            })
+            .collect();
+        let metadata =
+            Metadata { name: name.into(), version: version.into(), libraries, ..Metadata::default() };
+        Chart { metadata, ..Chart::default() }
+    }
+
+    fn tree() -> Chart {
+        let mut root = chart("root", "1.0.0", &[("common", "^2.1.0")]);
+        root.libraries = vec![chart("common", "2.1.5", &[]), chart("common", "3.0.0", &[])];
+        let mut child = chart("child", "1.0.0", &[("common", ">=2.0.0")]);
+        child.libraries = vec![chart("common", "2.4.0", &[])];
+        root.subcharts = vec![child];
+        root
+    }
+
+    #[test]
+    fn the_highest_version_that_suits_all_wins_wherever_it_is() {
+        let root = tree();
+        let chosen = resolve(&root).expect("one suits all");
+        assert_eq!(chosen.len(), 1);
+        assert_eq!(chosen[0].metadata.version, "2.4.0");
+    }
+
+    #[test]
+    fn a_conflict_names_who_asks_for_what() {
+        let mut root = tree();
+        root.subcharts[0].metadata.libraries[0].version = "~1.0".into();
+        let error = resolve(&root).expect_err("nothing suits both").to_string();
+        assert_eq!(
+            error,
+            "no version of library common satisfies all:\n  root asks for ^2.1.0\n  root/charts/child asks for \
+             ~1.0\n  present: 2.1.5, 2.4.0, 3.0.0"
+        );
+    }
+
+    #[test]
+    fn subcharts_of_type_library_serve_too() {
+        let mut root = chart("root", "1.0.0", &[("common", "")]);
+        let mut library = chart("common", "1.0.0", &[]);
+        root.subcharts = vec![library.clone()];
+        assert!(resolve(&root).is_err());
+        library.metadata.kind = "library".into();
+        root.subcharts = vec![library];
+        assert_eq!(resolve(&root).expect("one suits")[0].name(), "common");
+    }
+
+    #[test]
+    fn only_partials_of_a_library_count() {
+        let mut library = chart("common", "1.0.0", &[]);
+        library.templates = ["templates/_a.tpl", "templates/b.yaml", "templates/x/_c.yaml"]
+            .map(|name| File::new(name, &b""[..]))
+            .to_vec();
+        assert_eq!(templates(&library).count(), 2);
+    }
+}

@@ -1,0 +1,232 @@
+//! Folders into files: everything below a chart's folder that .helmignore does not exclude, links followed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use pintle_tree::quote::quote;
+
+use super::archive::{MAX_FILE_SIZE, without_bom};
+use super::ignore::Rules;
+use crate::File;
+use crate::error::{Error, FileError, Result, refused};
+use crate::log::LogLine;
+use crate::path::clean;
+
+/// Folders inside folders: deeper than this the system itself would refuse soon.
+const MAX_DEPTH: usize = 512;
+
+/// Reads the files of the chart folder `path`, in the order of their names. Links are followed, as in Helm, and
+/// remarked on in `log`.
+///
+/// # Errors
+/// Files that cannot be read, are too large or are no files; links that lead nowhere or in a circle.
+pub fn read_folder(path: &Path, log: &mut Vec<LogLine>) -> Result<Vec<File>> {
+    let root = absolute(path)?;
+    let ignore_file = root.join(".helmignore");
+    let rules = if ignore_file.exists() {
+        Rules::parse(&fs::read(&ignore_file).map_err(refused("open", &ignore_file))?)?
+    } else {
+        Rules::parse(b"")?
+    };
+    // The walk never leaves the chart unseen: this is what links are measured against.
+    let home = fs::canonicalize(&root).map_err(refused("lstat", &root))?;
+    let mut walk = Walk { rules, files: Vec::new(), log, home: home.clone(), open: vec![home] };
+    walk.folder(&root, "")?;
+    Ok(walk.files)
+}
+
+/// The absolute path without `.` and `..`, by text alone as in Go.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
+    let absolute = std::path::absolute(path).map_err(refused("getwd", path))?;
+    Ok(absolute.to_str().map_or(absolute.clone(), |text| PathBuf::from(clean(text))))
+}
+
+struct Walk<'a> {
+    rules: Rules,
+    files: Vec<File>,
+    log: &'a mut Vec<LogLine>,
+    /// The real folder of the chart.
+    home: PathBuf,
+    /// The real folders that are being walked, to notice circles.
+    open: Vec<PathBuf>,
+}
+
+impl Walk<'_> {
+    /// Walks the folder at `path`, which is `name` inside the chart.
+    fn folder(&mut self, path: &Path, name: &str) -> Result<()> {
+        if self.open.len() > MAX_DEPTH {
+            return Err(Error::told(format!(
+                "folders are nested more than {MAX_DEPTH} deep at {}",
+                path.display()
+            )));
+        }
+        let entries = fs::read_dir(path).map_err(refused("open", path))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            names.push(entry.map_err(refused("readdirent", path))?.file_name());
+        }
+        names.sort();
+        for entry in names {
+            let inside = entry.to_string_lossy();
+            let inside = if name.is_empty() { inside.into_owned() } else { format!("{name}/{inside}") };
+            self.entry(&path.join(&entry), &inside)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path, name: &str) -> Result<()> {
+        let mut metadata = fs::symlink_metadata(path).map_err(refused("lstat", path))?;
+        let mut target = None;
+        if metadata.is_symlink() {
+            let resolved = self.resolve(path)?;
+            metadata = fs::symlink_metadata(&resolved).map_err(refused("lstat", &resolved))?;
+            target = Some(resolved);
+        }
+        if self.rules.ignores(name, metadata.is_dir()) {
+            return Ok(());
+        }
+        if metadata.is_dir() {
+            return self.enter(path, name, target);
+        }
+        if !metadata.is_file() {
+            return Err(Error::Irregular(path.to_owned()));
+        }
+        if metadata.len() > MAX_FILE_SIZE {
+            let shown = target.as_deref().unwrap_or(path).file_name().unwrap_or_default();
+            let name = quote(shown.to_string_lossy().as_bytes());
+            return Err(Error::FileTooLarge { name, limit: MAX_FILE_SIZE });
+        }
+        let data = fs::read(path).map_err(|source| Error::Reading {
+            name: name.to_owned(),
+            source: FileError::new("open", path, source),
+        })?;
+        let modified = metadata.modified().ok().map(|time| match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+            Err(before) => -i64::try_from(before.duration().as_secs()).unwrap_or(i64::MAX),
+        });
+        self.files.push(File { name: name.to_owned(), data: Arc::from(without_bom(&data)), modified });
+        Ok(())
+    }
+
+    /// Walks a folder, unless that would go in a circle.
+    fn enter(&mut self, path: &Path, name: &str, target: Option<PathBuf>) -> Result<()> {
+        let real = match target {
+            Some(target) if self.open.contains(&target) => {
+                let reason = format!("it leads back to {}, which contains it", target.display());
+                return Err(Error::Link { path: path.to_owned(), reason });
+            }
+            Some(target) => target,
+            // Below a plain folder nothing but another link can lead back.
+            None => match (self.open.last(), path.file_name()) {
+                (Some(parent), Some(own)) => parent.join(own),
+                _ => path.to_owned(),
+            },
+        };
+        self.open.push(real);
+        self.folder(path, name)?;
+        self.open.pop();
+        Ok(())
+    }
+
+    /// Where a link leads, remarked on for the reader.
+    fn resolve(&mut self, path: &Path) -> Result<PathBuf> {
+        let resolved = fs::canonicalize(path).map_err(|source| Error::Link {
+            path: path.to_owned(),
+            reason: FileError::new("lstat", first_missing(path), source).to_string(),
+        })?;
+        let attributes =
+            || vec![("path", path.display().to_string()), ("resolved", resolved.display().to_string())];
+        self.log.push(LogLine {
+            level: "INFO",
+            message: "found symbolic link in path. Contents of linked file included and used".into(),
+            attributes: attributes(),
+        });
+        if !resolved.starts_with(&self.home) {
+            self.log.push(LogLine {
+                level: "WARN",
+                message: "symbolic link leads out of the chart folder".into(),
+                attributes: attributes(),
+            });
+        }
+        Ok(resolved)
+    }
+}
+
+/// The end of a chain of links, which is what Go names when it is missing.
+fn first_missing(link: &Path) -> PathBuf {
+    let mut path = link.to_owned();
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("/")).join(target);
+    }
+    path.to_str().map_or(path.clone(), |text| PathBuf::from(clean(text)))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        fs::create_dir_all(folder.path().join("chart/templates")).expect("can be made");
+        fs::write(folder.path().join("chart/Chart.yaml"), "name: a").expect("can be written");
+        folder
+    }
+
+    #[test]
+    fn files_come_in_order_and_ignored_ones_not_at_all() {
+        let folder = folder();
+        let chart = folder.path().join("chart");
+        for (name, text) in
+            [("templates/.x", ""), ("b.bak", ""), ("a/z", "\u{feff}z"), (".helmignore", "*.bak\n")]
+        {
+            fs::create_dir_all(chart.join("a")).expect("can be made");
+            fs::write(chart.join(name), text).expect("can be written");
+        }
+        let files = read_folder(&chart, &mut Vec::new()).expect("a good folder");
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, [".helmignore", "Chart.yaml", "a/z"]);
+        assert_eq!(&files[2].data[..], b"z");
+        assert!(files[2].modified.is_some());
+    }
+
+    #[test]
+    fn links_are_followed_and_remarked_on() {
+        let folder = folder();
+        let chart = folder.path().join("chart");
+        fs::write(folder.path().join("outside.yaml"), "x").expect("can be written");
+        symlink("../../outside.yaml", chart.join("templates/out.yaml")).expect("can be linked");
+        symlink("../Chart.yaml", chart.join("templates/in.yaml")).expect("can be linked");
+        let mut log = Vec::new();
+        let files = read_folder(&chart, &mut log).expect("a good folder");
+        assert_eq!(files.len(), 3);
+        let levels: Vec<&str> = log.iter().map(|line| line.level).collect();
+        assert_eq!(levels, ["INFO", "INFO", "WARN"]);
+    }
+
+    #[test]
+    fn links_in_a_circle_and_into_nothing_are_errors() {
+        let folder = folder();
+        let chart = folder.path().join("chart");
+        symlink("..", chart.join("templates/loop")).expect("can be linked");
+        let error = read_folder(&chart, &mut Vec::new()).expect_err("a circle").to_string();
+        assert!(error.contains("templates/loop: it leads back to"), "{error}");
+        fs::remove_file(chart.join("templates/loop")).expect("can be removed");
+        symlink("nope", chart.join("templates/broken")).expect("can be linked");
+        let error = read_folder(&chart, &mut Vec::new()).expect_err("leads nowhere").to_string();
+        assert!(error.starts_with("error evaluating symlink "), "{error}");
+        assert!(error.ends_with("chart/templates/nope: no such file or directory"), "{error}");
+    }
+
+    #[test]
+    fn large_files_are_refused() {
+        let folder = folder();
+        let chart = folder.path().join("chart");
+        fs::write(chart.join("big"), vec![0; MAX_FILE_SIZE as usize + 1]).expect("can be written");
+        let error = read_folder(&chart, &mut Vec::new()).expect_err("too large").to_string();
+        assert_eq!(error, "chart file \"big\" is larger than the maximum file size 5242880");
+    }
+}

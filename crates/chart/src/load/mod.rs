@@ -1,0 +1,158 @@
+//! Charts from folders and archives.
+
+mod archive;
+mod assemble;
+mod directory;
+mod ignore;
+mod pattern;
+mod sniff;
+mod tar;
+
+use std::fs;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use crate::decode::{Decoder, Place, read_tree};
+use crate::error::{ArchiveError, Error, FileError, Result, refused};
+use crate::log::LogLine;
+use crate::metadata::{OBJECT_V3, V1, V2, V3};
+use crate::{Chart, File};
+
+pub use archive::{MAX_CHART_SIZE, read_archive};
+use assemble::Assembly;
+pub use directory::read_folder;
+pub(crate) use pattern::matches;
+
+/// Loads the chart at `path`, a folder or an archive. Remarks about the chart go to `log`.
+///
+/// # Errors
+/// With Helm's text for whatever is wrong with the path, the archive or the chart.
+pub fn load(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
+    if stat(path)?.is_dir() { load_dir(path, log) } else { load_file(path, log) }
+}
+
+/// Loads the chart in the folder `path`.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_dir(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
+    let chart_file = directory::absolute(path)?.join("Chart.yaml");
+    let text = fs::read(&chart_file).map_err(|source| Error::UndetectableFolder {
+        source: FileError::new("open", &chart_file, source),
+        path: chart_file,
+    })?;
+    check_api_version(&text)?;
+    assemble(read_folder(path, log)?, log)
+}
+
+/// Loads the chart archive `path`.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_file(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
+    let data = open_archive(path)?;
+    let files = read_archive(data.as_slice()).map_err(|error| match error {
+        ArchiveError::GzipHeader => not_a_chart_file(path, &error),
+        _ => Error::told("unable to load chart archive"),
+    })?;
+    let chart_file = files.iter().find(|file| file.name == "Chart.yaml").ok_or(Error::UndetectableArchive)?;
+    check_api_version(&chart_file.data)?;
+    assemble(files, log)
+}
+
+/// Loads a chart archive from a stream.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_archive(stream: impl Read, log: &mut Vec<LogLine>) -> Result<Chart> {
+    let files = read_archive(BufReader::new(stream)).map_err(|error| match error {
+        ArchiveError::GzipHeader => {
+            Error::told(format!("stream does not appear to be a valid chart file (details: {error})"))
+        }
+        _ => Error::told(format!("unable to load chart archive: {error}")),
+    })?;
+    let chart_file = files.iter().find(|file| file.name == "Chart.yaml").ok_or(Error::UndetectableArchive)?;
+    check_api_version(&chart_file.data)?;
+    assemble(files, log)
+}
+
+/// Loads the chart at `path` whatever its apiVersion, as Helm's dependency and lint commands do.
+///
+/// # Errors
+/// As [`load`], without the check of the apiVersion.
+pub fn load_any_version(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
+    if stat(path)?.is_dir() {
+        return assemble(read_folder(path, log)?, log);
+    }
+    let data = open_archive(path)?;
+    match read_archive(data.as_slice()) {
+        Ok(files) => assemble(files, log),
+        Err(error @ ArchiveError::GzipHeader) => Err(not_a_chart_file(path, &error)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Puts a chart together from its files. Remarks are dropped; [`load_files_logged`] keeps them.
+///
+/// # Errors
+/// With Helm's text for whatever is wrong with the chart.
+pub fn load_files(files: Vec<File>) -> Result<Chart> {
+    assemble(files, &mut Vec::new())
+}
+
+/// Puts a chart together from its files. Remarks go to `log`.
+///
+/// # Errors
+/// With Helm's text for whatever is wrong with the chart.
+pub fn load_files_logged(files: Vec<File>, log: &mut Vec<LogLine>) -> Result<Chart> {
+    assemble(files, log)
+}
+
+fn assemble(files: Vec<File>, log: &mut Vec<LogLine>) -> Result<Chart> {
+    Assembly::new(log).chart(files)
+}
+
+fn stat(path: &Path) -> Result<fs::Metadata> {
+    fs::metadata(path).map_err(refused("stat", path))
+}
+
+/// Reads a file that should be an archive, and says what it seems to be if it is none.
+fn open_archive(path: &Path) -> Result<Vec<u8>> {
+    if stat(path)?.is_dir() {
+        return Err(Error::told("cannot load a directory"));
+    }
+    let data = fs::read(path).map_err(refused("open", path))?;
+    if !data.starts_with(&[0x1f, 0x8b, 0x08]) {
+        let name = path.display();
+        let yaml = path.extension().is_some_and(|extension| extension == "yml" || extension == "yaml");
+        return Err(Error::NotAnArchive(if yaml {
+            format!("file '{name}' seems to be a YAML file, but expected a gzipped archive")
+        } else {
+            let guess = sniff::content_type(&data);
+            format!("file '{name}' does not appear to be a gzipped archive; got '{guess}'")
+        }));
+    }
+    Ok(data)
+}
+
+fn not_a_chart_file(path: &Path, details: &ArchiveError) -> Error {
+    Error::NotAnArchive(format!(
+        "file '{}' does not appear to be a valid chart file (details: {details})",
+        path.display()
+    ))
+}
+
+/// Refuses a chart of a generation that is not known.
+fn check_api_version(chart_file: &[u8]) -> Result<()> {
+    let tree = read_tree(chart_file, "Chart.yaml", false)?;
+    let mut version = String::new();
+    let mut decoder = Decoder::new(false);
+    decoder.document(&tree, "loader.chartBase", &["apiVersion"], |decoder, name, value| {
+        decoder.string(value, Place { structure: "chartBase", path: name }, &mut version);
+    });
+    decoder.finish().map_err(|reason| Error::File { file: "Chart.yaml", reason, line: None })?;
+    match version.as_str() {
+        "" | V1 | V2 | V3 | OBJECT_V3 => Ok(()),
+        _ => Err(Error::UnsupportedVersion),
+    }
+}

@@ -1,0 +1,266 @@
+//! The part of the tar format that chart archives use: ustar, GNU long names and PAX records.
+
+use std::io::{self, Read};
+
+use super::archive::stream_error;
+use crate::error::ArchiveError;
+
+const BLOCK: usize = 512;
+/// The longest name or PAX record that is read, as in Go.
+const MAX_SPECIAL: u64 = 1024 * 1024;
+
+/// One entry of an archive.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: Vec<u8>,
+    /// The size its header claims.
+    pub(super) size: u64,
+    pub(super) modified: Option<i64>,
+    mode: u64,
+    flag: u8,
+}
+
+impl Entry {
+    pub(super) fn is_folder(&self) -> bool {
+        const FOLDER_BITS: u64 = 0o40000;
+        self.flag == b'5'
+            || self.mode & !0o7777 == FOLDER_BITS
+            || (self.flag == 0 && self.name.ends_with(b"/"))
+    }
+
+    pub(super) fn is_global_header(&self) -> bool {
+        self.flag == b'g'
+    }
+
+    /// Links, devices and folders have no content, whatever size they claim.
+    fn content_size(&self) -> u64 {
+        if matches!(self.flag, b'1'..=b'6') { 0 } else { self.size }
+    }
+}
+
+/// What a PAX or GNU header says about the entry after it.
+#[derive(Default)]
+struct Override {
+    name: Option<Vec<u8>>,
+    size: Option<u64>,
+    modified: Option<i64>,
+}
+
+/// Reads entries one after the other.
+pub(super) struct TarReader<R> {
+    stream: R,
+    /// Content of the current entry that was not read yet, and the padding after it.
+    content: u64,
+    padding: u64,
+}
+
+impl<R: Read> TarReader<R> {
+    pub(super) fn new(stream: R) -> Self {
+        TarReader { stream, content: 0, padding: 0 }
+    }
+
+    /// The next entry, or `None` at the end of the archive.
+    pub(super) fn next_entry(&mut self) -> Result<Option<Entry>, ArchiveError> {
+        let mut overrides = Override::default();
+        loop {
+            self.skip()?;
+            let Some(block) = self.header_block()? else { return Ok(None) };
+            let mut entry = parse_header(&block)?;
+            self.expect_content(entry.content_size());
+            match entry.flag {
+                b'x' => read_pax(&self.special()?, &mut overrides)?,
+                b'L' => overrides.name = Some(text(&self.special()?).to_vec()),
+                b'K' => {
+                    self.special()?;
+                }
+                // Sparse files need a map of their holes. No tool makes charts of them.
+                b'S' => return Err(ArchiveError::TarHeader),
+                _ => {
+                    entry.name = overrides.name.unwrap_or(entry.name);
+                    entry.size = overrides.size.unwrap_or(entry.size);
+                    entry.modified = overrides.modified.or(entry.modified);
+                    self.expect_content(entry.content_size());
+                    return Ok(Some(entry));
+                }
+            }
+        }
+    }
+
+    /// Reads the content of the current entry into `buffer`, in place of what was there.
+    pub(super) fn read_content(&mut self, buffer: &mut Vec<u8>) -> Result<(), ArchiveError> {
+        buffer.clear();
+        let expected = self.content;
+        let read =
+            self.stream.by_ref().take(expected).read_to_end(buffer).map_err(|error| stream_error(&error))?;
+        if (read as u64) < expected {
+            return Err(ArchiveError::Damaged("unexpected EOF"));
+        }
+        self.content = 0;
+        Ok(())
+    }
+
+    fn expect_content(&mut self, size: u64) {
+        self.content = size;
+        self.padding = size.wrapping_neg() % BLOCK as u64;
+    }
+
+    /// The content of a header that is about another entry.
+    fn special(&mut self) -> Result<Vec<u8>, ArchiveError> {
+        if self.content > MAX_SPECIAL {
+            return Err(ArchiveError::Damaged("archive/tar: header field too long"));
+        }
+        let mut content = Vec::new();
+        self.read_content(&mut content)?;
+        Ok(content)
+    }
+
+    /// Goes to the next header.
+    fn skip(&mut self) -> Result<(), ArchiveError> {
+        let rest = self.content.saturating_add(self.padding);
+        let skipped = io::copy(&mut self.stream.by_ref().take(rest), &mut io::sink())
+            .map_err(|error| stream_error(&error))?;
+        // Go forgives a missing end of the padding, but not of the content.
+        if skipped < self.content {
+            return Err(ArchiveError::Damaged("unexpected EOF"));
+        }
+        (self.content, self.padding) = (0, 0);
+        Ok(())
+    }
+
+    /// The next header, or `None` at the end: two empty blocks, or nothing more.
+    fn header_block(&mut self) -> Result<Option<[u8; BLOCK]>, ArchiveError> {
+        let Some(block) = self.block()? else { return Ok(None) };
+        if block != [0; BLOCK] {
+            return Ok(Some(block));
+        }
+        match self.block()? {
+            None => Ok(None),
+            Some(block) if block == [0; BLOCK] => Ok(None),
+            Some(_) => Err(ArchiveError::TarHeader),
+        }
+    }
+
+    fn block(&mut self) -> Result<Option<[u8; BLOCK]>, ArchiveError> {
+        let mut block = [0; BLOCK];
+        let mut filled = 0;
+        while filled < BLOCK {
+            match self.stream.read(&mut block[filled..]) {
+                Ok(0) if filled == 0 => return Ok(None),
+                Ok(0) => return Err(ArchiveError::Damaged("unexpected EOF")),
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(stream_error(&error)),
+            }
+        }
+        Ok(Some(block))
+    }
+}
+
+fn parse_header(block: &[u8; BLOCK]) -> Result<Entry, ArchiveError> {
+    let claimed = number(&block[148..156])?;
+    let sum = |value: fn(u8) -> i64| -> i64 {
+        let all: i64 = block.iter().map(|byte| value(*byte)).sum();
+        let own: i64 = block[148..156].iter().map(|byte| value(*byte)).sum();
+        all - own + 8 * i64::from(b' ')
+    };
+    // Some old writers added up signed bytes.
+    if claimed != sum(i64::from) && claimed != sum(|byte| i64::from(byte as i8)) {
+        return Err(ArchiveError::TarHeader);
+    }
+    let mut name = text(&block[..100]).to_vec();
+    if &block[257..263] == b"ustar\0" {
+        let prefix = text(&block[345..500]);
+        if !prefix.is_empty() {
+            name = [prefix, b"/", &name].concat();
+        }
+    }
+    let unsigned = |field: &[u8]| number(field)?.try_into().map_err(|_| ArchiveError::TarHeader);
+    Ok(Entry {
+        name,
+        mode: unsigned(&block[100..108])?,
+        size: unsigned(&block[124..136])?,
+        modified: Some(number(&block[136..148])?),
+        flag: block[156],
+    })
+}
+
+/// Bytes up to the first NUL.
+fn text(field: &[u8]) -> &[u8] {
+    field.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// A number in octal digits, or in binary when the first bit is set.
+fn number(field: &[u8]) -> Result<i64, ArchiveError> {
+    if field[0] & 0x80 != 0 {
+        let negative = field[0] & 0x40 != 0;
+        let first = if negative { -1 } else { 0 } << 6 | i64::from(field[0] & 0x3f);
+        return field[1..]
+            .iter()
+            .try_fold(first, |number, byte| number.checked_mul(256).map(|number| number | i64::from(*byte)))
+            .ok_or(ArchiveError::TarHeader);
+    }
+    let digits = text(field).trim_ascii();
+    digits.iter().try_fold(0i64, |number, digit| match digit {
+        b'0'..=b'7' => number
+            .checked_mul(8)
+            .map(|number| number | i64::from(digit - b'0'))
+            .ok_or(ArchiveError::TarHeader),
+        _ => Err(ArchiveError::TarHeader),
+    })
+}
+
+/// Reads records of the form `length key=value\n`.
+fn read_pax(mut records: &[u8], overrides: &mut Override) -> Result<(), ArchiveError> {
+    while !records.is_empty() {
+        let blank = records.iter().position(|byte| *byte == b' ').ok_or(ArchiveError::TarHeader)?;
+        let length: usize = ascii(&records[..blank]).ok_or(ArchiveError::TarHeader)?;
+        let record = records.get(blank + 1..length).and_then(|record| record.strip_suffix(b"\n"));
+        let record = record.ok_or(ArchiveError::TarHeader)?;
+        let equals = record.iter().position(|byte| *byte == b'=').ok_or(ArchiveError::TarHeader)?;
+        let (key, value) = (&record[..equals], &record[equals + 1..]);
+        match key {
+            b"path" if !value.is_empty() => overrides.name = Some(value.to_vec()),
+            b"size" if !value.is_empty() => {
+                overrides.size = Some(ascii(value).ok_or(ArchiveError::TarHeader)?);
+            }
+            b"mtime" if !value.is_empty() => {
+                let whole = value.split(|byte| *byte == b'.').next().unwrap_or_default();
+                overrides.modified = Some(ascii(whole).ok_or(ArchiveError::TarHeader)?);
+            }
+            _ => {}
+        }
+        records = &records[length..];
+    }
+    Ok(())
+}
+
+fn ascii<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_octal_or_binary() {
+        assert_eq!(number(b"0000644\0"), Ok(0o644));
+        assert_eq!(number(b"  17 \0  "), Ok(15));
+        assert_eq!(number(&[0x80, 0, 0, 0, 0, 0, 1, 2]), Ok(258));
+        assert_eq!(number(&[0xff; 8]), Ok(-1));
+        assert!(number(b"9\0").is_err());
+        assert!(number(&[0xbf; 12]).is_err());
+    }
+
+    #[test]
+    fn pax_records_override_what_the_header_says() {
+        let mut overrides = Override::default();
+        read_pax(b"16 path=p/a b/c\n20 mtime=1350244992.023960108\n", &mut overrides)
+            .expect_err("wrong length");
+        read_pax(b"16 path=p/a b/c\n30 mtime=1350244992.023960108\n", &mut overrides).expect("good records");
+        assert_eq!(overrides.name.as_deref(), Some(&b"p/a b/c"[..]));
+        assert_eq!(overrides.modified, Some(1_350_244_992));
+        assert!(read_pax(b"999 path=x\n", &mut overrides).is_err());
+        assert!(read_pax(b"2 path=x\n", &mut overrides).is_err());
+    }
+}

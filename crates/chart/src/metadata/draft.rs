@@ -1,0 +1,269 @@
+//! Chart.yaml as it is read, before anything is checked: the same fields, with the gaps that YAML allows.
+
+use pintle_tree::{Map, Node};
+
+use super::{Dependency, Maintainer, Metadata, OBJECT_V3, V1, v3};
+use crate::decode::{Decoder, Place, read_tree};
+use crate::error::{Error, Result};
+
+/// The names of Metadata's fields in Chart.yaml.
+const METADATA: [&str; 17] = [
+    "name",
+    "home",
+    "sources",
+    "version",
+    "description",
+    "keywords",
+    "maintainers",
+    "icon",
+    "apiVersion",
+    "condition",
+    "tags",
+    "appVersion",
+    "deprecated",
+    "annotations",
+    "kubeVersion",
+    "dependencies",
+    "type",
+];
+const MAINTAINER: [&str; 3] = ["name", "email", "url"];
+const DEPENDENCY: [&str; 8] =
+    ["name", "version", "repository", "condition", "tags", "enabled", "import-values", "alias"];
+
+/// What Chart.yaml and requirements.yaml say, unchecked. Lists may have nil entries, which checking refuses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// The fields that are no lists of structs; the lists inside are empty.
+    pub metadata: Metadata,
+    /// The entries of `maintainers:`.
+    pub maintainers: Vec<Option<Maintainer>>,
+    /// The entries of `dependencies:`.
+    pub dependencies: Vec<Option<Dependency>>,
+}
+
+impl Draft {
+    /// Reads a Chart.yaml on top of what is already known.
+    ///
+    /// # Errors
+    /// Text that is no YAML, and fields of the wrong type.
+    pub fn read_chart_file(&mut self, text: &[u8]) -> Result<()> {
+        self.read(text, "Chart.yaml", false)?;
+        // Helm 2 did not ask for an apiVersion.
+        if self.metadata.api_version.is_empty() {
+            self.metadata.api_version = V1.to_owned();
+        }
+        Ok(())
+    }
+
+    /// Reads a Chart.yaml alone, and takes duplicate keys and unknown fields for errors.
+    ///
+    /// # Errors
+    /// As [`Draft::read_chart_file`], and for duplicate keys and unknown fields.
+    pub fn read_strictly(text: &[u8]) -> Result<Draft> {
+        let mut draft = Draft::default();
+        draft.read(text, "Chart.yaml", true)?;
+        Ok(draft)
+    }
+
+    /// Reads a requirements.yaml on top of what is already known. As in Helm, it may set any field of Chart.yaml.
+    ///
+    /// # Errors
+    /// As [`Draft::read_chart_file`].
+    pub fn read_requirements(&mut self, text: &[u8]) -> Result<()> {
+        self.read(text, "requirements.yaml", false)
+    }
+
+    /// Checks the fields and gives the finished metadata.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn validate(self) -> Result<Metadata> {
+        let Draft { mut metadata, mut maintainers, mut dependencies } = self;
+        super::validate::check(&mut metadata, &mut maintainers, &mut dependencies)?;
+        metadata.maintainers = maintainers.into_iter().flatten().collect();
+        metadata.dependencies = dependencies.into_iter().flatten().collect();
+        Ok(metadata)
+    }
+
+    fn read(&mut self, text: &[u8], file: &'static str, strict: bool) -> Result<()> {
+        let tree = read_tree(text, file, strict)?;
+        let flat;
+        let mut root = &tree;
+        let shaped_as_object = tree.get("apiVersion").and_then(Node::as_str) == Some(OBJECT_V3);
+        if shaped_as_object {
+            flat = v3::flatten(&tree).map_err(|reason| Error::File { file, reason, line: None })?;
+            root = &flat;
+        } else if self.metadata.api_version == OBJECT_V3 {
+            flat = v3::rename_requirements(&tree);
+            root = &flat;
+        }
+        self.read_libraries(root);
+        // Helm knows no libraries, and strictness is about what Helm does not know for other reasons.
+        let stripped;
+        if strict && root.get("libraries").is_some() {
+            stripped = without(root, "libraries");
+            root = &stripped;
+        }
+        let mut decoder = Decoder::new(strict && !shaped_as_object);
+        self.decode(&mut decoder, root);
+        decoder.finish().map_err(|reason| Error::File { file, reason, line: None })
+    }
+
+    /// Libraries are ours alone, so a `libraries:` that is something else altogether must not break a chart that Helm
+    /// accepts: what does not look like one is passed over.
+    fn read_libraries(&mut self, root: &Node) {
+        let Some(list) = root.get("libraries").and_then(Node::as_list) else { return };
+        let mut decoder = Decoder::new(false);
+        let mut libraries = Vec::new();
+        for item in list.iter().filter(|item| item.get("name").is_some()) {
+            let mut library = Dependency::default();
+            dependency(&mut decoder, item, &mut library);
+            libraries.push(library);
+        }
+        if decoder.finish().is_ok() {
+            self.metadata.libraries = libraries;
+        }
+    }
+
+    fn decode(&mut self, decoder: &mut Decoder, root: &Node) {
+        let Draft { metadata, maintainers, dependencies } = self;
+        decoder.document(root, "v2.Metadata", &METADATA, |decoder, name, value| {
+            let place = Place { structure: "Metadata", path: name };
+            match name {
+                "name" => decoder.string(value, place, &mut metadata.name),
+                "home" => decoder.string(value, place, &mut metadata.home),
+                "sources" => decoder.strings(value, place, &mut metadata.sources),
+                "version" => decoder.string(value, place, &mut metadata.version),
+                "description" => decoder.string(value, place, &mut metadata.description),
+                "keywords" => decoder.strings(value, place, &mut metadata.keywords),
+                "maintainers" => decoder.structs(value, place, "v2.Maintainer", maintainers, maintainer),
+                "icon" => decoder.string(value, place, &mut metadata.icon),
+                "apiVersion" => decoder.string(value, place, &mut metadata.api_version),
+                "condition" => decoder.string(value, place, &mut metadata.condition),
+                "tags" => decoder.string(value, place, &mut metadata.tags),
+                "appVersion" => decoder.string(value, place, &mut metadata.app_version),
+                "deprecated" => decoder.bool(value, place, &mut metadata.deprecated),
+                "annotations" => decoder.string_map(value, place, &mut metadata.annotations),
+                "kubeVersion" => decoder.string(value, place, &mut metadata.kube_version),
+                "dependencies" => {
+                    decoder.structs(value, place, "v2.Dependency", dependencies, dependency);
+                    metadata.declares_dependencies = value.as_list().is_some();
+                }
+                _ => decoder.string(value, place, &mut metadata.kind),
+            }
+        });
+    }
+}
+
+fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
+    decoder.fields(value, &MAINTAINER, |decoder, name, value| {
+        let (path, slot) = match name {
+            "name" => ("maintainers.name", &mut target.name),
+            "email" => ("maintainers.email", &mut target.email),
+            _ => ("maintainers.url", &mut target.url),
+        };
+        decoder.string(value, Place { structure: "Maintainer", path }, slot);
+    });
+}
+
+/// Decodes one entry of `dependencies:`, of Chart.yaml or of a lock.
+pub(super) fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency) {
+    decoder.fields(value, &DEPENDENCY, |decoder, name, value| {
+        let path = format!("dependencies.{name}");
+        let place = Place { structure: "Dependency", path: &path };
+        match name {
+            "name" => decoder.string(value, place, &mut target.name),
+            "version" => decoder.string(value, place, &mut target.version),
+            "repository" => decoder.string(value, place, &mut target.repository),
+            "condition" => decoder.string(value, place, &mut target.condition),
+            "tags" => decoder.strings(value, place, &mut target.tags),
+            "enabled" => decoder.bool(value, place, &mut target.enabled),
+            "import-values" => decoder.nodes(value, place, &mut target.import_values),
+            _ => decoder.string(value, place, &mut target.alias),
+        }
+    });
+}
+
+fn without(root: &Node, key: &str) -> Node {
+    match root {
+        Node::Map(map) => {
+            let kept: Map<Node> = map
+                .iter()
+                .filter(|(name, _)| *name != key)
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            Node::Map(kept)
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(text: &str) -> Result<Draft> {
+        let mut draft = Draft::default();
+        draft.read_chart_file(text.as_bytes()).map(|()| draft)
+    }
+
+    fn error(text: &str) -> String {
+        draft(text).expect_err("the file is wrong").to_string()
+    }
+
+    #[test]
+    fn scalars_become_text_and_a_missing_api_version_is_v1() {
+        let draft =
+            draft("NAME: 5\nversion: 1.10\nappVersion: 1000000\ndescription: true\n").expect("a good file");
+        assert_eq!(draft.metadata.name, "5");
+        assert_eq!(draft.metadata.version, "1.1");
+        assert_eq!(draft.metadata.app_version, "1000000");
+        assert_eq!(draft.metadata.description, "true");
+        assert_eq!(draft.metadata.api_version, "v1");
+    }
+
+    #[test]
+    fn clashes_are_told_as_go_tells_them() {
+        let prefix =
+            "cannot load Chart.yaml: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal";
+        for (text, rest) in [
+            (
+                "dependencies: {}",
+                "object into Go struct field Metadata.dependencies of type []*v2.Dependency",
+            ),
+            ("dependencies: [5]", "number into Go struct field Metadata.dependencies of type v2.Dependency"),
+            (
+                "dependencies: [{tags: x}]",
+                "string into Go struct field Dependency.dependencies.tags of type []string",
+            ),
+            ("name: [1]", "array into Go struct field Metadata.name of type string"),
+            ("deprecated: 'yes'", "string into Go struct field Metadata.deprecated of type bool"),
+            ("annotations: {a: [1]}", "array into Go struct field Metadata.annotations of type string"),
+            ("[]", "array into Go value of type v2.Metadata"),
+        ] {
+            assert_eq!(error(text), format!("{prefix} {rest}"));
+        }
+    }
+
+    #[test]
+    fn requirements_are_read_into_the_entries_of_the_chart_file() {
+        let mut draft = draft("dependencies: [{name: a, version: '1'}, {name: b}]\n").expect("a good file");
+        draft.read_requirements(b"dependencies: [{version: '2'}]\n").expect("a good file");
+        let first = draft.dependencies[0].as_ref().expect("no gap");
+        assert_eq!((first.name.as_str(), first.version.as_str(), draft.dependencies.len()), ("a", "2", 1));
+    }
+
+    #[test]
+    fn odd_libraries_do_not_break_a_chart() {
+        assert!(draft("name: a\nlibraries: nothing").expect("a good file").metadata.libraries.is_empty());
+        let draft = draft("libraries: [{name: common, version: ^2.1.0}]").expect("a good file");
+        assert_eq!(draft.metadata.libraries[0].version, "^2.1.0");
+    }
+
+    #[test]
+    fn strict_reading_refuses_unknown_fields_but_knows_libraries() {
+        assert!(Draft::read_strictly(b"name: a\nlibraries: []\n").is_ok());
+        let error = Draft::read_strictly(b"name: a\nfoo: 1\n").expect_err("foo is unknown");
+        assert!(error.to_string().ends_with("json: unknown field \"foo\""));
+    }
+}

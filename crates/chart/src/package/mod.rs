@@ -1,0 +1,208 @@
+//! Charts into archives, the same bytes for the same chart.
+
+pub(crate) mod tar;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use flate2::{Compression, GzBuilder};
+use pintle_semver::Version;
+use pintle_tree::{json, quote::quote};
+
+use crate::error::{Error, Result, refused};
+use crate::metadata::{Timestamp, V2};
+use crate::path::base;
+use crate::{Chart, File};
+use tar::TarWriter;
+
+/// The extra field that marks the gzip header of Helm's archives.
+const GZIP_EXTRA: &[u8] = b"rr\x28\x00aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=";
+
+/// The times of entries in an archive, in seconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The time of every entry, if one is given (`SOURCE_DATE_EPOCH`).
+    pub all: Option<i64>,
+    /// The time of entries whose source has none.
+    pub fallback: i64,
+}
+
+impl Times {
+    fn of(self, source: Option<i64>) -> i64 {
+        self.all.or(source).unwrap_or(self.fallback)
+    }
+}
+
+/// What `package` changes before it packs.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// The version to give the chart.
+    pub version: Option<String>,
+    /// The application version to give the chart.
+    pub app_version: Option<String>,
+}
+
+/// Packs `chart` into `folder` and returns the path of the archive.
+///
+/// # Errors
+/// A version that is none, missing dependencies, and what [`save`] refuses.
+pub fn package(mut chart: Chart, overrides: Overrides, folder: &Path, times: Times) -> Result<PathBuf> {
+    if let Some(version) = overrides.version.filter(|version| !version.is_empty()) {
+        chart.metadata.version = version;
+    }
+    Version::parse(&chart.metadata.version).map_err(|error| Error::told(error.to_string()))?;
+    if let Some(version) = overrides.app_version.filter(|version| !version.is_empty()) {
+        chart.metadata.app_version = version;
+    }
+    chart.check_dependencies()?;
+    save(&mut chart, folder, times).map_err(|error| Error::told(format!("failed to save: {error}")))
+}
+
+/// Writes `chart` as `<name>-<version>.tgz` into `folder`, which is made if need be.
+///
+/// # Errors
+/// Metadata that breaks a rule, a schema that is no JSON, files that cannot be written.
+pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
+    chart.metadata.validate().map_err(|error| Error::told(format!("chart validation: {error}")))?;
+    let file = folder.join(archive_name(chart));
+    match fs::metadata(folder) {
+        Ok(metadata) if metadata.is_dir() => {}
+        Ok(_) => return Err(Error::told(format!("is not a directory: {}", folder.display()))),
+        Err(_) => fs::create_dir_all(folder).map_err(refused("mkdir", folder))?,
+    }
+    let data = archive(chart, times)?;
+    fs::write(&file, data).map_err(refused("open", &file))?;
+    Ok(file)
+}
+
+/// The name of the chart's archive.
+pub fn archive_name(chart: &Chart) -> String {
+    format!("{}-{}.tgz", chart.name(), chart.metadata.version)
+}
+
+/// The bytes of the chart's archive: Chart.yaml written anew, then the lock, the values, the schema, templates, files
+/// and subcharts.
+///
+/// # Errors
+/// A chart whose name is a path, a schema that is no JSON.
+pub fn archive(chart: &Chart, times: Times) -> Result<Vec<u8>> {
+    let zipped = GzBuilder::new()
+        .extra(GZIP_EXTRA)
+        .comment("Helm")
+        .operating_system(255)
+        .write(Vec::new(), Compression::default());
+    let mut writer = TarWriter::new(zipped);
+    add_chart(&mut writer, chart, "", times)?;
+    let zipped = writer.finish().map_err(no_room)?;
+    zipped.finish().map_err(no_room)
+}
+
+/// Memory never refuses a write, but the traits allow for it.
+fn no_room(error: std::io::Error) -> Error {
+    Error::told(error.to_string())
+}
+
+fn add_chart<W: Write>(writer: &mut TarWriter<W>, chart: &Chart, prefix: &str, times: Times) -> Result<()> {
+    check_name(chart.name())?;
+    let folder = format!("{prefix}{}", chart.name());
+    let mut add = |name: &str, data: &[u8], modified: Option<i64>| {
+        writer.add(&format!("{folder}/{name}"), data, times.of(modified)).map_err(no_room)
+    };
+    let time_of = |name: &str| chart.raw.iter().find(|file| file.name == name).and_then(|file| file.modified);
+    add("Chart.yaml", &chart.metadata.to_yaml()?, time_of("Chart.yaml"))?;
+    if let Some(lock) = chart.lock.as_ref().filter(|_| chart.metadata.api_version == V2) {
+        let generated = Timestamp::parse(&lock.generated).ok().map(|time| time.unix());
+        add("Chart.lock", &lock.to_yaml()?, generated)?;
+    }
+    for File { data, modified, .. } in chart.raw.iter().filter(|file| file.name == "values.yaml") {
+        add("values.yaml", data, *modified)?;
+    }
+    if let Some(schema) = &chart.schema {
+        json::read(schema).map_err(|_| Error::told("invalid JSON in values.schema.json"))?;
+        add("values.schema.json", schema, time_of("values.schema.json"))?;
+    }
+    for file in chart.templates.iter().chain(&chart.files) {
+        add(&file.name, &file.data, file.modified)?;
+    }
+    for subchart in &chart.subcharts {
+        add_chart(writer, subchart, &format!("{folder}/charts/"), times)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if base(name) == name {
+        return Ok(());
+    }
+    Err(Error::told(format!("{} is not a valid chart name", quote(name.as_bytes()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{load_files, read_archive};
+
+    const TIMES: Times = Times { all: None, fallback: 11 };
+
+    fn chart() -> Chart {
+        let file = |name: &str, text: &str, modified| File { modified, ..File::new(name, text.as_bytes()) };
+        load_files(vec![
+            file("Chart.yaml", "apiVersion: v2\nversion: 1.0.0\nname: p # comment\n", Some(5)),
+            file("Chart.lock", "generated: \"2020-01-01T00:00:00Z\"\n", Some(6)),
+            file("README.md", "r", None),
+            file("values.yaml", "a: 1 # kept\n", Some(7)),
+            file("templates/t.yaml", "t", Some(8)),
+            file("charts/s/Chart.yaml", "name: s\nversion: 2.0.0\n", Some(9)),
+        ])
+        .expect("a good chart")
+    }
+
+    #[test]
+    fn entries_come_in_helm_s_order_with_their_times() {
+        let files =
+            read_archive(archive(&chart(), TIMES).expect("can be packed").as_slice()).expect("can be read");
+        let entries: Vec<(&str, i64)> =
+            files.iter().map(|file| (file.name.as_str(), file.modified.unwrap_or_default())).collect();
+        assert_eq!(
+            entries,
+            [
+                ("Chart.yaml", 5),
+                ("Chart.lock", 1_577_836_800),
+                ("values.yaml", 7),
+                ("templates/t.yaml", 8),
+                ("README.md", 11),
+                ("charts/s/Chart.yaml", 9),
+            ]
+        );
+        assert_eq!(&files[0].data[..], b"apiVersion: v2\nname: p\nversion: 1.0.0\n");
+        assert_eq!(&files[2].data[..], b"a: 1 # kept\n");
+    }
+
+    #[test]
+    fn the_same_chart_gives_the_same_bytes() {
+        let times = Times { all: Some(99), fallback: 0 };
+        let first = archive(&chart(), times).expect("can be packed");
+        assert_eq!(first, archive(&chart(), times).expect("can be packed"));
+        let files = read_archive(first.as_slice()).expect("can be read");
+        assert!(files.iter().all(|file| file.modified == Some(99)));
+    }
+
+    #[test]
+    fn packing_checks_versions_dependencies_and_schemas() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let go = |chart: Chart, version: &str| {
+            let overrides = Overrides { version: Some(version.into()), app_version: None };
+            package(chart, overrides, folder.path(), TIMES)
+        };
+        let path = go(chart(), "3.0.0").expect("can be packed");
+        assert_eq!(path, folder.path().join("p-3.0.0.tgz"));
+        assert!(go(chart(), "x").is_err());
+        let mut bad = chart();
+        bad.schema = Some((*b"{").into());
+        assert_eq!(
+            go(bad, "1.0.0").expect_err("no JSON").to_string(),
+            "failed to save: invalid JSON in values.schema.json"
+        );
+    }
+}
