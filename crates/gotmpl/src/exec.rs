@@ -1,6 +1,178 @@
-//! Placeholder.
+//! The executor: one running render, and the way in for functions that run templates themselves.
 
-/// A running engine.
+mod builtin;
+mod call;
+mod field;
+mod pipeline;
+mod range;
+mod walk;
+
+use std::any::Any;
+use std::rc::Rc;
+
+use pintle_tree::Str;
+
+use crate::ast::{Tree, VariableId};
+use crate::error::{Error, ErrorKind};
+use crate::fuel::{Fuel, GO_DEPTH, Limits};
+use crate::function::CallError;
+use crate::operand::Operand;
+use crate::print::with_stack;
+use crate::set::{Parsed, Set};
+use crate::shown::Place;
+use crate::value::Value;
+
+/// One running render of the templates of a set.
+///
+/// A render can execute many templates one after the other; they share the limits. Functions get the render while it
+/// runs and may execute further templates.
 pub struct Exec<'a> {
-    _marker: std::marker::PhantomData<&'a ()>,
+    set: &'a Set,
+    host: Option<&'a dyn Any>,
+    fuel: Fuel,
+    /// What evaluated strings define while they run; the innermost is the last.
+    overlays: Vec<Parsed>,
+    /// The variables of all templates that are running; each frame looks only at its own.
+    variables: Vec<(VariableId, Operand)>,
+    /// The arguments of all calls that are being prepared.
+    arguments: Vec<Value>,
+    depth: usize,
+}
+
+/// A template that is running.
+struct Frame<'t> {
+    tree: &'t Tree,
+    /// The node that an error would be blamed on: the one looked at last, as in Go.
+    place: Option<Place<'t>>,
+    /// Where its variables begin.
+    base: usize,
+}
+
+impl Frame<'_> {
+    fn error(&self, message: impl Into<String>) -> Error {
+        Error::exec(self.tree, self.place, message.into())
+    }
+}
+
+/// How a list of nodes was left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Next,
+    Break,
+    Continue,
+}
+
+impl<'a> Exec<'a> {
+    /// Returns a render of the templates of a set.
+    pub fn new(set: &'a Set, limits: Limits) -> Self {
+        Exec {
+            set,
+            host: None,
+            fuel: Fuel::new(limits),
+            overlays: Vec::new(),
+            variables: Vec::new(),
+            arguments: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    /// The render with something for its functions to find by [`Exec::host`].
+    #[must_use]
+    pub fn with_host(mut self, host: &'a dyn Any) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// What the render was given for its functions.
+    ///
+    /// # Panics
+    /// When it was given nothing, or something of another type: a mistake of the program, not of a template.
+    pub fn host<T: 'static>(&self) -> &'a T {
+        self.host
+            .and_then(|host| host.downcast_ref())
+            .expect("the functions of a set are given the host that they were written for")
+    }
+
+    /// What is left of the limits, for functions to charge.
+    pub fn fuel(&mut self) -> &mut Fuel {
+        &mut self.fuel
+    }
+
+    /// Executes a template with `data` as its dot, and appends what it writes.
+    ///
+    /// # Errors
+    /// When there is no such template, or it fails; `out` then holds what was written so far.
+    pub fn execute(&mut self, name: impl AsRef<[u8]>, data: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
+        let tree = self.lookup(name.as_ref())?;
+        self.run(&tree, Operand::concrete(data.clone()), out)
+    }
+
+    /// Executes a template of the current set, for functions such as `include`.
+    ///
+    /// # Errors
+    /// When there is no such template, or it fails.
+    pub fn include(&mut self, name: impl AsRef<[u8]>, data: &Value) -> Result<Str, CallError> {
+        let mut out = Vec::new();
+        self.execute(name, data, &mut out)?;
+        Ok(Str::from(out))
+    }
+
+    /// Parses a text and executes it, for functions such as `tpl`. What the text defines is seen while it runs, by
+    /// it and by all that it calls.
+    ///
+    /// # Errors
+    /// When the text is no template (an error of kind [`ErrorKind::Parse`]), or it fails.
+    pub fn evaluate_string(&mut self, name: &str, source: &Str, data: &Value) -> Result<Str, Error> {
+        let parsed = self.set.parse_cached(&Str::from(name), source)?;
+        let Some(tree) = parsed.last().map(Rc::clone) else {
+            return Ok(Str::EMPTY);
+        };
+        self.overlays.push(parsed);
+        let mut out = Vec::new();
+        let result = self.run(&tree, Operand::concrete(data.clone()), &mut out);
+        self.overlays.pop();
+        result.map(|()| Str::from(out))
+    }
+
+    fn lookup(&self, name: &[u8]) -> Result<Rc<Tree>, Error> {
+        self.find(name).ok_or_else(|| Error::no_template(&Str::new(name), self.set.root()))
+    }
+
+    fn find(&self, name: &[u8]) -> Option<Rc<Tree>> {
+        let mut blank = None;
+        for parsed in self.overlays.iter().rev() {
+            let Some(tree) = parsed.iter().find(|tree| tree.name.as_bytes() == name) else {
+                continue;
+            };
+            // A blank definition does not hide one that was there before.
+            if !tree.is_empty() {
+                return Some(Rc::clone(tree));
+            }
+            blank.get_or_insert(tree);
+        }
+        self.set.find(name).or(blank).map(Rc::clone)
+    }
+
+    /// Runs a template to its end.
+    fn run(&mut self, tree: &Tree, dot: Operand, out: &mut Vec<u8>) -> Result<(), Error> {
+        let base = self.variables.len();
+        let arguments = self.arguments.len();
+        let mut frame = Frame { tree, place: None, base };
+        if self.depth >= self.fuel.limits().depth {
+            return Err(frame.error(format!("exceeded maximum template depth ({GO_DEPTH})")));
+        }
+        self.depth += 1;
+        self.variables.push((0, dot.clone()));
+        let result = with_stack(|| self.list(&mut frame, &dot, &tree.nodes, out));
+        self.depth -= 1;
+        self.variables.truncate(base);
+        self.arguments.truncate(arguments);
+        result.map(|_| ())
+    }
+
+    /// The error of a render that has used up its limits.
+    #[cold]
+    fn exhausted(&self, frame: &Frame<'_>) -> Error {
+        frame.error(self.fuel.message()).with_kind(ErrorKind::Limit)
+    }
 }

@@ -6,6 +6,8 @@ use pintle_tree::{Map, Str};
 
 use crate::error::Error;
 use crate::exec::Exec;
+use crate::fuel::Fuel;
+use crate::object::Method;
 use crate::value::{List, MapRef, Value};
 
 /// A Go type in a signature. The executor converts and refuses arguments by it, with Go's texts.
@@ -72,7 +74,7 @@ impl Type {
 /// Why a function failed: the text that Go would show after `error calling NAME: `.
 #[derive(Debug)]
 pub struct CallError {
-    /// The text of the error.
+    /// The text of the error. Empty, with a cause, means the text of the cause: chains of includes can be long.
     pub message: String,
     /// The template error that caused it, when the function ran a template (`include`, `tpl`).
     pub cause: Option<Box<Error>>,
@@ -82,6 +84,25 @@ impl CallError {
     /// Returns an error with a text.
     pub fn new(message: impl Into<String>) -> Self {
         CallError { message: message.into(), cause: None }
+    }
+
+    /// Returns an error with a text of its own about a template error.
+    pub fn with_cause(message: impl Into<String>, cause: Error) -> Self {
+        CallError { message: message.into(), cause: Some(Box::new(cause)) }
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> String {
+        match &self.cause {
+            Some(cause) if self.message.is_empty() => cause.to_string(),
+            _ => self.message.clone(),
+        }
+    }
+}
+
+impl From<Error> for CallError {
+    fn from(cause: Error) -> Self {
+        CallError::with_cause("", cause)
     }
 }
 
@@ -108,6 +129,8 @@ pub type HostBody = Rc<dyn Fn(&mut Exec<'_>, Args<'_>) -> CallResult>;
 pub enum Body {
     /// Depends on its arguments alone.
     Pure(fn(Args<'_>) -> CallResult),
+    /// Depends on its arguments alone, and charges for the work that it does.
+    Metered(fn(&mut Fuel, Args<'_>) -> CallResult),
     /// Needs the running engine, as `include` does.
     Host(HostBody),
 }
@@ -137,6 +160,17 @@ impl Function {
         body: fn(Args<'_>) -> CallResult,
     ) -> Self {
         Function { name, params, variadic, result, body: Body::Pure(body) }
+    }
+
+    /// Returns a function that charges for its work, for tables of functions.
+    pub const fn metered(
+        name: &'static str,
+        params: &'static [Type],
+        variadic: Option<Type>,
+        result: Type,
+        body: fn(&mut Fuel, Args<'_>) -> CallResult,
+    ) -> Self {
+        Function { name, params, variadic, result, body: Body::Metered(body) }
     }
 }
 
@@ -226,7 +260,7 @@ impl Functions {
         self.table.insert(function.name.into(), Rc::new(function));
     }
 
-    /// Finds a function.
+    /// Finds a function. The builtins of text/template are not in the table.
     pub fn get(&self, name: &str) -> Option<&Rc<Function>> {
         self.table.get(name)
     }
@@ -235,4 +269,13 @@ impl Functions {
     pub fn names(&self) -> impl Iterator<Item = &Str> {
         self.table.keys()
     }
+}
+
+/// The methods of Helm's type for chart values ([`crate::MapType::Values`]).
+#[derive(Clone, Copy)]
+pub struct MapMethods {
+    /// Their signatures.
+    pub methods: &'static [Method],
+    /// Calls one of them by name.
+    pub call: fn(&MapRef, &str, Args<'_>) -> CallResult,
 }

@@ -1,0 +1,111 @@
+//! Calls of the builtins, some of which see more than values: `and` and `or` stop early, `len` and `call` tell kinds
+//! of nothing apart.
+
+use super::call::{check_arity, checked};
+use super::{Exec, Frame};
+use crate::ast::Expr;
+use crate::builtins::{self, Builtin};
+use crate::error::Error;
+use crate::function::Type;
+use crate::operand::Operand;
+use crate::shown::Place;
+use crate::value::Value;
+
+impl Exec<'_> {
+    pub(super) fn builtin<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        builtin: Builtin,
+        blame: Place<'t>,
+        words: &'t [Expr],
+        last: Option<Operand>,
+    ) -> Result<Operand, Error> {
+        let name = builtin.name();
+        check_arity(frame, name, builtin.arity(), words.len(), last.is_some())?;
+        if matches!(builtin, Builtin::And | Builtin::Or) {
+            return self.logic(frame, dot, builtin == Builtin::Or, words, last);
+        }
+        if builtin == Builtin::Len {
+            let item = match (words.first(), last) {
+                (Some(word), _) => self.operand(frame, dot, word)?,
+                (None, last) => last.unwrap_or_default(),
+            };
+            return match builtins::length(&item) {
+                Ok(length) => Ok(Operand::concrete(length)),
+                Err(failure) => Err(self.failed(frame, blame, name, failure)),
+            };
+        }
+        let base = self.arguments.len();
+        for word in words {
+            let first_of_printf = builtin == Builtin::Printf && self.arguments.len() == base;
+            let value = self.builtin_argument(frame, dot, word, first_of_printf)?;
+            self.arguments.push(value);
+        }
+        if let Some(last) = last {
+            let wanted = if builtin == Builtin::Printf && words.is_empty() { Type::Str } else { Type::Any };
+            let value = checked(frame, last, wanted)?;
+            self.arguments.push(value);
+        }
+        let result = match builtin {
+            Builtin::Call => {
+                let callee = &self.arguments[base];
+                let shown = match words.first() {
+                    Some(word) => Place::Expr(word).text(frame.tree),
+                    None => reflected(callee),
+                };
+                Err(builtins::call(&shown, callee))
+            }
+            _ => builtin.call(&self.arguments[base..]),
+        };
+        self.arguments.truncate(base);
+        match result {
+            Ok(value) => {
+                self.charge(frame, &value)?;
+                Ok(Operand { value, interface: builtin.gives_interface() })
+            }
+            Err(failure) => Err(self.failed(frame, blame, name, failure)),
+        }
+    }
+
+    fn builtin_argument<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        word: &'t Expr,
+        wants_text: bool,
+    ) -> Result<Value, Error> {
+        if wants_text {
+            return self.argument(frame, dot, Type::Str, word);
+        }
+        Ok(self.operand(frame, dot, word)?.value)
+    }
+
+    /// `and` and `or`: the first argument that decides, or the last one.
+    fn logic<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        decisive: bool,
+        words: &'t [Expr],
+        last: Option<Operand>,
+    ) -> Result<Operand, Error> {
+        let mut value = Operand::INVALID;
+        for word in words {
+            value = self.operand(frame, dot, word)?;
+            if value.value.truth() == decisive {
+                return Ok(value);
+            }
+        }
+        Ok(last.unwrap_or(value))
+    }
+}
+
+/// A value as Go's `reflect.Value.String` shows it.
+fn reflected(value: &Value) -> String {
+    match value {
+        Value::Str(text) => text.to_string(),
+        Value::Nil => "<invalid Value>".to_owned(),
+        other => format!("<{} Value>", other.type_name()),
+    }
+}

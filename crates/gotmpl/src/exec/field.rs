@@ -1,0 +1,141 @@
+//! Fields, keys and methods: `.a.b.c`.
+
+use std::rc::Rc;
+
+use pintle_tree::Str;
+
+use super::call::{Signature, Target};
+use super::{Exec, Frame};
+use crate::ast::Expr;
+use crate::error::Error;
+use crate::object::Object;
+use crate::operand::Operand;
+use crate::shown::Place;
+use crate::value::{Kind, MapRef, MapType, Value};
+
+/// Where a field is asked for, and with what.
+struct Access<'t, 'c> {
+    expr: &'t Expr,
+    name: &'t Str,
+    /// The command's words, of which the first is the field itself; only for the last field of a chain.
+    words: &'t [Expr],
+    last: &'c mut Option<Operand>,
+}
+
+impl Access<'_, '_> {
+    fn has_arguments(&self) -> bool {
+        self.words.len() > 1 || self.last.is_some()
+    }
+}
+
+impl Exec<'_> {
+    /// Follows names from a receiver; the last one gets the arguments, if it is a method.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn field_chain<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        receiver: &Operand,
+        expr: &'t Expr,
+        names: &'t [Str],
+        words: &'t [Expr],
+        mut last: Option<Operand>,
+    ) -> Result<Operand, Error> {
+        let Some((final_name, leading)) = names.split_last() else {
+            return Ok(receiver.clone());
+        };
+        let mut current: Option<Operand> = None;
+        for name in leading {
+            let access = Access { expr, name, words: &[], last: &mut None };
+            current = Some(self.field(frame, dot, current.as_ref().unwrap_or(receiver), access)?);
+        }
+        let access = Access { expr, name: final_name, words, last: &mut last };
+        self.field(frame, dot, current.as_ref().unwrap_or(receiver), access)
+    }
+
+    #[inline]
+    fn field<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        receiver: &Operand,
+        access: Access<'t, '_>,
+    ) -> Result<Operand, Error> {
+        match &receiver.value {
+            Value::Map(map) => self.map_field(frame, dot, map, access),
+            Value::Nil if !receiver.interface => Ok(Operand::INVALID),
+            Value::Nil => {
+                Err(frame.error(format!("nil pointer evaluating interface {{}}.{}", access.name)))
+            }
+            Value::Object(object) => self.object_field(frame, dot, receiver, object, access),
+            _ => Err(no_field(frame, receiver, access.name)),
+        }
+    }
+
+    fn map_field<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        map: &MapRef,
+        access: Access<'t, '_>,
+    ) -> Result<Operand, Error> {
+        if map.of == MapType::Values
+            && access.name.as_bytes().first().is_some_and(u8::is_ascii_uppercase)
+            && let Some(hook) = self.set.values_methods()
+            && let Some(method) = hook.methods.iter().find(|method| access.name == method.name)
+        {
+            let target = Target::Values(map, hook);
+            let signature = Signature::of_method(method);
+            let arguments = access.words.get(1..).unwrap_or_default();
+            let last = access.last.take();
+            return self.call(frame, dot, signature, target, Place::Expr(access.expr), arguments, last);
+        }
+        if access.has_arguments() {
+            return Err(frame.error(format!("{} is not a method but has arguments", access.name)));
+        }
+        let found = map.get(access.name);
+        Ok(match map.of {
+            MapType::Str => Operand::concrete(found.unwrap_or(Value::Str(Str::EMPTY))),
+            MapType::Any | MapType::Values => Operand::interface(found.unwrap_or_default()),
+        })
+    }
+
+    fn object_field<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        receiver: &Operand,
+        object: &Rc<dyn Object>,
+        access: Access<'t, '_>,
+    ) -> Result<Operand, Error> {
+        if let Some(method) = object.methods().iter().find(|method| access.name == method.name) {
+            let signature = Signature::of_method(method);
+            let arguments = access.words.get(1..).unwrap_or_default();
+            let last = access.last.take();
+            let target = Target::Object(object.as_ref());
+            return self.call(frame, dot, signature, target, Place::Expr(access.expr), arguments, last);
+        }
+        if object.kind() == Kind::Map {
+            if access.has_arguments() {
+                return Err(frame.error(format!("{} is not a method but has arguments", access.name)));
+            }
+            let found = object.index(access.name);
+            return Ok(found.map_or(Operand::interface(Value::Nil), Operand::concrete));
+        }
+        match access.name.as_str().and_then(|name| object.field(name)) {
+            Some(_) if access.has_arguments() => {
+                let message = format!("{} has arguments but cannot be invoked as function", access.name);
+                Err(frame.error(message))
+            }
+            // A nil field is an empty pointer or interface.
+            Some(Value::Nil) => Ok(Operand::interface(Value::Nil)),
+            Some(value) => Ok(Operand::concrete(value)),
+            None => Err(no_field(frame, receiver, access.name)),
+        }
+    }
+}
+
+#[cold]
+fn no_field(frame: &Frame<'_>, receiver: &Operand, name: &Str) -> Error {
+    frame.error(format!("can't evaluate field {name} in type {}", receiver.type_name()))
+}

@@ -1,0 +1,198 @@
+//! Pipelines, commands, variables and constants.
+
+use super::{Exec, Frame};
+use crate::ast::{Command, Expr, Number, Pipe, VariableId};
+use crate::error::Error;
+use crate::operand::Operand;
+use crate::print::with_stack;
+use crate::shown::Place;
+use crate::value::Value;
+
+impl Exec<'_> {
+    /// The value of a pipeline; variables that it declares stay on the stack.
+    pub(super) fn pipeline<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        pipe: &'t Pipe,
+    ) -> Result<Operand, Error> {
+        frame.place = Some(Place::Pipe(pipe));
+        let mut value = None;
+        for command in &pipe.commands {
+            value = Some(self.command(frame, dot, command, value)?.inside());
+        }
+        let value = value.unwrap_or_default();
+        for variable in &pipe.variables {
+            if pipe.assigns {
+                self.assign(frame, *variable, value.clone())?;
+            } else {
+                self.variables.push((*variable, value.clone()));
+            }
+        }
+        Ok(value)
+    }
+
+    /// Overwrites the variable of that name that was declared last.
+    pub(super) fn assign(
+        &mut self,
+        frame: &Frame<'_>,
+        variable: VariableId,
+        value: Operand,
+    ) -> Result<(), Error> {
+        match self.variables[frame.base..].iter_mut().rev().find(|(id, _)| *id == variable) {
+            Some((_, slot)) => {
+                *slot = value;
+                Ok(())
+            }
+            None => Err(undefined(frame, variable)),
+        }
+    }
+
+    fn variable(&self, frame: &Frame<'_>, variable: VariableId) -> Result<&Operand, Error> {
+        let found = self.variables[frame.base..].iter().rev().find(|(id, _)| *id == variable);
+        found.map(|(_, value)| value).ok_or_else(|| undefined(frame, variable))
+    }
+
+    /// A command; `last` is what the command before it gave.
+    fn command<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        command: &'t Command,
+        last: Option<Operand>,
+    ) -> Result<Operand, Error> {
+        let words = &command.words[..];
+        let first = &words[0];
+        match first {
+            Expr::Field(_, names) => {
+                frame.place = Some(Place::Expr(first));
+                self.field_chain(frame, dot, dot, first, names, words, last)
+            }
+            Expr::Function(_, callee) => {
+                frame.place = Some(Place::Expr(first));
+                self.function(frame, dot, callee, Place::Command(command), &words[1..], last)
+            }
+            Expr::Variable(..) => self.variable_chain(frame, dot, first, words, last),
+            Expr::Chain(..) => self.chain(frame, dot, first, words, last),
+            Expr::Pipe(pipe) => {
+                self.refuse_arguments(frame, words, &last)?;
+                with_stack(|| self.pipeline(frame, dot, pipe))
+            }
+            constant => {
+                frame.place = Some(Place::Expr(constant));
+                self.refuse_arguments(frame, words, &last)?;
+                match constant {
+                    Expr::Dot(_) => Ok(dot.clone()),
+                    Expr::Nil(_) => Err(frame.error("nil is not a command")),
+                    _ => self.constant(frame, constant),
+                }
+            }
+        }
+    }
+
+    /// Plain values take no arguments.
+    fn refuse_arguments(
+        &self,
+        frame: &Frame<'_>,
+        words: &[Expr],
+        last: &Option<Operand>,
+    ) -> Result<(), Error> {
+        if words.len() <= 1 && last.is_none() {
+            return Ok(());
+        }
+        let shown = words.first().map_or_else(String::new, |word| Place::Expr(word).text(frame.tree));
+        Err(frame.error(format!("can't give argument to non-function {shown}")))
+    }
+
+    /// A boolean, number or string where any type will do.
+    pub(super) fn constant(&self, frame: &Frame<'_>, expr: &Expr) -> Result<Operand, Error> {
+        Ok(Operand::concrete(match expr {
+            Expr::Bool(_, value) => Value::Bool(*value),
+            Expr::Text(text) => text.value.clone(),
+            Expr::Number(number) => number_value(frame, number)?,
+            _ => Value::Nil,
+        }))
+    }
+
+    /// `$x` and `$x.field`.
+    pub(super) fn variable_chain<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        expr: &'t Expr,
+        words: &'t [Expr],
+        last: Option<Operand>,
+    ) -> Result<Operand, Error> {
+        let Expr::Variable(_, id, names) = expr else {
+            return Ok(Operand::INVALID);
+        };
+        frame.place = Some(Place::Expr(expr));
+        let value = self.variable(frame, *id)?.clone();
+        if names.is_empty() {
+            self.refuse_arguments(frame, words, &last)?;
+            return Ok(value);
+        }
+        self.field_chain(frame, dot, &value, expr, names, words, last)
+    }
+
+    /// `(pipeline).field` and `function.field`.
+    pub(super) fn chain<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        expr: &'t Expr,
+        words: &'t [Expr],
+        last: Option<Operand>,
+    ) -> Result<Operand, Error> {
+        let Expr::Chain(_, inner, names) = expr else {
+            return Ok(Operand::INVALID);
+        };
+        frame.place = Some(Place::Expr(expr));
+        let receiver = self.operand(frame, dot, inner)?;
+        self.field_chain(frame, dot, &receiver, expr, names, words, last)
+    }
+
+    /// An argument where any type will do.
+    pub(super) fn operand<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        expr: &'t Expr,
+    ) -> Result<Operand, Error> {
+        frame.place = Some(Place::Expr(expr));
+        match expr {
+            Expr::Dot(_) => Ok(dot.clone()),
+            Expr::Nil(_) => Ok(Operand::INVALID),
+            Expr::Field(_, names) => self.field_chain(frame, dot, dot, expr, names, &[], None),
+            Expr::Variable(..) => self.variable_chain(frame, dot, expr, &[], None),
+            Expr::Pipe(pipe) => with_stack(|| self.pipeline(frame, dot, pipe)),
+            Expr::Function(_, callee) => self.function(frame, dot, callee, Place::Expr(expr), &[], None),
+            Expr::Chain(..) => self.chain(frame, dot, expr, &[], None),
+            Expr::Bool(..) | Expr::Number(_) | Expr::Text(_) => self.constant(frame, expr),
+        }
+    }
+}
+
+#[cold]
+fn undefined(frame: &Frame<'_>, variable: VariableId) -> Error {
+    let name = frame.tree.variables.get(variable as usize).cloned().unwrap_or_default();
+    frame.error(format!("undefined variable: {name}"))
+}
+
+/// A number by the type that its spelling suggests.
+fn number_value(frame: &Frame<'_>, number: &Number) -> Result<Value, Error> {
+    if let Some(parts) = number.complex {
+        return Ok(Value::Complex(Box::new(parts)));
+    }
+    let text = number.text.as_bytes();
+    let hexadecimal = matches!(text, [b'0', b'x' | b'X', _, ..]) && !text.iter().any(|b| matches!(b, b'p' | b'P'));
+    let character = text.first() == Some(&b'\'');
+    let fractional = text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E' | b'p' | b'P'));
+    match number {
+        Number { float: Some(value), .. } if !hexadecimal && !character && fractional => {
+            Ok(Value::Float(*value))
+        }
+        Number { int: Some(value), .. } => Ok(Value::int(*value)),
+        _ => Err(frame.error(format!("{} overflows int", number.text))),
+    }
+}

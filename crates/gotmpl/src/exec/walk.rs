@@ -1,0 +1,117 @@
+//! Walking the nodes of a template and writing what they give.
+
+use super::{Exec, Flow, Frame};
+use crate::ast::{Branch, Call, Node};
+use crate::error::Error;
+use crate::fuel::GO_DEPTH;
+use crate::operand::Operand;
+use crate::print::{self, with_stack};
+use crate::shown::Place;
+use crate::value::Value;
+
+impl Exec<'_> {
+    /// Executes nodes one after the other.
+    pub(super) fn list<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        nodes: &'t [Node],
+        out: &mut Vec<u8>,
+    ) -> Result<Flow, Error> {
+        for node in nodes {
+            if !self.fuel.step(1) {
+                frame.place = Some(Place::Node(node));
+                return Err(self.exhausted(frame));
+            }
+            let flow = match node {
+                Node::Text { start, end } => {
+                    let text = &frame.tree.source.as_bytes()[*start as usize..*end as usize];
+                    out.extend_from_slice(text);
+                    if !self.fuel.write(text.len()) {
+                        frame.place = Some(Place::Node(node));
+                        return Err(self.exhausted(frame));
+                    }
+                    continue;
+                }
+                Node::Action(pipe) => {
+                    let value = self.pipeline(frame, dot, pipe)?;
+                    if pipe.variables.is_empty() {
+                        frame.place = Some(Place::Node(node));
+                        self.print(frame, &value, out)?;
+                    }
+                    continue;
+                }
+                Node::If(branch) => with_stack(|| self.branch(frame, dot, branch, false, out))?,
+                Node::With(branch) => with_stack(|| self.branch(frame, dot, branch, true, out))?,
+                Node::Range(branch) => {
+                    frame.place = Some(Place::Node(node));
+                    with_stack(|| self.range(frame, dot, branch, out))?
+                }
+                Node::Template(call) => {
+                    frame.place = Some(Place::Node(node));
+                    self.template(frame, dot, call, out)?;
+                    continue;
+                }
+                Node::Break(_) => return Ok(Flow::Break),
+                Node::Continue(_) => return Ok(Flow::Continue),
+            };
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Writes a value as `{{ value }}` does.
+    fn print(&mut self, frame: &Frame<'_>, value: &Operand, out: &mut Vec<u8>) -> Result<(), Error> {
+        let before = out.len();
+        match &value.value {
+            Value::Nil => out.extend_from_slice(b"<no value>"),
+            other => print::push_value(other, out),
+        }
+        if self.fuel.write(out.len() - before) { Ok(()) } else { Err(self.exhausted(frame)) }
+    }
+
+    /// `if`, and `with`, which also sets the dot.
+    fn branch<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        branch: &'t Branch,
+        sets_dot: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Flow, Error> {
+        let mark = self.variables.len();
+        let value = self.pipeline(frame, dot, &branch.pipe)?;
+        let flow = if value.value.truth() {
+            self.list(frame, if sets_dot { &value } else { dot }, &branch.list, out)?
+        } else if let Some(otherwise) = &branch.otherwise {
+            self.list(frame, dot, otherwise, out)?
+        } else {
+            Flow::Next
+        };
+        self.variables.truncate(mark);
+        Ok(flow)
+    }
+
+    fn template<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        call: &'t Call,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let Some(tree) = self.find(call.name.as_bytes()) else {
+            let name = pintle_tree::quote::quote(call.name.as_bytes());
+            return Err(frame.error(format!("template {name} not defined")));
+        };
+        if self.depth >= self.fuel.limits().depth {
+            return Err(frame.error(format!("exceeded maximum template depth ({GO_DEPTH})")));
+        }
+        let dot = match &call.pipe {
+            Some(pipe) => self.pipeline(frame, dot, pipe)?,
+            None => Operand::INVALID,
+        };
+        self.run(&tree, dot, out)
+    }
+}

@@ -1,0 +1,136 @@
+//! What a render may use up, so that a hostile template ends in an error.
+
+use crate::function::CallError;
+
+/// Go's bound on templates that call templates, which its message names.
+pub(crate) const GO_DEPTH: usize = 100_000;
+
+/// The limits of one render.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many nodes may be executed, loops and repeated calls included.
+    pub steps: u64,
+    /// How many bytes may be written, those of included templates included.
+    pub output_bytes: u64,
+    /// How deep templates may call templates.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { steps: 100_000_000, output_bytes: 256 << 20, depth: 10_000 }
+    }
+}
+
+/// The limit that was reached.
+#[derive(Clone, Copy, Debug)]
+enum Reached {
+    Steps,
+    Output,
+    Memory,
+}
+
+/// What is left of the limits.
+#[derive(Debug)]
+pub struct Fuel {
+    steps: u64,
+    bytes: u64,
+    memory: u64,
+    limits: Limits,
+    reached: Option<Reached>,
+}
+
+impl Fuel {
+    /// Returns fuel for the given limits.
+    pub fn new(limits: Limits) -> Self {
+        // Functions make more text than gets written; it is counted by itself.
+        let memory = limits.output_bytes.saturating_mul(4);
+        Fuel { steps: limits.steps, bytes: limits.output_bytes, memory, limits, reached: None }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Uses steps, for functions that do much work.
+    ///
+    /// # Errors
+    /// When there are not enough left.
+    pub fn spend(&mut self, steps: u64) -> Result<(), CallError> {
+        if self.step(steps) { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// Announces that a function makes so many bytes.
+    ///
+    /// # Errors
+    /// When there are not enough left.
+    pub fn allocate(&mut self, bytes: usize) -> Result<(), CallError> {
+        if self.take_memory(bytes) { Ok(()) } else { Err(self.error()) }
+    }
+
+    #[inline]
+    pub(crate) fn step(&mut self, steps: u64) -> bool {
+        match self.steps.checked_sub(steps) {
+            Some(left) => {
+                self.steps = left;
+                true
+            }
+            None => self.exhaust(Reached::Steps),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn write(&mut self, bytes: usize) -> bool {
+        match self.bytes.checked_sub(bytes as u64) {
+            Some(left) => {
+                self.bytes = left;
+                true
+            }
+            None => self.exhaust(Reached::Output),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn take_memory(&mut self, bytes: usize) -> bool {
+        match self.memory.checked_sub(bytes as u64) {
+            Some(left) => {
+                self.memory = left;
+                true
+            }
+            None => self.exhaust(Reached::Memory),
+        }
+    }
+
+    /// Nothing goes on after a limit was reached, even if a function keeps the error to itself.
+    #[cold]
+    fn exhaust(&mut self, reached: Reached) -> bool {
+        self.reached.get_or_insert(reached);
+        self.steps = 0;
+        self.bytes = 0;
+        self.memory = 0;
+        false
+    }
+
+    /// Whether a limit was reached.
+    pub fn is_exhausted(&self) -> bool {
+        self.reached.is_some()
+    }
+
+    /// The text of the error.
+    pub(crate) fn message(&self) -> String {
+        let Limits { steps, output_bytes, .. } = self.limits;
+        match self.reached {
+            Some(Reached::Output) => format!("render limit reached: more than {output_bytes} bytes of output"),
+            Some(Reached::Memory) => {
+                let bytes = output_bytes.saturating_mul(4);
+                format!("render limit reached: functions made more than {bytes} bytes")
+            }
+            _ => format!("render limit reached: more than {steps} steps"),
+        }
+    }
+
+    fn error(&self) -> CallError {
+        CallError::new(self.message())
+    }
+}

@@ -1,0 +1,433 @@
+//! The parser: blocks, definitions and the state that Go's parser keeps, because its messages show that state.
+
+mod expression;
+pub(crate) mod literal;
+
+use std::rc::Rc;
+
+use pintle_tree::{Str, quote};
+
+use crate::ast::{Branch, Call, Node, Pipe, Position, Tree, VariableId, is_blank};
+use crate::error::Error;
+use crate::function::Functions;
+use crate::lex::{Kind, Lexer, Token};
+use crate::print::with_stack;
+
+/// How deep blocks may nest. Go has no bound; this one keeps generated templates from taking all memory.
+const MAX_BLOCK_DEPTH: usize = 100_000;
+
+/// Parses a source into its templates: what it defines, and itself, which comes last.
+pub(crate) fn parse(name: &Str, source: &Str, functions: &Functions) -> Result<Vec<Rc<Tree>>, Error> {
+    let mut parser = Parser::new(name, source, functions);
+    let nodes = parser.source_nodes()?;
+    parser.add(nodes)?;
+    let variables: Rc<[Str]> = parser.names.into();
+    let trees = parser.drafts.into_iter().map(|draft| {
+        Rc::new(Tree {
+            name: draft.name,
+            parse_name: name.clone(),
+            source: source.clone(),
+            nodes: draft.nodes,
+            variables: Rc::clone(&variables),
+        })
+    });
+    Ok(trees.collect())
+}
+
+/// A template that is parsed, while its source is not yet.
+struct Draft {
+    name: Str,
+    nodes: Vec<Node>,
+}
+
+/// What Go's parser keeps for each template that it is in.
+struct State {
+    name: Str,
+    /// The last word read, and words put back before it.
+    tokens: [Token; 3],
+    waiting: usize,
+    variables: Vec<VariableId>,
+    action: Option<Position>,
+    range_depth: usize,
+    paren_depth: usize,
+}
+
+impl State {
+    fn new(name: Str) -> Self {
+        let none = Token { kind: Kind::End, start: 0, end: 0 };
+        State {
+            name,
+            tokens: [none; 3],
+            waiting: 0,
+            variables: vec![0],
+            action: None,
+            range_depth: 0,
+            paren_depth: 0,
+        }
+    }
+}
+
+struct Parser<'s> {
+    lexer: Lexer<'s>,
+    functions: &'s Functions,
+    parse_name: &'s Str,
+    source: &'s Str,
+    state: State,
+    drafts: Vec<Draft>,
+    names: Vec<Str>,
+    block_depth: usize,
+}
+
+/// What ends a list of nodes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    End,
+    Else,
+}
+
+impl Ending {
+    fn text(self) -> &'static str {
+        match self {
+            Ending::End => "{{end}}",
+            Ending::Else => "{{else}}",
+        }
+    }
+}
+
+/// A node, or the end of a list of nodes.
+enum Item {
+    Node(Node),
+    Ending(Ending),
+}
+
+impl<'s> Parser<'s> {
+    fn new(name: &'s Str, source: &'s Str, functions: &'s Functions) -> Self {
+        let mut lexer = Lexer::new(source.as_bytes());
+        lexer.break_is_keyword = functions.get("break").is_none();
+        lexer.continue_is_keyword = functions.get("continue").is_none();
+        Parser {
+            lexer,
+            functions,
+            parse_name: name,
+            source,
+            state: State::new(name.clone()),
+            drafts: Vec::new(),
+            names: vec!["$".into()],
+            block_depth: 0,
+        }
+    }
+
+    // Words, with Go's three words of looking ahead.
+
+    fn next(&mut self) -> Token {
+        if self.state.waiting > 0 {
+            self.state.waiting -= 1;
+        } else {
+            self.state.tokens[0] = self.lexer.next();
+        }
+        self.state.tokens[self.state.waiting]
+    }
+
+    fn back_up(&mut self) {
+        self.state.waiting += 1;
+    }
+
+    fn back_up_two(&mut self, first: Token) {
+        self.state.tokens[1] = first;
+        self.state.waiting = 2;
+    }
+
+    fn back_up_three(&mut self, first: Token, second: Token) {
+        self.state.tokens[1] = second;
+        self.state.tokens[2] = first;
+        self.state.waiting = 3;
+    }
+
+    fn peek(&mut self) -> Token {
+        if self.state.waiting == 0 {
+            self.state.waiting = 1;
+            self.state.tokens[0] = self.lexer.next();
+        }
+        self.state.tokens[self.state.waiting - 1]
+    }
+
+    fn next_word(&mut self) -> Token {
+        loop {
+            let token = self.next();
+            if token.kind != Kind::Space {
+                return token;
+            }
+        }
+    }
+
+    fn peek_word(&mut self) -> Token {
+        let token = self.next_word();
+        self.back_up();
+        token
+    }
+
+    // Errors.
+
+    fn line(&self, position: Position) -> usize {
+        let before = &self.source.as_bytes()[..position as usize];
+        1 + before.iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    fn error(&self, message: impl Into<String>) -> Error {
+        let position = self.state.tokens[0].start;
+        Error::parse(self.parse_name, self.source, position, message.into())
+    }
+
+    fn unexpected(&self, token: Token, context: &str) -> Error {
+        if token.kind != Kind::Error {
+            return self.error(format!("unexpected {} in {context}", self.shown(token)));
+        }
+        let mut message = self.lexer.error.clone();
+        if let Some(action) = self.state.action
+            && self.line(action) != self.line(token.start)
+        {
+            // "unclosed action in action" would say it twice.
+            let link = if message.ends_with(" action") { " started at" } else { " in action started at" };
+            message.push_str(&format!("{link} {}:{}", self.parse_name, self.line(action)));
+        }
+        self.error(message)
+    }
+
+    /// A word as messages show it.
+    fn shown(&self, token: Token) -> String {
+        let text = self.lexer.text(token);
+        match token.kind {
+            Kind::End => "EOF".to_owned(),
+            Kind::Error => self.lexer.error.clone(),
+            kind if kind.is_keyword() => format!("<{}>", String::from_utf8_lossy(text)),
+            _ if text.len() > 10 => {
+                let shown = crate::printf::format(b"%.10q...", &[crate::value::Value::str(text)]);
+                String::from_utf8_lossy(&shown).into_owned()
+            }
+            _ => quote::quote(text),
+        }
+    }
+
+    fn expect(&mut self, kind: Kind, context: &str) -> Result<Token, Error> {
+        let token = self.next_word();
+        if token.kind == kind { Ok(token) } else { Err(self.unexpected(token, context)) }
+    }
+
+    fn quoted_name(&mut self, context: &str) -> Result<(Token, Str), Error> {
+        let token = self.next_word();
+        if !matches!(token.kind, Kind::Quoted | Kind::RawText) {
+            return Err(self.unexpected(token, context));
+        }
+        let name = literal::unquote(self.lexer.text(token)).map_err(|message| self.error(message))?;
+        Ok((token, Str::from(name)))
+    }
+
+    // Templates.
+
+    /// Adds the current template to what the source defines.
+    fn add(&mut self, nodes: Vec<Node>) -> Result<(), Error> {
+        let source = self.source.as_bytes();
+        let name = self.state.name.clone();
+        match self.drafts.iter().position(|draft| draft.name == name) {
+            None => self.drafts.push(Draft { name, nodes }),
+            Some(at) if is_blank(&self.drafts[at].nodes, source) => {
+                // The source itself must stay the last.
+                self.drafts.remove(at);
+                self.drafts.push(Draft { name, nodes });
+            }
+            Some(at) if is_blank(&nodes, source) => {
+                let kept = self.drafts.remove(at);
+                self.drafts.push(kept);
+            }
+            Some(_) => {
+                let name = quote::quote(name.as_bytes());
+                return Err(self.error(format!("template: multiple definition of template {name}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything up to the end of the source, including definitions.
+    fn source_nodes(&mut self) -> Result<Vec<Node>, Error> {
+        let mut nodes = Vec::new();
+        loop {
+            match self.peek().kind {
+                Kind::End => return Ok(nodes),
+                Kind::LeftDelimiter => {
+                    let delimiter = self.next();
+                    if self.next_word().kind == Kind::KeywordDefine {
+                        self.definition()?;
+                        continue;
+                    }
+                    self.back_up_two(delimiter);
+                }
+                _ => {}
+            }
+            match self.text_or_action()? {
+                Item::Node(node) => nodes.push(node),
+                Item::Ending(ending) => return Err(self.error(format!("unexpected {}", ending.text()))),
+            }
+        }
+    }
+
+    fn definition(&mut self) -> Result<(), Error> {
+        const CONTEXT: &str = "define clause";
+        let outer = std::mem::replace(&mut self.state, State::new(Str::EMPTY));
+        self.state.name = self.quoted_name(CONTEXT)?.1;
+        self.expect(Kind::RightDelimiter, CONTEXT)?;
+        let (nodes, ending) = self.list()?;
+        if ending != Ending::End {
+            return Err(self.error(format!("unexpected {} in {CONTEXT}", ending.text())));
+        }
+        self.add(nodes)?;
+        self.state = outer;
+        Ok(())
+    }
+
+    /// Nodes up to `{{end}}` or `{{else}}`.
+    fn list(&mut self) -> Result<(Vec<Node>, Ending), Error> {
+        let mut nodes = Vec::new();
+        while self.peek_word().kind != Kind::End {
+            match self.text_or_action()? {
+                Item::Node(node) => nodes.push(node),
+                Item::Ending(ending) => return Ok((nodes, ending)),
+            }
+        }
+        Err(self.error("unexpected EOF"))
+    }
+
+    fn text_or_action(&mut self) -> Result<Item, Error> {
+        let token = self.next_word();
+        match token.kind {
+            Kind::Text => Ok(Item::Node(Node::Text { start: token.start, end: token.end })),
+            Kind::LeftDelimiter => {
+                self.state.action = Some(token.start);
+                let item = with_stack(|| self.action());
+                self.state.action = None;
+                item
+            }
+            _ => Err(self.unexpected(token, "input")),
+        }
+    }
+
+    fn action(&mut self) -> Result<Item, Error> {
+        let token = self.next_word();
+        let node = match token.kind {
+            Kind::KeywordBlock => self.block()?,
+            Kind::KeywordBreak => {
+                self.loop_control("break")?;
+                Node::Break(token.start)
+            }
+            Kind::KeywordContinue => {
+                self.loop_control("continue")?;
+                Node::Continue(token.start)
+            }
+            Kind::KeywordElse => return self.otherwise(),
+            Kind::KeywordEnd => {
+                self.expect(Kind::RightDelimiter, "end")?;
+                return Ok(Item::Ending(Ending::End));
+            }
+            Kind::KeywordIf => Node::If(Box::new(self.branch("if")?)),
+            Kind::KeywordRange => Node::Range(Box::new(self.branch("range")?)),
+            Kind::KeywordWith => Node::With(Box::new(self.branch("with")?)),
+            Kind::KeywordTemplate => self.template_call()?,
+            _ => {
+                self.back_up();
+                self.peek();
+                Node::Action(self.pipeline("command", Kind::RightDelimiter)?)
+            }
+        };
+        Ok(Item::Node(node))
+    }
+
+    fn loop_control(&mut self, word: &str) -> Result<(), Error> {
+        let token = self.next_word();
+        if token.kind != Kind::RightDelimiter {
+            return Err(self.unexpected(token, &format!("{{{{{word}}}}}")));
+        }
+        if self.state.range_depth == 0 {
+            return Err(self.error(format!("{{{{{word}}}}} outside {{{{range}}}}")));
+        }
+        Ok(())
+    }
+
+    fn otherwise(&mut self) -> Result<Item, Error> {
+        // In "else if" and "else with" the second word stays for the branch to read.
+        if !matches!(self.peek_word().kind, Kind::KeywordIf | Kind::KeywordWith) {
+            self.expect(Kind::RightDelimiter, "else")?;
+        }
+        Ok(Item::Ending(Ending::Else))
+    }
+
+    fn branch(&mut self, context: &str) -> Result<Branch, Error> {
+        self.block_depth += 1;
+        if self.block_depth > MAX_BLOCK_DEPTH {
+            return Err(self.error("max block depth exceeded"));
+        }
+        let outer_variables = self.state.variables.len();
+        let pipe = self.pipeline(context, Kind::RightDelimiter)?;
+        let looping = usize::from(context == "range");
+        self.state.range_depth += looping;
+        let (list, ending) = self.list()?;
+        self.state.range_depth -= looping;
+        let otherwise = match ending {
+            Ending::End => None,
+            Ending::Else => Some(self.else_list(context)?),
+        };
+        self.state.variables.truncate(outer_variables);
+        self.block_depth -= 1;
+        Ok(Branch { pipe, list, otherwise })
+    }
+
+    fn else_list(&mut self, context: &str) -> Result<Vec<Node>, Error> {
+        let next = self.peek().kind;
+        if context == "if" && next == Kind::KeywordIf {
+            self.next();
+            let branch = with_stack(|| self.branch("if"))?;
+            return Ok(vec![Node::If(Box::new(branch))]);
+        }
+        if context == "with" && next == Kind::KeywordWith {
+            self.next();
+            let branch = with_stack(|| self.branch("with"))?;
+            return Ok(vec![Node::With(Box::new(branch))]);
+        }
+        let (list, ending) = self.list()?;
+        if ending != Ending::End {
+            return Err(self.error(format!("expected end; found {}", ending.text())));
+        }
+        Ok(list)
+    }
+
+    /// A definition that is also called where it stands.
+    fn block(&mut self) -> Result<Node, Error> {
+        const CONTEXT: &str = "block clause";
+        let (token, name) = self.quoted_name(CONTEXT)?;
+        let pipe = self.pipeline(CONTEXT, Kind::RightDelimiter)?;
+        self.block_depth += 1;
+        if self.block_depth > MAX_BLOCK_DEPTH {
+            return Err(self.error("max block depth exceeded"));
+        }
+        let outer = std::mem::replace(&mut self.state, State::new(name.clone()));
+        let (nodes, ending) = self.list()?;
+        if ending != Ending::End {
+            // Go reports this one from where the outer template stands.
+            self.state = outer;
+            return Err(self.error(format!("unexpected {} in {CONTEXT}", ending.text())));
+        }
+        self.add(nodes)?;
+        self.state = outer;
+        self.block_depth -= 1;
+        Ok(Node::Template(Box::new(Call { position: token.start, name, pipe: Some(pipe) })))
+    }
+
+    fn template_call(&mut self) -> Result<Node, Error> {
+        const CONTEXT: &str = "template clause";
+        let (token, name) = self.quoted_name(CONTEXT)?;
+        let mut pipe: Option<Pipe> = None;
+        if self.next_word().kind != Kind::RightDelimiter {
+            self.back_up();
+            pipe = Some(self.pipeline(CONTEXT, Kind::RightDelimiter)?);
+        }
+        Ok(Node::Template(Box::new(Call { position: token.start, name, pipe })))
+    }
+}

@@ -1,0 +1,167 @@
+//! Nodes as text: error messages show the node at which a template failed, in Go's own notation.
+
+use pintle_tree::{Str, quote};
+
+use crate::ast::{Command, Expr, Node, Pipe, Position, Tree};
+use crate::print::with_stack;
+
+/// A node that can be blamed for an error.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'t> {
+    Node(&'t Node),
+    Pipe(&'t Pipe),
+    Command(&'t Command),
+    Expr(&'t Expr),
+}
+
+impl Place<'_> {
+    /// Where the node stands in the source.
+    pub(crate) fn position(self) -> Position {
+        match self {
+            Place::Node(node) => match node {
+                Node::Text { start, .. } => *start,
+                Node::Action(pipe) => pipe.position,
+                Node::If(branch) | Node::With(branch) | Node::Range(branch) => branch.pipe.position,
+                Node::Template(call) => call.position,
+                Node::Break(position) | Node::Continue(position) => *position,
+            },
+            Place::Pipe(pipe) => pipe.position,
+            Place::Command(command) => command.position,
+            Place::Expr(expr) => match expr {
+                Expr::Dot(position)
+                | Expr::Nil(position)
+                | Expr::Bool(position, _)
+                | Expr::Field(position, _)
+                | Expr::Variable(position, ..)
+                | Expr::Chain(position, ..)
+                | Expr::Function(position, _) => *position,
+                Expr::Number(number) => number.position,
+                Expr::Text(text) => text.position,
+                Expr::Pipe(pipe) => pipe.position,
+            },
+        }
+    }
+
+    /// The node in Go's notation. Blocks are shown by their first action alone.
+    pub(crate) fn text(self, tree: &Tree) -> String {
+        let mut out = Shown { tree, out: String::new() };
+        match self {
+            Place::Node(node) => out.node(node),
+            Place::Pipe(pipe) => out.pipe(pipe),
+            Place::Command(command) => out.command(command),
+            Place::Expr(expr) => out.expr(expr),
+        }
+        out.out
+    }
+}
+
+struct Shown<'t> {
+    tree: &'t Tree,
+    out: String,
+}
+
+impl Shown<'_> {
+    fn push(&mut self, text: &Str) {
+        self.out.push_str(&text.to_str_lossy());
+    }
+
+    fn node(&mut self, node: &Node) {
+        let (word, pipe) = match node {
+            Node::Text { .. } => return self.out.push_str("text"),
+            Node::Break(_) => return self.out.push_str("{{break}}"),
+            Node::Continue(_) => return self.out.push_str("{{continue}}"),
+            Node::Action(pipe) => ("", Some(pipe)),
+            Node::If(branch) => ("if ", Some(&branch.pipe)),
+            Node::With(branch) => ("with ", Some(&branch.pipe)),
+            Node::Range(branch) => ("range ", Some(&branch.pipe)),
+            Node::Template(call) => {
+                self.out.push_str("{{template ");
+                self.out.push_str(&quote::quote(call.name.as_bytes()));
+                if let Some(pipe) = &call.pipe {
+                    self.out.push(' ');
+                    self.pipe(pipe);
+                }
+                return self.out.push_str("}}");
+            }
+        };
+        self.out.push_str("{{");
+        self.out.push_str(word);
+        if let Some(pipe) = pipe {
+            self.pipe(pipe);
+        }
+        self.out.push_str("}}");
+    }
+
+    fn pipe(&mut self, pipe: &Pipe) {
+        for (index, variable) in pipe.variables.iter().enumerate() {
+            if index > 0 {
+                self.out.push_str(", ");
+            }
+            self.variable(*variable);
+        }
+        if !pipe.variables.is_empty() {
+            self.out.push_str(if pipe.assigns { " = " } else { " := " });
+        }
+        for (index, command) in pipe.commands.iter().enumerate() {
+            if index > 0 {
+                self.out.push_str(" | ");
+            }
+            self.command(command);
+        }
+    }
+
+    fn variable(&mut self, id: u32) {
+        if let Some(name) = self.tree.variables.get(id as usize) {
+            self.push(name);
+        }
+    }
+
+    fn command(&mut self, command: &Command) {
+        for (index, word) in command.words.iter().enumerate() {
+            if index > 0 {
+                self.out.push(' ');
+            }
+            self.operand(word);
+        }
+    }
+
+    /// An operand, in parentheses when it is a pipeline.
+    fn operand(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Pipe(pipe) => {
+                self.out.push('(');
+                with_stack(|| self.pipe(pipe));
+                self.out.push(')');
+            }
+            _ => self.expr(expr),
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Dot(_) => self.out.push('.'),
+            Expr::Nil(_) => self.out.push_str("nil"),
+            Expr::Bool(_, value) => self.out.push_str(if *value { "true" } else { "false" }),
+            Expr::Number(number) => self.push(&number.text),
+            Expr::Text(text) => self.push(&text.quoted),
+            Expr::Field(_, names) => self.fields(names),
+            Expr::Variable(_, id, names) => {
+                self.variable(*id);
+                self.fields(names);
+            }
+            Expr::Chain(_, inner, names) => {
+                self.operand(inner);
+                self.fields(names);
+            }
+            Expr::Function(_, callee) => self.out.push_str(callee.name()),
+            Expr::Pipe(pipe) => self.pipe(pipe),
+        }
+    }
+
+    fn fields(&mut self, names: &[Str]) {
+        for name in names {
+            self.out.push('.');
+            self.push(name);
+        }
+    }
+}
