@@ -149,10 +149,10 @@ mod tests {
 
     #[test]
     fn only_the_head_is_kept() {
-        let text = b"kind: K\nspec: {kind: x, list: [{a: b}]}\nmetadata:\n  labels: {a: b}\n  annotations: {x: 1, y: [2, {z: 3}]}\nname: n\n";
+        let text = b"kind: K\nspec: {kind: x, list: [{a: b}]}\nmetadata:\n  labels: {a: b}\n  annotations: {a: 1, b: [2, {z: 3}]}\nname: n\n";
         let root = pintle_yaml::read_with(text, &mut Pruner::default()).expect("is YAML");
         let annotations =
-            Map::from_entries(vec![("x".into(), Node::Int(1)), ("y".into(), Node::List(Vec::new()))]);
+            Map::from_entries(vec![("a".into(), Node::Int(1)), ("b".into(), Node::List(Vec::new()))]);
         let metadata = Map::from_entries(vec![("annotations".into(), Node::Map(annotations))]);
         let head =
             Map::from_entries(vec![("kind".into(), "K".into()), ("metadata".into(), Node::Map(metadata))]);

@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn files_go_by_path_and_documents_by_kind() {
         let files = [
-            ("t/b.yaml", "kind: Namespace\nmetadata: {name: n}\n"),
+            ("t/b.yaml", "kind: Namespace\nmetadata: {name: space}\n"),
             ("t/a.yaml", "kind: Job\nmetadata: {name: j2}\n---\nkind: Job\nmetadata: {name: j1}\n"),
             ("t/_p.yaml", "kind: Job\n"),
         ];
@@ -172,7 +172,7 @@ mod tests {
             .filter_map(|manifest| manifest.head.metadata.as_ref())
             .map(|metadata| metadata.name.to_string())
             .collect();
-        assert_eq!(names, ["n", "j2", "j1"]);
+        assert_eq!(names, ["space", "j2", "j1"]);
     }
 
     #[test]
