@@ -1,0 +1,120 @@
+//! Conversions between numbers, texts and booleans that never fail: what cannot be converted is zero.
+
+use pintle_gotmpl::{Args, CallResult, Function, Type, Value, print};
+use pintle_tree::number;
+
+/// The functions of this family.
+pub(crate) fn functions() -> Vec<Function> {
+    use Type::{Any, Float64, Int, Int64, Str};
+    vec![
+        Function::pure("int", &[Any], None, Int, |args| Ok(Value::int(to_int(args.any(0))))),
+        Function::pure("int64", &[Any], None, Int64, |args| Ok(Value::int64(to_int(args.any(0))))),
+        Function::pure("float64", &[Any], None, Float64, |args| Ok(Value::Float(to_float(args.any(0))))),
+        Function::pure("atoi", &[Str], None, Int, atoi),
+        Function::pure("toDecimal", &[Any], None, Int64, to_decimal),
+    ]
+}
+
+/// An integer, as spf13/cast makes it. Texts may have a base prefix, underscores and a fraction of zeros.
+pub(crate) fn to_int(value: &Value) -> i64 {
+    match value {
+        Value::Int(_, value) => *value,
+        Value::Float(value) => truncated(*value),
+        Value::Bool(value) => i64::from(*value),
+        Value::Str(text) => {
+            text.as_str().and_then(|text| number::parse_int(without_zero_fraction(text), 0).ok()).unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// A float cut to an integer as the processor of Go's amd64 does it: what does not fit is the lowest number.
+fn truncated(value: f64) -> i64 {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }
+}
+
+fn without_zero_fraction(text: &str) -> &str {
+    let kept = text.trim_end_matches('0');
+    if kept.len() < text.len() { kept.strip_suffix('.').unwrap_or(text) } else { text }
+}
+
+/// A float, as spf13/cast makes it.
+pub(crate) fn to_float(value: &Value) -> f64 {
+    match value {
+        Value::Int(kind, value) if kind.is_unsigned() => *value as u64 as f64,
+        Value::Int(_, value) => *value as f64,
+        Value::Float(value) => *value,
+        Value::Bool(value) => f64::from(u8::from(*value)),
+        Value::Str(text) => text.as_str().and_then(read_float).unwrap_or(0.0),
+        _ => 0.0,
+    }
+}
+
+/// Reads a float with Go's underscores between digits. A number too large is an error in Go, an infinity is not.
+fn read_float(text: &str) -> Option<f64> {
+    let bytes = text.as_bytes();
+    let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_hexdigit);
+    let after_base =
+        |index: usize| index >= 2 && bytes[index - 2] == b'0' && matches!(bytes[index - 1], b'x' | b'X');
+    let misplaced = |(index, &byte): (usize, &u8)| {
+        byte == b'_' && !(index > 0 && (digit(index - 1) || after_base(index)) && digit(index + 1))
+    };
+    if bytes.iter().enumerate().any(misplaced) {
+        return None;
+    }
+    let value = if bytes.contains(&b'_') {
+        number::parse_float(&text.replace('_', ""))?
+    } else {
+        number::parse_float(text)?
+    };
+    let spelled_out = bytes.iter().any(|byte| byte.eq_ignore_ascii_case(&b'i'));
+    (value.is_finite() || value.is_nan() || spelled_out).then_some(value)
+}
+
+fn atoi(args: Args<'_>) -> CallResult {
+    let text = args.str(0);
+    Ok(Value::int(text.as_str().and_then(|text| number::parse_int(text, 10).ok()).unwrap_or(0)))
+}
+
+/// Reads octal digits.
+fn to_decimal(args: Args<'_>) -> CallResult {
+    let text = print::to_str(args.any(0));
+    Ok(Value::int64(text.as_str().and_then(|text| number::parse_int(text, 8).ok()).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_integers_with_go_prefixes() {
+        for (text, value) in [
+            ("12", 12),
+            ("1.00", 1),
+            ("1.50", 0),
+            ("0x1F", 31),
+            ("017", 15),
+            ("1_000", 1000),
+            ("x", 0),
+            ("100", 100),
+        ] {
+            assert_eq!(to_int(&text.into()), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn floats_that_do_not_fit_become_the_lowest_integer() {
+        assert_eq!(to_int(&Value::Float(1e21)), i64::MIN);
+        assert_eq!(to_int(&Value::Float(f64::NAN)), i64::MIN);
+        assert_eq!(to_int(&Value::Float(-2.9)), -2);
+    }
+
+    #[test]
+    fn texts_become_floats() {
+        for (text, value) in [("1_0.5", 10.5), ("1e400", 0.0), ("_1", 0.0), ("1__0", 0.0), ("1e-3", 0.001)] {
+            assert_eq!(to_float(&text.into()), value, "{text}");
+        }
+        assert_eq!(to_float(&"-Inf".into()), f64::NEG_INFINITY);
+    }
+}

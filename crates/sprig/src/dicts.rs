@@ -1,0 +1,217 @@
+//! Maps: reading, changing in place, picking and copying.
+
+use pintle_gotmpl::{Args, CallError, CallResult, Function, List, MapRef, MapType, Type, Value};
+use pintle_tree::{Map, Str};
+
+use crate::text::{ZERO_VALUE, text_of, with_stack};
+
+/// The deepest nesting that is copied; only maps that hold themselves go deeper.
+const MAX_DEPTH: usize = 20_000;
+
+/// The functions of this family.
+pub(crate) fn functions() -> Vec<Function> {
+    use Type::{Any, Bool, Strings};
+    const LIST: Type = Type::List;
+    const MAP: Type = Type::Map;
+    const STR: Type = Type::Str;
+    vec![
+        Function::pure("dict", &[], Some(Any), MAP, dict),
+        Function::pure("get", &[MAP, STR], None, Any, get),
+        Function::pure("set", &[MAP, STR, Any], None, MAP, set),
+        Function::pure("unset", &[MAP, STR], None, MAP, unset),
+        Function::pure("hasKey", &[MAP, STR], None, Bool, has_key),
+        Function::pure("pluck", &[STR], Some(MAP), LIST, pluck),
+        Function::pure("keys", &[], Some(MAP), Strings, keys),
+        Function::pure("values", &[MAP], None, LIST, values),
+        Function::pure("pick", &[MAP], Some(STR), MAP, pick),
+        Function::pure("omit", &[MAP], Some(STR), MAP, omit),
+        Function::pure("dig", &[], Some(Any), Any, dig),
+        Function::pure("deepCopy", &[Any], None, Any, deep_copy),
+        Function::pure("mustDeepCopy", &[Any], None, Any, deep_copy),
+    ]
+}
+
+fn dict(args: Args<'_>) -> CallResult {
+    let entry =
+        |pair: &[Value]| (text_of(&pair[0]), pair.get(1).cloned().unwrap_or_else(|| Value::Str(Str::EMPTY)));
+    Ok(Value::map(args.0.chunks(2).map(entry).collect()))
+}
+
+fn get(args: Args<'_>) -> CallResult {
+    let found = args.map(0).and_then(|map| map.get(args.text(1)));
+    Ok(found.unwrap_or_else(|| Value::Str(Str::EMPTY)))
+}
+
+fn set(args: Args<'_>) -> CallResult {
+    let Some(map) = args.map(0) else {
+        return Err(CallError::new("assignment to entry in nil map"));
+    };
+    map.insert(args.str(1), args.any(2).clone());
+    Ok(Value::Map(map.retyped(MapType::Any)))
+}
+
+fn unset(args: Args<'_>) -> CallResult {
+    let Some(map) = args.map(0) else { return Ok(Value::Nil) };
+    map.borrow_mut().remove(args.text(1));
+    Ok(Value::Map(map.retyped(MapType::Any)))
+}
+
+fn has_key(args: Args<'_>) -> CallResult {
+    Ok(Value::Bool(args.map(0).is_some_and(|map| map.borrow().contains_key(args.text(1)))))
+}
+
+/// The maps among the arguments from `index` on; nil maps have nothing to give.
+fn maps(args: Args<'_>, index: usize) -> impl Iterator<Item = &MapRef> {
+    args.rest(index).iter().filter_map(Value::as_map)
+}
+
+fn pluck(args: Args<'_>) -> CallResult {
+    Ok(Value::list(maps(args, 1).filter_map(|map| map.get(args.text(0))).collect()))
+}
+
+/// Go's order is random here; ours is that of the keys.
+fn keys(args: Args<'_>) -> CallResult {
+    let mut all: Vec<Str> = Vec::new();
+    for map in maps(args, 0) {
+        all.extend(map.borrow().keys().cloned());
+    }
+    Ok(Value::strings(all))
+}
+
+fn values(args: Args<'_>) -> CallResult {
+    Ok(Value::list(args.map(0).map_or_else(Vec::new, |map| map.borrow().values().cloned().collect())))
+}
+
+/// The strings among the arguments from 1 on.
+fn names(args: Args<'_>) -> impl Iterator<Item = &Str> {
+    args.rest(1).iter().filter_map(Value::as_text)
+}
+
+fn pick(args: Args<'_>) -> CallResult {
+    let Some(map) = args.map(0) else { return Ok(Value::map(Map::new())) };
+    let map = map.borrow();
+    Ok(Value::map(names(args).filter_map(|name| Some((name.clone(), map.get(name)?.clone()))).collect()))
+}
+
+fn omit(args: Args<'_>) -> CallResult {
+    let Some(map) = args.map(0) else { return Ok(Value::map(Map::new())) };
+    let map = map.borrow();
+    let kept = map.iter().filter(|(key, _)| !names(args).any(|name| name == *key));
+    Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
+}
+
+/// The panic of a Go type assertion that fails.
+fn not_a(value: &Value, wanted: &str) -> CallError {
+    let name = if value.is_nil() { "nil".into() } else { value.type_name() };
+    CallError::new(format!("interface conversion: interface {{}} is {name}, not {wanted}"))
+}
+
+/// The map that a Go type assertion gives; maps of other types are refused.
+fn asserted_map(value: &Value) -> Result<&MapRef, CallError> {
+    match value {
+        Value::Map(map) if map.of == MapType::Any => Ok(map),
+        _ => Err(not_a(value, MapType::Any.name())),
+    }
+}
+
+fn dig(args: Args<'_>) -> CallResult {
+    let [path @ .., default, last] = args.0 else {
+        return Err(CallError::new("dig needs at least three arguments"));
+    };
+    if path.is_empty() {
+        return Err(CallError::new("dig needs at least three arguments"));
+    }
+    let mut map = asserted_map(last)?.clone();
+    if let Some(key) = path.iter().find(|key| key.as_text().is_none()) {
+        return Err(not_a(key, "string"));
+    }
+    let mut steps = path.iter().filter_map(Value::as_text).peekable();
+    while let Some(key) = steps.next() {
+        let Some(found) = map.get(key) else { break };
+        if steps.peek().is_none() {
+            return Ok(found);
+        }
+        map = asserted_map(&found)?.clone();
+    }
+    Ok(default.clone())
+}
+
+fn deep_copy(args: Args<'_>) -> CallResult {
+    match args.any(0) {
+        Value::Nil => Err(CallError::new(ZERO_VALUE)),
+        value => copy(value, 0),
+    }
+}
+
+fn copy(value: &Value, depth: usize) -> CallResult {
+    if depth > MAX_DEPTH {
+        return Err(CallError::new("the value is nested too deeply to be copied"));
+    }
+    with_stack(|| {
+        Ok(match value {
+            Value::List(list) if !list.is_nil() => {
+                let items =
+                    list.items().iter().map(|item| copy(item, depth + 1)).collect::<Result<_, _>>()?;
+                Value::List(List::of(list.of, items))
+            }
+            Value::Map(map) => {
+                let entry = |(key, value): (&Str, &Value)| Ok((key.clone(), copy(value, depth + 1)?));
+                let entries = map.borrow().iter().map(entry).collect::<Result<Vec<_>, CallError>>()?;
+                Value::Map(MapRef::of(map.of, Map::from_entries(entries)))
+            }
+            _ => value.clone(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_gotmpl::print;
+
+    use super::*;
+
+    fn call(body: fn(Args<'_>) -> CallResult, args: &[Value]) -> String {
+        match body(Args(args)) {
+            Ok(value) => print::to_str(&value).to_string(),
+            Err(error) => format!("error: {}", error.message),
+        }
+    }
+
+    fn pair(key: &str, value: Value) -> Value {
+        Value::map([(Str::from(key), value)].into_iter().collect())
+    }
+
+    #[test]
+    fn a_change_is_made_in_place() {
+        let map = pair("a", Value::int(1));
+        assert_eq!(call(set, &[map.clone(), "b".into(), Value::int(2)]), "map[a:1 b:2]");
+        assert_eq!(call(unset, &[map.clone(), "a".into()]), "map[b:2]");
+        assert_eq!(print::to_str(&map).to_string(), "map[b:2]");
+        assert_eq!(call(set, &[Value::Nil, "b".into(), Value::Nil]), "error: assignment to entry in nil map");
+    }
+
+    #[test]
+    fn digging_fails_at_what_is_no_map() {
+        let map = pair("a", pair("b", "x".into()));
+        assert_eq!(call(dig, &["a".into(), "b".into(), "d".into(), map.clone()]), "x");
+        assert_eq!(call(dig, &["a".into(), "q".into(), "d".into(), map.clone()]), "d");
+        let through_text = call(dig, &["a".into(), "b".into(), "c".into(), "d".into(), map]);
+        assert_eq!(
+            through_text,
+            "error: interface conversion: interface {} is string, not map[string]interface {}"
+        );
+        assert_eq!(call(dig, &["a".into(), "b".into()]), "error: dig needs at least three arguments");
+    }
+
+    #[test]
+    fn a_copy_shares_nothing_and_ends_even_in_a_cycle() {
+        let map = pair("a", pair("b", Value::int(1)));
+        let copied = deep_copy(Args(std::slice::from_ref(&map))).unwrap();
+        map.as_map().unwrap().get("a").unwrap().as_map().unwrap().insert("b".into(), Value::Nil);
+        assert_eq!(print::to_str(&copied).to_string(), "map[a:map[b:1]]");
+        let cycle = map.as_map().unwrap();
+        cycle.insert("self".into(), map.clone());
+        assert!(deep_copy(Args(std::slice::from_ref(&map))).is_err());
+        cycle.borrow_mut().remove("self");
+    }
+}

@@ -1,0 +1,247 @@
+//! JSON and YAML in templates. Most of these keep errors to themselves: writers give nothing, readers give the text of
+//! the error as data.
+
+use pintle_gotmpl::{Args, CallError, CallResult, Function, List, ListType, Type, Value, encode_check};
+use pintle_tree::{Map, Node, Str, json};
+use pintle_yaml::{Assemble, Assembler};
+
+use crate::text::text;
+
+/// The functions of this family.
+pub(crate) fn functions() -> Vec<Function> {
+    use Type::{Any, Str};
+    const LIST: Type = Type::List;
+    const MAP: Type = Type::Map;
+    vec![
+        Function::pure("toJson", &[Any], None, Str, |args| written_or_nothing(json_of(args, json::write))),
+        Function::pure("mustToJson", &[Any], None, Str, |args| text(json_of(args, json::write)?)),
+        Function::pure("toPrettyJson", &[Any], None, Str, |args| {
+            written_or_nothing(json_of(args, json::write_pretty))
+        }),
+        Function::pure("mustToPrettyJson", &[Any], None, Str, |args| {
+            text(json_of(args, json::write_pretty)?)
+        }),
+        Function::pure("toRawJson", &[Any], None, Str, |args| text(json_of(args, json::write_raw)?)),
+        Function::pure("mustToRawJson", &[Any], None, Str, |args| text(json_of(args, json::write_raw)?)),
+        Function::pure("fromJson", &[Str], None, MAP, from_json),
+        Function::pure("fromJsonArray", &[Str], None, LIST, from_json_array),
+        Function::pure("mustFromJson", &[Str], None, Any, must_from_json),
+        Function::pure("toYaml", &[Any], None, Str, |args| written_or_nothing(yaml_of(args))),
+        Function::pure("mustToYaml", &[Any], None, Str, |args| text(yaml_of(args)?)),
+        Function::pure("toYamlPretty", &[Any], None, Str, to_yaml_pretty),
+        Function::pure("fromYaml", &[Str], None, MAP, from_yaml),
+        Function::pure("fromYamlArray", &[Str], None, LIST, from_yaml_array),
+    ]
+}
+
+fn failed(error: impl std::error::Error) -> CallError {
+    CallError::new(error.to_string())
+}
+
+fn written_or_nothing(result: Result<Vec<u8>, CallError>) -> CallResult {
+    text(result.unwrap_or_default())
+}
+
+type JsonWriter = fn(&Value) -> Result<Vec<u8>, json::Error>;
+
+fn json_of(args: Args<'_>, write: JsonWriter) -> Result<Vec<u8>, CallError> {
+    let value = args.any(0);
+    encode_check(value).map_err(failed)?;
+    write(value).map_err(failed)
+}
+
+fn yaml_of(args: Args<'_>) -> Result<Vec<u8>, CallError> {
+    let value = args.any(0);
+    encode_check(value).map_err(failed)?;
+    let mut out = pintle_yaml::write(value).map_err(failed)?;
+    trim_newline(&mut out);
+    Ok(out)
+}
+
+/// Removes one newline from the end.
+fn trim_newline(out: &mut Vec<u8>) {
+    if out.last() == Some(&b'\n') {
+        out.pop();
+    }
+}
+
+fn to_yaml_pretty(args: Args<'_>) -> CallResult {
+    let value = args.any(0);
+    if encode_check(value).is_err() {
+        return text("");
+    }
+    let mut out = pintle_yaml::write_pretty(value);
+    trim_newline(&mut out);
+    text(out)
+}
+
+/// A map that tells an error.
+fn map_of_error(message: String) -> Value {
+    Value::map([(Str::from("Error"), Value::str(message))].into_iter().collect())
+}
+
+/// A list that tells an error.
+fn list_of_error(message: String) -> Value {
+    Value::list(vec![Value::str(message)])
+}
+
+/// Go's name for the kind of a JSON value.
+fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "bool",
+        Value::Int(..) | Value::Float(_) => "number",
+        Value::List(_) => "array",
+        Value::Map(_) => "object",
+        _ => "string",
+    }
+}
+
+fn wrong_kind(value: &Value, wanted: &str) -> String {
+    format!("json: cannot unmarshal {} into Go value of type {wanted}", json_kind(value))
+}
+
+/// Reads a map; what could be read of it stays when a number is too large.
+fn from_json(args: Args<'_>) -> CallResult {
+    let (node, problem) = match json::read_partly(args.text(0)) {
+        Ok(read) => read,
+        Err(error) => return Ok(map_of_error(error.to_string())),
+    };
+    Ok(match (node, problem) {
+        (Node::Map(map), problem) => {
+            let mut entries = Value::entries_from(&map);
+            if let Some(error) = problem {
+                entries.insert(Str::from("Error"), Value::str(error.to_string()));
+            }
+            Value::map(entries)
+        }
+        // Go's map becomes nil here.
+        (Node::Nil, None) => Value::Nil,
+        (Node::Nil, Some(_)) => map_of_error(wrong_kind(&Value::Float(0.0), "map[string]interface {}")),
+        (node, _) => map_of_error(wrong_kind(&Value::from_node(&node), "map[string]interface {}")),
+    })
+}
+
+fn from_json_array(args: Args<'_>) -> CallResult {
+    Ok(match json::read_partly(args.text(0)) {
+        Ok((Node::Nil, None)) => Value::List(List::nil(ListType::Any)),
+        Ok((node @ Node::List(_), None)) => Value::from_node(&node),
+        Ok((Node::List(_), Some(error))) | Err(error) => list_of_error(error.to_string()),
+        Ok((Node::Nil, Some(_))) => list_of_error(wrong_kind(&Value::Float(0.0), "[]interface {}")),
+        Ok((node, _)) => list_of_error(wrong_kind(&Value::from_node(&node), "[]interface {}")),
+    })
+}
+
+fn must_from_json(args: Args<'_>) -> CallResult {
+    json::read(args.text(0)).map(|node| Value::from_node(&node)).map_err(failed)
+}
+
+/// A value that the YAML reader puts together, without a tree in between.
+struct Built(Value);
+
+impl Assemble for Built {
+    fn nil() -> Self {
+        Built(Value::Nil)
+    }
+
+    fn bool(value: bool) -> Self {
+        Built(Value::Bool(value))
+    }
+
+    fn int(value: i64) -> Self {
+        Built(Value::Float(value as f64))
+    }
+
+    fn uint(value: u64) -> Self {
+        Built(Value::Float(value as f64))
+    }
+
+    fn float(value: f64) -> Self {
+        Built(Value::Float(value))
+    }
+
+    fn str(text: Str) -> Self {
+        Built(Value::Str(text))
+    }
+
+    fn list(items: Vec<Self>) -> Self {
+        Built(Value::list(items.into_iter().map(|Built(item)| item).collect()))
+    }
+
+    fn map(entries: Vec<(Str, Self)>) -> Self {
+        let entries = entries.into_iter().map(|(key, Built(value))| (key, value)).collect();
+        Built(Value::map(Map::from_entries(entries)))
+    }
+}
+
+fn read_yaml(source: &[u8]) -> Result<Value, String> {
+    let mut assembler = Assembler::<Built>::default();
+    pintle_yaml::read_with(source, &mut assembler)
+        .map(|Built(value)| value)
+        .map_err(|error| error.to_string())
+}
+
+fn yaml_kind_error(value: &Value, wanted: &str) -> String {
+    format!("error unmarshaling JSON: while decoding JSON: {}", wrong_kind(value, wanted))
+}
+
+fn from_yaml(args: Args<'_>) -> CallResult {
+    Ok(match read_yaml(args.text(0)) {
+        Ok(value @ Value::Map(_)) => value,
+        Ok(Value::Nil) => Value::map(Map::new()),
+        Ok(other) => map_of_error(yaml_kind_error(&other, "map[string]interface {}")),
+        Err(message) => map_of_error(message),
+    })
+}
+
+fn from_yaml_array(args: Args<'_>) -> CallResult {
+    Ok(match read_yaml(args.text(0)) {
+        Ok(value @ Value::List(_)) => value,
+        Ok(Value::Nil) => Value::list(Vec::new()),
+        Ok(other) => list_of_error(yaml_kind_error(&other, "[]interface {}")),
+        Err(message) => list_of_error(message),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_again(body: fn(Args<'_>) -> CallResult, source: &str) -> String {
+        let value = body(Args(&[Value::str(source)])).unwrap();
+        String::from_utf8(json::write_raw(&value).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn readers_give_errors_as_data() {
+        assert_eq!(
+            read_again(from_json, "[]"),
+            r#"{"Error":"json: cannot unmarshal array into Go value of type map[string]interface {}"}"#
+        );
+        assert_eq!(
+            read_again(from_json_array, "zz"),
+            r#"["invalid character 'z' looking for beginning of value"]"#
+        );
+        assert_eq!(
+            read_again(from_json, r#"{"a":1E400}"#),
+            r#"{"Error":"json: cannot unmarshal number 1E400 into Go value of type float64","a":null}"#
+        );
+        assert_eq!(
+            read_again(from_yaml_array, "a: 1"),
+            r#"["error unmarshaling JSON: while decoding JSON: json: cannot unmarshal object into Go value of type []interface {}"]"#
+        );
+    }
+
+    #[test]
+    fn nothing_is_an_empty_map_in_yaml() {
+        assert_eq!(read_again(from_yaml, ""), "{}");
+        assert_eq!(read_again(from_yaml_array, "null"), "[]");
+        assert_eq!(read_again(from_yaml, "b: [yes, 1]\na: x"), r#"{"a":"x","b":[true,1]}"#);
+    }
+
+    #[test]
+    fn writers_swallow_what_they_cannot_write() {
+        let call = |value: f64| written_or_nothing(json_of(Args(&[Value::Float(value)]), json::write));
+        assert_eq!(call(f64::NAN).unwrap().as_text().unwrap().to_string(), "");
+        assert_eq!(call(1e6).unwrap().as_text().unwrap().to_string(), "1000000");
+    }
+}

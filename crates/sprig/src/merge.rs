@@ -1,0 +1,111 @@
+//! Merging maps by the rules of mergo, which differ from Helm's own merging of values.
+
+use pintle_gotmpl::{Args, CallError, CallResult, Function, Kind, MapRef, MapType, Type, Value};
+use pintle_tree::Map;
+
+use crate::text::with_stack;
+
+/// The deepest nesting that is merged; only maps that hold themselves go deeper.
+const MAX_DEPTH: usize = 20_000;
+
+/// The functions of this family.
+pub(crate) fn functions() -> Vec<Function> {
+    use Type::Any;
+    const MAP: Type = Type::Map;
+    vec![
+        Function::pure("merge", &[MAP], Some(MAP), Any, |args| merge(args, false)),
+        Function::pure("mustMerge", &[MAP], Some(MAP), Any, |args| merge(args, false)),
+        Function::pure("mergeOverwrite", &[MAP], Some(MAP), Any, |args| merge(args, true)),
+        Function::pure("mustMergeOverwrite", &[MAP], Some(MAP), Any, |args| merge(args, true)),
+    ]
+}
+
+/// Merges all further maps into the first, which is changed in place.
+fn merge(args: Args<'_>, overwrite: bool) -> CallResult {
+    let target = match args.map(0) {
+        Some(map) => map.retyped(MapType::Any),
+        None => MapRef::new(Map::new()),
+    };
+    for source in args.rest(1).iter().filter_map(Value::as_map) {
+        merge_into(&target, source, overwrite, 0)?;
+    }
+    Ok(Value::Map(target))
+}
+
+/// Merges one map into another. Nested maps are merged in place; what else is taken over is shared, not copied.
+fn merge_into(target: &MapRef, source: &MapRef, overwrite: bool, depth: usize) -> Result<(), CallError> {
+    if depth > MAX_DEPTH {
+        return Err(CallError::new("the maps are nested too deeply to be merged"));
+    }
+    // The source may be the target, or a part of it.
+    for (key, new) in source.snapshot() {
+        let old = target.get(&key);
+        if new.is_nil() {
+            if overwrite {
+                target.insert(key, new);
+            }
+            continue;
+        }
+        if let (Some(Value::Map(old)), Value::Map(new)) = (&old, &new) {
+            with_stack(|| merge_into(old, new, overwrite, depth + 1))?;
+            // Only now: an empty map that has been filled is kept, and one that is still empty is replaced.
+            if !old.is_empty() {
+                continue;
+            }
+        }
+        let absent = old.as_ref().is_none_or(is_empty);
+        if absent || overwrite {
+            target.insert(key, new);
+        }
+    }
+    Ok(())
+}
+
+/// What mergo counts as empty: as Go's templates do, except that a complex number never is.
+fn is_empty(value: &Value) -> bool {
+    value.kind() != Kind::Complex128 && !value.truth()
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_gotmpl::print;
+    use pintle_tree::{Node, json};
+
+    use super::*;
+
+    fn merged(overwrite: bool, maps: &[&str]) -> String {
+        let value = |text: &&str| Value::from_node(&json::read(text.as_bytes()).unwrap());
+        let maps: Vec<Value> = maps.iter().map(value).collect();
+        print::to_str(&merge(Args(&maps), overwrite).unwrap()).to_string()
+    }
+
+    #[test]
+    fn merging_fills_what_is_empty() {
+        assert_eq!(
+            merged(
+                false,
+                &[r#"{"a":0,"b":"x","m":{"p":1}}"#, r#"{"a":1,"b":"y","c":null,"m":{"p":2,"q":3}}"#]
+            ),
+            "map[a:1 b:x m:map[p:1 q:3]]"
+        );
+        assert_eq!(merged(false, &[r#"{"k":{"p":1}}"#, r#"{"k":[1]}"#]), "map[k:map[p:1]]");
+    }
+
+    #[test]
+    fn overwriting_takes_everything_but_keeps_maps_merged() {
+        assert_eq!(
+            merged(true, &[r#"{"a":1,"l":[1],"m":{"p":1}}"#, r#"{"a":"","l":[],"m":{"q":null}}"#]),
+            "map[a: l:[] m:map[p:1 q:<nil>]]"
+        );
+        assert_eq!(merged(true, &[r#"{"k":{"p":1}}"#, r#"{"k":5}"#]), "map[k:5]");
+    }
+
+    #[test]
+    fn a_map_can_be_merged_into_itself() {
+        let map = Value::from_node(&Node::Map([("a".into(), Node::from(1.0))].into_iter().collect()));
+        assert!(merge(Args(&[map.clone(), map.clone()]), true).is_ok());
+        map.as_map().unwrap().insert("self".into(), map.clone());
+        assert!(merge(Args(&[map.clone(), Value::map(Map::new()), map.clone()]), false).is_err());
+        map.as_map().unwrap().borrow_mut().remove("self");
+    }
+}

@@ -1,0 +1,73 @@
+//! What the families share: values as text, bounds on results, and the texts of Go's panics.
+
+use std::borrow::Cow;
+
+use pintle_gotmpl::{CallError, CallResult, IntKind, Kind, Value, print};
+use pintle_tree::Str;
+
+/// The largest text or list that a function makes.
+pub(crate) const MAX_BYTES: usize = 64 << 20;
+
+/// Go's panic when something is done to nil.
+pub(crate) const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
+
+/// Go's panic when reflection asks nil for its type.
+pub(crate) const ZERO_VALUE: &str = "reflect: call of reflect.Value.Type on zero Value";
+
+/// Refuses a result of more than [`MAX_BYTES`].
+pub(crate) fn check_size(function: &str, bytes: usize) -> Result<(), CallError> {
+    if bytes > MAX_BYTES {
+        return Err(CallError::new(format!(
+            "the result of {function} is larger than {} MiB",
+            MAX_BYTES >> 20
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a list of more than [`MAX_BYTES`].
+pub(crate) fn check_length(function: &str, items: usize) -> Result<(), CallError> {
+    check_size(function, items.saturating_mul(size_of::<Value>()))
+}
+
+/// The text of a value, as sprig writes it: bytes are text, everything else is `%v`.
+pub(crate) fn text_of(value: &Value) -> Str {
+    match value {
+        Value::Str(text) | Value::Bytes(text) => text.clone(),
+        _ => print::to_str(value),
+    }
+}
+
+/// The items of a slice, or `None` when the value is none.
+pub(crate) fn items_of(value: &Value) -> Option<Cow<'_, [Value]>> {
+    match value {
+        Value::List(list) => Some(Cow::Borrowed(list.items())),
+        Value::Bytes(bytes) => {
+            let byte = |byte: &u8| Value::Int(IntKind::Uint8, i64::from(*byte));
+            Some(Cow::Owned(bytes.as_bytes().iter().map(byte).collect()))
+        }
+        Value::Object(object) if object.kind() == Kind::Slice => {
+            Some(Cow::Owned(object.entries().into_iter().map(|(_, item)| item).collect()))
+        }
+        _ => None,
+    }
+}
+
+/// The texts of a slice without its nils; anything else is a slice of one.
+pub(crate) fn texts_of(value: &Value) -> Vec<Str> {
+    match items_of(value) {
+        Some(items) => items.iter().filter(|item| !item.is_nil()).map(text_of).collect(),
+        None if value.is_nil() => Vec::new(),
+        None => vec![text_of(value)],
+    }
+}
+
+/// A string result.
+pub(crate) fn text(text: impl Into<Str>) -> CallResult {
+    Ok(Value::Str(text.into()))
+}
+
+/// Runs `body` on a larger stack when this one is nearly used up.
+pub(crate) fn with_stack<T>(body: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(64 << 10, 1 << 20, body)
+}
