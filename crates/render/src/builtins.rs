@@ -1,0 +1,194 @@
+//! The functions that need the running engine or the target: `include`, `tpl`, `required`, `fail`, `lookup`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pintle_gotmpl::{Args, Body, CallError, CallResult, ErrorKind, Exec, Function, Functions, Type, Value};
+use pintle_tree::quote::quote;
+use pintle_tree::{Map, Str};
+
+use crate::{Lookup, Mode, Target};
+
+/// The name of the template set, under which Helm also evaluates the texts given to `tpl`.
+const ROOT: &str = "gotpl";
+/// How often one name may be included inside itself.
+const MAX_INCLUDE_NESTING: u32 = 1000;
+
+/// Marks around the text of `required` and `fail`, by which Helm finds it again inside Go's error text.
+pub(crate) const MESSAGE_START: &str = "HELM_ERR_START";
+/// See [`MESSAGE_START`].
+pub(crate) const MESSAGE_END: &str = "HELM_ERR_END";
+
+/// Something a template said in lint mode instead of stopping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The level and message of the log line.
+    pub kind: RemarkKind,
+    /// The text that the template gave.
+    pub message: String,
+}
+
+/// Which function made a [`Remark`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemarkKind {
+    /// `required` with nil.
+    MissingValue,
+    /// `required` with an empty string.
+    EmptyValue,
+    /// `fail`.
+    Fail,
+}
+
+/// What the functions of one render share.
+pub(crate) struct State {
+    lookup: Arc<dyn Lookup + Send + Sync>,
+    include_nesting: RefCell<Map<u32>>,
+    /// Remarks of lint mode, in order.
+    pub(crate) remarks: RefCell<Vec<Remark>>,
+}
+
+impl State {
+    /// Returns the state for a new render.
+    pub(crate) fn new(target: &Target) -> Self {
+        State {
+            lookup: Arc::clone(&target.lookup),
+            include_nesting: RefCell::default(),
+            remarks: RefCell::default(),
+        }
+    }
+}
+
+/// All functions for one render.
+pub(crate) fn functions(target: &Target) -> Functions {
+    let mut functions = Functions::new();
+    for function in pintle_sprig::functions() {
+        functions.add(function);
+    }
+    if target.dns {
+        functions.add(pintle_sprig::host_by_name(Some(pintle_sprig::system_resolver)));
+    }
+    for function in [include(), tpl(), required(target.mode), fail(target.mode), lookup()] {
+        functions.add(function);
+    }
+    functions
+}
+
+fn host(
+    name: &'static str,
+    params: &'static [Type],
+    result: Type,
+    body: impl Fn(&mut Exec<'_>, Args<'_>) -> CallResult + 'static,
+) -> Function {
+    Function { name, params, variadic: None, result, body: Body::Host(Rc::new(body)) }
+}
+
+fn include() -> Function {
+    host("include", &[Type::Str, Type::Any], Type::Str, |exec, arguments| {
+        let name = arguments.str(0);
+        let state = Rc::clone(exec.host::<Rc<State>>());
+        {
+            let mut nesting = state.include_nesting.borrow_mut();
+            let depth = nesting.entry_or_insert_with(&name, || 0);
+            if *depth > MAX_INCLUDE_NESTING {
+                return Err(CallError::new(format!(
+                    "rendering template has a nested reference name: {name}: unable to execute template"
+                )));
+            }
+            *depth += 1;
+        }
+        let result = exec.include(&name, arguments.any(1));
+        *state.include_nesting.borrow_mut().entry_or_insert_with(&name, || 1) -= 1;
+        result.map(Value::Str)
+    })
+}
+
+fn tpl() -> Function {
+    host("tpl", &[Type::Str, Type::Any], Type::Str, |exec, arguments| {
+        let source = arguments.str(0);
+        match exec.evaluate_string(ROOT, &source, arguments.any(1)) {
+            Ok(text) => Ok(Value::Str(without_no_value(text))),
+            Err(error) => Err(tpl_failure(&source, error)),
+        }
+    })
+}
+
+/// Removes the text that Go prints for what has no value.
+fn without_no_value(text: Str) -> Str {
+    match remove_no_value(text.as_bytes()) {
+        Some(clean) => clean.into(),
+        None => text,
+    }
+}
+
+/// Removes `<no value>` from rendered text; `None` when there is nothing to remove.
+pub(crate) fn remove_no_value(text: &[u8]) -> Option<Vec<u8>> {
+    const NO_VALUE: &[u8] = b"<no value>";
+    let mut matches = memchr::memmem::find_iter(text, NO_VALUE).peekable();
+    matches.peek()?;
+    let mut clean = Vec::with_capacity(text.len());
+    let mut end = 0;
+    for start in matches {
+        clean.extend_from_slice(&text[end..start]);
+        end = start + NO_VALUE.len();
+    }
+    clean.extend_from_slice(&text[end..]);
+    Some(clean)
+}
+
+fn stop(message: &Str) -> CallError {
+    CallError::new(format!("{MESSAGE_START}{message}{MESSAGE_END}"))
+}
+
+fn required(mode: Mode) -> Function {
+    host("required", &[Type::Str, Type::Any], Type::Any, move |exec, arguments| {
+        let kind = match arguments.any(1) {
+            Value::Nil => RemarkKind::MissingValue,
+            Value::Str(text) if text.is_empty() => RemarkKind::EmptyValue,
+            value => return Ok(value.clone()),
+        };
+        remark_or_stop(mode, exec, kind, &arguments.str(0))
+    })
+}
+
+fn fail(mode: Mode) -> Function {
+    host("fail", &[Type::Str], Type::Str, move |exec, arguments| {
+        remark_or_stop(mode, exec, RemarkKind::Fail, &arguments.str(0))
+    })
+}
+
+fn remark_or_stop(mode: Mode, exec: &mut Exec<'_>, kind: RemarkKind, message: &Str) -> CallResult {
+    if mode == Mode::Strict {
+        return Err(stop(message));
+    }
+    exec.host::<Rc<State>>().remarks.borrow_mut().push(Remark { kind, message: message.to_string() });
+    Ok(Value::str(""))
+}
+
+fn lookup() -> Function {
+    host("lookup", &[Type::Str, Type::Str, Type::Str, Type::Str], Type::Map, |exec, arguments| {
+        let text = |index| arguments.str(index).to_string();
+        let lookup = Arc::clone(&exec.host::<Rc<State>>().lookup);
+        let found = lookup.lookup(&text(0), &text(1), &text(2), &text(3))?;
+        Ok(Value::map(Value::entries_from(&found)))
+    })
+}
+
+/// Above this size a failed `tpl` passes the inner text on as it is. Every level quotes the level below, which doubles
+/// its backslashes, so a deep recursion would otherwise make a text without end.
+const MAX_QUOTED: usize = 1 << 20;
+
+/// A failed `tpl`, as Helm words it: with the template that was given, quoted.
+fn tpl_failure(source: &Str, error: pintle_gotmpl::Error) -> CallError {
+    let cause = error.to_string();
+    let action = match error.kind() {
+        ErrorKind::Parse => "cannot parse template",
+        _ => "error during tpl function execution for",
+    };
+    let message = if cause.len() + source.len() > MAX_QUOTED {
+        cause
+    } else {
+        format!("{action} {}: {cause}", quote(source.as_bytes()))
+    };
+    CallError { message, cause: Some(Box::new(error)) }
+}

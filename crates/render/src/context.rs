@@ -1,0 +1,155 @@
+//! What a template sees at its root: `.Values`, `.Chart`, `.Files`, `.Release`, `.Capabilities`, `.Subcharts`.
+
+use pintle_chart::Chart;
+use pintle_chart::metadata::{Dependency, Maintainer, Metadata};
+use pintle_gotmpl::{MapRef, MapType, Value};
+use pintle_tree::{Map, Node, Str};
+
+use crate::files::Files;
+use crate::{Release, Target};
+
+/// The context that all templates of one chart share.
+pub(crate) struct Scope<'a> {
+    /// The chart.
+    pub(crate) chart: &'a Chart,
+    /// Its path in the tree, as in `root/charts/sub`.
+    pub(crate) path: String,
+    /// The root context; templates may change it and later ones see the change.
+    pub(crate) root: MapRef,
+}
+
+/// Makes the contexts of a chart and all charts below it, children before parents.
+///
+/// A subchart's `.Values` is the same map as its parent's `.Values.<name>`, and `.Release` and `.Capabilities` are
+/// one value for the whole tree: charts in the wild depend on seeing each other's changes.
+pub(crate) fn scopes<'a>(chart: &'a Chart, values: &Map<Node>, target: &Target) -> Vec<Scope<'a>> {
+    let values = Value::Map(MapRef::of(MapType::Values, Value::entries_from(values)));
+    let shared = Shared { release: release(&target.release), capabilities: target.capabilities.to_value() };
+    let mut scopes = Vec::new();
+    shared.descend(chart, chart.name().to_owned(), true, values, &mut scopes);
+    scopes
+}
+
+struct Shared {
+    release: Value,
+    capabilities: Value,
+}
+
+impl Shared {
+    fn descend<'a>(
+        &self,
+        chart: &'a Chart,
+        path: String,
+        is_root: bool,
+        values: Value,
+        scopes: &mut Vec<Scope<'a>>,
+    ) -> Value {
+        let subcharts = MapRef::new(Map::new());
+        for child in &chart.subcharts {
+            let child_values = match &values {
+                Value::Map(map) => table(map, child.name()),
+                _ => None,
+            };
+            let child_values = child_values.unwrap_or_else(|| MapRef::of(MapType::Values, Map::new()));
+            let child_path = format!("{path}/charts/{}", child.name());
+            let context = self.descend(child, child_path, false, Value::Map(child_values), scopes);
+            subcharts.insert(child.name().into(), context);
+        }
+        let root = MapRef::new(
+            [
+                ("Capabilities", self.capabilities.clone()),
+                ("Chart", metadata(&chart.metadata, is_root)),
+                ("Files", Value::object(Files::new(&chart.files))),
+                ("Release", self.release.clone()),
+                ("Subcharts", Value::Map(subcharts)),
+                ("Values", values),
+            ]
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .collect(),
+        );
+        scopes.push(Scope { chart, path, root: root.clone() });
+        Value::Map(root)
+    }
+}
+
+/// The table under `name`, typed as chart values. Names with dots are paths, as they are in Helm.
+fn table(values: &MapRef, name: &str) -> Option<MapRef> {
+    let mut current = values.clone();
+    for key in name.split('.') {
+        let Some(Value::Map(next)) = current.get(key) else { return None };
+        current = next;
+    }
+    Some(current.retyped(MapType::Values))
+}
+
+fn release(release: &Release) -> Value {
+    let entries = [
+        ("IsInstall", Value::Bool(!release.is_upgrade)),
+        ("IsUpgrade", Value::Bool(release.is_upgrade)),
+        ("Name", release.name.as_str().into()),
+        ("Namespace", release.namespace.as_str().into()),
+        ("Revision", Value::int(release.revision)),
+        ("Service", "Helm".into()),
+    ];
+    Value::map(entries.into_iter().map(|(name, value)| (name.into(), value)).collect())
+}
+
+/// `.Chart` by its Go field names, all fields present.
+fn metadata(metadata: &Metadata, is_root: bool) -> Value {
+    let annotations = metadata.annotations.iter().map(|(name, text)| (Str::from(name), Value::from(text.as_str())));
+    let annotations = Value::Map(MapRef::of(MapType::Str, annotations.collect()));
+    record([
+        ("APIVersion", text(&metadata.api_version)),
+        ("Annotations", annotations),
+        ("AppVersion", text(&metadata.app_version)),
+        ("Condition", text(&metadata.condition)),
+        ("Dependencies", Value::list(metadata.dependencies.iter().map(dependency).collect())),
+        ("Deprecated", Value::Bool(metadata.deprecated)),
+        ("Description", text(&metadata.description)),
+        ("Home", text(&metadata.home)),
+        ("Icon", text(&metadata.icon)),
+        ("IsRoot", Value::Bool(is_root)),
+        ("Keywords", texts(&metadata.keywords)),
+        ("KubeVersion", text(&metadata.kube_version)),
+        ("Maintainers", Value::list(metadata.maintainers.iter().map(maintainer).collect())),
+        ("Name", text(&metadata.name)),
+        ("Sources", texts(&metadata.sources)),
+        ("Tags", text(&metadata.tags)),
+        ("Type", text(&metadata.kind)),
+        ("Version", text(&metadata.version)),
+    ])
+}
+
+fn maintainer(maintainer: &Maintainer) -> Value {
+    record([
+        ("Email", text(&maintainer.email)),
+        ("Name", text(&maintainer.name)),
+        ("URL", text(&maintainer.url)),
+    ])
+}
+
+fn dependency(dependency: &Dependency) -> Value {
+    record([
+        ("Alias", text(&dependency.alias)),
+        ("Condition", text(&dependency.condition)),
+        ("Enabled", Value::Bool(dependency.enabled)),
+        ("ImportValues", Value::list(dependency.import_values.iter().map(Value::from_node).collect())),
+        ("Name", text(&dependency.name)),
+        ("Repository", text(&dependency.repository)),
+        ("Tags", texts(&dependency.tags)),
+        ("Version", text(&dependency.version)),
+    ])
+}
+
+fn record<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
+}
+
+fn text(text: &str) -> Value {
+    text.into()
+}
+
+fn texts(texts: &[String]) -> Value {
+    Value::list(texts.iter().map(|text| text.as_str().into()).collect())
+}

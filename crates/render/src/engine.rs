@@ -1,0 +1,115 @@
+//! The engine: all templates of a chart tree, parsed into one set and rendered in Helm's order.
+
+use std::cmp::Reverse;
+use std::rc::Rc;
+
+use pintle_chart::{Chart, File, library};
+use pintle_gotmpl::{Exec, MapRef, Set, Value};
+use pintle_tree::{Map, Node, Str};
+
+use crate::builtins::{self, Remark, State, remove_no_value};
+use crate::context::{Scope, scopes};
+use crate::values_methods::VALUES;
+use crate::{Error, Target};
+
+/// A file that a template became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderedFile {
+    /// The path of the template with that of its chart, as in `root/charts/sub/templates/x.yaml`.
+    pub path: String,
+    /// The text.
+    pub text: Vec<u8>,
+}
+
+/// What a chart rendered to.
+#[derive(Clone, Debug, Default)]
+pub struct Rendered {
+    /// The files in the order in which they were rendered, notes included.
+    pub files: Vec<RenderedFile>,
+    /// What templates had to say in lint mode.
+    pub remarks: Vec<Remark>,
+}
+
+/// Renders a chart whose dependencies have been processed, with its final values.
+///
+/// # Errors
+/// The first template that cannot be parsed or that fails, with Helm's text and the place.
+pub fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Rendered, Error> {
+    let scopes = scopes(chart, values, target);
+    let templates = ordered_templates(&scopes);
+    let mut set = Set::new(Rc::new(builtins::functions(target))).with_values_methods(VALUES);
+    parse_libraries(chart, &mut set)?;
+    for template in &templates {
+        set.parse(template.path.as_str(), Str::new(&template.file.data))
+            .map_err(|error| Error::parse(&template.path, error))?;
+    }
+    let state = Rc::new(State::new(target));
+    let mut exec = Exec::new(&set, target.limits).with_host(&state);
+    let mut rendered = Rendered::default();
+    for template in templates.iter().filter(|template| !is_partial(&template.path)) {
+        rendered.files.push(template.render(&mut exec)?);
+    }
+    rendered.remarks = state.remarks.take();
+    Ok(rendered)
+}
+
+/// A template on its way.
+struct Template<'a> {
+    path: String,
+    file: &'a File,
+    /// The path of the chart.
+    chart: &'a str,
+    /// What the templates of the chart see.
+    root: &'a MapRef,
+}
+
+impl Template<'_> {
+    fn render(&self, exec: &mut Exec<'_>) -> Result<RenderedFile, Error> {
+        let place = [("BasePath", format!("{}/templates", self.chart)), ("Name", self.path.clone())];
+        let place = place.into_iter().map(|(name, path)| (name.into(), Value::from(path))).collect();
+        self.root.insert("Template".into(), Value::Map(MapRef::of(pintle_gotmpl::MapType::Values, place)));
+        // Rendered text is mostly the template's own text.
+        let mut text = Vec::with_capacity(self.file.data.len());
+        exec.execute(&self.path, &Value::Map(self.root.clone()), &mut text)
+            .map_err(|error| Error::exec(error))?;
+        // What has no value prints as `<no value>`; charts rely on it not being there.
+        let mut text = remove_no_value(&text).unwrap_or(text);
+        text.shrink_to_fit();
+        Ok(RenderedFile { path: self.path.clone(), text })
+    }
+}
+
+/// The base name of a partial begins with an underscore; it only lends its definitions.
+fn is_partial(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|base| base.starts_with('_'))
+}
+
+/// All templates in the order of parsing and rendering: deepest first, and backwards by name within a depth, so that
+/// definitions of parents and of files that sort first win.
+fn ordered_templates<'a>(scopes: &'a [Scope<'a>]) -> Vec<Template<'a>> {
+    let mut templates: Vec<Template<'_>> = Vec::new();
+    for scope in scopes {
+        let files = scope.chart.templates.iter();
+        // Of a library chart only partials count.
+        let files = files.filter(|file| !scope.chart.is_library() || is_partial(&file.name));
+        templates.extend(files.map(|file| Template {
+            path: format!("{}/{}", scope.path, file.name),
+            file,
+            chart: &scope.path,
+            root: &scope.root,
+        }));
+    }
+    templates.sort_by_cached_key(|template| Reverse((template.path.matches('/').count(), template.path.clone())));
+    templates
+}
+
+/// Adds the definitions of the library charts that the tree asks for, below everything else.
+fn parse_libraries(chart: &Chart, set: &mut Set) -> Result<(), Error> {
+    for chosen in library::resolve(chart).map_err(Error::Libraries)? {
+        for file in library::templates(chosen) {
+            let path = format!("{}/library/{}/{}", chart.name(), chosen.name(), file.name);
+            set.parse(path.as_str(), Str::new(&file.data)).map_err(|error| Error::parse(&path, error))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Why a chart did not render: Helm's text, and the place for people.
+
+use std::fmt;
+
+use pintle_chart::library::LibraryError;
+use pintle_gotmpl::ErrorKind;
+
+use crate::builtins::{MESSAGE_END, MESSAGE_START};
+
+/// Why a chart did not render. Prints as Helm's error does.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A template is wrong or failed.
+    Template {
+        /// Helm's text.
+        text: String,
+        /// What happened, without the place.
+        message: String,
+        /// The places from the template that was rendered down to where it happened.
+        frames: Vec<Frame>,
+    },
+    /// The library charts that the tree asks for cannot be chosen.
+    Libraries(LibraryError),
+}
+
+/// One place in the chain of templates that led to an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The path of the template.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in bytes, from 0.
+    pub column: usize,
+    /// The line of the template with a caret below the column.
+    pub excerpt: Option<String>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Template { text, .. } => formatter.write_str(text),
+            Error::Libraries(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    /// A template that could not be parsed. Helm keeps the place and the last part of the message.
+    pub(crate) fn parse(path: &str, error: pintle_gotmpl::Error) -> Self {
+        let whole = error.to_string();
+        let tokens: Vec<&str> = whole.split(": ").collect();
+        let text = match tokens[..] {
+            [_, location, .., last] => format!("parse error at ({location}): {last}"),
+            [_, last] => format!("parse error at ({last}): {last}"),
+            _ => format!("parse error in ({path}): {whole}"),
+        };
+        Error::Template { text, message: error.message().into_owned(), frames: frames(&error) }
+    }
+
+    /// A template that failed while running.
+    pub(crate) fn exec(error: pintle_gotmpl::Error) -> Self {
+        let innermost = chain(&error).last().map(|error| error.message().into_owned()).unwrap_or_default();
+        let message = own_message(&innermost).map_or(innermost.clone(), ToOwned::to_owned);
+        Error::Template { text: helm_text(&error), message, frames: frames(&error) }
+    }
+}
+
+/// The errors from the outermost to the innermost.
+fn chain(error: &pintle_gotmpl::Error) -> impl Iterator<Item = &pintle_gotmpl::Error> {
+    std::iter::successors(Some(error), |error| error.cause())
+}
+
+/// The places that have a line, outermost first.
+fn frames(error: &pintle_gotmpl::Error) -> Vec<Frame> {
+    chain(error)
+        .filter(|error| error.line() > 0)
+        .map(|error| Frame {
+            file: error.source_name().to_string(),
+            line: error.line(),
+            column: error.column(),
+            excerpt: error.excerpt(),
+        })
+        .collect()
+}
+
+/// The text that `required` or `fail` was given, if one of them made this message.
+fn own_message(text: &str) -> Option<&str> {
+    let start = text.find(MESSAGE_START)? + MESSAGE_START.len();
+    let end = text.rfind(MESSAGE_END)?;
+    text.get(start..end)
+}
+
+/// Helm's text: the message of `required` and `fail` with the outermost place; a block of lines for each link where
+/// all links are template errors; and Go's one line otherwise.
+fn helm_text(error: &pintle_gotmpl::Error) -> String {
+    let whole = error.to_string();
+    let mut tokens = whole.splitn(3, ": ");
+    let (Some(_), Some(location), Some(rest)) = (tokens.next(), tokens.next(), tokens.next()) else {
+        return whole;
+    };
+    if let Some(message) = own_message(rest) {
+        return format!("execution error at ({location}): {message}");
+    }
+    let mut blocks: Vec<String> = Vec::new();
+    for link in chain(error) {
+        // A function that failed with words of its own breaks the chain, and so does `tpl`, which adds words.
+        if fails_in_own_words(link) {
+            return whole;
+        }
+        let Some(block) = block(&link.to_string()) else { return whole };
+        if blocks.last() != Some(&block) {
+            blocks.push(block);
+        }
+    }
+    blocks.concat().trim().to_owned()
+}
+
+/// Whether the next link in Go's chain is no template error.
+fn fails_in_own_words(error: &pintle_gotmpl::Error) -> bool {
+    let is_call = error.kind() == ErrorKind::Exec && error.message().starts_with("error calling ");
+    let passes_through = error.cause().is_some_and(|cause| error.message().ends_with(&cause.to_string()))
+        && !error.message().contains("error during tpl function execution for ")
+        && !error.message().contains("cannot parse template ");
+    is_call && !passes_through
+}
+
+/// The lines for one link: place, what was executed, and message.
+fn block(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("template: ")?;
+    if rest.starts_with("no template ") {
+        return Some(format!("{text}\n"));
+    }
+    if let Some((location, after)) = rest.split_once(": executing ") {
+        let after = after.strip_prefix('"')?;
+        let (function, after) = after.split_once('"')?;
+        let (context, message) = after.strip_prefix(" at <")?.split_once(">: ")?;
+        let message = own_part(message);
+        let executing = format!("executing \"{function}\" at <{context}>:");
+        return Some(lines(location, Some(&executing), message));
+    }
+    let (location, message) = rest.rsplit_once(": ")?;
+    Some(lines(location, None, own_part(message)))
+}
+
+/// The message up to the text of the link below.
+fn own_part(message: &str) -> &str {
+    message.find(" template:").map_or(message, |at| &message[..at])
+}
+
+fn lines(location: &str, executing: Option<&str>, message: &str) -> String {
+    let mut text = String::new();
+    if !location.is_empty() {
+        text.push_str(&format!("{location}\n  "));
+    }
+    if let Some(executing) = executing {
+        text.push_str(&format!("{executing}\n    "));
+    }
+    if !message.is_empty() {
+        text.push_str(&format!("{message}\n"));
+    }
+    text
+}

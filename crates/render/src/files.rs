@@ -1,0 +1,139 @@
+//! `.Files`: the files of a chart that are no templates.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use pintle_chart::File;
+use pintle_gotmpl::{CallError, CallResult, Encoded, Kind, List, ListType, Method, Object, Type, Value};
+use pintle_tree::{Map, Node, Str};
+
+use crate::glob::Glob;
+
+/// The files of one chart, or those of them that a pattern matched.
+#[derive(Clone, Debug)]
+pub(crate) struct Files(Rc<Map<Str>>);
+
+const METHODS: &[Method] = &[
+    Method { name: "AsConfig", params: &[], variadic: None, result: Type::Str },
+    Method { name: "AsSecrets", params: &[], variadic: None, result: Type::Str },
+    Method { name: "Get", params: &[Type::Str], variadic: None, result: Type::Str },
+    Method { name: "GetBytes", params: &[Type::Str], variadic: None, result: Type::Bytes },
+    Method { name: "Glob", params: &[Type::Str], variadic: None, result: Type::Object("engine.files") },
+    Method { name: "Lines", params: &[Type::Str], variadic: None, result: Type::Strings },
+];
+
+impl Files {
+    /// Collects the files of a chart.
+    pub(crate) fn new(files: &[File]) -> Self {
+        Files(Rc::new(files.iter().map(|file| (file.name.as_str().into(), Str::new(&file.data))).collect()))
+    }
+
+    fn get(&self, name: &[u8]) -> Str {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+
+    fn glob(&self, pattern: &[u8]) -> Files {
+        // An invalid pattern means all files, as it does in Helm.
+        let glob = std::str::from_utf8(pattern).ok().and_then(Glob::compile);
+        let wanted = |name: &Str| glob.as_ref().is_none_or(|glob| glob.matches(&name.to_str_lossy()));
+        Files(Rc::new(
+            self.0
+                .iter()
+                .filter(|(name, _)| wanted(name))
+                .map(|(name, data)| (name.clone(), data.clone()))
+                .collect(),
+        ))
+    }
+
+    /// A YAML map from base name to what `content` makes of the data.
+    fn as_yaml(&self, content: impl Fn(&Str) -> Str) -> Str {
+        let entries = self.0.iter().map(|(name, data)| (base_name(name), Node::Str(content(data)))).collect();
+        let mut text = pintle_yaml::write(&Node::Map(entries)).unwrap_or_default();
+        if text.last() == Some(&b'\n') {
+            text.pop();
+        }
+        text.into()
+    }
+
+    fn lines(&self, name: &[u8]) -> CallResult {
+        let Some(data) = self.0.get(name) else {
+            return Ok(Value::List(List::of(ListType::Str, Vec::new())));
+        };
+        let data = data.as_bytes();
+        let text = match data.last() {
+            // Go slices the empty text at -1 here.
+            None => return Err(CallError::new("runtime error: index out of range [-1]")),
+            Some(b'\n') => &data[..data.len() - 1],
+            Some(_) => data,
+        };
+        Ok(Value::strings(text.split(|&byte| byte == b'\n')))
+    }
+}
+
+/// The last segment of a slash-separated path.
+fn base_name(path: &Str) -> Str {
+    let bytes = path.as_bytes();
+    let start = bytes.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    Str::new(&bytes[start..])
+}
+
+impl Object for Files {
+    fn type_name(&self) -> &'static str {
+        "engine.files"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Map
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn methods(&self) -> &'static [Method] {
+        METHODS
+    }
+
+    fn call(&self, method: &str, arguments: &[Value]) -> CallResult {
+        let name = arguments.first().and_then(Value::as_text).map_or(&b""[..], Str::as_bytes);
+        Ok(match method {
+            "Get" => Value::Str(self.get(name)),
+            "GetBytes" => Value::Bytes(self.get(name)),
+            "Glob" => Value::object(self.glob(name)),
+            "AsConfig" => Value::Str(self.as_yaml(Str::clone)),
+            "AsSecrets" => Value::Str(self.as_yaml(|data| BASE64.encode(data).into())),
+            "Lines" => return self.lines(name),
+            _ => return Err(CallError::new(format!("no method {method}"))),
+        })
+    }
+
+    fn entries(&self) -> Vec<(Value, Value)> {
+        self.0.iter().map(|(name, data)| (Value::Str(name.clone()), Value::Bytes(data.clone()))).collect()
+    }
+
+    fn index(&self, key: &Str) -> Option<Value> {
+        self.0.get(key).cloned().map(Value::Bytes)
+    }
+
+    fn truth(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn print(&self) -> String {
+        let mut text = String::from("map[");
+        for (index, (name, data)) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { " " };
+            let bytes: Vec<String> = data.as_bytes().iter().map(u8::to_string).collect();
+            text.push_str(&format!("{separator}{name}:[{}]", bytes.join(" ")));
+        }
+        text.push(']');
+        text
+    }
+
+    fn encode(&self) -> Encoded {
+        let entries = self.0.iter().map(|(name, data)| (name.clone(), Value::Bytes(data.clone()))).collect();
+        Encoded::Value(Value::map(entries))
+    }
+}

@@ -1,0 +1,214 @@
+//! The glob patterns of `.Files.Glob`, with `/` as the separator.
+//!
+//! `*` stays within a path segment, `**` crosses segments, `?` is one character other than `/`, `[a-z]`, `[!a-z]` and
+//! `[abc]` are classes, `{a,b}` are alternatives (nestable), and `\` takes the next character as it is.
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub(crate) struct Glob(Vec<Token>);
+
+#[derive(Debug)]
+enum Token {
+    Text(Vec<char>),
+    /// `*`: anything but a separator.
+    Any,
+    /// `**`: anything.
+    Super,
+    /// `?`: one character but a separator.
+    Single,
+    Range { low: char, high: char, negated: bool },
+    Set { characters: Vec<char>, negated: bool },
+    AnyOf(Vec<Vec<Token>>),
+}
+
+/// How deep alternatives may nest; deeper patterns count as invalid.
+const MAX_NESTING: usize = 64;
+
+impl Glob {
+    /// Compiles a pattern, or answers `None` when it is invalid.
+    pub(crate) fn compile(pattern: &str) -> Option<Glob> {
+        let mut characters = pattern.chars().peekable();
+        let tokens = parse(&mut characters, 0)?;
+        // A stray `}` outside alternatives is plain text and was consumed as such, so nothing can be left.
+        characters.next().is_none().then_some(Glob(tokens))
+    }
+
+    /// Whether the whole of `name` matches.
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        let name: Vec<char> = name.chars().collect();
+        let ends = advance(&self.0, &name, vec![0]);
+        ends.contains(&name.len())
+    }
+}
+
+type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+fn parse(source: &mut Characters<'_>, nesting: usize) -> Option<Vec<Token>> {
+    let mut tokens = Vec::new();
+    while let Some(&character) = source.peek() {
+        match character {
+            ',' | '}' if nesting > 0 => break,
+            '{' => {
+                source.next();
+                tokens.push(parse_alternatives(source, nesting + 1)?);
+            }
+            '[' => {
+                source.next();
+                tokens.push(parse_class(source)?);
+            }
+            '?' => {
+                source.next();
+                tokens.push(Token::Single);
+            }
+            '*' => {
+                source.next();
+                let double = source.next_if_eq(&'*').is_some();
+                tokens.push(if double { Token::Super } else { Token::Any });
+            }
+            _ => tokens.push(Token::Text(parse_text(source, nesting > 0))),
+        }
+    }
+    Some(tokens)
+}
+
+fn parse_text(source: &mut Characters<'_>, in_alternatives: bool) -> Vec<char> {
+    let mut text = Vec::new();
+    while let Some(&character) = source.peek() {
+        match character {
+            '\\' => {
+                source.next();
+                text.extend(source.next());
+                continue;
+            }
+            '*' | '?' | '[' | '{' => break,
+            ',' | '}' if in_alternatives => break,
+            _ => {}
+        }
+        text.push(character);
+        source.next();
+    }
+    text
+}
+
+fn parse_alternatives(source: &mut Characters<'_>, nesting: usize) -> Option<Token> {
+    if nesting > MAX_NESTING {
+        return None;
+    }
+    let mut alternatives = Vec::new();
+    loop {
+        alternatives.push(parse(source, nesting)?);
+        match source.next() {
+            Some(',') => {}
+            // The end of the pattern closes all that is open.
+            Some('}') | None => return Some(Token::AnyOf(alternatives)),
+            Some(_) => return None,
+        }
+    }
+}
+
+fn parse_class(source: &mut Characters<'_>) -> Option<Token> {
+    let negated = source.next_if_eq(&'!').is_some();
+    let first = source.next()?;
+    if source.next_if_eq(&'-').is_some() {
+        let high = source.next()?;
+        let closed = source.next()? == ']';
+        return (closed && first <= high).then_some(Token::Range { low: first, high, negated });
+    }
+    let mut characters = Vec::new();
+    let mut next = first;
+    loop {
+        match next {
+            ']' => break,
+            '\\' => characters.push(source.next()?),
+            _ => characters.push(next),
+        }
+        next = source.next()?;
+    }
+    (!characters.is_empty()).then_some(Token::Set { characters, negated })
+}
+
+/// All places in `name` where a match of `tokens` that began at one of `starts` can end. Working on sets of places
+/// keeps the cost at tokens × length, whatever the pattern.
+fn advance(tokens: &[Token], name: &[char], starts: Vec<usize>) -> Vec<usize> {
+    let mut places = starts;
+    for token in tokens {
+        let mut next: Vec<usize> = places.iter().flat_map(|&place| step(token, name, place)).collect();
+        next.sort_unstable();
+        next.dedup();
+        places = next;
+        if places.is_empty() {
+            break;
+        }
+    }
+    places
+}
+
+fn step(token: &Token, name: &[char], place: usize) -> Vec<usize> {
+    let one = |accepted: bool| if accepted { vec![place + 1] } else { Vec::new() };
+    let current = name.get(place).copied();
+    match token {
+        Token::Text(text) => {
+            if name[place..].starts_with(text) {
+                vec![place + text.len()]
+            } else {
+                Vec::new()
+            }
+        }
+        Token::Super => (place..=name.len()).collect(),
+        Token::Any => {
+            let length = name[place..].iter().take_while(|&&character| character != '/').count();
+            (place..=place + length).collect()
+        }
+        Token::Single => one(current.is_some_and(|character| character != '/')),
+        Token::Range { low, high, negated } => {
+            one(current.is_some_and(|character| (*low..=*high).contains(&character) != *negated))
+        }
+        Token::Set { characters, negated } => {
+            one(current.is_some_and(|character| characters.contains(&character) != *negated))
+        }
+        Token::AnyOf(alternatives) => {
+            alternatives.iter().flat_map(|alternative| advance(alternative, name, vec![place])).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, name: &str) -> Option<bool> {
+        Glob::compile(pattern).map(|glob| glob.matches(name))
+    }
+
+    #[test]
+    fn one_star_stays_in_its_segment_and_two_cross() {
+        assert_eq!(matches("*.txt", "a.txt"), Some(true));
+        assert_eq!(matches("*.txt", "d/a.txt"), Some(false));
+        assert_eq!(matches("**.txt", "d/a.txt"), Some(true));
+        assert_eq!(matches("d/*", "d/e/f"), Some(false));
+        assert_eq!(matches("**é**", "uni-é.txt"), Some(true));
+    }
+
+    #[test]
+    fn classes_and_alternatives() {
+        assert_eq!(matches("f.{yaml,yml}", "f.yml"), Some(true));
+        assert_eq!(matches("[a-c]x", "bx"), Some(true));
+        assert_eq!(matches("[!a-c]x", "bx"), Some(false));
+        assert_eq!(matches("[abc]?", "cz"), Some(true));
+        assert_eq!(matches("\\*", "*"), Some(true));
+        assert_eq!(matches("", "a"), Some(false));
+    }
+
+    #[test]
+    fn an_open_class_is_invalid() {
+        assert_eq!(matches("cfg/[", "cfg/["), None);
+        assert_eq!(matches("[]", "a"), None);
+    }
+
+    #[test]
+    fn many_stars_cost_no_explosion() {
+        let pattern = "*a".repeat(200);
+        assert_eq!(matches(&pattern, &"a".repeat(2000)), Some(true));
+        assert_eq!(matches(&pattern, &"b".repeat(2000)), Some(false));
+    }
+}

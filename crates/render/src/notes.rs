@@ -1,0 +1,26 @@
+//! NOTES.txt: rendered with everything else, but shown to people instead of being applied.
+
+use crate::engine::Rendered;
+
+/// The name that marks a file as notes, in any chart of the tree.
+const SUFFIX: &str = "NOTES.txt";
+
+/// Takes the notes out of the rendered files and returns their text: those of the root chart, or with
+/// `with_subcharts` those of all charts, in order of their paths.
+pub fn notes(rendered: &mut Rendered, root: &str, with_subcharts: bool) -> Vec<u8> {
+    let own = format!("{root}/templates/{SUFFIX}");
+    let mut text: Vec<u8> = Vec::new();
+    rendered.files.retain(|file| {
+        if !file.path.ends_with(SUFFIX) {
+            return true;
+        }
+        if with_subcharts || file.path == own {
+            if !text.is_empty() {
+                text.push(b'\n');
+            }
+            text.extend_from_slice(&file.text);
+        }
+        false
+    });
+    text
+}
