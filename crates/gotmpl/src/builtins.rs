@@ -146,7 +146,12 @@ fn position(index: &Value, length: usize) -> Result<usize, CallError> {
         Value::Nil => return Err("cannot index slice/array with nil".into()),
         Value::Object(object) if matches!(object.kind(), Kind::Int(_)) => match compare::integer(index) {
             Some(number) => number,
-            None => return Err(CallError::new(format!("cannot index slice/array with type {}", object.type_name()))),
+            None => {
+                return Err(CallError::new(format!(
+                    "cannot index slice/array with type {}",
+                    object.type_name()
+                )));
+            }
         },
         other => {
             return Err(CallError::new(format!("cannot index slice/array with type {}", other.type_name())));
@@ -187,7 +192,9 @@ fn index(item: &Value, indexes: &[Value]) -> Result<Value, CallError> {
             Value::List(list) => list.items()[element(list.items(), index, BEYOND_SLICE)?].clone(),
             Value::Map(map) => {
                 let found = map.get(key(index)?);
-                found.unwrap_or_else(|| if map.of == MapType::Str { Value::Str(Str::EMPTY) } else { Value::Nil })
+                found.unwrap_or_else(
+                    || if map.of == MapType::Str { Value::Str(Str::EMPTY) } else { Value::Nil },
+                )
             }
             Value::Object(object) if object.kind() == Kind::Map => {
                 object.index(key(index)?).unwrap_or(Value::Nil)

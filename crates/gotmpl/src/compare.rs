@@ -107,8 +107,7 @@ fn equal_others(a: &Value, b: &Value) -> Result<bool, CallError> {
             Ok(same_object || same_fields)
         }
         _ => {
-            let text =
-                print::sprintf(b"non-comparable type %s: %v", &[b.clone(), Value::str(b.type_name())]);
+            let text = print::sprintf(b"non-comparable type %s: %v", &[b.clone(), Value::str(b.type_name())]);
             Err(CallError::new(String::from_utf8_lossy(&text)))
         }
     }
@@ -162,10 +161,13 @@ mod tests {
     fn kinds_compare_as_in_go() {
         let (one, uint) = (Value::int(1), Value::Int(IntKind::Uint64, -1));
         assert_eq!(text(eq(&one, &[Value::int64(1)])), "true");
-        assert_eq!(text(eq(&one, &[Value::Float(1.0)])), "incompatible types for comparison: int and float64");
+        assert_eq!(
+            text(eq(&one, &[Value::Float(1.0)])),
+            "incompatible types for comparison: int and float64"
+        );
         assert_eq!(text(lt(&one, &uint)), "true");
         assert_eq!(text(eq(&Value::Nil, &[Value::Nil])), "true");
-        assert_eq!(text(eq(&Value::Nil, &[one.clone()])), "false");
+        assert_eq!(text(eq(&Value::Nil, std::slice::from_ref(&one))), "false");
         assert_eq!(text(lt(&Value::Nil, &one)), "invalid type for comparison");
         let list = Value::list(vec![one]);
         assert_eq!(

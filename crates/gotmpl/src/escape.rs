@@ -76,11 +76,9 @@ pub(crate) fn url_query(text: &[u8]) -> Vec<u8> {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(byte),
             b' ' => out.push(b'+'),
-            _ => out.extend_from_slice(&[
-                b'%',
-                DIGITS[usize::from(byte >> 4)],
-                DIGITS[usize::from(byte & 15)],
-            ]),
+            _ => {
+                out.extend_from_slice(&[b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
+            }
         }
     }
     out
@@ -93,7 +91,10 @@ mod tests {
     #[test]
     fn special_characters_are_escaped() {
         assert_eq!(html(b"<a href=\"x\">'&'</a>"), b"&lt;a href=&#34;x&#34;&gt;&#39;&amp;&#39;&lt;/a&gt;");
-        assert_eq!(js("<'=\n\u{7f}é\u{2028}".as_bytes()), "\\u003C\\'\\u003D\\u000A\u{7f}é\\u2028".as_bytes());
+        assert_eq!(
+            js("<'=\n\u{7f}é\u{2028}".as_bytes()),
+            "\\u003C\\'\\u003D\\u000A\u{7f}é\\u2028".as_bytes()
+        );
         assert_eq!(url_query("a b&ü".as_bytes()), b"a+b%26%C3%BC");
         assert_eq!(html(&text_of(&[Value::Nil])), b"&lt;no value&gt;");
     }

@@ -121,7 +121,9 @@ impl Fuel {
     pub(crate) fn message(&self) -> String {
         let Limits { steps, output_bytes, .. } = self.limits;
         match self.reached {
-            Some(Reached::Output) => format!("render limit reached: more than {output_bytes} bytes of output"),
+            Some(Reached::Output) => {
+                format!("render limit reached: more than {output_bytes} bytes of output")
+            }
             Some(Reached::Memory) => {
                 let bytes = output_bytes.saturating_mul(4);
                 format!("render limit reached: functions made more than {bytes} bytes")

@@ -224,7 +224,9 @@ impl<'s> Lexer<'s> {
         let window = &self.source[self.at..self.source.len().min(self.at + 4)];
         let chunk = window.utf8_chunks().next()?;
         let character = chunk.valid().chars().next();
-        Some(character.map_or((char::REPLACEMENT_CHARACTER, 1), |character| (character, character.len_utf8())))
+        Some(
+            character.map_or((char::REPLACEMENT_CHARACTER, 1), |character| (character, character.len_utf8())),
+        )
     }
 
     /// A word inside an action.
@@ -437,8 +439,8 @@ fn code_point(character: char) -> String {
 
 /// The first digits of the decimal digit blocks of Unicode beyond ASCII, each ten long.
 const DIGIT_BLOCKS: [u32; 24] = [
-    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0, 0xf20,
-    0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1b50, 0xff10,
+    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
+    0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1b50, 0xff10,
 ];
 
 /// Whether names may hold the character: letters, digits and the underscore.

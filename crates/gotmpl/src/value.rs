@@ -1,7 +1,7 @@
 //! Values as templates see them: Go's kinds and types, shared maps, and objects with fields and methods.
 
 use std::borrow::Cow;
-use std::cell::{Ref, RefCell, RefMut};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::fmt;
 use std::rc::Rc;
 
@@ -264,6 +264,57 @@ impl MapRef {
     }
 }
 
+thread_local! {
+    /// How many values are being dropped inside each other.
+    static DROP_DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// Values that were met too deep inside others, and wait for the outermost to drop them.
+    static BURIED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How deep values are dropped by recursion. Templates can nest values without bound.
+const MAX_DROP_DEPTH: usize = 200;
+
+/// Runs the drop of a container, putting off what lies too deep.
+fn drop_nested(keep: impl FnOnce() -> Value, drop_children: impl FnOnce()) {
+    let depth = DROP_DEPTH.get();
+    if depth >= MAX_DROP_DEPTH {
+        // At the end of a thread the burial ground may be gone; then the value is dropped here.
+        let value = keep();
+        let _ = BURIED.try_with(|buried| buried.borrow_mut().push(value));
+        return;
+    }
+    DROP_DEPTH.set(depth + 1);
+    drop_children();
+    if depth == 0 {
+        while let Ok(Some(value)) = BURIED.try_with(|buried| buried.borrow_mut().pop()) {
+            drop(value);
+        }
+    }
+    DROP_DEPTH.set(depth);
+}
+
+impl Drop for MapRef {
+    fn drop(&mut self) {
+        if Rc::strong_count(&self.cell) == 1
+            && let Ok(mut entries) = self.cell.try_borrow_mut()
+            && !entries.is_empty()
+        {
+            let entries = Cell::new(std::mem::take(&mut *entries));
+            drop_nested(|| Value::map(entries.take()), || drop(entries.take()));
+        }
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        if self.items.as_ref().is_some_and(|items| Rc::strong_count(items) == 1 && !items.is_empty()) {
+            let items = Cell::new(self.items.take());
+            let of = self.of;
+            drop_nested(|| Value::List(List { of, items: items.take() }), || drop(items.take()));
+        }
+    }
+}
+
 impl fmt::Debug for MapRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Maps can hold themselves, so only the size is shown.
@@ -450,6 +501,18 @@ mod tests {
         map.insert("k".into(), Value::int(1));
         assert!(alias.truth());
         assert!(alias.as_map().is_some_and(|alias| alias.same(&map)));
+    }
+
+    #[test]
+    fn values_nested_without_bound_are_dropped() {
+        let mut value = Value::Nil;
+        for index in 0..1_000_000 {
+            value = match index % 2 {
+                0 => Value::list(vec![value]),
+                _ => Value::map(Map::from_entries(vec![("k".into(), value)])),
+            };
+        }
+        drop(value);
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Exec<'_> {
     pub(super) fn charge(&mut self, frame: &Frame<'_>, value: &Value) -> Result<(), Error> {
         let size = match value {
             Value::Str(text) | Value::Bytes(text) => text.len(),
-            Value::List(list) => list.items().len() * size_of::<Value>(),
+            Value::List(list) => size_of_val(list.items()),
             _ => return Ok(()),
         };
         if self.fuel.take_memory(size) { Ok(()) } else { Err(self.exhausted(frame)) }
@@ -202,7 +202,8 @@ fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value,
         Type::Int => (number(|number| number.int.map(Value::int)), "integer"),
         Type::Int64 => (number(|number| number.int.map(Value::int64)), "integer"),
         Type::Uint32 => {
-            let pick = |number: &Number| number.uint.map(|n| Value::Int(IntKind::Uint32, i64::from(n as u32)));
+            let pick =
+                |number: &Number| number.uint.map(|n| Value::Int(IntKind::Uint32, i64::from(n as u32)));
             (number(pick), "unsigned integer")
         }
         Type::Uint64 => {

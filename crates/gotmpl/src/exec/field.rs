@@ -64,9 +64,7 @@ impl Exec<'_> {
         match &receiver.value {
             Value::Map(map) => self.map_field(frame, dot, map, access),
             Value::Nil if !receiver.interface => Ok(Operand::INVALID),
-            Value::Nil => {
-                Err(frame.error(format!("nil pointer evaluating interface {{}}.{}", access.name)))
-            }
+            Value::Nil => Err(frame.error(format!("nil pointer evaluating interface {{}}.{}", access.name))),
             Value::Object(object) => self.object_field(frame, dot, receiver, object, access),
             _ => Err(no_field(frame, receiver, access.name)),
         }

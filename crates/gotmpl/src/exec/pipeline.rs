@@ -185,7 +185,8 @@ fn number_value(frame: &Frame<'_>, number: &Number) -> Result<Value, Error> {
         return Ok(Value::Complex(Box::new(parts)));
     }
     let text = number.text.as_bytes();
-    let hexadecimal = matches!(text, [b'0', b'x' | b'X', _, ..]) && !text.iter().any(|b| matches!(b, b'p' | b'P'));
+    let hexadecimal =
+        matches!(text, [b'0', b'x' | b'X', _, ..]) && !text.iter().any(|b| matches!(b, b'p' | b'P'));
     let character = text.first() == Some(&b'\'');
     let fractional = text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E' | b'p' | b'P'));
     match number {

@@ -69,10 +69,8 @@ impl Parser<'_> {
                 if context != "range" || pipe.variables.len() >= 2 {
                     return Err(self.error(format!("too many declarations in {context}")));
                 }
-                if !matches!(
-                    self.peek_word().kind,
-                    Kind::Variable | Kind::RightDelimiter | Kind::RightParen
-                ) {
+                if !matches!(self.peek_word().kind, Kind::Variable | Kind::RightDelimiter | Kind::RightParen)
+                {
                     return Err(self.error("range can only initialize variables"));
                 }
                 continue;

@@ -123,8 +123,8 @@ pub(crate) fn complex(text: &[u8]) -> Result<Number, String> {
         let imaginary = shown[at..].strip_suffix('i')?;
         Some((float(&shown[..at])?, float(imaginary)?))
     });
-    let parts = parts
-        .ok_or_else(|| format!("strconv.ParseFloat: parsing {}: {INVALID}", quote::quote(text)))?;
+    let parts =
+        parts.ok_or_else(|| format!("strconv.ParseFloat: parsing {}: {INVALID}", quote::quote(text)))?;
     Ok(simplified(text, parts))
 }
 
@@ -173,7 +173,8 @@ fn simplified(text: &[u8], parts: (f64, f64)) -> Number {
 }
 
 fn whole(value: f64) -> Option<i64> {
-    let fits = value.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
+    let fits =
+        value.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
     fits.then_some(value as i64)
 }
 
@@ -216,7 +217,10 @@ mod tests {
         let one = number(b"1.0").unwrap();
         assert_eq!((one.int, one.uint, one.float), (Some(1), Some(1), Some(1.0)));
         assert_eq!(number(b"1_000.5").unwrap().float, Some(1000.5));
-        assert_eq!(number(b"99999999999999999999").unwrap_err(), "integer overflow: \"99999999999999999999\"");
+        assert_eq!(
+            number(b"99999999999999999999").unwrap_err(),
+            "integer overflow: \"99999999999999999999\""
+        );
         assert_eq!(number(b"08").unwrap_err(), "integer overflow: \"08\"");
         assert_eq!(number(b"0xg").unwrap_err(), "illegal number syntax: \"0xg\"");
         assert_eq!(complex(b"1e+2-3i").unwrap().complex, Some((100.0, -3.0)));
