@@ -1,5 +1,7 @@
 //! Compares the `--set` grammars with what Helm recorded.
 
+#![allow(clippy::print_stdout, reason = "the test says what it skipped and how far it got")]
+
 use std::path::PathBuf;
 
 use pintle_tree::{Map, Node, json, set};

@@ -1,0 +1,289 @@
+//! Chart defaults, parents' values and the user's values become one tree.
+
+use pintle_chart::Chart;
+use pintle_tree::{Map, Node, Str};
+
+use crate::scope::{Place, Scope};
+use crate::table::{Item, Table};
+use crate::{Error, LogLine, ReadSource, Result, schema, spelling};
+
+/// The key of the values that all charts of a tree share.
+const GLOBAL: &str = "global";
+
+/// What becomes of null in chart defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NullRules {
+    /// Null in a chart's defaults is dropped, so a parent chart cannot remove a default of its subchart.
+    #[default]
+    Helm4,
+    /// Null in a chart's defaults stays, and removes defaults of subcharts.
+    Helm3,
+}
+
+/// Returns the values that `chart` and its subcharts are rendered with: `user` laid over all defaults.
+///
+/// # Errors
+/// The values of a subchart are no map.
+pub fn coalesce(
+    chart: &Chart,
+    user: &Map<Node>,
+    rules: NullRules,
+    log: &mut Vec<LogLine>,
+) -> Result<Map<Node>> {
+    let dest = Table::over(user);
+    Coalescing { log, rules, mode: Mode::Coalesce }.scope(&Scope::of(chart), &dest, &Place::Top)?;
+    dest.to_map().map_err(|_| Error::EndlessImport(chart.name().to_owned()))
+}
+
+/// Whether the values are checked against the schemas of the charts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchemaCheck {
+    /// They are.
+    #[default]
+    Check,
+    /// They are not (`--skip-schema-validation`).
+    Skip,
+}
+
+/// Returns what `.Values` of the chart is: coalesced, and checked against the schemas. `read` gives files that schemas
+/// refer to.
+///
+/// # Errors
+/// The values of a subchart are no map, or do not fit a schema.
+pub fn render_values(
+    chart: &Chart,
+    user: &Map<Node>,
+    rules: NullRules,
+    check: SchemaCheck,
+    read: &mut ReadSource<'_>,
+    log: &mut Vec<LogLine>,
+) -> Result<Map<Node>> {
+    let values = coalesce(chart, user, rules, log)?;
+    if check == SchemaCheck::Skip {
+        return Ok(values);
+    }
+    let values = Node::Map(values);
+    schema::check(chart, &values, read, log)?;
+    match values {
+        Node::Map(values) => Ok(values),
+        _ => Ok(Map::new()),
+    }
+}
+
+/// Whether null removes what it is laid over, or is kept for a later pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Coalesce,
+    Merge,
+}
+
+/// One pass over a tree of charts.
+pub(crate) struct Coalescing<'l> {
+    pub(crate) log: &'l mut Vec<LogLine>,
+    pub(crate) rules: NullRules,
+    pub(crate) mode: Mode,
+}
+
+impl Coalescing<'_> {
+    /// Lays `dest` over the defaults of a chart, then of its subcharts.
+    pub(crate) fn scope<'a>(&mut self, scope: &Scope<'a>, dest: &Table<'a>, outer: &Place<'_>) -> Result<()> {
+        let place = Place::Inside(outer, &scope.name);
+        self.defaults(scope, dest, &place);
+        for subscope in &scope.subscopes {
+            let inner = match dest.get(&subscope.name) {
+                None => {
+                    let inner = Table::new();
+                    dest.insert(subscope.name.clone(), Item::Table(inner.clone()));
+                    inner
+                }
+                Some(item) => {
+                    dest.open(&subscope.name).ok_or_else(|| type_mismatch(&subscope.name, &item))?
+                }
+            };
+            self.globals(&inner, dest, &place);
+            self.scope(subscope, &inner, &place)?;
+        }
+        Ok(())
+    }
+
+    /// Lays `dest` over the defaults of one chart.
+    fn defaults<'a>(&mut self, scope: &Scope<'a>, dest: &Table<'a>, place: &Place<'_>) {
+        for (key, default) in scope.values.iter() {
+            let Some(item) = dest.get(key) else {
+                let clean = self.cleans(self.mode);
+                if !(clean && default.is_nil()) {
+                    dest.insert(key.clone(), Item::from_default(default, clean));
+                }
+                continue;
+            };
+            if item.is_nil() && self.mode == Mode::Coalesce {
+                dest.remove(key);
+            } else if item.is_table() {
+                match default {
+                    Node::Map(below) => {
+                        // What a parent says about a subchart is kept for the pass over that subchart.
+                        let mode = if scope.has_subscope(key) { Mode::Merge } else { self.mode };
+                        if !settled(&item, below, mode) {
+                            let above = dest.open(key).expect("a table can be opened");
+                            self.over_node(&above, below, &Place::Inside(place, key), mode);
+                        }
+                    }
+                    Node::Nil => {}
+                    _ => {
+                        let place = Place::Inside(place, key).dotted();
+                        self.say(format!("warning: skipped value for {place}: Not a table."));
+                    }
+                }
+            }
+        }
+    }
+
+    fn cleans(&self, mode: Mode) -> bool {
+        self.rules == NullRules::Helm4 && mode == Mode::Coalesce
+    }
+
+    /// Lays `above` over a map that nobody else sees.
+    fn over_node<'a>(&mut self, above: &Table<'a>, below: &'a Map<Node>, place: &Place<'_>, mode: Mode) {
+        let clean = self.cleans(mode);
+        for (key, default) in below.iter() {
+            if clean && default.is_nil() {
+                continue;
+            }
+            let Some(item) = above.get(key) else {
+                above.insert(key.clone(), Item::from_default(default, clean));
+                continue;
+            };
+            if item.is_nil() {
+                if mode == Mode::Coalesce && !default.is_nil() {
+                    above.remove(key);
+                }
+                continue;
+            }
+            let place = Place::Inside(place, key);
+            match (item.is_table(), default) {
+                (true, Node::Map(below)) => {
+                    if !settled(&item, below, mode) {
+                        let above = above.open(key).expect("a table can be opened");
+                        self.over_node(&above, below, &place, mode);
+                    }
+                }
+                (false, Node::Map(_)) => self.say_not_overwritten(&place, &spelling::value(default, clean)),
+                (true, Node::Nil) | (false, _) => {}
+                (true, _) => self.say_ignored(&place, &spelling::value(default, clean)),
+            }
+        }
+    }
+
+    /// Lays `above` over `below`, both of which others may see. Nil is kept.
+    pub(crate) fn over_table<'a>(&mut self, above: &Table<'a>, below: &Table<'a>, place: &Place<'_>) {
+        if above.is(below) {
+            return;
+        }
+        for key in above.nil_keys() {
+            below.insert(key, Item::nil());
+        }
+        for key in below.keys() {
+            // Opened in its place before it is shared.
+            let table = below.open(&key);
+            let Some(item) = below.get(&key) else { continue };
+            if above.get(&key).is_none() {
+                above.insert(key, item);
+                continue;
+            }
+            let place = Place::Inside(place, &key);
+            match (above.open(&key), table) {
+                (Some(above), Some(below)) => self.over_table(&above, &below, &place),
+                (None, Some(_)) => self.say_not_overwritten(&place, &item.spelled()),
+                (Some(_), None) if !item.is_nil() => self.say_ignored(&place, &item.spelled()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives the globals of a chart to a subchart.
+    fn globals<'a>(&mut self, dest: &Table<'a>, source: &Table<'a>, place: &Place<'_>) {
+        let Some(to) = self.global_table(dest, "destination") else { return };
+        let Some(from) = self.global_table(source, "source") else { return };
+        for key in from.keys() {
+            if let Some(table) = from.open(&key) {
+                let copy = table.copied_level();
+                match to.get(&key) {
+                    None => {}
+                    Some(item) if item.is_table() => {
+                        let below = to.open(&key).expect("a table can be opened");
+                        self.over_table(&copy, &below, &Place::Inside(place, &key));
+                    }
+                    Some(_) => {
+                        let key = pintle_tree::quote::quote(key.as_bytes());
+                        self.say(format!("Conflict: cannot merge map onto non-map for {key}. Skipping."));
+                        continue;
+                    }
+                }
+                to.insert(key, Item::Table(copy));
+            } else if to.get(&key).is_some_and(|item| item.is_table()) {
+                self.say(format!("key {key} is table. Skipping"));
+            } else if let Some(item) = from.get(&key) {
+                to.insert(key, item);
+            }
+        }
+        dest.insert(GLOBAL.into(), Item::Table(to));
+    }
+
+    /// The globals in `values`, an empty table if there are none, or a warning if they are no table.
+    fn global_table<'a>(&mut self, values: &Table<'a>, which: &str) -> Option<Table<'a>> {
+        if values.get(GLOBAL).is_none() {
+            return Some(Table::new());
+        }
+        let table = values.open(GLOBAL);
+        if table.is_none() {
+            self.say(format!("warning: skipping globals because {which} {GLOBAL} is not a table."));
+        }
+        table
+    }
+
+    fn say_not_overwritten(&mut self, place: &Place<'_>, value: &str) {
+        let place = place.dotted();
+        self.say(format!("warning: cannot overwrite table with non table for {place} ({value})"));
+    }
+
+    fn say_ignored(&mut self, place: &Place<'_>, value: &str) {
+        let place = place.dotted();
+        self.say(format!("warning: destination for {place} is a table. Ignoring non-table value ({value})"));
+    }
+
+    fn say(&mut self, message: String) {
+        self.log.push(LogLine::info(message));
+    }
+}
+
+/// Whether laying an unchanged map over `below` would change nothing and say nothing. Most charts repeat the defaults
+/// of their subcharts, and then no table needs to be opened.
+fn settled(item: &Item<'_>, below: &Map<Node>, mode: Mode) -> bool {
+    match item.as_node() {
+        Some(Node::Map(above)) => covers(above, below, mode),
+        _ => false,
+    }
+}
+
+fn covers(above: &Map<Node>, below: &Map<Node>, mode: Mode) -> bool {
+    let mut entries = above.iter();
+    below.iter().all(|(key, default)| {
+        let Some((_, over)) =
+            entries.find(|(candidate, _)| *candidate >= key).filter(|(found, _)| *found == key)
+        else {
+            return false;
+        };
+        match (over, default) {
+            (Node::Nil, Node::Nil) => true,
+            (Node::Nil, _) => mode == Mode::Merge,
+            (Node::Map(over), Node::Map(default)) => covers(over, default, mode),
+            (Node::Map(_), default) => default.is_nil(),
+            (_, default) => default.as_map().is_none(),
+        }
+    })
+}
+
+fn type_mismatch(name: &Str, item: &Item<'_>) -> Error {
+    let found = item.as_node().map(spelling::truth).unwrap_or_default();
+    Error::TypeMismatch { name: name.to_string(), found }
+}

@@ -1,0 +1,195 @@
+//! Which subcharts are switched on, and under which names.
+
+use pintle_chart::Chart;
+use pintle_chart::metadata::Dependency;
+use pintle_semver::{Constraint, Version};
+use pintle_tree::{Map, Node};
+
+use crate::coalesce::{Coalescing, Mode};
+use crate::scope::{Place, Scope};
+use crate::table::{Item, Table};
+use crate::{Error, LogLine, NullRules, Result, imports};
+
+/// Checks that every chart that `chart` lists as a dependency is there.
+///
+/// # Errors
+/// Names those that are missing.
+pub fn missing_dependencies(chart: &Chart) -> Result<()> {
+    let missing: Vec<_> = chart
+        .metadata
+        .dependencies
+        .iter()
+        .map(|dependency| dependency.name.as_str())
+        .filter(|name| !chart.subcharts.iter().any(|subchart| subchart.name() == *name))
+        .collect();
+    if missing.is_empty() { Ok(()) } else { Err(Error::MissingDependencies(missing.join(", "))) }
+}
+
+/// Switches subcharts on and off by tags and conditions, gives them their aliases, and moves imported values up.
+///
+/// # Errors
+/// The values of a subchart are no map.
+pub fn process_dependencies(
+    mut chart: Chart,
+    user: &Map<Node>,
+    rules: NullRules,
+    log: &mut Vec<LogLine>,
+) -> Result<Chart> {
+    if !chart.metadata.dependencies.is_empty() {
+        let plan = Switching { log, rules }.plan(&chart, chart.name(), &Table::over(user), "")?;
+        chart = plan.carry_out(chart);
+    }
+    imports::import_values(&mut chart, rules, log)?;
+    Ok(chart)
+}
+
+/// What to do with a chart that lists dependencies. It is made before anything is changed, because the decisions need
+/// the values of the whole tree.
+struct Plan {
+    dependencies: Vec<Dependency>,
+    subcharts: Vec<Keep>,
+}
+
+/// A subchart that stays.
+struct Keep {
+    /// Which of the subcharts it is.
+    index: usize,
+    /// The name it gets.
+    name: String,
+    plan: Option<Plan>,
+}
+
+impl Plan {
+    fn carry_out(self, mut chart: Chart) -> Chart {
+        chart.metadata.dependencies = self.dependencies;
+        let mut sources: Vec<Option<Chart>> = chart.subcharts.into_iter().map(Some).collect();
+        // A chart that is used under several names is copied for all but the last of them.
+        let mut uses = vec![0usize; sources.len()];
+        for keep in &self.subcharts {
+            uses[keep.index] += 1;
+        }
+        chart.subcharts = self
+            .subcharts
+            .into_iter()
+            .filter_map(|keep| {
+                uses[keep.index] -= 1;
+                let source = &mut sources[keep.index];
+                let mut subchart = if uses[keep.index] == 0 { source.take() } else { source.clone() }?;
+                subchart.metadata.name = keep.name;
+                Some(match keep.plan {
+                    Some(plan) => plan.carry_out(subchart),
+                    None => subchart,
+                })
+            })
+            .collect();
+        chart
+    }
+}
+
+struct Switching<'l> {
+    log: &'l mut Vec<LogLine>,
+    rules: NullRules,
+}
+
+impl Switching<'_> {
+    /// Decides for a chart, known as `name`, and all below it. `path` is where its values are, with a dot at its end.
+    fn plan<'a>(&mut self, chart: &'a Chart, name: &str, values: &Table<'a>, path: &str) -> Result<Plan> {
+        let mut dependencies = chart.metadata.dependencies.clone();
+        let mut subcharts = candidates(chart);
+        for dependency in &mut dependencies {
+            if !dependency.alias.is_empty() {
+                dependency.name.clone_from(&dependency.alias);
+            }
+            dependency.enabled = true;
+        }
+        let subscopes =
+            subcharts.iter().map(|keep| Scope::named(&chart.subcharts[keep.index], &keep.name)).collect();
+        let scope = Scope { name: name.into(), values: &chart.values, subscopes };
+        // Helm hands the values of the top chart down unchanged, so keys of a subchart meet keys of its parents here.
+        let values = values.copied();
+        let mut coalescing = Coalescing { log: self.log, rules: self.rules, mode: Mode::Coalesce };
+        coalescing.scope(&scope, &values, &Place::Top)?;
+
+        self.apply_tags(&mut dependencies, &values);
+        self.apply_conditions(&mut dependencies, &values, path);
+        let disabled: Vec<String> =
+            dependencies.iter().filter(|entry| !entry.enabled).map(|entry| entry.name.clone()).collect();
+        subcharts.retain(|keep| !disabled.contains(&keep.name));
+        dependencies.retain(|dependency| !disabled.contains(&dependency.name));
+
+        for keep in &mut subcharts {
+            let subchart = &chart.subcharts[keep.index];
+            if !subchart.metadata.dependencies.is_empty() {
+                let path = format!("{path}{}.", keep.name);
+                keep.plan = Some(self.plan(subchart, &keep.name, &values, &path)?);
+            }
+        }
+        Ok(Plan { dependencies, subcharts })
+    }
+
+    fn apply_tags(&mut self, dependencies: &mut [Dependency], values: &Table<'_>) {
+        let Ok(tags) = values.table_at("tags") else { return };
+        for dependency in dependencies {
+            let (mut on, mut off) = (false, false);
+            for tag in &dependency.tags {
+                match tags.get(tag).as_ref().map(Item::as_node) {
+                    None => {}
+                    Some(Some(Node::Bool(value))) => {
+                        on |= value;
+                        off |= !value;
+                    }
+                    Some(_) => self.say_no_bool("tag", tag, &dependency.name),
+                }
+            }
+            dependency.enabled = on || !off;
+        }
+    }
+
+    fn apply_conditions(&mut self, dependencies: &mut [Dependency], values: &Table<'_>, path: &str) {
+        for dependency in dependencies {
+            for condition in dependency.condition.trim().split(',').filter(|condition| !condition.is_empty())
+            {
+                match values.value_at(&format!("{path}{condition}")) {
+                    None => {}
+                    Some(Node::Bool(value)) => {
+                        dependency.enabled = value;
+                        break;
+                    }
+                    Some(_) => self.say_no_bool("path", condition, &dependency.name),
+                }
+            }
+        }
+    }
+
+    fn say_no_bool(&mut self, what: &'static str, which: &str, chart: &str) {
+        let attributes = vec![(what, which.to_owned()), ("chart", chart.to_owned())];
+        self.log.push(LogLine::warn("returned non-bool value", attributes));
+    }
+}
+
+/// The subcharts that may stay: those that no dependency speaks of, then one for each dependency that finds its chart.
+fn candidates(chart: &Chart) -> Vec<Keep> {
+    let dependencies = &chart.metadata.dependencies;
+    let unlisted = chart
+        .subcharts
+        .iter()
+        .enumerate()
+        .filter(|(_, subchart)| !dependencies.iter().any(|dependency| matches(dependency, subchart)));
+    let listed = dependencies.iter().filter_map(|dependency| {
+        let index = chart.subcharts.iter().position(|subchart| matches(dependency, subchart))?;
+        let name = if dependency.alias.is_empty() { &dependency.name } else { &dependency.alias };
+        Some(Keep { index, name: name.clone(), plan: None })
+    });
+    let unlisted =
+        unlisted.map(|(index, subchart)| Keep { index, name: subchart.name().to_owned(), plan: None });
+    unlisted.chain(listed).collect()
+}
+
+/// Whether a dependency means this chart. A range or version that cannot be read means no chart at all.
+fn matches(dependency: &Dependency, subchart: &Chart) -> bool {
+    dependency.name == subchart.name()
+        && match (Version::parse(&subchart.metadata.version), Constraint::parse(&dependency.version)) {
+            (Ok(version), Ok(range)) => range.check(&version),
+            _ => false,
+        }
+}

@@ -1,0 +1,106 @@
+//! `import-values`: a chart takes values of its subcharts as its own.
+
+use pintle_chart::Chart;
+use pintle_chart::metadata::Dependency;
+use pintle_tree::{Map, Node};
+
+use crate::coalesce::{Coalescing, Mode};
+use crate::scope::{Place, Scope};
+use crate::table::{Item, Table};
+use crate::{Error, LogLine, NullRules, Result, spelling};
+
+/// Gives every chart with dependencies the values of its subcharts and what it imports from them, deepest first.
+pub(crate) fn import_values(chart: &mut Chart, rules: NullRules, log: &mut Vec<LogLine>) -> Result<()> {
+    for subchart in &mut chart.subcharts {
+        import_values(subchart, rules, log)?;
+    }
+    if chart.metadata.dependencies.is_empty() {
+        return Ok(());
+    }
+    let (values, imports) = Importing { log, rules }.values_of(chart)?;
+    chart.values = values;
+    for (dependency, imports) in chart.metadata.dependencies.iter_mut().zip(imports) {
+        dependency.import_values = imports;
+    }
+    Ok(())
+}
+
+struct Importing<'l> {
+    log: &'l mut Vec<LogLine>,
+    rules: NullRules,
+}
+
+impl Importing<'_> {
+    /// The new values of a chart, and the imports of its dependencies written out as pairs of child and parent.
+    fn values_of(&mut self, chart: &Chart) -> Result<(Map<Node>, Vec<Vec<Node>>)> {
+        let endless = |_| Error::EndlessImport(chart.name().to_owned());
+        let values = Table::new();
+        self.merging().scope(&Scope::of(chart), &values, &Place::Top)?;
+        let dependencies = &chart.metadata.dependencies;
+        if dependencies.iter().all(|dependency| dependency.import_values.is_empty()) {
+            return Ok((values.to_map().map_err(endless)?, vec![Vec::new(); dependencies.len()]));
+        }
+        let imported = Table::new();
+        let pairs = dependencies.iter().map(|entry| self.import(entry, &values, &imported)).collect();
+        // The chart's own values win over what it imports. The copy keeps the two apart where an import has made
+        // them share tables.
+        let above = Table::owning(values.to_map().map_err(endless)?);
+        self.merging().over_table(&above, &imported, &Place::Top);
+        Ok((above.to_map().map_err(endless)?, pairs))
+    }
+
+    fn merging(&mut self) -> Coalescing<'_> {
+        Coalescing { log: self.log, rules: self.rules, mode: Mode::Merge }
+    }
+
+    /// Adds what one dependency's imports name to `imported`.
+    fn import<'a>(&mut self, dependency: &Dependency, values: &Table<'a>, imported: &Table<'a>) -> Vec<Node> {
+        let mut pairs = Vec::new();
+        for import in &dependency.import_values {
+            let (child, parent, short) = match import {
+                Node::Map(pair) => (spelled(pair.get("child")), spelled(pair.get("parent")), false),
+                Node::Str(name) => (format!("exports.{name}"), ".".to_owned(), true),
+                _ => continue,
+            };
+            pairs.push(pair(&child, &parent));
+            match values.table_at(&format!("{}.{child}", dependency.name)) {
+                Ok(table) => {
+                    let placed = placed_at(&parent, table);
+                    self.merging().over_table(imported, &placed, &Place::Top);
+                }
+                Err(error) => {
+                    let error = ("error", error.to_string());
+                    self.log.push(if short {
+                        LogLine::warn("ImportValues missing table", vec![error])
+                    } else {
+                        let chart = ("chart", dependency.name.clone());
+                        LogLine::warn("ImportValues missing table from chart", vec![chart, error])
+                    });
+                }
+            }
+        }
+        pairs
+    }
+}
+
+/// A path of an import as Go prints it; a missing one is `<nil>`.
+fn spelled(node: Option<&Node>) -> String {
+    node.map_or_else(|| "<nil>".to_owned(), |node| spelling::value(node, false))
+}
+
+fn pair(child: &str, parent: &str) -> Node {
+    let entries = [("child".into(), Node::from(child)), ("parent".into(), Node::from(parent))];
+    Node::Map(entries.into_iter().collect())
+}
+
+/// Tables around `table`, so that it is at `path`; `.` is the top.
+fn placed_at<'a>(path: &str, table: Table<'a>) -> Table<'a> {
+    if path == "." {
+        return table;
+    }
+    path.rsplit('.').fold(table, |inner, step| {
+        let outer = Table::new();
+        outer.insert(step.into(), Item::Table(inner));
+        outer
+    })
+}

@@ -1,0 +1,68 @@
+//! What the user gave, in order of precedence.
+
+use pintle_tree::{Map, Node, json, merge, set};
+
+use crate::{Error, Result};
+
+/// The value flags of a command, each in the order given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `--values`: names of files.
+    pub files: Vec<String>,
+    /// `--set-json`.
+    pub set_json: Vec<String>,
+    /// `--set`.
+    pub set: Vec<String>,
+    /// `--set-string`.
+    pub set_string: Vec<String>,
+    /// `--set-file`.
+    pub set_file: Vec<String>,
+    /// `--set-literal`.
+    pub set_literal: Vec<String>,
+}
+
+/// Gives the content of a file by the name the user gave, or the reason why not. This room reads nothing itself.
+pub type ReadSource<'r> = dyn FnMut(&str) -> std::result::Result<Vec<u8>, String> + 'r;
+
+/// Puts everything together: files first, then `--set-json`, `--set`, `--set-string`, `--set-file`, `--set-literal`,
+/// whatever the order on the command line was.
+///
+/// # Errors
+/// A file cannot be read, or a text breaks its grammar.
+pub fn layer(overrides: &Overrides, read: &mut ReadSource<'_>) -> Result<Map<Node>> {
+    let mut base = Map::new();
+    for name in &overrides.files {
+        let text = read(name).map_err(Error::Unreadable)?;
+        let values = pintle_yaml::read_values(&text)
+            .map_err(|error| Error::BadFile { name: name.clone(), reason: error.to_string() })?;
+        base = merge::merge(base, values);
+    }
+    for text in &overrides.set_json {
+        base = apply_json(text, base)?;
+    }
+    let bad = |flag| move |error: set::Error| Error::BadFlag { flag, reason: error.to_string() };
+    for text in &overrides.set {
+        set::assign(text, &mut base).map_err(bad("set"))?;
+    }
+    for text in &overrides.set_string {
+        set::assign_strings(text, &mut base).map_err(bad("set-string"))?;
+    }
+    for text in &overrides.set_file {
+        set::assign_files(text, &mut base, &mut |path| read(path)).map_err(bad("set-file"))?;
+    }
+    for text in &overrides.set_literal {
+        set::assign_literal(text, &mut base).map_err(bad("set-literal"))?;
+    }
+    Ok(base)
+}
+
+/// A JSON object is merged as a file would be; anything else is `key=json`.
+fn apply_json(text: &str, mut base: Map<Node>) -> Result<Map<Node>> {
+    let trimmed = text.trim();
+    if trimmed.starts_with('{') {
+        let object = json::read_map(trimmed.as_bytes()).map_err(|_| Error::BadJsonObject(text.to_owned()))?;
+        return Ok(merge::merge(base, object));
+    }
+    set::assign_json(text, &mut base).map_err(|_| Error::BadJson(text.to_owned()))?;
+    Ok(base)
+}

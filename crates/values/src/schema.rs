@@ -1,0 +1,108 @@
+//! The schemas of charts: checking values against values.schema.json and values.schema.yaml.
+//!
+//! The validator is our own, because what it says, and in which order it says it, is part of what Helm's users know.
+
+mod address;
+mod clock;
+mod compile;
+mod decimal;
+mod derive;
+mod document;
+mod draft;
+mod format;
+mod message;
+mod meta;
+mod quick;
+mod resource;
+mod rules;
+mod url;
+mod validate;
+
+use pintle_chart::Chart;
+use pintle_tree::{LogLine, Node};
+
+use crate::{Error, ReadSource, Result, spelling};
+use compile::Compiler;
+pub use derive::{SchemaFormat, derive};
+use document::Doc;
+
+/// Checks the coalesced values of a chart and its subcharts against their schemas. `read` gives files that schemas
+/// refer to by `file:` URLs, by absolute path.
+///
+/// # Errors
+/// Lists all that does not fit, chart by chart.
+pub fn check(chart: &Chart, values: &Node, read: &mut ReadSource<'_>, log: &mut Vec<LogLine>) -> Result<()> {
+    let mut text = String::new();
+    check_chart(chart, values, read, log, &mut text);
+    if text.is_empty() { Ok(()) } else { Err(Error::Schema(text)) }
+}
+
+fn check_chart(
+    chart: &Chart,
+    values: &Node,
+    read: &mut ReadSource<'_>,
+    log: &mut Vec<LogLine>,
+    out: &mut String,
+) {
+    let json = chart.schema.as_deref().map(|text| check_json(values, text, read, log));
+    let yaml = chart.schema_yaml.as_deref().map(|text| check_yaml(values, text, read, log));
+    for complaint in [json, yaml].into_iter().flatten().filter_map(std::result::Result::err) {
+        out.push_str(chart.name());
+        out.push_str(":\n");
+        out.push_str(&complaint);
+    }
+    for subchart in &chart.subcharts {
+        match values.get(subchart.name()) {
+            None | Some(Node::Nil) => {}
+            Some(values @ Node::Map(_)) => check_chart(subchart, values, read, log, out),
+            Some(other) => {
+                let found = spelling::go_type(other);
+                let name = subchart.name();
+                out.push_str(&format!(
+                    "{name}:\ninvalid type for values: expected object (map), got {found}\n"
+                ));
+            }
+        }
+    }
+}
+
+/// Checks values against the text of one JSON schema.
+///
+/// # Errors
+/// What does not fit, one line each, or what is wrong with the schema.
+pub fn check_json(
+    values: &Node,
+    schema: &[u8],
+    read: &mut ReadSource<'_>,
+    log: &mut Vec<LogLine>,
+) -> std::result::Result<(), String> {
+    check_document(values, Doc::read(schema)?, "file:///values.schema.json", read, log)
+}
+
+/// Checks values against the text of one schema written in YAML.
+///
+/// # Errors
+/// As [`check_json`].
+pub fn check_yaml(
+    values: &Node,
+    schema: &[u8],
+    read: &mut ReadSource<'_>,
+    log: &mut Vec<LogLine>,
+) -> std::result::Result<(), String> {
+    let json = pintle_yaml::to_json(schema).map_err(|error| error.to_string())?;
+    check_document(values, Doc::read(&json)?, "file:///values.schema.yaml", read, log)
+}
+
+fn check_document(
+    values: &Node,
+    schema: Doc,
+    url: &str,
+    read: &mut ReadSource<'_>,
+    log: &mut Vec<LogLine>,
+) -> std::result::Result<(), String> {
+    let compiled = Compiler::new(read, log).with(url, schema).compile(url)?;
+    match validate::failures(&compiled, values) {
+        None => Ok(()),
+        Some(lines) => Err(format!("{lines}\n")),
+    }
+}

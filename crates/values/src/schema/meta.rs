@@ -1,0 +1,21 @@
+//! Checks schemas against the metaschema of their draft, to say what is wrong with them.
+
+use super::compile::Compiler;
+use super::document::Doc;
+use super::draft::Draft;
+use super::message::quoted;
+use super::validate;
+
+/// Says what is wrong with a schema, if anything is.
+pub(super) fn check(doc: &Doc, draft: &Draft) -> Result<(), String> {
+    let mut nothing = |path: &str| Err(format!("open {path}: not part of a metaschema"));
+    let mut log = Vec::new();
+    let compiled = Compiler::new(&mut nothing, &mut log).asserting_formats().compile(draft.url)?;
+    match validate::failures(&compiled, &doc.to_node()) {
+        None => Ok(()),
+        Some(lines) => {
+            let url = quoted(format!("{}#", draft.url).as_bytes());
+            Err(format!("jsonschema validation failed with {url}\n{lines}"))
+        }
+    }
+}
