@@ -1,11 +1,10 @@
 //! Archives into files: gzip and tar within Helm's limits, with Helm's rules about paths.
 
-use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
-use flate2::bufread::MultiGzDecoder;
 use pintle_tree::quote::quote;
 
+use super::gunzip::gunzip;
 use super::tar::{Entry, TarReader};
 use crate::File;
 use crate::error::ArchiveError;
@@ -37,21 +36,18 @@ impl Budget {
 ///
 /// # Errors
 /// Damaged data, paths that lead out of the chart, more data than allowed, no files at all.
-pub fn read_archive(stream: impl BufRead) -> Result<Vec<File>, ArchiveError> {
+pub fn read_archive(stream: &[u8]) -> Result<Vec<File>, ArchiveError> {
     read_archive_within(stream, &mut Budget { bytes: u64::MAX })
 }
 
 /// As [`read_archive`], and takes from `budget` what it unpacks.
-pub(super) fn read_archive_within(
-    mut stream: impl BufRead,
-    budget: &mut Budget,
-) -> Result<Vec<File>, ArchiveError> {
-    check_gzip_header(stream.fill_buf().map_err(|_| ArchiveError::Damaged("unexpected EOF"))?)?;
-    let unzipped = MultiGzDecoder::new(stream).take(MAX_CHART_SIZE + MAX_OVERHEAD);
-    let mut tar = TarReader::new(BufReader::with_capacity(64 * 1024, unzipped));
+pub(super) fn read_archive_within(stream: &[u8], budget: &mut Budget) -> Result<Vec<File>, ArchiveError> {
+    let unzipped = gunzip(stream, (MAX_CHART_SIZE + MAX_OVERHEAD) as usize)?;
+    let size = unzipped.data.len() as u64;
+    budget.bytes = budget.bytes.checked_sub(size).ok_or(ArchiveError::TooLarge(MAX_NESTED_SIZE))?;
+    let mut tar = TarReader::new(&unzipped);
     let mut files = Vec::new();
     let mut remaining = MAX_CHART_SIZE;
-    let mut buffer = Vec::new();
     while let Some(entry) = tar.next_entry()? {
         if entry.is_folder() || entry.is_global_header() {
             continue;
@@ -64,14 +60,13 @@ pub(super) fn read_archive_within(
             let name = quote(&entry.name);
             return Err(ArchiveError::EntryTooLarge { name, limit: MAX_FILE_SIZE });
         }
-        tar.read_content(&mut buffer)?;
-        let length = buffer.len() as u64;
+        let content = tar.content()?;
+        let length = content.len() as u64;
         remaining -= length;
         if length < entry.size || remaining == 0 {
             return Err(ArchiveError::TooLarge(MAX_CHART_SIZE));
         }
-        budget.bytes = budget.bytes.checked_sub(length).ok_or(ArchiveError::TooLarge(MAX_NESTED_SIZE))?;
-        files.push(File { name, data: Arc::from(without_bom(&buffer)), modified: entry.modified });
+        files.push(File { name, data: Arc::from(without_bom(content)), modified: entry.modified });
     }
     if files.is_empty() { Err(ArchiveError::Empty) } else { Ok(files) }
 }
@@ -79,29 +74,6 @@ pub(super) fn read_archive_within(
 /// The content without a byte order mark.
 pub(super) fn without_bom(data: &[u8]) -> &[u8] {
     data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data)
-}
-
-fn check_gzip_header(start: &[u8]) -> Result<(), ArchiveError> {
-    match start.len() {
-        0 => Err(ArchiveError::Damaged("EOF")),
-        1..10 => Err(ArchiveError::Damaged("unexpected EOF")),
-        _ if start.starts_with(&[0x1f, 0x8b, 0x08]) => Ok(()),
-        _ => Err(ArchiveError::GzipHeader),
-    }
-}
-
-/// What a failure to read the stream means, in Go's words.
-pub(super) fn stream_error(error: &io::Error) -> ArchiveError {
-    let text = error.to_string();
-    if error.kind() == io::ErrorKind::UnexpectedEof {
-        ArchiveError::Damaged("unexpected EOF")
-    } else if text.contains("header") {
-        ArchiveError::GzipHeader
-    } else if text.contains("checksum") {
-        ArchiveError::Damaged("gzip: invalid checksum")
-    } else {
-        ArchiveError::Damaged("flate: corrupt input")
-    }
 }
 
 /// The path of an entry inside the chart: without the first folder, slashes forward, and never out of the chart.
@@ -153,14 +125,14 @@ mod tests {
     }
 
     fn error(name: &str) -> String {
-        read_archive(archive(&[(name, b"x")]).as_slice()).expect_err("a bad archive").to_string()
+        read_archive(&archive(&[(name, b"x")])).expect_err("a bad archive").to_string()
     }
 
     #[test]
     fn files_lose_their_first_folder_and_byte_order_mark() {
         let long = format!("p/{}/file.txt", "folder/".repeat(40));
         let data = archive(&[("p/Chart.yaml", b"\xef\xbb\xbfname: p"), (&long, b"long"), ("p/empty", b"")]);
-        let files = read_archive(data.as_slice()).expect("a good archive");
+        let files = read_archive(&data).expect("a good archive");
         assert_eq!(files[0], File { modified: Some(7), ..File::new("Chart.yaml", &b"name: p"[..]) });
         assert_eq!(files[1].name, clean(&long["p/".len()..]));
         assert_eq!(&files[1].data[..], b"long");
@@ -180,7 +152,7 @@ mod tests {
     #[test]
     fn large_files_are_refused() {
         let data = vec![0; MAX_FILE_SIZE as usize + 1];
-        let error = read_archive(archive(&[("p/big", &data)]).as_slice()).expect_err("too large");
+        let error = read_archive(&archive(&[("p/big", &data)])).expect_err("too large");
         assert_eq!(
             error.to_string(),
             "decompressed chart file \"p/big\" is larger than the maximum file size 5242880"
@@ -192,7 +164,7 @@ mod tests {
         let data = vec![0; MAX_FILE_SIZE as usize];
         let names: Vec<String> = (0..21).map(|index| format!("p/{index}")).collect();
         let entries: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &data[..])).collect();
-        let error = read_archive(archive(&entries).as_slice()).expect_err("too large");
+        let error = read_archive(&archive(&entries)).expect_err("too large");
         assert_eq!(error.to_string(), "decompressed chart is larger than the maximum size 104857600");
     }
 
@@ -202,10 +174,7 @@ mod tests {
         for length in 0..good.len() - 20 {
             assert!(read_archive(&good[..length]).is_err(), "{length}");
         }
-        assert_eq!(read_archive(zipped(b"").as_slice()).expect_err("empty"), ArchiveError::Empty);
-        assert_eq!(
-            read_archive(zipped(&[b'x'; 512]).as_slice()).expect_err("no tar"),
-            ArchiveError::TarHeader
-        );
+        assert_eq!(read_archive(&zipped(b"")).expect_err("empty"), ArchiveError::Empty);
+        assert_eq!(read_archive(&zipped(&[b'x'; 512])).expect_err("no tar"), ArchiveError::TarHeader);
     }
 }

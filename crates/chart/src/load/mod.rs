@@ -3,13 +3,14 @@
 mod archive;
 mod assemble;
 mod directory;
+mod gunzip;
 mod ignore;
 mod pattern;
 mod sniff;
 mod tar;
 
 use std::fs;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 use crate::decode::{Decoder, Place, read_tree};
@@ -51,7 +52,7 @@ pub fn load_dir(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
 /// As [`load`].
 pub fn load_file(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     let data = open_archive(path)?;
-    let files = read_archive(data.as_slice()).map_err(|error| match error {
+    let files = read_archive(&data).map_err(|error| match error {
         ArchiveError::GzipHeader => not_a_chart_file(path, &error),
         _ => Error::told("unable to load chart archive"),
     })?;
@@ -65,7 +66,12 @@ pub fn load_file(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
 /// # Errors
 /// As [`load`].
 pub fn load_archive(stream: impl Read, log: &mut Vec<LogLine>) -> Result<Chart> {
-    let files = read_archive(BufReader::new(stream)).map_err(|error| match error {
+    let mut data = Vec::new();
+    stream
+        .take(MAX_CHART_SIZE)
+        .read_to_end(&mut data)
+        .map_err(|error| Error::told(format!("unable to load chart archive: {error}")))?;
+    let files = read_archive(&data).map_err(|error| match error {
         ArchiveError::GzipHeader => {
             Error::told(format!("stream does not appear to be a valid chart file (details: {error})"))
         }
@@ -85,7 +91,7 @@ pub fn load_any_version(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
         return assemble(read_folder(path, log)?, log);
     }
     let data = open_archive(path)?;
-    match read_archive(data.as_slice()) {
+    match read_archive(&data) {
         Ok(files) => assemble(files, log),
         Err(error @ ArchiveError::GzipHeader) => Err(not_a_chart_file(path, &error)),
         Err(error) => Err(error.into()),

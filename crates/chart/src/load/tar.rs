@@ -1,8 +1,6 @@
 //! The part of the tar format that chart archives use: ustar, GNU long names and PAX records.
 
-use std::io::{self, Read};
-
-use super::archive::stream_error;
+use super::gunzip::Unzipped;
 use crate::error::ArchiveError;
 
 const BLOCK: usize = 512;
@@ -47,16 +45,18 @@ struct Override {
 }
 
 /// Reads entries one after the other.
-pub(super) struct TarReader<R> {
-    stream: R,
-    /// Content of the current entry that was not read yet, and the padding after it.
+pub(super) struct TarReader<'a> {
+    rest: &'a [u8],
+    /// Why there is no more data than there is.
+    failure: Option<ArchiveError>,
+    /// The size of the current entry's content, and of what fills up its last block.
     content: u64,
     padding: u64,
 }
 
-impl<R: Read> TarReader<R> {
-    pub(super) fn new(stream: R) -> Self {
-        TarReader { stream, content: 0, padding: 0 }
+impl<'a> TarReader<'a> {
+    pub(super) fn new(archive: &'a Unzipped) -> Self {
+        TarReader { rest: &archive.data, failure: archive.failure.clone(), content: 0, padding: 0 }
     }
 
     /// The next entry, or `None` at the end of the archive.
@@ -65,11 +65,11 @@ impl<R: Read> TarReader<R> {
         loop {
             self.skip()?;
             let Some(block) = self.header_block()? else { return Ok(None) };
-            let mut entry = parse_header(&block)?;
+            let mut entry = parse_header(block)?;
             self.expect_content(entry.content_size());
             match entry.flag {
-                b'x' => read_pax(&self.special()?, &mut overrides)?,
-                b'L' => overrides.name = Some(text(&self.special()?).to_vec()),
+                b'x' => read_pax(self.special()?, &mut overrides)?,
+                b'L' => overrides.name = Some(text(self.special()?).to_vec()),
                 b'K' => {
                     self.special()?;
                 }
@@ -86,17 +86,13 @@ impl<R: Read> TarReader<R> {
         }
     }
 
-    /// Reads the content of the current entry into `buffer`, in place of what was there.
-    pub(super) fn read_content(&mut self, buffer: &mut Vec<u8>) -> Result<(), ArchiveError> {
-        buffer.clear();
-        let expected = self.content;
-        let read =
-            self.stream.by_ref().take(expected).read_to_end(buffer).map_err(|error| stream_error(&error))?;
-        if (read as u64) < expected {
-            return Err(ArchiveError::Damaged("unexpected EOF"));
-        }
+    /// The content of the current entry.
+    pub(super) fn content(&mut self) -> Result<&'a [u8], ArchiveError> {
+        let length = usize::try_from(self.content).unwrap_or(usize::MAX);
+        let Some((content, rest)) = self.rest.split_at_checked(length) else { return Err(self.cut()) };
+        self.rest = rest;
         self.content = 0;
-        Ok(())
+        Ok(content)
     }
 
     fn expect_content(&mut self, size: u64) {
@@ -105,54 +101,49 @@ impl<R: Read> TarReader<R> {
     }
 
     /// The content of a header that is about another entry.
-    fn special(&mut self) -> Result<Vec<u8>, ArchiveError> {
+    fn special(&mut self) -> Result<&'a [u8], ArchiveError> {
         if self.content > MAX_SPECIAL {
             return Err(ArchiveError::Damaged("archive/tar: header field too long"));
         }
-        let mut content = Vec::new();
-        self.read_content(&mut content)?;
-        Ok(content)
+        self.content()
     }
 
     /// Goes to the next header.
     fn skip(&mut self) -> Result<(), ArchiveError> {
-        let rest = self.content.saturating_add(self.padding);
-        let skipped = io::copy(&mut self.stream.by_ref().take(rest), &mut io::sink())
-            .map_err(|error| stream_error(&error))?;
+        self.content()?;
         // Go forgives a missing end of the padding, but not of the content.
-        if skipped < self.content {
-            return Err(ArchiveError::Damaged("unexpected EOF"));
-        }
-        (self.content, self.padding) = (0, 0);
+        let padding = (self.padding as usize).min(self.rest.len());
+        self.rest = &self.rest[padding..];
+        self.padding = 0;
         Ok(())
     }
 
     /// The next header, or `None` at the end: two empty blocks, or nothing more.
-    fn header_block(&mut self) -> Result<Option<[u8; BLOCK]>, ArchiveError> {
-        let Some(block) = self.block()? else { return Ok(None) };
-        if block != [0; BLOCK] {
-            return Ok(Some(block));
+    fn header_block(&mut self) -> Result<Option<&'a [u8; BLOCK]>, ArchiveError> {
+        match self.block()? {
+            Some(block) if *block == [0; BLOCK] => {}
+            other => return Ok(other),
         }
         match self.block()? {
-            None => Ok(None),
-            Some(block) if block == [0; BLOCK] => Ok(None),
-            Some(_) => Err(ArchiveError::TarHeader),
+            Some(block) if *block != [0; BLOCK] => Err(ArchiveError::TarHeader),
+            _ => Ok(None),
         }
     }
 
-    fn block(&mut self) -> Result<Option<[u8; BLOCK]>, ArchiveError> {
-        let mut block = [0; BLOCK];
-        let mut filled = 0;
-        while filled < BLOCK {
-            match self.stream.read(&mut block[filled..]) {
-                Ok(0) if filled == 0 => return Ok(None),
-                Ok(0) => return Err(ArchiveError::Damaged("unexpected EOF")),
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(stream_error(&error)),
+    fn block(&mut self) -> Result<Option<&'a [u8; BLOCK]>, ArchiveError> {
+        match self.rest.split_first_chunk() {
+            Some((block, rest)) => {
+                self.rest = rest;
+                Ok(Some(block))
             }
+            None if self.rest.is_empty() && self.failure.is_none() => Ok(None),
+            None => Err(self.cut()),
         }
-        Ok(Some(block))
+    }
+
+    /// What it means that there is less data than there should be.
+    fn cut(&self) -> ArchiveError {
+        self.failure.clone().unwrap_or(ArchiveError::Damaged("unexpected EOF"))
     }
 }
 
