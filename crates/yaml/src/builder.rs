@@ -10,8 +10,8 @@ pub trait Builder {
     /// What is built.
     type Node;
 
-    /// Whether the texts of strings are wanted. If not, all strings that are values come empty.
-    const KEEPS_TEXT: bool = true;
+    /// Whether scalars that are values are wanted. If not, they may all come as empty strings. Keys always come.
+    const KEEPS_SCALARS: bool = true;
 
     /// Forgets what was received so far; the document will be told again from the beginning.
     fn reset(&mut self);
@@ -110,11 +110,32 @@ pub struct Assembler<T> {
     keys: Vec<Str>,
     /// For each open collection, how many nodes and keys there were before it.
     open: Vec<(usize, usize)>,
+    /// Whether to look out for keys that come twice in a map.
+    watchful: bool,
+    repeated: bool,
 }
 
 impl<T> Default for Assembler<T> {
     fn default() -> Self {
-        Assembler { nodes: Vec::new(), keys: Vec::new(), open: Vec::new() }
+        Assembler { nodes: Vec::new(), keys: Vec::new(), open: Vec::new(), watchful: false, repeated: false }
+    }
+}
+
+impl<T> Assembler<T> {
+    /// An assembler that notices keys that come twice in a map.
+    pub(crate) fn watchful() -> Self {
+        Assembler { watchful: true, ..Assembler::default() }
+    }
+
+    /// Whether a watchful assembler saw a key twice in a map.
+    pub(crate) fn repeated(&self) -> bool {
+        self.repeated
+    }
+
+    fn watch(&mut self, keys: usize) {
+        let mut sorted: Vec<&Str> = self.keys[keys..].iter().collect();
+        sorted.sort_unstable();
+        self.repeated |= sorted.windows(2).any(|pair| pair[0] == pair[1]);
     }
 }
 
@@ -143,6 +164,7 @@ impl<T: Assemble> Builder for Assembler<T> {
         self.nodes.clear();
         self.keys.clear();
         self.open.clear();
+        self.repeated = false;
     }
 
     fn nil(&mut self) {
@@ -189,6 +211,9 @@ impl<T: Assemble> Builder for Assembler<T> {
 
     fn end_map(&mut self) {
         let (nodes, keys) = self.open.pop().expect("only an open map is ended");
+        if self.watchful {
+            self.watch(keys);
+        }
         let entries = self.keys.drain(keys..).zip(self.nodes.drain(nodes..)).collect();
         self.nodes.push(T::map(entries));
     }
@@ -205,7 +230,7 @@ pub struct Validator;
 impl Builder for Validator {
     type Node = ();
 
-    const KEEPS_TEXT: bool = false;
+    const KEEPS_SCALARS: bool = false;
 
     fn reset(&mut self) {}
     fn nil(&mut self) {}

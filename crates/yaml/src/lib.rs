@@ -14,6 +14,7 @@
 mod builder;
 mod documents;
 mod error;
+mod fast;
 mod read;
 mod resolve;
 mod timestamp;
@@ -43,7 +44,28 @@ pub fn read(text: &[u8]) -> Result<Node, Error> {
 /// What is no YAML, or cannot become JSON.
 pub fn read_with<B: Builder>(text: &[u8], builder: &mut B) -> Result<B::Node, Error> {
     builder.reset();
+    if fast::read(text, builder).is_some() {
+        return Ok(builder.finish());
+    }
+    builder.reset();
     read::read(text, builder, Rules::default())
+}
+
+/// As [`read`], without the fast reader. For comparing the two.
+///
+/// # Errors
+/// As [`read`].
+#[doc(hidden)]
+pub fn read_faithfully(text: &[u8]) -> Result<Node, Error> {
+    read::read(text, &mut Assembler::default(), Rules::default())
+}
+
+/// What the fast reader alone makes of `text`, if it does not give up. For comparing the two.
+#[doc(hidden)]
+pub fn read_fast(text: &[u8]) -> Option<Node> {
+    let mut assembler = Assembler::default();
+    fast::read(text, &mut assembler)?;
+    Some(assembler.finish())
 }
 
 /// Tells whether the first document of `text` can be read.
@@ -96,7 +118,12 @@ fn wrong_kind(node: &Node, wanted: &str) -> Error {
 /// # Errors
 /// What [`read`] does not read, and repeated keys.
 pub fn read_strict(text: &[u8]) -> Result<Node, Error> {
-    read::read(text, &mut Assembler::default(), Rules { strict: true })
+    let mut assembler = Assembler::watchful();
+    if fast::read(text, &mut assembler).is_some() && !assembler.repeated() {
+        return Ok(assembler.finish());
+    }
+    assembler.reset();
+    read::read(text, &mut assembler, Rules { strict: true })
 }
 
 /// Makes JSON of the first document of `text`. Whole numbers keep all their digits.

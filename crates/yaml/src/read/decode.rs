@@ -251,7 +251,7 @@ impl<B: Builder> Decoder<'_, B> {
                     self.unsupported_number |= !value.is_finite();
                     self.builder.float(value);
                 }
-                Meaning::Text => self.builder.str(if B::KEEPS_TEXT { text } else { b"" }),
+                Meaning::Text => self.builder.str(if B::KEEPS_SCALARS { text } else { b"" }),
             },
         }
         Ok(())

@@ -1,0 +1,124 @@
+//! Lists and maps in brackets, as far as they stand on one line and hold nothing odd.
+
+use super::{Builder, Quoted, Reader, find};
+use find::spaces;
+
+impl<B: Builder> Reader<'_, '_, B> {
+    /// Reads from an opening bracket and goes behind the closing one.
+    pub(super) fn flow(&mut self) -> Option<()> {
+        self.descend()?;
+        let list = self.byte(self.at) == b'[';
+        let close = if list { b']' } else { b'}' };
+        if list {
+            self.builder.begin_list();
+        } else {
+            self.builder.begin_map();
+        }
+        self.step_over();
+        if self.byte(self.at) != close {
+            loop {
+                if !list {
+                    self.flow_key()?;
+                }
+                self.flow_value()?;
+                self.at += spaces(self.text, self.at);
+                match self.byte(self.at) {
+                    b',' => self.step_over(),
+                    byte if byte == close => break,
+                    _ => return None,
+                }
+            }
+        }
+        self.at += 1;
+        self.depth -= 1;
+        if list {
+            self.builder.end_list();
+        } else {
+            self.builder.end_map();
+        }
+        Some(())
+    }
+
+    /// Goes over an indicator and the blanks behind it.
+    fn step_over(&mut self) {
+        self.at += 1;
+        self.at += spaces(self.text, self.at);
+    }
+
+    fn flow_key(&mut self) -> Option<()> {
+        let start = self.at;
+        match self.byte(start) {
+            quote @ (b'"' | b'\'') => {
+                let quoted = self.quoted(quote)?;
+                if self.byte(self.at) != b':' {
+                    return None;
+                }
+                self.quoted_key(start, quoted)?;
+            }
+            _ => {
+                let end = self.scan_flow_plain()?;
+                if self.byte(self.at) != b':' {
+                    return None;
+                }
+                self.plain_key(start, end)?;
+            }
+        }
+        self.at += spaces(self.text, self.at);
+        Some(())
+    }
+
+    fn flow_value(&mut self) -> Option<()> {
+        match self.byte(self.at) {
+            b'[' | b'{' => self.flow(),
+            quote @ (b'"' | b'\'') => {
+                let quoted = self.quoted(quote)?;
+                if matches!(quoted, Quoted::Scratch { lines: true }) {
+                    return None;
+                }
+                self.emit_quoted(quoted);
+                Some(())
+            }
+            _ => {
+                let start = self.at;
+                let end = self.scan_flow_plain()?;
+                if self.byte(self.at) == b':' {
+                    return None;
+                }
+                let text = self.text;
+                self.emit_plain(&text[start..end])
+            }
+        }
+    }
+
+    /// Goes to the end of plain text inside brackets: a comma, a closing bracket or a colon.
+    fn scan_flow_plain(&mut self) -> Option<usize> {
+        let start = self.at;
+        let first = self.byte(start);
+        let begins = match first {
+            b'-' => self.byte(start + 1).is_ascii_alphanumeric(),
+            _ => self.begins_plain(first),
+        };
+        if !begins {
+            return None;
+        }
+        let mut at = start;
+        loop {
+            match self.byte(at) {
+                b',' | b']' | b'}' => break,
+                b':' if self.byte(at + 1) == b' ' => break,
+                // Colons elsewhere are text in most places; leave the others alone.
+                b':' if !(self.byte(at + 1).is_ascii_alphanumeric() || self.byte(at + 1) == b'/') => {
+                    return None;
+                }
+                b'\n' | b'\t' | b'#' | b'[' | b'{' | b'?' => return None,
+                _ => at += 1,
+            }
+        }
+        self.at = at;
+        let mut end = at;
+        while self.text[end - 1] == b' ' {
+            end -= 1;
+        }
+        Some(end)
+    }
+}

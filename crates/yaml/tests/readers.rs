@@ -1,0 +1,216 @@
+//! The fast reader must read what it reads exactly as the faithful one. Compared on the recorded texts, on mutations of
+//! them and on the values files and definitions of real charts, where those are present.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+fn corpus() -> PathBuf {
+    match std::env::var_os("PINTLE_CORPUS") {
+        Some(path) => path.into(),
+        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+    }
+}
+
+fn golden_texts() -> Vec<Vec<u8>> {
+    let Ok(file) = File::open(corpus().join("goldens/behaviour/yaml-parse.jsonl")) else {
+        println!("skipped: no recordings");
+        return Vec::new();
+    };
+    BufReader::new(file)
+        .lines()
+        .filter_map(|line| {
+            let case: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            case["in"]["text"].as_str().map(|text| text.as_bytes().to_vec())
+        })
+        .filter(|text| text.len() < 3000)
+        .collect()
+}
+
+/// Texts that the fast reader reads whole, with what people write into manifests.
+const ORDINARY: &[&str] = &[
+    "apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n  labels: {a: b, \"c\": 'd', e: [1, x y]}\nspec:\n  ports:\n  - port: 80\n    name: http # c\n  -\n    port: 0x10\n  selector:\n",
+    "# head\n---\na: |\n  one\n\n   two\n  \nb: >-\n  x\n  y\n\n  z\n   w\n  v\nc: |+\n  k\n\nd: \"q\\n\\u00e9\\x41\"\n",
+    "a: some long\n  text that\n\n  goes on\nb: 'it''s\n  folded'\nc: \"also\n  folded \\\n   here\"\nd: -5\n? x\n",
+    "- a\n- - b\n  - c: d\n    e:\n    - f\n- \"k\": v\n  l: m\n- |2\n   x\n- yes\n- 1.5e3\n- ~\n",
+    "a:\n  b:\n    c: 1\n  d:\n\n    # x\n    e: http://x:80/#y\nf: .5\n80: x\non: y\n---\nb: [\n",
+];
+
+/// A small generator of numbers, so that failures can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+}
+
+const PIECES: &[&str] = &[
+    " ",
+    "  ",
+    "\n",
+    "\n\n",
+    ":",
+    ": ",
+    "- ",
+    "-",
+    "#",
+    " #",
+    "\"",
+    "'",
+    "|",
+    ">",
+    "|-\n",
+    ">+\n",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "\t",
+    "&a ",
+    "*a",
+    "!!str ",
+    "? ",
+    "<<: ",
+    "---\n",
+    "...\n",
+    "%",
+    "@",
+    "\\",
+    "\\n",
+    "\\\n",
+    "~",
+    "null",
+    "yes",
+    "1",
+    ".inf",
+    "0o7",
+    "é",
+    "\u{2028}",
+    "\u{85}",
+    "\r\n",
+    "a",
+    "key: v\n",
+    "  k: v\n",
+    "- x\n",
+    "  - y\n",
+    "''",
+    "\\x4",
+    "\u{feff}",
+    "😀",
+    ".",
+    "+",
+    "18446744073709551615",
+    "=",
+];
+
+fn mutate(text: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut text = text.to_vec();
+    for _ in 0..=random.below(3) {
+        let at = random.below(text.len() + 1);
+        let length = random.below(4).min(text.len() - at);
+        match random.below(5) {
+            0 => drop(text.drain(at..at + length)),
+            1 => text.truncate(at),
+            2 => {
+                let from = random.below(text.len() + 1);
+                let piece = text[from..text.len().min(from + random.below(12))].to_vec();
+                drop(text.splice(at..at, piece));
+            }
+            3 => drop(text.splice(at..at + length, PIECES[random.below(PIECES.len())].bytes())),
+            _ => drop(text.splice(at..at, PIECES[random.below(PIECES.len())].bytes())),
+        }
+    }
+    text
+}
+
+/// Compares the readers; tells whether the fast one went through.
+fn compare(text: &[u8]) -> bool {
+    let valid = pintle_yaml::validate(text);
+    let faithful = pintle_yaml::read_faithfully(text);
+    let shown = || String::from_utf8_lossy(text).into_owned();
+    assert_eq!(valid.is_ok(), faithful.is_ok(), "validating {:?}", shown());
+    match pintle_yaml::read_fast(text) {
+        None => false,
+        Some(tree) => {
+            assert_eq!(Ok(tree), faithful, "reading {:?}", shown());
+            true
+        }
+    }
+}
+
+fn on_a_large_stack(run: impl FnOnce() + Send + 'static) {
+    std::thread::Builder::new().stack_size(64 << 20).spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
+fn readers_agree_on_recorded_texts_and_their_mutations() {
+    on_a_large_stack(|| {
+        let mut texts: Vec<Vec<u8>> = ORDINARY.iter().map(|text| text.as_bytes().to_vec()).collect();
+        for _ in 0..6 {
+            texts.extend_from_within(..ORDINARY.len());
+        }
+        texts.extend(golden_texts());
+        let rounds = std::env::var("PINTLE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20);
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let (mut fast, mut all) = (0, 0);
+        for text in &texts {
+            fast += usize::from(compare(text));
+            all += 1;
+            for _ in 0..rounds {
+                fast += usize::from(compare(&mutate(text, &mut random)));
+                all += 1;
+            }
+        }
+        println!("{fast} of {all} texts were read by the fast reader");
+        assert!(fast > 0);
+    });
+}
+
+#[test]
+fn ordinary_text_is_read_by_the_fast_reader() {
+    for text in ORDINARY.iter().filter(|text| !text.contains("? x")) {
+        assert!(compare(text.as_bytes()), "{text}");
+    }
+}
+
+#[test]
+fn readers_agree_on_the_files_of_charts() {
+    let Ok(charts) = std::fs::read_dir(corpus().join("charts")) else {
+        println!("skipped: no charts");
+        return;
+    };
+    let (mut fast, mut all, mut bytes) = (0, 0, 0);
+    let every = if cfg!(debug_assertions) { 8 } else { 1 };
+    let mut paths: Vec<PathBuf> = charts.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "tgz"));
+    paths.sort();
+    for path in paths.iter().step_by(every) {
+        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(File::open(path).unwrap()));
+        for entry in archive.entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let name = entry.path().unwrap().to_string_lossy().into_owned();
+            let yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+            if !yaml || name.contains("/templates/") {
+                continue;
+            }
+            let mut text = Vec::new();
+            entry.read_to_end(&mut text).unwrap();
+            all += 1;
+            bytes += text.len();
+            if compare(&text) {
+                fast += 1;
+            } else if std::env::var_os("PINTLE_VERBOSE").is_some() {
+                println!("not fast: {} {name}", path.display());
+            }
+        }
+    }
+    println!("{fast} of {all} files ({bytes} bytes) were read by the fast reader");
+    assert!(fast * 10 > all * 8);
+}
