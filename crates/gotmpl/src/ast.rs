@@ -97,6 +97,20 @@ pub(crate) struct Pipe {
     pub(crate) commands: Vec<Command>,
 }
 
+impl Pipe {
+    /// The operand that the whole pipeline is, when it is but one and declares nothing.
+    #[inline]
+    pub(crate) fn only_word(&self) -> Option<&Expr> {
+        match self.commands.as_slice() {
+            [command] if self.variables.is_empty() => match command.words.as_slice() {
+                [word] => Some(word),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
 /// A function, field or value with its arguments.
 pub(crate) struct Command {
     pub(crate) position: Position,

@@ -54,6 +54,9 @@ impl Reader<'_> {
     }
 
     fn directive(&mut self, printer: &mut Printer) {
+        if self.plain_directive(printer) {
+            return;
+        }
         printer.spec = pad::Spec::default();
         self.flags(printer);
         self.index();
@@ -80,6 +83,25 @@ impl Reader<'_> {
                 self.next += 1;
             }
         }
+    }
+
+    /// `%s`, `%d` and `%v` without flags, by far the most common, when the operand prints the same way under `%v`.
+    fn plain_directive(&mut self, printer: &mut Printer) -> bool {
+        let (Some(verb), Some(value)) = (self.byte(), self.values.get(self.next)) else {
+            return false;
+        };
+        let plain = match value {
+            Value::Str(_) => matches!(verb, b's' | b'v'),
+            Value::Int(..) => matches!(verb, b'd' | b'v'),
+            Value::Float(_) | Value::Bool(_) => verb == b'v',
+            _ => false,
+        };
+        if plain {
+            crate::print::push_value(value, &mut printer.out);
+            self.at += 1;
+            self.next += 1;
+        }
+        plain
     }
 
     fn flags(&mut self, printer: &mut Printer) {

@@ -230,7 +230,7 @@ impl MapRef {
 
     /// The value under `key`, cloned (which shares it).
     pub fn get(&self, key: impl AsRef<[u8]>) -> Option<Value> {
-        self.cell.borrow().get(key).cloned()
+        find(&self.cell.borrow(), key.as_ref()).cloned()
     }
 
     /// Sets a key.
@@ -262,6 +262,19 @@ impl MapRef {
     pub fn address(&self) -> usize {
         Rc::as_ptr(&self.cell).addr()
     }
+}
+
+/// Finds a key. Small maps, which most are, are searched from the front: that is quicker than halving.
+#[inline]
+pub(crate) fn find<'m>(map: &'m Map<Value>, key: &[u8]) -> Option<&'m Value> {
+    const SMALL: usize = 8;
+    if map.len() > SMALL {
+        return map.get(key);
+    }
+    let last = key.last();
+    let same =
+        |candidate: &[u8]| candidate.len() == key.len() && candidate.last() == last && candidate == key;
+    map.entries().iter().find(|(candidate, _)| same(candidate.as_bytes())).map(|(_, value)| value)
 }
 
 thread_local! {

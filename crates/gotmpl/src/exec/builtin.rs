@@ -78,6 +78,9 @@ impl Exec<'_> {
         if wants_text {
             return self.argument(frame, dot, Type::Str, word);
         }
+        if let Some(value) = self.peek(frame, dot, word, Value::clone) {
+            return Ok(value);
+        }
         Ok(self.operand(frame, dot, word)?.value)
     }
 

@@ -177,6 +177,14 @@ impl Exec<'_> {
                 }
             }
             _ => {
+                // Most arguments are values of maps that fit as they are.
+                let fitting =
+                    |value: &Value| (wanted == Type::Any || fits(value, wanted)).then(|| value.clone());
+                if wanted != Type::Map
+                    && let Some(Some(value)) = self.peek(frame, dot, expr, fitting)
+                {
+                    return Ok(value);
+                }
                 let value = self.operand(frame, dot, expr)?;
                 checked(frame, value, wanted)
             }

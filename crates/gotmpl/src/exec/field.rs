@@ -8,10 +8,49 @@ use super::call::{Signature, Target};
 use super::{Exec, Frame};
 use crate::ast::Expr;
 use crate::error::Error;
-use crate::object::Object;
+use crate::object::{Method, Object};
 use crate::operand::Operand;
 use crate::shown::Place;
-use crate::value::{Kind, MapRef, MapType, Value};
+use crate::value::{Kind, MapRef, MapType, Value, find};
+
+/// Follows names through maps, and hands the value at the end to `look` without cloning anything on the way.
+///
+/// `None` means that something else than a map is on the way, or nothing: the long way then finds out what to say.
+#[inline]
+fn look_into<R>(
+    value: &Value,
+    names: &[Str],
+    methods: &[Method],
+    look: impl FnOnce(&Value) -> R,
+) -> Option<R> {
+    let Some((name, rest)) = names.split_first() else {
+        return Some(look(value));
+    };
+    let Value::Map(map) = value else {
+        return None;
+    };
+    let may_be_method = map.of == MapType::Values && methods.iter().any(|method| *name == method.name);
+    // Long chains would recurse deep.
+    if may_be_method || map.of == MapType::Str || rest.len() > 16 {
+        return None;
+    }
+    match find(&map.borrow(), name.as_bytes()) {
+        Some(next) if rest.is_empty() => Some(look(next)),
+        Some(next) => look_further(next, rest, methods, look),
+        None if rest.is_empty() => Some(look(&Value::Nil)),
+        None => None,
+    }
+}
+
+/// The recursion of [`look_into`], apart from it so that one step can be inlined.
+fn look_further<R>(
+    value: &Value,
+    names: &[Str],
+    methods: &[Method],
+    look: impl FnOnce(&Value) -> R,
+) -> Option<R> {
+    look_into(value, names, methods, look)
+}
 
 /// Where a field is asked for, and with what.
 struct Access<'t, 'c> {
@@ -29,6 +68,28 @@ impl Access<'_, '_> {
 }
 
 impl Exec<'_> {
+    /// Looks at the value of a field or variable without cloning it, when the way there leads through maps alone.
+    #[inline]
+    pub(super) fn peek<'t, R>(
+        &self,
+        frame: &mut Frame<'t>,
+        dot: &Operand,
+        expr: &'t Expr,
+        look: impl FnOnce(&Value) -> R,
+    ) -> Option<R> {
+        let methods = self.set.values_methods().map_or(&[][..], |hook| hook.methods);
+        let (value, names) = match expr {
+            Expr::Field(_, names) => (&dot.value, names),
+            Expr::Variable(_, id, names) => {
+                let variables = &self.variables[frame.base..];
+                (&variables.iter().rev().find(|(known, _)| known == id)?.1.value, names)
+            }
+            _ => return None,
+        };
+        frame.place = Some(Place::Expr(expr));
+        look_into(value, names, methods, look)
+    }
+
     /// Follows names from a receiver; the last one gets the arguments, if it is a method.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn field_chain<'t>(

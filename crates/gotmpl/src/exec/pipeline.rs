@@ -17,6 +17,12 @@ impl Exec<'_> {
         pipe: &'t Pipe,
     ) -> Result<Operand, Error> {
         frame.place = Some(Place::Pipe(pipe));
+        // The usual pipeline is one command whose value goes nowhere else.
+        if let ([command], []) = (pipe.commands.as_slice(), pipe.variables.as_slice()) {
+            let mut value = self.command(frame, dot, command, None)?;
+            value.interface = false;
+            return Ok(value);
+        }
         let mut value = None;
         for command in &pipe.commands {
             value = Some(self.command(frame, dot, command, value)?.inside());
@@ -65,6 +71,12 @@ impl Exec<'_> {
         let first = &words[0];
         match first {
             Expr::Field(_, names) => {
+                if words.len() == 1
+                    && last.is_none()
+                    && let Some(value) = self.peek(frame, dot, first, Value::clone)
+                {
+                    return Ok(Operand::interface(value));
+                }
                 frame.place = Some(Place::Expr(first));
                 self.field_chain(frame, dot, dot, first, names, words, last)
             }

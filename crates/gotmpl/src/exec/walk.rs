@@ -23,6 +23,7 @@ impl Exec<'_> {
                 frame.place = Some(Place::Node(node));
                 return Err(self.exhausted(frame));
             }
+            let before = out.len();
             let flow = match node {
                 Node::Text { start, end } => {
                     let text = &frame.tree.source.as_bytes()[*start as usize..*end as usize];
@@ -34,6 +35,14 @@ impl Exec<'_> {
                     continue;
                 }
                 Node::Action(pipe) => {
+                    if let Some(word) = pipe.only_word()
+                        && self.peek(frame, dot, word, |value| push_printed(value, out)).is_some()
+                    {
+                        if !self.fuel.write(out.len() - before) {
+                            return Err(self.exhausted(frame));
+                        }
+                        continue;
+                    }
                     let value = self.pipeline(frame, dot, pipe)?;
                     if pipe.variables.is_empty() {
                         frame.place = Some(Place::Node(node));
@@ -65,10 +74,7 @@ impl Exec<'_> {
     /// Writes a value as `{{ value }}` does.
     fn print(&mut self, frame: &Frame<'_>, value: &Operand, out: &mut Vec<u8>) -> Result<(), Error> {
         let before = out.len();
-        match &value.value {
-            Value::Nil => out.extend_from_slice(b"<no value>"),
-            other => print::push_value(other, out),
-        }
+        push_printed(&value.value, out);
         if self.fuel.write(out.len() - before) { Ok(()) } else { Err(self.exhausted(frame)) }
     }
 
@@ -82,9 +88,20 @@ impl Exec<'_> {
         out: &mut Vec<u8>,
     ) -> Result<Flow, Error> {
         let mark = self.variables.len();
-        let value = self.pipeline(frame, dot, &branch.pipe)?;
-        let flow = if value.value.truth() {
-            self.list(frame, if sets_dot { &value } else { dot }, &branch.list, out)?
+        let peeked = match branch.pipe.only_word() {
+            Some(word) if !sets_dot => self.peek(frame, dot, word, Value::truth),
+            _ => None,
+        };
+        let (truth, value) = match peeked {
+            Some(truth) => (truth, None),
+            None => {
+                let value = self.pipeline(frame, dot, &branch.pipe)?;
+                (value.value.truth(), Some(value))
+            }
+        };
+        let flow = if truth {
+            let inner = value.as_ref().filter(|_| sets_dot).unwrap_or(dot);
+            self.list(frame, inner, &branch.list, out)?
         } else if let Some(otherwise) = &branch.otherwise {
             self.list(frame, dot, otherwise, out)?
         } else {
@@ -113,5 +130,14 @@ impl Exec<'_> {
             None => Operand::INVALID,
         };
         self.run(&tree, dot, out)
+    }
+}
+
+/// Appends a value as `{{ value }}` shows it.
+#[inline]
+fn push_printed(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Nil => out.extend_from_slice(b"<no value>"),
+        other => print::push_value(other, out),
     }
 }
