@@ -60,7 +60,8 @@ fn read_float(text: &str) -> Option<f64> {
     let misplaced = |(index, &byte): (usize, &u8)| {
         byte == b'_' && !(index > 0 && (digit(index - 1) || after_base(index)) && digit(index + 1))
     };
-    if bytes.iter().enumerate().any(misplaced) {
+    let second_sign = matches!(bytes, [b'+' | b'-', b'+' | b'-', ..]);
+    if second_sign || bytes.iter().enumerate().any(misplaced) {
         return None;
     }
     let value = if bytes.contains(&b'_') {
@@ -112,7 +113,9 @@ mod tests {
 
     #[test]
     fn texts_become_floats() {
-        for (text, value) in [("1_0.5", 10.5), ("1e400", 0.0), ("_1", 0.0), ("1__0", 0.0), ("1e-3", 0.001)] {
+        for (text, value) in
+            [("1_0.5", 10.5), ("1e400", 0.0), ("_1", 0.0), ("--1", 0.0), ("1__0", 0.0), ("1e-3", 0.001)]
+        {
             assert_eq!(to_float(&text.into()), value, "{text}");
         }
         assert_eq!(to_float(&"-Inf".into()), f64::NEG_INFINITY);

@@ -1,6 +1,6 @@
 //! Maps: reading, changing in place, picking and copying.
 
-use pintle_gotmpl::{Args, CallError, CallResult, Function, List, MapRef, MapType, Type, Value};
+use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, List, MapRef, MapType, Type, Value};
 use pintle_tree::{Map, Str};
 
 use crate::text::{ZERO_VALUE, text_of, with_stack};
@@ -23,11 +23,11 @@ pub(crate) fn functions() -> Vec<Function> {
         Function::pure("pluck", &[STR], Some(MAP), LIST, pluck),
         Function::pure("keys", &[], Some(MAP), Strings, keys),
         Function::pure("values", &[MAP], None, LIST, values),
-        Function::pure("pick", &[MAP], Some(STR), MAP, pick),
-        Function::pure("omit", &[MAP], Some(STR), MAP, omit),
+        Function::metered("pick", &[MAP], Some(STR), MAP, pick),
+        Function::metered("omit", &[MAP], Some(STR), MAP, omit),
         Function::pure("dig", &[], Some(Any), Any, dig),
-        Function::pure("deepCopy", &[Any], None, Any, deep_copy),
-        Function::pure("mustDeepCopy", &[Any], None, Any, deep_copy),
+        Function::metered("deepCopy", &[Any], None, Any, deep_copy),
+        Function::metered("mustDeepCopy", &[Any], None, Any, deep_copy),
     ]
 }
 
@@ -87,14 +87,22 @@ fn names(args: Args<'_>) -> impl Iterator<Item = &Str> {
     args.rest(1).iter().filter_map(Value::as_text)
 }
 
-fn pick(args: Args<'_>) -> CallResult {
+/// Pays for a new map of so many entries.
+fn pay(fuel: &mut Fuel, entries: usize) -> Result<(), CallError> {
+    fuel.spend(entries as u64 / 8)?;
+    fuel.allocate(entries.saturating_mul(size_of::<(Str, Value)>()))
+}
+
+fn pick(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let Some(map) = args.map(0) else { return Ok(Value::map(Map::new())) };
+    pay(fuel, args.len())?;
     let map = map.borrow();
     Ok(Value::map(names(args).filter_map(|name| Some((name.clone(), map.get(name)?.clone()))).collect()))
 }
 
-fn omit(args: Args<'_>) -> CallResult {
+fn omit(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let Some(map) = args.map(0) else { return Ok(Value::map(Map::new())) };
+    pay(fuel, map.len().saturating_mul(args.len().div_ceil(8)))?;
     let map = map.borrow();
     let kept = map.iter().filter(|(key, _)| !names(args).any(|name| name == *key));
     Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
@@ -136,37 +144,39 @@ fn dig(args: Args<'_>) -> CallResult {
     Ok(default.clone())
 }
 
-fn deep_copy(args: Args<'_>) -> CallResult {
+fn deep_copy(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     match args.any(0) {
         Value::Nil => Err(CallError::new(ZERO_VALUE)),
-        value => copy(value, 0),
+        value => copy(fuel, value, 0),
     }
 }
 
-fn copy(value: &Value, depth: usize) -> CallResult {
+fn copy(fuel: &mut Fuel, value: &Value, depth: usize) -> CallResult {
     if depth > MAX_DEPTH {
         return Err(CallError::new("the value is nested too deeply to be copied"));
     }
-    with_stack(|| {
-        Ok(match value {
-            Value::List(list) if !list.is_nil() => {
-                let items =
-                    list.items().iter().map(|item| copy(item, depth + 1)).collect::<Result<_, _>>()?;
-                Value::List(List::of(list.of, items))
-            }
-            Value::Map(map) => {
-                let entry = |(key, value): (&Str, &Value)| Ok((key.clone(), copy(value, depth + 1)?));
-                let entries = map.borrow().iter().map(entry).collect::<Result<Vec<_>, CallError>>()?;
-                Value::Map(MapRef::of(map.of, Map::from_entries(entries)))
-            }
-            _ => value.clone(),
-        })
+    Ok(match value {
+        Value::List(list) if !list.is_nil() => {
+            pay(fuel, list.items().len())?;
+            let items = list.items().iter();
+            let copies: Result<Vec<_>, CallError> =
+                with_stack(|| items.map(|item| copy(fuel, item, depth + 1)).collect());
+            Value::List(List::of(list.of, copies?))
+        }
+        Value::Map(map) => {
+            pay(fuel, map.len())?;
+            let entries = map.borrow();
+            let mut entry = |(key, value): (&Str, &Value)| Ok((key.clone(), copy(fuel, value, depth + 1)?));
+            let copies: Result<Vec<_>, CallError> = with_stack(|| entries.iter().map(&mut entry).collect());
+            Value::Map(MapRef::of(map.of, Map::from_entries(copies?)))
+        }
+        _ => value.clone(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use pintle_gotmpl::print;
+    use pintle_gotmpl::{Limits, print};
 
     use super::*;
 
@@ -175,6 +185,10 @@ mod tests {
             Ok(value) => print::to_str(&value).to_string(),
             Err(error) => format!("error: {}", error.message),
         }
+    }
+
+    fn copied(value: &Value) -> CallResult {
+        deep_copy(&mut Fuel::new(Limits::default()), Args(std::slice::from_ref(value)))
     }
 
     fn pair(key: &str, value: Value) -> Value {
@@ -206,12 +220,12 @@ mod tests {
     #[test]
     fn a_copy_shares_nothing_and_ends_even_in_a_cycle() {
         let map = pair("a", pair("b", Value::int(1)));
-        let copied = deep_copy(Args(std::slice::from_ref(&map))).unwrap();
+        let copy = copied(&map).unwrap();
         map.as_map().unwrap().get("a").unwrap().as_map().unwrap().insert("b".into(), Value::Nil);
-        assert_eq!(print::to_str(&copied).to_string(), "map[a:map[b:1]]");
+        assert_eq!(print::to_str(&copy).to_string(), "map[a:map[b:1]]");
         let cycle = map.as_map().unwrap();
         cycle.insert("self".into(), map.clone());
-        assert!(deep_copy(Args(std::slice::from_ref(&map))).is_err());
+        assert!(copied(&map).is_err());
         cycle.borrow_mut().remove("self");
     }
 }

@@ -1,11 +1,12 @@
 //! JSON and YAML in templates. Most of these keep errors to themselves: writers give nothing, readers give the text of
 //! the error as data.
 
-use pintle_gotmpl::{Args, CallError, CallResult, Function, List, ListType, Type, Value, encode_check};
+use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, List, ListType, Type, Value};
 use pintle_tree::{Map, Node, Str, json};
 use pintle_yaml::{Assemble, Assembler};
 
 use crate::text::text;
+use crate::weight::check;
 
 /// The functions of this family.
 pub(crate) fn functions() -> Vec<Function> {
@@ -23,14 +24,14 @@ pub(crate) fn functions() -> Vec<Function> {
         }),
         Function::pure("toRawJson", &[Any], None, Str, |args| text(json_of(args, json::write_raw)?)),
         Function::pure("mustToRawJson", &[Any], None, Str, |args| text(json_of(args, json::write_raw)?)),
-        Function::pure("fromJson", &[Str], None, MAP, from_json),
-        Function::pure("fromJsonArray", &[Str], None, LIST, from_json_array),
-        Function::pure("mustFromJson", &[Str], None, Any, must_from_json),
+        Function::metered("fromJson", &[Str], None, MAP, from_json),
+        Function::metered("fromJsonArray", &[Str], None, LIST, from_json_array),
+        Function::metered("mustFromJson", &[Str], None, Any, must_from_json),
         Function::pure("toYaml", &[Any], None, Str, |args| written_or_nothing(yaml_of(args))),
         Function::pure("mustToYaml", &[Any], None, Str, |args| text(yaml_of(args)?)),
         Function::pure("toYamlPretty", &[Any], None, Str, to_yaml_pretty),
-        Function::pure("fromYaml", &[Str], None, MAP, from_yaml),
-        Function::pure("fromYamlArray", &[Str], None, LIST, from_yaml_array),
+        Function::metered("fromYaml", &[Str], None, MAP, from_yaml),
+        Function::metered("fromYamlArray", &[Str], None, LIST, from_yaml_array),
     ]
 }
 
@@ -46,13 +47,13 @@ type JsonWriter = fn(&Value) -> Result<Vec<u8>, json::Error>;
 
 fn json_of(args: Args<'_>, write: JsonWriter) -> Result<Vec<u8>, CallError> {
     let value = args.any(0);
-    encode_check(value).map_err(failed)?;
+    check(value)?;
     write(value).map_err(failed)
 }
 
 fn yaml_of(args: Args<'_>) -> Result<Vec<u8>, CallError> {
     let value = args.any(0);
-    encode_check(value).map_err(failed)?;
+    check(value)?;
     let mut out = pintle_yaml::write(value).map_err(failed)?;
     trim_newline(&mut out);
     Ok(out)
@@ -67,12 +68,17 @@ fn trim_newline(out: &mut Vec<u8>) {
 
 fn to_yaml_pretty(args: Args<'_>) -> CallResult {
     let value = args.any(0);
-    if encode_check(value).is_err() {
+    if check(value).is_err() {
         return text("");
     }
     let mut out = pintle_yaml::write_pretty(value);
     trim_newline(&mut out);
     text(out)
+}
+
+/// Pays for reading a text, in which a value can be as short as two bytes.
+fn pay(fuel: &mut Fuel, args: Args<'_>) -> Result<(), CallError> {
+    fuel.allocate(args.text(0).len().saturating_mul(size_of::<Value>() / 2))
 }
 
 /// A map that tells an error.
@@ -101,7 +107,8 @@ fn wrong_kind(value: &Value, wanted: &str) -> String {
 }
 
 /// Reads a map; what could be read of it stays when a number is too large.
-fn from_json(args: Args<'_>) -> CallResult {
+fn from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
+    pay(fuel, args)?;
     let (node, problem) = match json::read_partly(args.text(0)) {
         Ok(read) => read,
         Err(error) => return Ok(map_of_error(error.to_string())),
@@ -121,7 +128,8 @@ fn from_json(args: Args<'_>) -> CallResult {
     })
 }
 
-fn from_json_array(args: Args<'_>) -> CallResult {
+fn from_json_array(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
+    pay(fuel, args)?;
     Ok(match json::read_partly(args.text(0)) {
         Ok((Node::Nil, None)) => Value::List(List::nil(ListType::Any)),
         Ok((node @ Node::List(_), None)) => Value::from_node(&node),
@@ -131,7 +139,8 @@ fn from_json_array(args: Args<'_>) -> CallResult {
     })
 }
 
-fn must_from_json(args: Args<'_>) -> CallResult {
+fn must_from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
+    pay(fuel, args)?;
     json::read(args.text(0)).map(|node| Value::from_node(&node)).map_err(failed)
 }
 
@@ -184,7 +193,8 @@ fn yaml_kind_error(value: &Value, wanted: &str) -> String {
     format!("error unmarshaling JSON: while decoding JSON: {}", wrong_kind(value, wanted))
 }
 
-fn from_yaml(args: Args<'_>) -> CallResult {
+fn from_yaml(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
+    pay(fuel, args)?;
     Ok(match read_yaml(args.text(0)) {
         Ok(value @ Value::Map(_)) => value,
         Ok(Value::Nil) => Value::map(Map::new()),
@@ -193,7 +203,8 @@ fn from_yaml(args: Args<'_>) -> CallResult {
     })
 }
 
-fn from_yaml_array(args: Args<'_>) -> CallResult {
+fn from_yaml_array(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
+    pay(fuel, args)?;
     Ok(match read_yaml(args.text(0)) {
         Ok(value @ Value::List(_)) => value,
         Ok(Value::Nil) => Value::list(Vec::new()),
@@ -204,10 +215,12 @@ fn from_yaml_array(args: Args<'_>) -> CallResult {
 
 #[cfg(test)]
 mod tests {
+    use pintle_gotmpl::Limits;
+
     use super::*;
 
-    fn read_again(body: fn(Args<'_>) -> CallResult, source: &str) -> String {
-        let value = body(Args(&[Value::str(source)])).unwrap();
+    fn read_again(body: fn(&mut Fuel, Args<'_>) -> CallResult, source: &str) -> String {
+        let value = body(&mut Fuel::new(Limits::default()), Args(&[Value::str(source)])).unwrap();
         String::from_utf8(json::write_raw(&value).unwrap()).unwrap()
     }
 

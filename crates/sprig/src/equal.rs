@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use pintle_gotmpl::{List, MapRef, Value};
+use pintle_gotmpl::{CallError, Fuel, List, MapRef, Value};
 
 use crate::text::with_stack;
 
@@ -10,16 +10,44 @@ use crate::text::with_stack;
 const TRUSTED_DEPTH: usize = 100;
 
 /// Whether two values are of the same type and hold the same.
-pub(crate) fn deep_equal(a: &Value, b: &Value) -> bool {
-    Comparison { open: Vec::new() }.values(a, b)
+pub(crate) fn deep_equal(fuel: &mut Fuel, a: &Value, b: &Value) -> Result<bool, CallError> {
+    let mut comparison = Comparison { open: Vec::new(), fuel, failure: None };
+    let equal = comparison.values(a, b);
+    comparison.failure.map_or(Ok(equal), Err)
 }
 
-struct Comparison {
+/// Whether `needle` equals an item of `haystack`.
+pub(crate) fn holds(fuel: &mut Fuel, haystack: &[Value], needle: &Value) -> Result<bool, CallError> {
+    // Most comparisons end at once, so that a step pays for several.
+    fuel.spend(haystack.len() as u64 / 8 + 1)?;
+    for item in haystack {
+        if deep_equal(fuel, needle, item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+struct Comparison<'f> {
     /// The maps that are being compared, by address.
     open: Vec<(usize, usize)>,
+    /// Lists and maps that share parts can take very long to compare.
+    fuel: &'f mut Fuel,
+    failure: Option<CallError>,
 }
 
-impl Comparison {
+impl Comparison<'_> {
+    /// Pays for comparing so many items.
+    fn pays(&mut self, items: usize) -> bool {
+        match self.fuel.spend(items as u64) {
+            Ok(()) => true,
+            Err(error) => {
+                self.failure.get_or_insert(error);
+                false
+            }
+        }
+    }
+
     fn values(&mut self, a: &Value, b: &Value) -> bool {
         match (a, b) {
             (Value::Nil, Value::Nil) => true,
@@ -43,7 +71,8 @@ impl Comparison {
             return false;
         }
         a_items.as_ptr() == b_items.as_ptr()
-            || with_stack(|| a_items.iter().zip(b_items).all(|(a, b)| self.values(a, b)))
+            || self.pays(a_items.len())
+                && with_stack(|| a_items.iter().zip(b_items).all(|(a, b)| self.values(a, b)))
     }
 
     fn maps(&mut self, a: &MapRef, b: &MapRef) -> bool {
@@ -54,6 +83,9 @@ impl Comparison {
         // What is being compared already is equal as far as this place is concerned.
         if a.same(b) || (self.open.len() > TRUSTED_DEPTH && self.open.contains(&pair)) {
             return true;
+        }
+        if !self.pays(a.len()) {
+            return false;
         }
         self.open.push(pair);
         let (a_entries, b_entries) = (a.borrow(), b.borrow());
@@ -68,17 +100,29 @@ impl Comparison {
 
 #[cfg(test)]
 mod tests {
-    use pintle_gotmpl::ListType;
+    use pintle_gotmpl::{Limits, ListType};
     use pintle_tree::Map;
 
     use super::*;
 
+    fn equal(a: &Value, b: &Value) -> bool {
+        deep_equal(&mut Fuel::new(Limits::default()), a, b).unwrap()
+    }
+
     #[test]
     fn types_count() {
-        assert!(!deep_equal(&Value::int(1), &Value::int64(1)));
-        assert!(!deep_equal(&Value::list(vec![]), &Value::List(List::nil(ListType::Any))));
-        assert!(!deep_equal(&Value::strings(["a"]), &Value::list(vec!["a".into()])));
-        assert!(deep_equal(&Value::list(vec!["a".into()]), &Value::list(vec!["a".into()])));
+        assert!(!equal(&Value::int(1), &Value::int64(1)));
+        assert!(!equal(&Value::list(vec![]), &Value::List(List::nil(ListType::Any))));
+        assert!(!equal(&Value::strings(["a"]), &Value::list(vec!["a".into()])));
+        assert!(equal(&Value::list(vec!["a".into()]), &Value::list(vec!["a".into()])));
+    }
+
+    #[test]
+    fn lists_that_share_parts_do_not_take_forever() {
+        let doubled = |_| (0..60).fold(Value::Nil, |inner, _| Value::list(vec![inner.clone(), inner]));
+        let (a, b) = (doubled(()), doubled(()));
+        let mut fuel = Fuel::new(Limits { steps: 10_000, ..Limits::default() });
+        assert!(deep_equal(&mut fuel, &a, &b).is_err());
     }
 
     #[test]
@@ -89,7 +133,7 @@ mod tests {
             map
         };
         let (a, b) = (looped(), looped());
-        assert!(deep_equal(&Value::Map(a.clone()), &Value::Map(b.clone())));
+        assert!(equal(&Value::Map(a.clone()), &Value::Map(b.clone())));
         a.borrow_mut().remove("self");
         b.borrow_mut().remove("self");
     }

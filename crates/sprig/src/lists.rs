@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use pintle_gotmpl::{Args, CallError, CallResult, Function, List, ListType, Type, Value};
+use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, List, ListType, Type, Value};
 
 use crate::convert::to_int;
-use crate::equal::deep_equal;
+use crate::equal::holds;
 use crate::text::{NIL_POINTER, check_length, items_of, text_of, texts_of};
 
 /// The functions of this family, most of them under a second name with `must`.
@@ -34,12 +34,12 @@ pub(crate) fn functions() -> Vec<Function> {
         Function::pure("mustReverse", &[Any], None, LIST, reverse),
         Function::pure("compact", &[Any], None, LIST, compact),
         Function::pure("mustCompact", &[Any], None, LIST, compact),
-        Function::pure("uniq", &[Any], None, LIST, uniq),
-        Function::pure("mustUniq", &[Any], None, LIST, uniq),
-        Function::pure("without", &[Any], Some(Any), LIST, without),
-        Function::pure("mustWithout", &[Any], Some(Any), LIST, without),
-        Function::pure("has", &[Any, Any], None, Bool, has),
-        Function::pure("mustHas", &[Any, Any], None, Bool, has),
+        Function::metered("uniq", &[Any], None, LIST, uniq),
+        Function::metered("mustUniq", &[Any], None, LIST, uniq),
+        Function::metered("without", &[Any], Some(Any), LIST, without),
+        Function::metered("mustWithout", &[Any], Some(Any), LIST, without),
+        Function::metered("has", &[Any, Any], None, Bool, has),
+        Function::metered("mustHas", &[Any, Any], None, Bool, has),
         Function::pure("slice", &[Any], Some(Any), Any, slice),
         Function::pure("mustSlice", &[Any], Some(Any), Any, slice),
         Function::pure("chunk", &[Int, Any], None, Lists, chunk),
@@ -119,31 +119,32 @@ fn compact(args: Args<'_>) -> CallResult {
     Ok(Value::list(items.iter().filter(|item| item.truth()).cloned().collect()))
 }
 
-fn holds(haystack: &[Value], needle: &Value) -> bool {
-    haystack.iter().any(|item| deep_equal(needle, item))
-}
-
-fn uniq(args: Args<'_>) -> CallResult {
+fn uniq(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let mut distinct: Vec<Value> = Vec::new();
     for item in items(args.any(0), "Cannot find uniq on type")?.iter() {
-        if !holds(&distinct, item) {
+        if !holds(fuel, &distinct, item)? {
             distinct.push(item.clone());
         }
     }
     Ok(Value::list(distinct))
 }
 
-fn without(args: Args<'_>) -> CallResult {
-    let items = items(args.any(0), "Cannot find without on type")?;
-    Ok(Value::list(items.iter().filter(|item| !holds(args.rest(1), item)).cloned().collect()))
+fn without(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
+    let mut kept = Vec::new();
+    for item in items(args.any(0), "Cannot find without on type")?.iter() {
+        if !holds(fuel, args.rest(1), item)? {
+            kept.push(item.clone());
+        }
+    }
+    Ok(Value::list(kept))
 }
 
-fn has(args: Args<'_>) -> CallResult {
+fn has(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let haystack = args.any(1);
     if haystack.is_nil() {
         return Ok(Value::Bool(false));
     }
-    Ok(Value::Bool(holds(&items(haystack, "Cannot find has on type")?, args.any(0))))
+    Ok(Value::Bool(holds(fuel, &items(haystack, "Cannot find has on type")?, args.any(0))?))
 }
 
 fn slice(args: Args<'_>) -> CallResult {
@@ -210,7 +211,7 @@ fn sort_alpha(args: Args<'_>) -> CallResult {
 
 #[cfg(test)]
 mod tests {
-    use pintle_gotmpl::print;
+    use pintle_gotmpl::{Limits, print};
 
     use super::*;
 
@@ -218,25 +219,33 @@ mod tests {
         Value::list((1..=count).map(Value::int).collect())
     }
 
-    fn call(body: fn(Args<'_>) -> CallResult, args: &[Value]) -> String {
-        match body(Args(args)) {
+    fn shown(result: CallResult) -> String {
+        match result {
             Ok(value) => print::to_str(&value).to_string(),
             Err(error) => format!("error: {}", error.message),
         }
+    }
+
+    fn call(body: fn(Args<'_>) -> CallResult, args: &[Value]) -> String {
+        shown(body(Args(args)))
+    }
+
+    fn metered(body: fn(&mut Fuel, Args<'_>) -> CallResult, args: &[Value]) -> String {
+        shown(body(&mut Fuel::new(Limits::default()), Args(args)))
     }
 
     #[test]
     fn only_lists_are_lists() {
         assert_eq!(call(first, &["a".into()]), "error: Cannot find first on type string");
         assert_eq!(call(first, &[Value::Nil]), format!("error: {NIL_POINTER}"));
-        assert_eq!(call(has, &[Value::int(1), Value::Nil]), "false");
+        assert_eq!(metered(has, &[Value::int(1), Value::Nil]), "false");
     }
 
     #[test]
     fn equality_is_strict_about_types() {
-        assert_eq!(call(has, &[Value::Float(2.0), numbers(3)]), "false");
-        assert_eq!(call(without, &[numbers(3), Value::int(2)]), "[1 3]");
-        assert_eq!(call(uniq, &[Value::list(vec!["a".into(), "a".into(), Value::Nil])]), "[a <nil>]");
+        assert_eq!(metered(has, &[Value::Float(2.0), numbers(3)]), "false");
+        assert_eq!(metered(without, &[numbers(3), Value::int(2)]), "[1 3]");
+        assert_eq!(metered(uniq, &[Value::list(vec!["a".into(), "a".into(), Value::Nil])]), "[a <nil>]");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Merging maps by the rules of mergo, which differ from Helm's own merging of values.
 
-use pintle_gotmpl::{Args, CallError, CallResult, Function, Kind, MapRef, MapType, Type, Value};
+use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, Kind, MapRef, MapType, Type, Value};
 use pintle_tree::Map;
 
 use crate::text::with_stack;
@@ -13,30 +13,37 @@ pub(crate) fn functions() -> Vec<Function> {
     use Type::Any;
     const MAP: Type = Type::Map;
     vec![
-        Function::pure("merge", &[MAP], Some(MAP), Any, |args| merge(args, false)),
-        Function::pure("mustMerge", &[MAP], Some(MAP), Any, |args| merge(args, false)),
-        Function::pure("mergeOverwrite", &[MAP], Some(MAP), Any, |args| merge(args, true)),
-        Function::pure("mustMergeOverwrite", &[MAP], Some(MAP), Any, |args| merge(args, true)),
+        Function::metered("merge", &[MAP], Some(MAP), Any, |fuel, args| merge(fuel, args, false)),
+        Function::metered("mustMerge", &[MAP], Some(MAP), Any, |fuel, args| merge(fuel, args, false)),
+        Function::metered("mergeOverwrite", &[MAP], Some(MAP), Any, |fuel, args| merge(fuel, args, true)),
+        Function::metered("mustMergeOverwrite", &[MAP], Some(MAP), Any, |fuel, args| merge(fuel, args, true)),
     ]
 }
 
 /// Merges all further maps into the first, which is changed in place.
-fn merge(args: Args<'_>, overwrite: bool) -> CallResult {
+fn merge(fuel: &mut Fuel, args: Args<'_>, overwrite: bool) -> CallResult {
     let target = match args.map(0) {
         Some(map) => map.retyped(MapType::Any),
         None => MapRef::new(Map::new()),
     };
     for source in args.rest(1).iter().filter_map(Value::as_map) {
-        merge_into(&target, source, overwrite, 0)?;
+        merge_into(fuel, &target, source, overwrite, 0)?;
     }
     Ok(Value::Map(target))
 }
 
 /// Merges one map into another. Nested maps are merged in place; what else is taken over is shared, not copied.
-fn merge_into(target: &MapRef, source: &MapRef, overwrite: bool, depth: usize) -> Result<(), CallError> {
+fn merge_into(
+    fuel: &mut Fuel,
+    target: &MapRef,
+    source: &MapRef,
+    overwrite: bool,
+    depth: usize,
+) -> Result<(), CallError> {
     if depth > MAX_DEPTH {
         return Err(CallError::new("the maps are nested too deeply to be merged"));
     }
+    fuel.spend(source.len() as u64)?;
     // The source may be the target, or a part of it.
     for (key, new) in source.snapshot() {
         let old = target.get(&key);
@@ -47,7 +54,7 @@ fn merge_into(target: &MapRef, source: &MapRef, overwrite: bool, depth: usize) -
             continue;
         }
         if let (Some(Value::Map(old)), Value::Map(new)) = (&old, &new) {
-            with_stack(|| merge_into(old, new, overwrite, depth + 1))?;
+            with_stack(|| merge_into(fuel, old, new, overwrite, depth + 1))?;
             // Only now: an empty map that has been filled is kept, and one that is still empty is replaced.
             if !old.is_empty() {
                 continue;
@@ -68,15 +75,19 @@ fn is_empty(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use pintle_gotmpl::print;
+    use pintle_gotmpl::{Limits, print};
     use pintle_tree::{Node, json};
 
     use super::*;
 
+    fn merged_values(args: Args<'_>, overwrite: bool) -> CallResult {
+        merge(&mut Fuel::new(Limits::default()), args, overwrite)
+    }
+
     fn merged(overwrite: bool, maps: &[&str]) -> String {
         let value = |text: &&str| Value::from_node(&json::read(text.as_bytes()).unwrap());
         let maps: Vec<Value> = maps.iter().map(value).collect();
-        print::to_str(&merge(Args(&maps), overwrite).unwrap()).to_string()
+        print::to_str(&merged_values(Args(&maps), overwrite).unwrap()).to_string()
     }
 
     #[test]
@@ -103,9 +114,9 @@ mod tests {
     #[test]
     fn a_map_can_be_merged_into_itself() {
         let map = Value::from_node(&Node::Map([("a".into(), Node::from(1.0))].into_iter().collect()));
-        assert!(merge(Args(&[map.clone(), map.clone()]), true).is_ok());
+        assert!(merged_values(Args(&[map.clone(), map.clone()]), true).is_ok());
         map.as_map().unwrap().insert("self".into(), map.clone());
-        assert!(merge(Args(&[map.clone(), Value::map(Map::new()), map.clone()]), false).is_err());
+        assert!(merged_values(Args(&[map.clone(), Value::map(Map::new()), map.clone()]), false).is_err());
         map.as_map().unwrap().borrow_mut().remove("self");
     }
 }

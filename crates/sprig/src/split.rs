@@ -1,7 +1,7 @@
 //! Splitting and joining strings.
 
 use bstr::ByteSlice as _;
-use pintle_gotmpl::{Args, CallError, CallResult, Function, MapRef, MapType, Type, Value};
+use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, MapRef, MapType, Type, Value};
 use pintle_tree::{Map, Str};
 
 use crate::text::{check_length, check_size, text, texts_of};
@@ -11,11 +11,11 @@ use crate::unicode::first_rune;
 pub(crate) fn functions() -> Vec<Function> {
     use Type::{Any, Int, StrMap, Strings};
     vec![
-        Function::pure("split", &[Type::Str, Type::Str], None, StrMap, |args| {
-            Ok(numbered(parts("split", args.text(0), -1, args.text(1))?))
+        Function::metered("split", &[Type::Str, Type::Str], None, StrMap, |fuel, args| {
+            numbered(fuel, &parts("split", args.text(0), -1, args.text(1))?)
         }),
-        Function::pure("splitn", &[Type::Str, Int, Type::Str], None, StrMap, |args| {
-            Ok(numbered(parts("splitn", args.text(0), args.int(1), args.text(2))?))
+        Function::metered("splitn", &[Type::Str, Int, Type::Str], None, StrMap, |fuel, args| {
+            numbered(fuel, &parts("splitn", args.text(0), args.int(1), args.text(2))?)
         }),
         Function::pure("splitList", &[Type::Str, Type::Str], None, Strings, |args| {
             Ok(Value::strings(parts("splitList", args.text(0), -1, args.text(1))?))
@@ -56,10 +56,11 @@ fn characters(whole: &[u8], limit: usize) -> Vec<&[u8]> {
 }
 
 /// The parts under the keys `_0`, `_1` and so on.
-fn numbered(parts: Vec<&[u8]>) -> Value {
-    let entry = |(index, part): (usize, &[u8])| (Str::from(format!("_{index}")), Value::str(part));
-    let entries: Map<Value> = parts.into_iter().enumerate().map(entry).collect();
-    Value::Map(MapRef::of(MapType::Str, entries))
+fn numbered(fuel: &mut Fuel, parts: &[&[u8]]) -> CallResult {
+    fuel.allocate(parts.len() * size_of::<(Str, Value)>())?;
+    let entry = |(index, part): (usize, &&[u8])| (Str::from(format!("_{index}")), Value::str(*part));
+    let entries: Map<Value> = parts.iter().enumerate().map(entry).collect();
+    Ok(Value::Map(MapRef::of(MapType::Str, entries)))
 }
 
 fn join(args: Args<'_>) -> CallResult {

@@ -22,7 +22,11 @@ pub(crate) fn functions() -> Vec<Function> {
             Value::Nil => Err(CallError::new(ZERO_VALUE)),
             value => text(write::document(value)?),
         }),
-        Function::pure("fromToml", &[Type::Str], None, Type::Map, from_toml),
+        Function::metered("fromToml", &[Type::Str], None, Type::Map, |fuel, args| {
+            // Each part of a key can make a table.
+            fuel.allocate(args.text(0).len().saturating_mul(32))?;
+            from_toml(args)
+        }),
     ]
 }
 

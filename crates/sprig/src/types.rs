@@ -14,8 +14,8 @@ pub(crate) fn functions() -> Vec<Function> {
         Function::pure("typeIsLike", &[Str, Any], None, Bool, type_is_like),
         Function::pure("kindOf", &[Any], None, Str, |args| text(args.any(0).kind().name())),
         Function::pure("kindIs", &[Str, Any], None, Bool, kind_is),
-        Function::pure("deepEqual", &[Any, Any], None, Bool, |args| {
-            Ok(Value::Bool(deep_equal(args.any(0), args.any(1))))
+        Function::metered("deepEqual", &[Any, Any], None, Bool, |fuel, args| {
+            Ok(Value::Bool(deep_equal(fuel, args.any(0), args.any(1))?))
         }),
     ]
 }

@@ -2,18 +2,19 @@
 
 use std::borrow::Cow;
 
-use pintle_gotmpl::{Encoded, Value, encode_check};
+use pintle_gotmpl::{Encoded, Value};
 use pintle_tree::{Str, number};
 
 use super::key::{push_key, push_part, push_quoted};
 use super::moment::Moment;
-use crate::text::{items_of, with_stack};
+use crate::text::{MAX_BYTES, items_of, with_stack};
+use crate::weight::check;
 
 /// Writes a value as a document.
 ///
 /// A single value that is no table is written alone.
 pub(super) fn document(value: &Value) -> Result<Vec<u8>, String> {
-    encode_check(value).map_err(|error| error.to_string())?;
+    check(value).map_err(|error| error.message)?;
     let mut writer = Writer { out: Vec::new(), key: Vec::new() };
     writer.entry(value)?;
     Ok(writer.out)
@@ -102,7 +103,7 @@ impl Writer {
                     self.newline();
                 }
                 if !self.key.is_empty() {
-                    self.header(b"[", b"]");
+                    self.header(b"[", b"]")?;
                 }
                 self.table(value)
             }
@@ -112,7 +113,7 @@ impl Writer {
             Shape::Tables => {
                 for item in items_of(value).unwrap_or_default().iter() {
                     self.newline();
-                    self.header(b"[[", b"]]");
+                    self.header(b"[[", b"]]")?;
                     self.table(item)?;
                 }
                 Ok(())
@@ -121,12 +122,14 @@ impl Writer {
         }
     }
 
-    fn header(&mut self, open: &[u8], close: &[u8]) {
+    /// Writes the header of a table. Deep tables have long ones, so that the size is looked at here.
+    fn header(&mut self, open: &[u8], close: &[u8]) -> Result<(), String> {
         self.indent();
         self.out.extend_from_slice(open);
         push_key(&self.key, &mut self.out);
         self.out.extend_from_slice(close);
         self.newline();
+        if self.out.len() > MAX_BYTES { Err("toml: the document is too large".to_owned()) } else { Ok(()) }
     }
 
     fn plain_entry(&mut self, value: &Value) -> Result<(), String> {

@@ -1,0 +1,112 @@
+//! How large the text of a value will be, before it is written: values that share parts can be small in memory and
+//! endless on paper.
+
+use pintle_gotmpl::{CallError, Encoded, Value};
+
+use crate::text::{MAX_BYTES, with_stack};
+
+/// The deepest nesting that is written.
+const MAX_DEPTH: usize = 20_000;
+
+/// From this nesting on Go's encoder looks for cycles.
+const TRUSTED_DEPTH: usize = 1_000;
+
+/// Checks that the text of a value has an end, and a size that fits.
+pub(crate) fn check(value: &Value) -> Result<(), CallError> {
+    Weight { left: MAX_BYTES, depth: 0, open: Vec::new() }.take(value).map_err(CallError::new)
+}
+
+struct Weight {
+    /// How many bytes the text may still have.
+    left: usize,
+    depth: usize,
+    /// The maps around the place at hand below the trusted depth, by address.
+    open: Vec<usize>,
+}
+
+type Outcome = Result<(), String>;
+
+impl Weight {
+    fn subtract(&mut self, bytes: usize) -> Outcome {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or_else(|| "the value is too large to be written".to_owned())?;
+        Ok(())
+    }
+
+    /// Subtracts what the text of a value takes at least, with its indent.
+    fn take(&mut self, value: &Value) -> Outcome {
+        let own = match value {
+            Value::Str(text) | Value::Bytes(text) => text.len(),
+            _ => 2,
+        };
+        self.subtract(own + 2 * self.depth)?;
+        match value {
+            Value::List(list) => {
+                self.inside(|weight| list.items().iter().try_for_each(|item| weight.take(item)))
+            }
+            Value::Map(map) => {
+                let tracked = self.depth > TRUSTED_DEPTH;
+                if tracked {
+                    if self.open.contains(&map.address()) {
+                        let name = map.of.name();
+                        return Err(format!("json: unsupported value: encountered a cycle via {name}"));
+                    }
+                    self.open.push(map.address());
+                }
+                self.inside(|weight| {
+                    map.borrow().iter().try_for_each(|(key, value)| {
+                        weight.subtract(key.len())?;
+                        weight.take(value)
+                    })
+                })?;
+                if tracked {
+                    self.open.pop();
+                }
+                Ok(())
+            }
+            Value::Object(object) => self.inside(|weight| match object.encode() {
+                Encoded::Value(inner) => weight.take(&inner),
+                Encoded::Fields(fields) => fields.iter().try_for_each(|(_, value)| weight.take(value)),
+                Encoded::Error(message) => Err(message),
+            }),
+            Value::Complex(_) => Err("json: unsupported type: complex128".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes one level down, if there is one.
+    fn inside(&mut self, items: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+        if self.depth == MAX_DEPTH {
+            return Err("the value is nested too deeply to be written".to_owned());
+        }
+        self.depth += 1;
+        let result = with_stack(|| items(self));
+        self.depth -= 1;
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_gotmpl::MapRef;
+    use pintle_tree::Map;
+
+    use super::*;
+
+    #[test]
+    fn values_without_end_are_refused() {
+        let map = MapRef::new(Map::new());
+        map.insert("self".into(), Value::Map(map.clone()));
+        let error = check(&Value::Map(map.clone())).unwrap_err();
+        assert_eq!(error.message, "json: unsupported value: encountered a cycle via map[string]interface {}");
+        map.borrow_mut().remove("self");
+    }
+
+    #[test]
+    fn values_that_repeat_a_long_text_are_refused() {
+        let text = Value::str("x".repeat(1 << 20));
+        let repeated = Value::list(vec![text; 100]);
+        assert_eq!(check(&repeated).unwrap_err().message, "the value is too large to be written");
+        assert!(check(&Value::list(vec!["x".into(); 1000])).is_ok());
+    }
+}
