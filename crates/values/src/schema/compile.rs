@@ -142,7 +142,7 @@ impl<'d> Object<'_, '_, '_, 'd> {
         if let Some(reference) = self.reference("$ref")? {
             schema.references.get_or_insert_default().reference = Some(reference);
             if version < 2019 {
-                // Everything beside a reference is ignored in old drafts.
+                self.compile_beside_reference(schema);
                 return Ok(());
             }
         }
@@ -169,6 +169,34 @@ impl<'d> Object<'_, '_, '_, 'd> {
             schema.value.get_or_insert_default().format = Some(format);
         }
         Ok(())
+    }
+
+    /// Old drafts ignore what is beside a reference. Helm's library does not ignore keywords that came after draft 4:
+    /// it asserts `const`, and compiles the others, so that their references must be good.
+    fn compile_beside_reference(&mut self, schema: &mut Schema) {
+        if schema.draft >= 6 {
+            schema.value = self
+                .constant(schema.draft)
+                .map(|constant| Box::new(ValueRules { constant: Some(constant), ..ValueRules::default() }));
+            self.one("contains");
+            self.one("propertyNames");
+        }
+        if schema.draft >= 7 {
+            self.condition();
+        }
+    }
+
+    fn constant(&self, draft: u16) -> Option<Doc> {
+        if draft >= 6 { self.map.get("const").cloned() } else { None }
+    }
+
+    /// The schemas of `if`, `then` and `else`, those that can ever count.
+    fn condition(&mut self) -> [Option<SchemaId>; 3] {
+        let Some(condition) = self.one("if") else { return [None; 3] };
+        let fixed = self.map.get("if").and_then(Doc::as_bool);
+        let then = if fixed == Some(false) { None } else { self.one("then") };
+        let otherwise = if fixed == Some(true) { None } else { self.one("else") };
+        [Some(condition), then, otherwise]
     }
 
     fn compile_dynamic_references(&mut self, schema: &mut Schema) -> Result<(), String> {
@@ -203,12 +231,7 @@ impl<'d> Object<'_, '_, '_, 'd> {
             ..Logic::default()
         };
         if schema.draft >= 7 {
-            logic.condition = self.one("if");
-            if logic.condition.is_some() {
-                let fixed = self.map.get("if").and_then(Doc::as_bool);
-                logic.then = if fixed == Some(false) { None } else { self.one("then") };
-                logic.otherwise = if fixed == Some(true) { None } else { self.one("else") };
-            }
+            [logic.condition, logic.then, logic.otherwise] = self.condition();
         }
         let empty = logic.not.is_none() && logic.condition.is_none();
         if !empty || !logic.all.is_empty() || !logic.any.is_empty() || !logic.one.is_empty() {
@@ -318,7 +341,7 @@ impl<'d> Object<'_, '_, '_, 'd> {
             schema.types = Types::read(types);
         }
         let choices = self.map.get("enum").and_then(Doc::as_list).map(<[Doc]>::to_vec);
-        let constant = if schema.draft >= 6 { self.map.get("const").cloned() } else { None };
+        let constant = self.constant(schema.draft);
         if choices.is_some() || constant.is_some() {
             schema.value = Some(Box::new(ValueRules { constant, choices, format: None }));
         }

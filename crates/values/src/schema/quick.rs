@@ -24,9 +24,12 @@ fn fits(keyword: &Str, doc: &Doc, map: &Map<Doc>, draft: u16, schema: &dyn Fn(&D
     match keyword {
         "title" | "description" | "$comment" | "format" | "pattern" | "contentMediaType"
         | "contentEncoding" => doc.as_text().is_some(),
-        "$schema" | "$ref" | "$id" | "id" | "$dynamicRef" | "$recursiveRef" => {
-            is_plain_reference(doc, keyword == "$schema")
+        // An identity with a fragment is an anchor in old drafts and an error in new ones.
+        "$id" | "id" => {
+            is_plain_reference(doc, false)
+                && !doc.as_text().is_some_and(|text| text.as_bytes().contains(&b'#'))
         }
+        "$schema" | "$ref" | "$dynamicRef" | "$recursiveRef" => is_plain_reference(doc, keyword == "$schema"),
         "$anchor" | "$dynamicAnchor" => doc.as_text().is_some_and(is_plain_anchor),
         "type" => match doc {
             Doc::Text(name) => is_type(name),
@@ -117,8 +120,7 @@ fn is_plain_anchor(name: &Str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
-/// Whether a reference is made of characters that need no thought. `$id` must not have a fragment, so `#` must be last
-/// there; a full check is cheap enough for the rest.
+/// Whether a reference is made of characters that need no thought.
 fn is_plain_reference(doc: &Doc, absolute: bool) -> bool {
     let Some(text) = doc.as_text().and_then(Str::as_str) else { return false };
     let body = match text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) {

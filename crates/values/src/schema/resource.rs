@@ -144,7 +144,7 @@ impl<'r, 'l> Documents<'r, 'l> {
                 }
                 Ok(Doc::Bool(true))
             }
-            _ => Err(format!("no URLLoader registered for {}", quote::quote(text.as_bytes()))),
+            _ => Err(format!("no URLLoader registered for {}", quote::quote(url.to_string().as_bytes()))),
         }
     }
 
