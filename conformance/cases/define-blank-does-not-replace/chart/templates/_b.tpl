@@ -1,0 +1,2 @@
+{{ define "x" }}text{{ end }}
+{{ define "y" }}first{{ end }}{{ define "y" }}   {{ end }}

@@ -1,0 +1,1 @@
+{{ define "pick" }}a{{ end }}

@@ -1,0 +1,1 @@
+{{ define "pick" }}b{{ end }}

@@ -1,0 +1,5 @@
+{{ define "check" }}
+{{ if not .Values.ok }}
+{{ fail (printf "ok is %v" .Values.ok) }}
+{{ end }}
+{{ end }}

@@ -1,0 +1,6 @@
+{{ define "outer" }}
+x: {{ include "inner" . }}
+{{ end }}
+{{ define "inner" }}
+{{ .Values.missing.field }}
+{{ end }}

@@ -1,0 +1,3 @@
+{{ define "inner" }}
+{{ index .Values.list 5 }}
+{{ end }}
