@@ -18,7 +18,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { steps: 100_000_000, output_bytes: 256 << 20, depth: 10_000 }
+        Limits { steps: 50_000_000, output_bytes: 256 << 20, depth: 10_000 }
     }
 }
 

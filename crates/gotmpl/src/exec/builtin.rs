@@ -1,7 +1,7 @@
 //! Calls of the builtins, some of which see more than values: `and` and `or` stop early, `len` and `call` tell kinds
 //! of nothing apart.
 
-use super::call::{check_arity, checked};
+use super::call::{CALL_STEPS, check_arity, checked};
 use super::{Exec, Frame};
 use crate::ast::Expr;
 use crate::builtins::{self, Builtin};
@@ -35,6 +35,9 @@ impl Exec<'_> {
                 Ok(length) => Ok(Operand::concrete(length)),
                 Err(failure) => Err(self.failed(frame, blame, name, failure)),
             };
+        }
+        if !self.fuel.step(CALL_STEPS) {
+            return Err(self.exhausted(frame));
         }
         let base = self.arguments.len();
         for word in words {

@@ -9,6 +9,9 @@ use crate::operand::Operand;
 use crate::shown::Place;
 use crate::value::{IntKind, List, ListType, MapRef, MapType, Value};
 
+/// What a call costs more than a node.
+pub(super) const CALL_STEPS: u64 = 4;
+
 /// What a call must look like.
 #[derive(Clone, Copy)]
 pub(super) struct Signature {
@@ -95,6 +98,9 @@ impl Exec<'_> {
     ) -> Result<Operand, Error> {
         let arity = (signature.params.len(), signature.variadic.is_some());
         check_arity(frame, signature.name, arity, words.len(), last.is_some())?;
+        if !self.fuel.step(CALL_STEPS) {
+            return Err(self.exhausted(frame));
+        }
         let base = self.arguments.len();
         for (index, word) in words.iter().enumerate() {
             let argument = self.argument(frame, dot, signature.param(index), word)?;
