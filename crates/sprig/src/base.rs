@@ -49,7 +49,7 @@ fn value_64(byte: u8) -> Option<u32> {
 }
 
 /// Decodes base 64 with padding, newlines anywhere; the error is the position of the fault.
-fn decode_64(source: &[u8]) -> Result<Vec<u8>, usize> {
+pub(crate) fn decode_64(source: &[u8]) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(source.len() / 4 * 3);
     let mut at = 0;
     let (mut group, mut filled) = (0u32, 0);

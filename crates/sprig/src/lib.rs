@@ -1,1 +1,72 @@
 //! The template function library of Helm: sprig and its neighbours, by family.
+//!
+//! Every function has the signature, the result and the error text of the Go function that Helm 4 gives to templates;
+//! what Go does by panicking is an error here. Functions that need the engine or the cluster (`include`, `tpl`,
+//! `required`, `fail`, `lookup`) are not here but with the render.
+//!
+//! Enter at [`functions`].
+
+mod base;
+mod case;
+mod certificates;
+mod convert;
+mod crypto;
+mod dates;
+mod decimal;
+mod defaults;
+mod dicts;
+mod encoding;
+mod equal;
+mod lists;
+mod math;
+mod merge;
+mod network;
+mod password;
+mod paths;
+mod random;
+mod regex;
+mod semver;
+mod split;
+mod strings;
+mod text;
+mod toml;
+mod types;
+mod unicode;
+mod url;
+mod weight;
+mod words;
+
+use pintle_gotmpl::Function;
+
+pub use network::{Resolver, host_by_name, system_resolver};
+
+/// All functions of the library, in no particular order.
+pub fn functions() -> impl IntoIterator<Item = Function> {
+    [
+        base::functions(),
+        case::functions(),
+        certificates::functions(),
+        convert::functions(),
+        crypto::functions(),
+        dates::functions(),
+        defaults::functions(),
+        dicts::functions(),
+        encoding::functions(),
+        lists::functions(),
+        math::functions(),
+        merge::functions(),
+        network::functions(),
+        paths::functions(),
+        random::functions(),
+        regex::functions(),
+        semver::functions(),
+        split::functions(),
+        strings::functions(),
+        toml::functions(),
+        types::functions(),
+        url::functions(),
+        words::functions(),
+    ]
+    .into_iter()
+    .flatten()
+}

@@ -1,0 +1,122 @@
+//! New private keys from the randomness of the operating system.
+
+use rand::rngs::OsRng;
+use rsa::{BigUint, RsaPrivateKey};
+
+use super::keys::{DsaKey, PrivateKey};
+use super::prime::{random_limbs, random_prime, remainder, search};
+
+/// The public exponent of every RSA key.
+const EXPONENT: u32 = 65_537;
+
+/// Makes an RSA key of `128 * N` bits: both primes at the same time, each of `64 * N` bits.
+pub(super) fn rsa_key<const N: usize>() -> Result<PrivateKey, String> {
+    loop {
+        let (p, q) = std::thread::scope(|scope| {
+            let other = scope.spawn(rsa_prime::<N>);
+            let prime = rsa_prime::<N>();
+            (prime, other.join().unwrap_or_else(|_| rsa_prime::<N>()))
+        });
+        let (p, q) = (p.map_err(|error| error.to_string())?, q.map_err(|error| error.to_string())?);
+        // Primes that agree in their first 128 bits would make the product easy to factor.
+        if p[N - 2..] == q[N - 2..] {
+            continue;
+        }
+        let key = RsaPrivateKey::from_p_q(number(&p), number(&q), BigUint::from(EXPONENT));
+        return key.map(|key| PrivateKey::Rsa(Box::new(key))).map_err(|error| error.to_string());
+    }
+}
+
+/// A prime whose two top bits are set, so that a product of two has full length, and that fits the exponent.
+fn rsa_prime<const N: usize>() -> Result<[u64; N], rand::Error> {
+    random_prime(3 << 62, |prime| remainder(prime, u64::from(EXPONENT)) != 1)
+}
+
+/// Makes a key for ECDSA on the curve P-256.
+pub(super) fn elliptic_key() -> PrivateKey {
+    PrivateKey::P256(Box::new(p256::ecdsa::SigningKey::random(&mut OsRng)))
+}
+
+/// Makes a key for Ed25519.
+pub(super) fn edwards_key() -> PrivateKey {
+    PrivateKey::Ed25519(Box::new(ed25519_dalek::SigningKey::generate(&mut OsRng)))
+}
+
+/// Makes a DSA key with a modulus of 2048 bits and a group of 256 bits.
+pub(super) fn dsa_key() -> Result<PrivateKey, rand::Error> {
+    let one = BigUint::from(1u32);
+    let q_limbs = random_prime::<4>(1 << 63, |_| true)?;
+    let q = number(&q_limbs);
+    let p = dsa_modulus(&q)?;
+    let cofactor = (&p - &one) / &q;
+    // Nearly every base generates the group of order q.
+    let g = (2u32..)
+        .map(|base| BigUint::from(base).modpow(&cofactor, &p))
+        .find(|power| *power != one)
+        .expect("a field of 2048 bits has an element of order q");
+    let x = loop {
+        let x = number(&random_limbs::<4>()?);
+        if x != BigUint::from(0u32) && x < q {
+            break x;
+        }
+    };
+    let y = g.modpow(&x, &p);
+    Ok(PrivateKey::Dsa(Box::new(DsaKey { p, q, g, y, x })))
+}
+
+/// A prime of 2048 bits that is one more than a multiple of `q`.
+fn dsa_modulus(q: &BigUint) -> Result<BigUint, rand::Error> {
+    let step = q * 2u32;
+    loop {
+        let mut start = random_limbs::<32>()?;
+        start[31] |= 1 << 63;
+        let start = number(&start);
+        let aligned = &start - &start % &step + 1u32;
+        if aligned.bits() < 2048 {
+            continue;
+        }
+        if let Some(prime) = search::<32>(limbs(&aligned), &limbs(&step), |_| true)? {
+            return Ok(number(&prime));
+        }
+    }
+}
+
+fn number<const N: usize>(limbs: &[u64; N]) -> BigUint {
+    let bytes: Vec<u8> = limbs.iter().flat_map(|limb| limb.to_le_bytes()).collect();
+    BigUint::from_bytes_le(&bytes)
+}
+
+/// The limbs of a number that has at most `64 * N` bits.
+fn limbs<const N: usize>(number: &BigUint) -> [u64; N] {
+    let mut limbs = [0; N];
+    for (limb, bytes) in limbs.iter_mut().zip(number.to_bytes_le().chunks(8)) {
+        let mut full = [0; 8];
+        full[..bytes.len()].copy_from_slice(bytes);
+        *limb = u64::from_le_bytes(full);
+    }
+    limbs
+}
+
+#[cfg(test)]
+mod tests {
+    use rsa::traits::PublicKeyParts as _;
+
+    use super::*;
+
+    #[test]
+    fn an_rsa_key_has_full_length_and_is_consistent() {
+        let Ok(PrivateKey::Rsa(key)) = rsa_key::<8>() else { panic!("no RSA key") };
+        assert_eq!(key.n().bits(), 1024);
+        key.validate().unwrap();
+    }
+
+    #[test]
+    fn a_dsa_key_lives_in_the_group_of_order_q() {
+        let Ok(PrivateKey::Dsa(key)) = dsa_key() else { panic!("no DSA key") };
+        assert_eq!((key.p.bits(), key.q.bits()), (2048, 256));
+        let one = BigUint::from(1u32);
+        assert_eq!((&key.p - &one) % &key.q, BigUint::from(0u32));
+        assert_eq!(key.g.modpow(&key.q, &key.p), one);
+        assert_eq!(key.y, key.g.modpow(&key.x, &key.p));
+    }
+}

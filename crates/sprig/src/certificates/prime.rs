@@ -1,0 +1,223 @@
+//! Random primes, quickly: RSA key generation is the slowest thing a chart can ask for, and general purpose big number
+//! code spends several times as long on it.
+
+use rand::RngCore;
+use rand::rngs::OsRng;
+
+use super::montgomery::Montgomery;
+
+/// How many candidates one sieve covers. Primes of 2048 bits are 1420 apart on average, and candidates step by two or
+/// more, so a window without a prime is rare; the search then starts anew.
+const WINDOW: usize = 8192;
+
+/// Miller-Rabin rounds with random bases after the round with base two. FIPS 186 asks for four to five with primes of
+/// RSA size; short primes (the `q` of DSA) are more likely to be pseudoprimes and get more.
+const fn rounds(limbs: usize) -> usize {
+    if limbs >= 16 { 5 } else { 32 }
+}
+
+/// Fills limbs, least significant first, from the operating system.
+pub(super) fn random_limbs<const N: usize>() -> Result<[u64; N], rand::Error> {
+    let mut limbs = [0; N];
+    let mut bytes = [0; 8];
+    for limb in &mut limbs {
+        OsRng.try_fill_bytes(&mut bytes)?;
+        *limb = u64::from_le_bytes(bytes);
+    }
+    Ok(limbs)
+}
+
+/// Returns a random prime of exactly `64 * N` bits with `top` set in its highest limb that `accept` agrees with.
+pub(super) fn random_prime<const N: usize>(
+    top: u64,
+    accept: impl Fn(&[u64; N]) -> bool,
+) -> Result<[u64; N], rand::Error> {
+    let mut step = [0; N];
+    step[0] = 2;
+    loop {
+        let mut start = random_limbs::<N>()?;
+        start[0] |= 1;
+        start[N - 1] |= top;
+        if let Some(prime) = search(start, &step, &accept)? {
+            return Ok(prime);
+        }
+    }
+}
+
+/// Looks for a prime among `start`, `start + step`, `start + 2 * step` and so on. The start must be odd, the step even.
+pub(super) fn search<const N: usize>(
+    start: [u64; N],
+    step: &[u64; N],
+    accept: impl Fn(&[u64; N]) -> bool,
+) -> Result<Option<[u64; N]>, rand::Error> {
+    let composite = sieve(&start, step);
+    let mut candidate = start;
+    let mut pending = 0;
+    for composite in composite {
+        if !composite {
+            if add_multiple(&mut candidate, step, pending) {
+                return Ok(None);
+            }
+            pending = 0;
+            if accept(&candidate) && is_probably_prime(&candidate)? {
+                return Ok(Some(candidate));
+            }
+        }
+        pending += 1;
+    }
+    Ok(None)
+}
+
+/// Marks the multiples of small primes in the window.
+fn sieve<const N: usize>(start: &[u64; N], step: &[u64; N]) -> Vec<bool> {
+    let mut composite = vec![false; WINDOW];
+    // Larger numbers cost more to test, so sieving further pays.
+    for prime in odd_primes_below(1024 * N.clamp(4, 64)) {
+        let stride = remainder(step, prime);
+        if stride == 0 {
+            continue;
+        }
+        // start + index * step is divisible when index = -start / step.
+        let first = (prime - remainder(start, prime)) * inverse(stride, prime) % prime;
+        for mark in composite.iter_mut().skip(first as usize).step_by(prime as usize) {
+            *mark = true;
+        }
+    }
+    composite
+}
+
+fn odd_primes_below(bound: usize) -> impl Iterator<Item = u64> {
+    let mut composite = vec![false; bound];
+    for factor in (3..).step_by(2).take_while(|factor| factor * factor < bound) {
+        if !composite[factor] {
+            composite.iter_mut().skip(factor * factor).step_by(factor).for_each(|mark| *mark = true);
+        }
+    }
+    (3..bound).step_by(2).filter(move |&number| !composite[number]).map(|number| number as u64)
+}
+
+/// The remainder of a division by a number below 2^32.
+pub(super) fn remainder<const N: usize>(limbs: &[u64; N], divisor: u64) -> u64 {
+    limbs.iter().rev().fold(0, |rest, limb| {
+        let rest = (rest << 32 | limb >> 32) % divisor;
+        (rest << 32 | limb & 0xffff_ffff) % divisor
+    })
+}
+
+/// The inverse modulo a small prime, by Fermat.
+fn inverse(number: u64, prime: u64) -> u64 {
+    let (mut result, mut square, mut exponent) = (1, number, prime - 2);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = result * square % prime;
+        }
+        square = square * square % prime;
+        exponent >>= 1;
+    }
+    result
+}
+
+/// Adds `step * times`; the answer tells whether the sum overflowed.
+fn add_multiple<const N: usize>(number: &mut [u64; N], step: &[u64; N], times: u64) -> bool {
+    let mut carry = 0;
+    for (limb, step) in number.iter_mut().zip(step) {
+        let sum = u128::from(*step) * u128::from(times) + u128::from(*limb) + u128::from(carry);
+        *limb = sum as u64;
+        carry = (sum >> 64) as u64;
+    }
+    carry != 0
+}
+
+/// The test of Miller and Rabin. The number must be odd and larger than 3.
+fn is_probably_prime<const N: usize>(number: &[u64; N]) -> Result<bool, rand::Error> {
+    let field = Montgomery::new(number);
+    // Base two weeds out nearly all composites, with cheap doublings in place of multiplications.
+    let mut odd = *number;
+    odd[0] -= 1;
+    let twos = trailing_zeros(&odd);
+    shift_right(&mut odd, twos);
+    if !passes(&field, field.power_of_two(&odd), twos) {
+        return Ok(false);
+    }
+    for _ in 0..rounds(N) {
+        let base = field.reduce(random_limbs()?);
+        // Zero says nothing; it comes up only with tiny numbers.
+        if base != [0; N] && !passes(&field, field.power(&base, &odd), twos) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a base raised to the odd part of `number - 1` leads to one in the way it does for primes.
+fn passes<const N: usize>(field: &Montgomery<N>, mut power: [u64; N], twos: u32) -> bool {
+    let (one, minus_one) = (field.one(), field.minus_one());
+    if power == one || power == minus_one {
+        return true;
+    }
+    for _ in 1..twos {
+        power = field.square(&power);
+        if power == minus_one {
+            return true;
+        }
+        if power == one {
+            return false;
+        }
+    }
+    false
+}
+
+fn trailing_zeros<const N: usize>(number: &[u64; N]) -> u32 {
+    let mut zeros = 0;
+    for limb in number {
+        zeros += limb.trailing_zeros();
+        if *limb != 0 {
+            break;
+        }
+    }
+    zeros
+}
+
+fn shift_right<const N: usize>(number: &mut [u64; N], bits: u32) {
+    let (limbs, bits) = ((bits / 64) as usize, bits % 64);
+    let limb = |number: &[u64; N], index: usize| number.get(index).copied().unwrap_or(0);
+    for index in 0..N {
+        let low = limb(number, index + limbs) >> bits;
+        let high = limb(number, index + limbs + 1);
+        number[index] = if bits == 0 { low } else { low | high << (64 - bits) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small(number: u64) -> [u64; 4] {
+        [number, 0, 0, 0]
+    }
+
+    #[test]
+    fn the_test_tells_primes_from_strong_pseudoprimes() {
+        for prime in [5, 65_537, 18_446_744_073_709_551_557] {
+            assert!(is_probably_prime(&small(prime)).unwrap(), "{prime}");
+        }
+        // 2047 is a strong pseudoprime to base two; 3215031751 to bases 2, 3, 5 and 7.
+        for composite in [9, 2047, 3_215_031_751, 18_446_744_073_709_551_615] {
+            assert!(!is_probably_prime(&small(composite)).unwrap(), "{composite}");
+        }
+    }
+
+    #[test]
+    fn a_random_prime_has_its_top_bits_and_no_small_factor() {
+        let prime = random_prime::<8>(3 << 62, |_| true).unwrap();
+        assert_eq!(prime[7] >> 62, 3);
+        assert!(odd_primes_below(5000).all(|small| remainder(&prime, small) != 0));
+    }
+
+    #[test]
+    fn a_search_keeps_to_its_progression() {
+        // Of 7, 17, 27, 37 … only members of the progression may be found.
+        let found = search(small(70_001), &small(10), |_| true).unwrap().unwrap();
+        assert_eq!(found[0] % 10, 1);
+    }
+}
