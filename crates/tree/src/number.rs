@@ -222,8 +222,8 @@ fn underscores_are_between_digits(text: &str) -> bool {
     previous != '_'
 }
 
-/// Reads a float as Go's `strconv.ParseFloat(text, 64)` does: decimal and hexadecimal forms, underscores only with a
-/// base prefix, and the words `inf`, `infinity` and `nan` in any case. `None` means bad syntax; a number that is too
+/// Reads a float as Go's `strconv.ParseFloat(text, 64)` does: decimal and hexadecimal forms, underscores
+/// between digits, and the words `inf`, `infinity` and `nan` in any case. `None` means bad syntax; a number that is too
 /// large gives an infinity.
 pub fn parse_float(text: &str) -> Option<f64> {
     let (sign, body) = match text.as_bytes().first()? {
@@ -237,11 +237,12 @@ pub fn parse_float(text: &str) -> Option<f64> {
         "nan" => return Some(f64::NAN),
         _ => {}
     }
+    if lower.starts_with(['+', '-']) || !underscores_are_between_digits(&lower) {
+        return None;
+    }
+    let lower = if lower.contains('_') { lower.replace('_', "") } else { lower };
     if let Some(hexadecimal) = lower.strip_prefix("0x") {
-        if !underscores_are_between_digits(&lower) {
-            return None;
-        }
-        return parse_hexadecimal_float(&hexadecimal.replace('_', "")).map(|value| sign * value);
+        return parse_hexadecimal_float(hexadecimal).map(|value| sign * value);
     }
     let numeric = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'+' | b'-');
     if !lower.bytes().all(numeric) || !lower.bytes().any(|byte| byte.is_ascii_digit()) {
@@ -376,7 +377,9 @@ mod tests {
         assert_eq!(parse_float(".5"), Some(0.5));
         assert_eq!(parse_float("1."), Some(1.0));
         assert_eq!(parse_float("0x1p-2"), Some(0.25));
-        assert_eq!(parse_float("1_000"), None);
+        assert_eq!(parse_float("1_000.5"), Some(1000.5));
+        assert_eq!(parse_float("1__0"), None);
+        assert_eq!(parse_float("+-1"), None);
         assert_eq!(parse_float("e3"), None);
         assert_eq!(parse_float("1e400"), Some(f64::INFINITY));
     }

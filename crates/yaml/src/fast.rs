@@ -346,6 +346,8 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         if may_have_meaning(key[0]) {
             match meaning(key) {
                 Meaning::Text => self.builder.key(key),
+                // Two spellings of a float can be one key.
+                Meaning::Float(_) => return None,
                 other => self.builder.key(key_text(other)?.as_bytes()),
             }
         } else if key == b"<<" {

@@ -141,7 +141,7 @@ impl<B: Builder> Decoder<'_, B> {
             return Err(Error::new(format!("yaml: unmarshal errors:\n  {duplicates}")).into());
         }
         if let Some((key, value)) = self.unsupported_key.take() {
-            let value = Spelling::new(self.document, Budget::default()).top(value)?;
+            let value = Spelling::new(self.document, Budget::default(), self.strict).top(value)?;
             return Err(unsupported_key(&key, &value).into());
         }
         if self.unsupported_number {
@@ -262,7 +262,7 @@ impl<B: Builder> Decoder<'_, B> {
         let place = self.follow(key)?;
         if !matches!(self.document.items[place].shape, Shape::Scalar { .. }) {
             let budget = std::mem::take(&mut self.budget);
-            let spelled = Spelling::new(self.document, budget).top(place)?;
+            let spelled = Spelling::new(self.document, budget, self.strict).top(place)?;
             return Err(Error::new(format!("yaml: invalid map key: {spelled}")).into());
         }
         let (text, tagged) = scalar_meaning(self.document, place)?;
@@ -303,7 +303,7 @@ impl<B: Builder> Decoder<'_, B> {
     fn assign(&mut self, key: Key, line: usize) {
         let keys = self.keys.last_mut().expect("a strict key belongs to an open map");
         if keys.contains(&key) {
-            let key = key.spelled();
+            let key = if matches!(key, Key::Nil) { "<nil>".to_owned() } else { key.spelled() };
             self.duplicates.push(format!("line {line}: key {key} already set in map"));
         } else {
             keys.insert(key);

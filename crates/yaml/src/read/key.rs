@@ -30,15 +30,15 @@ impl Key {
         }
     }
 
-    /// The key's place among the kinds.
+    /// The key's place among the kinds: where Helm's own program happens to have them in memory.
     fn rank(&self) -> u8 {
         match self {
             Key::Nil => 0,
-            Key::Bool(_) => 1,
-            Key::Int(_) => 2,
-            Key::Uint(_) => 3,
+            Key::Text(_) => 1,
+            Key::Uint(_) => 2,
+            Key::Int(_) => 3,
             Key::Float(_) => 4,
-            Key::Text(_) => 5,
+            Key::Bool(_) => 5,
         }
     }
 
@@ -75,7 +75,8 @@ fn float_key(value: f64) -> String {
         return if narrow > 0.0 { ".inf" } else { "-.inf" }.to_owned();
     }
     // The shortest digits of the narrow number are also the shortest of the wide number that they spell.
-    format_value(narrow.to_string().parse().expect("a printed float can be read"))
+    let digits = ryu::Buffer::new().format_finite(narrow).parse();
+    format_value(digits.expect("a printed float can be read"))
 }
 
 impl PartialEq for Key {
@@ -115,6 +116,7 @@ mod tests {
         for (value, text) in [
             (1.1, "1.1"),
             (123456789.5, "1.2345679e+08"),
+            (456789.123456789, "456789.12"),
             (1e300, ".inf"),
             (0.1 + 0.2, "0.3"),
             (1e6, "1e+06"),

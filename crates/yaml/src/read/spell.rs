@@ -16,11 +16,13 @@ pub(super) struct Spelling<'d> {
     document: &'d Document,
     budget: Budget,
     following: Vec<usize>,
+    /// Whether the first of equal keys counts, not the last.
+    strict: bool,
 }
 
 impl<'d> Spelling<'d> {
-    pub(super) fn new(document: &'d Document, budget: Budget) -> Self {
-        Spelling { document, budget, following: Vec::new() }
+    pub(super) fn new(document: &'d Document, budget: Budget, strict: bool) -> Self {
+        Spelling { document, budget, following: Vec::new(), strict }
     }
 
     /// Spells a node that stands alone.
@@ -100,7 +102,9 @@ impl<'d> Spelling<'d> {
             } else {
                 let key = self.key(next, depth)?;
                 let value = self.node(value, depth)?;
-                entries.insert(key, value);
+                if !self.strict || !entries.contains_key(&key) {
+                    entries.insert(key, value);
+                }
             }
             next = self.document.after(value);
         }

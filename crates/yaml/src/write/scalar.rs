@@ -186,8 +186,8 @@ impl Emitter<'_> {
             _ => {
                 let value = u32::from(character);
                 let escape = match value {
-                    ..=0xff => format!("\\x{value:02X}"),
-                    ..=0xffff => format!("\\u{value:04X}"),
+                    0..=0xff => format!("\\x{value:02X}"),
+                    0x100..=0xffff => format!("\\u{value:04X}"),
                     _ => format!("\\U{value:08X}"),
                 };
                 self.out.extend_from_slice(escape.as_bytes());

@@ -68,16 +68,10 @@ pub(super) fn analyze(text: &[u8], tabs: bool) -> Analysis {
 
 /// Whether the first characters have a meaning of their own in a block.
 fn begins_with_indicator(text: &[u8]) -> bool {
-    match text {
-        [
-            b'#' | b',' | b'[' | b']' | b'{' | b'}' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\'' | b'"' | b'%'
-            | b'@' | b'`',
-            ..,
-        ] => true,
-        [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..] => true,
-        [b'?' | b':' | b'-'] | [b'?' | b':' | b'-', b' ' | b'\t', ..] => true,
-        _ => false,
-    }
+    let anywhere = |first| b"#,[]{}&*!|>'\"%@`".contains(first);
+    text.first().is_some_and(anywhere)
+        || matches!(text, [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..])
+        || matches!(text, [b'?' | b':' | b'-'] | [b'?' | b':' | b'-', b' ' | b'\t', ..])
 }
 
 /// As [`analyze`], from the first byte that matters.
