@@ -7,7 +7,7 @@ use pintle_tree::quote::quote;
 
 use crate::error::{Error, Result, refused};
 use crate::load::load_any_version;
-use crate::log::LogLine;
+use pintle_tree::LogLine;
 use crate::metadata::{Metadata, V2};
 use crate::package::{self, Times};
 use crate::path::clean;

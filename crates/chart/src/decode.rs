@@ -42,7 +42,8 @@ impl Assemble for Exact {
     }
 
     fn uint(value: u64) -> Self {
-        Exact(Node::Float(value as f64))
+        // Only text fields are ever given such numbers, and there all digits count.
+        Exact(Node::from(value.to_string()))
     }
 
     fn float(value: f64) -> Self {

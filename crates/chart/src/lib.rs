@@ -22,7 +22,6 @@ pub mod dependency;
 mod error;
 pub mod library;
 mod load;
-mod log;
 pub mod metadata;
 pub mod package;
 mod path;
@@ -33,4 +32,4 @@ pub use load::{
     MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file, load_files, load_files_logged,
     read_archive, read_folder,
 };
-pub use log::LogLine;
+pub use pintle_tree::LogLine;

@@ -9,7 +9,7 @@ use pintle_tree::quote::quote;
 
 use crate::error::{Error, Result, refused};
 use crate::load_any_version;
-use crate::log::LogLine;
+use pintle_tree::LogLine;
 use crate::metadata::Dependency;
 use crate::path::clean;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::archive::{Budget, read_archive_within};
 use crate::error::{Error, Result};
-use crate::log::LogLine;
+use pintle_tree::LogLine;
 use crate::metadata::{Draft, Lock, OBJECT_V3, V1, V3};
 use crate::path::extension;
 use crate::{Chart, File};

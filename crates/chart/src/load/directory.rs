@@ -11,7 +11,7 @@ use super::archive::{MAX_FILE_SIZE, without_bom};
 use super::ignore::Rules;
 use crate::File;
 use crate::error::{Error, FileError, Result, refused};
-use crate::log::LogLine;
+use pintle_tree::LogLine;
 use crate::path::clean;
 
 /// Folders inside folders: deeper than this the system itself would refuse soon.

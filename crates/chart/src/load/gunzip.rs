@@ -1,6 +1,6 @@
 //! Gzip streams into memory, all at once, which is the quickest way for archives of a few megabytes.
 
-use flate2::{Decompress, FlushDecompress, Status};
+use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use crate::error::ArchiveError;
 
@@ -12,6 +12,8 @@ const EXTRA: u8 = 4;
 const NAME: u8 = 8;
 const COMMENT: u8 = 16;
 const HEADER_CHECKSUM: u8 = 2;
+/// The longest name or comment that Go reads.
+const MAX_TEXT: usize = 512;
 /// Checksum and length at the end of a member.
 const TRAILER: usize = 8;
 
@@ -104,10 +106,20 @@ fn header(stream: &[u8]) -> Result<usize, ArchiveError> {
     for text in [NAME, COMMENT] {
         if flags & text != 0 {
             let rest = stream.get(length..).ok_or(cut.clone())?;
-            length += rest.iter().position(|byte| *byte == 0).ok_or(cut.clone())? + 1;
+            let end = rest.iter().position(|byte| *byte == 0);
+            if end.unwrap_or(rest.len()) >= MAX_TEXT {
+                return Err(ArchiveError::GzipHeader);
+            }
+            length += end.ok_or(cut.clone())? + 1;
         }
     }
     if flags & HEADER_CHECKSUM != 0 {
+        let checksum = stream.get(length..).and_then(<[u8]>::first_chunk).ok_or(cut.clone())?;
+        let mut sum = Crc::new();
+        sum.update(&stream[..length]);
+        if u32::from(u16::from_le_bytes(*checksum)) != sum.sum() & 0xffff {
+            return Err(ArchiveError::GzipHeader);
+        }
         length += 2;
     }
     if length > stream.len() { Err(cut) } else { Ok(length) }
@@ -133,6 +145,17 @@ mod tests {
         let unzipped = gunzip(&stream, 100).expect("is gzip");
         assert_eq!(unzipped.data, b"first second");
         assert_eq!(unzipped.failure, None);
+    }
+
+    #[test]
+    fn bad_headers_are_told_from_short_ones() {
+        let bad_sum = [b"\x1f\x8b\x08\x02".as_slice(), &[0; 40]].concat();
+        let long_name = [b"\x1f\x8b\x08\x08\0\0\0\0\0\0".as_slice(), &[b'x'; 600], &[0]].concat();
+        for stream in [bad_sum, long_name, b"no gzip at all".to_vec()] {
+            assert_eq!(gunzip(&stream, 100).err(), Some(ArchiveError::GzipHeader));
+        }
+        assert_eq!(gunzip(b"\x1f\x8b\x08", 100).err(), Some(ArchiveError::Damaged("unexpected EOF")));
+        assert_eq!(gunzip(b"", 100).err(), Some(ArchiveError::Damaged("EOF")));
     }
 
     #[test]

@@ -15,14 +15,14 @@ use std::path::Path;
 
 use crate::decode::{Decoder, Place, read_tree};
 use crate::error::{ArchiveError, Error, FileError, Result, refused};
-use crate::log::LogLine;
+use pintle_tree::LogLine;
 use crate::metadata::{OBJECT_V3, V1, V2, V3};
 use crate::{Chart, File};
 
 pub use archive::{MAX_CHART_SIZE, read_archive};
 use assemble::Assembly;
 pub use directory::read_folder;
-pub(crate) use pattern::matches;
+pub use pattern::{BadPattern, matches};
 
 /// Loads the chart at `path`, a folder or an archive. Remarks about the chart go to `log`.
 ///
@@ -53,12 +53,12 @@ pub fn load_dir(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
 pub fn load_file(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     let data = open_archive(path)?;
     let files = read_archive(&data).map_err(|error| match error {
-        ArchiveError::GzipHeader => not_a_chart_file(path, &error),
+        ArchiveError::GzipHeader => with_file_name(path, error.into()),
         _ => Error::told("unable to load chart archive"),
     })?;
     let chart_file = files.iter().find(|file| file.name == "Chart.yaml").ok_or(Error::UndetectableArchive)?;
     check_api_version(&chart_file.data)?;
-    assemble(files, log)
+    assemble(files, log).map_err(|error| with_file_name(path, error))
 }
 
 /// Loads a chart archive from a stream.
@@ -91,11 +91,8 @@ pub fn load_any_version(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
         return assemble(read_folder(path, log)?, log);
     }
     let data = open_archive(path)?;
-    match read_archive(&data) {
-        Ok(files) => assemble(files, log),
-        Err(error @ ArchiveError::GzipHeader) => Err(not_a_chart_file(path, &error)),
-        Err(error) => Err(error.into()),
-    }
+    let files = read_archive(&data).map_err(Error::from);
+    files.and_then(|files| assemble(files, log)).map_err(|error| with_file_name(path, error))
 }
 
 /// Puts a chart together from its files. Remarks are dropped; [`load_files_logged`] keeps them.
@@ -141,11 +138,17 @@ fn open_archive(path: &Path) -> Result<Vec<u8>> {
     Ok(data)
 }
 
-fn not_a_chart_file(path: &Path, details: &ArchiveError) -> Error {
-    Error::NotAnArchive(format!(
-        "file '{}' does not appear to be a valid chart file (details: {details})",
-        path.display()
-    ))
+/// Names the file when something in it should be gzip and is not, be it the file itself or an archive inside.
+fn with_file_name(path: &Path, error: Error) -> Error {
+    let mut inner = &error;
+    while let Error::Subchart { source, .. } = inner {
+        inner = source;
+    }
+    if !matches!(inner, Error::Archive(ArchiveError::GzipHeader)) {
+        return error;
+    }
+    let path = path.display();
+    Error::NotAnArchive(format!("file '{path}' does not appear to be a valid chart file (details: {error})"))
 }
 
 /// Refuses a chart of a generation that is not known.

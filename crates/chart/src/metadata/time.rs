@@ -40,7 +40,9 @@ impl Timestamp {
         reader.literal("-")?;
         let day = reader.number(2, "02")?;
         reader.literal("T")?;
-        let hour = reader.number(2, "15")?;
+        // Go takes one digit for the hour, although RFC 3339 does not.
+        let digits = if reader.rest().as_bytes().get(1) == Some(&b':') { 1 } else { 2 };
+        let hour = reader.number(digits, "15")?;
         reader.literal(":")?;
         let minute = reader.number(2, "04")?;
         reader.literal(":")?;
@@ -148,7 +150,7 @@ impl Reader<'_> {
     fn fraction(&mut self) -> u32 {
         let rest = self.rest().as_bytes();
         let count = match rest.first() {
-            Some(b'.') => rest[1..].iter().take_while(|byte| byte.is_ascii_digit()).count(),
+            Some(b'.' | b',') => rest[1..].iter().take_while(|byte| byte.is_ascii_digit()).count(),
             _ => 0,
         };
         let digits = rest.get(1..=count).unwrap_or_default();
@@ -180,11 +182,17 @@ impl Reader<'_> {
             self.digits(2).map(|minutes| (hours, minutes))
         });
         match minutes {
-            Some((hours, minutes)) if hours < 24 && minutes < 60 => {
+            Some((hours, minutes)) => {
+                // Some people do write offsets of 24 hours, and Go lets them.
+                let wrong = if hours > 24 { Some("hour") } else { (minutes > 60).then_some("minute") };
+                if let Some(part) = wrong {
+                    let text = quote(self.text.as_bytes());
+                    return Err(format!("parsing time {text}: time zone offset {part} out of range"));
+                }
                 self.at += 2;
                 Ok(sign * (hours * 60 + minutes) as i32)
             }
-            _ => {
+            None => {
                 self.at = zone;
                 self.mismatch("Z07:00")
             }
@@ -241,6 +249,7 @@ mod tests {
             ("2024-02-29T12:30:15.500+02:00", "2024-02-29T12:30:15.5+02:00", 1_709_202_615),
             ("2020-01-01T00:00:00+00:00", "2020-01-01T00:00:00Z", 1_577_836_800),
             ("1960-01-01T00:00:00-07:30", "1960-01-01T00:00:00-07:30", -315_592_200),
+            ("1970-01-01T1:00:00,5Z", "1970-01-01T01:00:00.5Z", 3600),
         ] {
             let time = Timestamp::parse(text).expect("a good time");
             assert_eq!((time.to_string().as_str(), time.unix()), (written, unix));

@@ -1,0 +1,161 @@
+//! Dependencies from folders: listing, updating and building, as `helm dependency` does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pintle_chart::dependency::{Status, Updating, build, list, update};
+use pintle_chart::metadata::Timestamp;
+use pintle_chart::package::Times;
+
+/// A chart `p` beside the charts `a` and `b`, with `loc` and `extra` in its `charts/`.
+struct Fixture(tempfile::TempDir);
+
+impl Fixture {
+    fn new() -> Self {
+        let fixture = Fixture(tempfile::tempdir().expect("a folder for the test"));
+        fixture.write("a/Chart.yaml", "apiVersion: v2\nname: a\nversion: 1.2.3\n");
+        fixture.write("b/Chart.yaml", "apiVersion: v2\nname: b\nversion: 0.5.0+x\n");
+        fixture.write("p/charts/loc/Chart.yaml", "apiVersion: v2\nname: loc\nversion: 2.0.0\n");
+        fixture.write("p/charts/extra/Chart.yaml", "apiVersion: v2\nname: extra\nversion: 2.0.0\n");
+        fixture.write(
+            "p/Chart.yaml",
+            "apiVersion: v2\nname: p\nversion: 1.0.0\ndependencies:\n\
+             - {name: a, version: \">=1.0.0\", repository: \"file://../a\"}\n\
+             - {name: b, version: \"*\", repository: \"file://../b\", tags: [x], alias: bb}\n\
+             - {name: loc, version: ~2, repository: \"\"}\n",
+        );
+        fixture
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("has a folder")).expect("can be made");
+        fs::write(path, text).expect("can be written");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("can be read")
+    }
+
+    /// Runs `command` on `p` and returns its lines, the error last.
+    fn run(&self, command: impl FnOnce(Updating<'_>) -> pintle_chart::Result<()>) -> Vec<String> {
+        let mut lines = Vec::new();
+        let outcome = command(Updating {
+            chart_path: &self.path("p"),
+            now: Timestamp::from_unix(1_700_000_000, 5_000_000),
+            times: Times { all: Some(0), fallback: 0 },
+            report: &mut |line| lines.push(line.to_owned()),
+            log: &mut Vec::new(),
+        });
+        lines.extend(outcome.err().map(|error| format!("Error: {error}")));
+        lines
+    }
+
+    fn statuses(&self) -> Vec<Status> {
+        let rows = list(&self.path("p")).expect("can be listed").rows.expect("has dependencies");
+        rows.into_iter().map(|row| row.status).collect()
+    }
+}
+
+const FETCHED: [&str; 3] = [
+    "Saving 3 charts",
+    "Dependency loc did not declare a repository. Assuming it exists in the charts directory",
+    "Deleting outdated charts",
+];
+
+#[test]
+fn update_fills_charts_and_writes_the_lock_that_helm_writes() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.statuses(), [Status::Missing, Status::Missing, Status::Unpacked]);
+    assert_eq!(fixture.run(update), FETCHED);
+    assert_eq!(fixture.statuses(), [Status::Ok, Status::Ok, Status::Unpacked]);
+    assert_eq!(
+        fixture.read("p/Chart.lock"),
+        "dependencies:\n- name: a\n  repository: file://../a\n  version: 1.2.3\n- name: b\n  repository: \
+         file://../b\n  version: 0.5.0+x\n- name: loc\n  repository: \"\"\n  version: ~2\ndigest: \
+         sha256:76c9364a72ce939fc36f2985e0a3dbfc03935d5fd82080e19a7b1e30a6c2ada4\ngenerated: \
+         \"2023-11-14T22:13:20.005Z\"\n"
+    );
+    assert!(fixture.path("p/charts/b-0.5.0+x.tgz").exists());
+}
+
+#[test]
+fn build_wants_a_lock_that_fits() {
+    let fixture = Fixture::new();
+    fixture.run(update);
+    fs::remove_file(fixture.path("p/charts/a-1.2.3.tgz")).expect("can be removed");
+    assert_eq!(fixture.run(build), FETCHED);
+    assert!(fixture.path("p/charts/a-1.2.3.tgz").exists());
+    fixture.write("p/Chart.yaml", &fixture.read("p/Chart.yaml").replace("~2", "2.x"));
+    assert_eq!(
+        fixture.run(build),
+        [
+            "Error: the lock file (Chart.lock) is out of sync with the dependencies file (Chart.yaml). Please update \
+          the dependencies with 'helm dependency update'"
+        ]
+    );
+}
+
+#[test]
+fn archives_that_nobody_wants_are_deleted_and_folders_stay() {
+    let fixture = Fixture::new();
+    fixture.run(update);
+    fixture.write("a/Chart.yaml", "apiVersion: v2\nname: a\nversion: 1.3.0\n");
+    assert_eq!(fixture.run(update), FETCHED);
+    assert!(!fixture.path("p/charts/a-1.2.3.tgz").exists());
+    assert!(fixture.path("p/charts/a-1.3.0.tgz").exists());
+    assert!(fixture.path("p/charts/extra").exists());
+    assert!(fixture.read("p/Chart.lock").contains("version: 1.3.0"));
+    let leftovers = fs::read_dir(fixture.path("p")).expect("can be read").flatten();
+    assert!(leftovers.into_iter().all(|entry| !entry.file_name().to_string_lossy().starts_with("tmpcharts")));
+}
+
+#[test]
+fn what_cannot_be_had_is_told() {
+    let fixture = Fixture::new();
+    fixture.write("a/Chart.yaml", "apiVersion: v2\nname: a\nversion: 0.1.0\n");
+    assert_eq!(
+        fixture.run(update),
+        ["Error: can't get a valid version for 1 subchart(s): \"a\" (repository \"file://../a\", version \
+          \">=1.0.0\"). Make sure a matching chart version exists in the repo, or change the version constraint in \
+          Chart.yaml"]
+    );
+    fs::remove_dir_all(fixture.path("a")).expect("can be removed");
+    let missing = fixture.path("a");
+    assert_eq!(fixture.run(update), [format!("Error: directory {} not found", missing.display())]);
+    fixture
+        .write("p/Chart.yaml", &fixture.read("p/Chart.yaml").replace("file://../a", "https://example.com"));
+    let lines = fixture.run(update);
+    assert!(lines[0].contains("remote repositories are not supported yet"), "{lines:?}");
+}
+
+#[test]
+fn listing_warns_about_strangers_and_tells_wrong_versions() {
+    let fixture = Fixture::new();
+    fixture.write("p/charts/loc/Chart.yaml", "apiVersion: v2\nname: loc\nversion: 3.0.0\n");
+    let listing = list(&fixture.path("p")).expect("can be listed");
+    assert_eq!(listing.rows.expect("has dependencies")[2].status, Status::WrongVersion);
+    let stranger = fixture.path("p/charts/extra");
+    assert_eq!(listing.warnings, [format!("WARNING: {:?} is not in Chart.yaml.", stranger)]);
+    fixture.run(update);
+    assert_eq!(
+        list(&fixture.path("a")).expect("can be listed").warnings,
+        [format!("WARNING: no dependencies at {}", fixture.path("a/charts").display())]
+    );
+    assert!(list(Path::new("/nowhere")).is_err());
+}
+
+#[test]
+fn several_archives_are_too_many_unless_only_one_names_a_version() {
+    let fixture = Fixture::new();
+    fixture.run(update);
+    let archive = fixture.path("p/charts/a-1.2.3.tgz");
+    fs::copy(&archive, fixture.path("p/charts/a-other-1.0.0.tgz")).expect("can be copied");
+    assert_eq!(fixture.statuses()[0], Status::Ok);
+    fs::copy(&archive, fixture.path("p/charts/a-2.0.0.tgz")).expect("can be copied");
+    assert_eq!(fixture.statuses()[0], Status::TooManyMatches);
+}
