@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pintle_gotmpl::{Exec, Functions, Limits, MapRef, MapType, Set, Value};
+use pintle_gotmpl::{Exec, Function, Functions, Limits, MapRef, MapType, Set, Value};
 use pintle_tree::{Node, Str, json, set};
 use sha2::{Digest as _, Sha256};
 
@@ -25,11 +25,16 @@ const BEYOND: [&str; 9] = [
     "$.Values.AsMap",
 ];
 
-/// The recorded cases, or nothing where the corpus is absent.
-fn cases() -> Vec<Node> {
+/// A file of the corpus, or nothing where that is absent.
+fn corpus(name: &str) -> Vec<u8> {
     let root = std::env::var_os("PINTLE_CORPUS")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let text = std::fs::read(root.join("goldens/behaviour/sprig.jsonl")).unwrap_or_default();
+    std::fs::read(root.join("goldens/behaviour").join(name)).unwrap_or_default()
+}
+
+/// The recorded cases.
+fn cases() -> Vec<Node> {
+    let text = corpus("sprig.jsonl");
     let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| json::read(line).expect("corpus lines are JSON")).collect()
 }
@@ -175,4 +180,28 @@ fn functions_do_what_was_recorded() {
     }
     println!("{same} agree, {} differ, {skipped} need a whole render", different.len());
     assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// The signature as Go writes it, without the error that some results come with.
+fn signature(function: &Function) -> String {
+    let mut params: Vec<String> = function.params.iter().map(|param| param.name().to_owned()).collect();
+    params.extend(function.variadic.map(|param| format!("...{}", param.name())));
+    format!("func({}) {}", params.join(", "), function.result.name())
+}
+
+#[test]
+fn signatures_are_those_of_go() {
+    let elsewhere = ["fail", "include", "lookup", "required", "tpl"];
+    let mut table = Functions::new();
+    for function in pintle_sprig::functions() {
+        assert!(table.get(function.name).is_none(), "{} comes twice", function.name);
+        table.add(function);
+    }
+    let recorded = String::from_utf8(corpus("functions.tsv")).expect("the list is text");
+    for (name, expected) in recorded.lines().filter_map(|line| line.split_once('\t')) {
+        if !elsewhere.contains(&name) {
+            let expected = expected.replace(") (", ") ").replace(", error)", "");
+            assert_eq!(table.get(name).map(|function| signature(function)), Some(expected), "{name}");
+        }
+    }
 }

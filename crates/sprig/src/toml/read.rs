@@ -289,6 +289,7 @@ impl<'t> Reader<'t> {
         let mut own = outer.clone();
         own.push(outer_current.clone());
         self.implicit.insert(own.clone());
+        self.context.clone_from(&own);
         self.enter(&own, in_array)?;
         let mut entries: Map<Entry> = Map::new();
         loop {
