@@ -1,1 +1,98 @@
-fn main() {}
+//! Runs recorded behaviour of the real Helm against Pintle and prints one table.
+//!
+//! ```text
+//! pintle-conformance                          all that can be found: own cases, and the corpus where there is one
+//! pintle-conformance behaviour DIR            single behaviours, family by family (DIR/*.jsonl)
+//! pintle-conformance render CHARTS GOLDENS    whole charts through the program, chart by chart
+//! pintle-conformance cases [DIR]              our own small charts
+//! ```
+//!
+//! Options: `--only TEXT` (families, charts or cases whose name holds TEXT), `--show N` (differences shown for each),
+//! `--binary PATH` (the program to run; by default the one built beside this one), `--least PERCENT` (what a family
+//! must reach; 100 by default).
+
+mod case;
+mod cases;
+mod families;
+mod render;
+mod report;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+
+/// What the command line asks for besides the sub-command.
+pub(crate) struct Options {
+    /// Keep to names that hold this text.
+    pub(crate) only: String,
+    /// How many differences are shown for each family or chart.
+    pub(crate) show: usize,
+    /// The program that renders charts.
+    pub(crate) binary: PathBuf,
+    /// The share of cases that must pass, in percent.
+    pub(crate) least: f64,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            report::line(&format!("error: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<bool> {
+    let mut words = Vec::new();
+    let mut options = Options { only: String::new(), show: 3, binary: beside_this("pintle")?, least: 100.0 };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--only" => options.only = value()?,
+            "--show" => options.show = value()?.parse().context("--show takes a number")?,
+            "--binary" => options.binary = value()?.into(),
+            "--least" => options.least = value()?.parse().context("--least takes a percentage")?,
+            _ => words.push(argument),
+        }
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        [] => everything(&options),
+        ["behaviour", folder] => families::run(Path::new(folder), &options),
+        ["render", charts, goldens] => render::run(Path::new(charts), Path::new(goldens), &options),
+        ["cases"] => cases::run(&own_cases(), &options),
+        ["cases", folder] => cases::run(Path::new(folder), &options),
+        _ => bail!("unknown arguments: {}; see the head of conformance/src/main.rs", words.join(" ")),
+    }
+}
+
+fn everything(options: &Options) -> Result<bool> {
+    let mut good = cases::run(&own_cases(), options)?;
+    let corpus = std::env::var_os("PINTLE_CORPUS").map_or_else(|| own_folder().join("../../shared"), PathBuf::from);
+    let goldens = corpus.join("goldens");
+    if !goldens.is_dir() {
+        report::line("corpus: not here (PINTLE_CORPUS or ../shared); behaviour and render are left out");
+        return Ok(good);
+    }
+    good &= families::run(&goldens.join("behaviour"), options)?;
+    good &= render::run(&corpus.join("charts"), &goldens.join("render"), options)?;
+    Ok(good)
+}
+
+fn own_folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn own_cases() -> PathBuf {
+    own_folder().join("cases")
+}
+
+/// The path of another program built into the same folder as this one.
+fn beside_this(name: &str) -> Result<PathBuf> {
+    Ok(std::env::current_exe().context("cannot tell where this program is")?.with_file_name(name))
+}

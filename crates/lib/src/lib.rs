@@ -1,1 +1,35 @@
-//! Pintle as a library: sessions, requests and operations. It never prints, prompts, exits or reads the environment.
+//! Pintle as a library: charts in, objects out.
+//!
+//! Every operation is a function of [`ops`] that takes a request, and reports through a [`Reporter`]. It never prints,
+//! prompts, exits or reads the environment: paths, namespaces and versions come in with the request, and what a
+//! program shows is the program's own business.
+//!
+//! Enter at [`ops::template`]: it runs the first half of the flow, from a chart to sorted objects, which [`prepare`]
+//! holds in one place.
+//!
+//! ```
+//! use pintle::ops::{CreateRequest, TemplateRequest, create, template};
+//! use pintle::Silent;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let chart = create(&CreateRequest::new(folder.path(), "web"), &mut Silent)?;
+//! let request = TemplateRequest { chart, name: "demo".into(), ..TemplateRequest::default() };
+//! let rendered = template(&request, &mut Silent)?;
+//! assert!(rendered.text.starts_with(b"---\n# Source: web/templates/"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod input;
+pub mod lint;
+pub mod ops;
+pub mod prepare;
+mod report;
+
+pub use error::{Error, Result};
+pub use report::{Reporter, Silent};
+
+pub use pintle_chart as chart;
+pub use pintle_objects as objects;
+pub use pintle_render as render;
+pub use pintle_values as values;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::rc::Rc;
 
 use pintle_chart::{Chart, File, library};
-use pintle_gotmpl::{Exec, MapRef, Set, Value};
+use pintle_gotmpl::{Exec, MapRef, MapType, Set, Value};
 use pintle_tree::{Map, Node, Str};
 
 use crate::builtins::{self, Remark, State, remove_no_value};
@@ -67,11 +67,11 @@ impl Template<'_> {
     fn render(&self, exec: &mut Exec<'_>) -> Result<RenderedFile, Error> {
         let place = [("BasePath", format!("{}/templates", self.chart)), ("Name", self.path.clone())];
         let place = place.into_iter().map(|(name, path)| (name.into(), Value::from(path))).collect();
-        self.root.insert("Template".into(), Value::Map(MapRef::of(pintle_gotmpl::MapType::Values, place)));
+        self.root.insert("Template".into(), Value::Map(MapRef::of(MapType::Values, place)));
         // Rendered text is mostly the template's own text.
         let mut text = Vec::with_capacity(self.file.data.len());
-        exec.execute(&self.path, &Value::Map(self.root.clone()), &mut text)
-            .map_err(|error| Error::exec(error))?;
+        let root = Value::Map(self.root.retyped(MapType::Values));
+        exec.execute(&self.path, &root, &mut text).map_err(Error::exec)?;
         // What has no value prints as `<no value>`; charts rely on it not being there.
         let mut text = remove_no_value(&text).unwrap_or(text);
         text.shrink_to_fit();

@@ -18,6 +18,7 @@
 //! ```
 
 pub mod json;
+mod log;
 mod map;
 pub mod merge;
 mod node;
@@ -28,6 +29,7 @@ pub mod set;
 mod str;
 mod walk;
 
+pub use log::LogLine;
 pub use map::Map;
 pub use node::Node;
 pub use str::Str;

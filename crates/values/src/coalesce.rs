@@ -35,6 +35,14 @@ pub fn coalesce(
     dest.to_map().map_err(|_| Error::EndlessImport(chart.name().to_owned()))
 }
 
+/// Lays one map over another as [`coalesce`] does, without regard to charts: null removes, maps merge.
+pub fn lay_over(above: &Map<Node>, below: &Map<Node>, log: &mut Vec<LogLine>) -> Map<Node> {
+    let dest = Table::over(above);
+    let mode = Mode::Coalesce;
+    Coalescing { log, rules: NullRules::default(), mode }.over_node(&dest, below, &Place::Top, mode);
+    dest.to_map().expect("a table over plain maps does not contain itself")
+}
+
 /// Whether the values are checked against the schemas of the charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaCheck {

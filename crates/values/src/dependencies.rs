@@ -35,7 +35,7 @@ pub fn process_dependencies(
     rules: NullRules,
     log: &mut Vec<LogLine>,
 ) -> Result<Chart> {
-    if !chart.metadata.dependencies.is_empty() {
+    if lists_dependencies(&chart) {
         let plan = Switching { log, rules }.plan(&chart, chart.name(), &Table::over(user), "")?;
         chart = plan.carry_out(chart);
     }
@@ -61,6 +61,7 @@ struct Keep {
 
 impl Plan {
     fn carry_out(self, mut chart: Chart) -> Chart {
+        chart.metadata.declares_dependencies = !self.dependencies.is_empty();
         chart.metadata.dependencies = self.dependencies;
         let mut sources: Vec<Option<Chart>> = chart.subcharts.into_iter().map(Some).collect();
         // A chart that is used under several names is copied for all but the last of them.
@@ -119,7 +120,7 @@ impl Switching<'_> {
 
         for keep in &mut subcharts {
             let subchart = &chart.subcharts[keep.index];
-            if !subchart.metadata.dependencies.is_empty() {
+            if lists_dependencies(subchart) {
                 let path = format!("{path}{}.", keep.name);
                 keep.plan = Some(self.plan(subchart, &keep.name, &values, &path)?);
             }
@@ -165,6 +166,11 @@ impl Switching<'_> {
         let attributes = vec![(what, which.to_owned()), ("chart", chart.to_owned())];
         self.log.push(LogLine::warn("returned non-bool value", attributes));
     }
+}
+
+/// Whether a chart has a list of dependencies, be it empty. Charts below one that has none are left as they are.
+pub(crate) fn lists_dependencies(chart: &Chart) -> bool {
+    chart.metadata.declares_dependencies || !chart.metadata.dependencies.is_empty()
 }
 
 /// The subcharts that may stay: those that no dependency speaks of, then one for each dependency that finds its chart.

@@ -5,6 +5,7 @@ use pintle_chart::metadata::Dependency;
 use pintle_tree::{Map, Node};
 
 use crate::coalesce::{Coalescing, Mode};
+use crate::dependencies::lists_dependencies;
 use crate::scope::{Place, Scope};
 use crate::table::{Item, Table};
 use crate::{Error, LogLine, NullRules, Result, spelling};
@@ -14,7 +15,7 @@ pub(crate) fn import_values(chart: &mut Chart, rules: NullRules, log: &mut Vec<L
     for subchart in &mut chart.subcharts {
         import_values(subchart, rules, log)?;
     }
-    if chart.metadata.dependencies.is_empty() {
+    if !lists_dependencies(chart) {
         return Ok(());
     }
     let (values, imports) = Importing { log, rules }.values_of(chart)?;

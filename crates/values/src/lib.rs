@@ -19,7 +19,7 @@ mod scope;
 mod spelling;
 mod table;
 
-pub use coalesce::{NullRules, SchemaCheck, coalesce, render_values};
+pub use coalesce::{NullRules, SchemaCheck, coalesce, lay_over, render_values};
 pub use dependencies::{missing_dependencies, process_dependencies};
 pub use error::{Error, Result};
 pub use layer::{Overrides, ReadSource, layer};

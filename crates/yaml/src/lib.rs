@@ -12,6 +12,7 @@
 //! ```
 
 mod builder;
+pub mod decode;
 mod documents;
 mod error;
 mod fast;

@@ -2,12 +2,13 @@
 
 /// The pattern makes no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BadPattern;
+pub struct BadPattern;
 
 /// Whether the whole of `name` matches `pattern`.
 ///
+/// # Errors
 /// As in Go, a bad pattern is noticed only when the matching gets as far as the piece between stars that is bad.
-pub(crate) fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
+pub fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
     let (mut pattern, mut name) = (pattern, name);
     while !pattern.is_empty() {
         let (star, chunk, rest) = scan_chunk(pattern);

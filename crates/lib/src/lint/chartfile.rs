@@ -1,0 +1,173 @@
+//! Rules for Chart.yaml.
+
+use std::fs;
+use std::path::Path;
+
+use pintle_chart::metadata::{Draft, Metadata};
+use pintle_semver::{Constraint, Version};
+use pintle_tree::quote::quote;
+use pintle_tree::{Map, Node};
+
+use super::Severity::{Error, Info, Warning};
+use super::{Findings, address};
+
+const FILE: &str = "Chart.yaml";
+
+pub(super) fn check(folder: &Path, findings: &mut Findings) {
+    let path = folder.join(FILE);
+    let is_folder = if path.is_dir() { Err("should be a file, not a directory".to_owned()) } else { Ok(()) };
+    findings.check(Error, FILE, is_folder);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) => {
+            let reason = crate::input::failure(&path, &error);
+            findings.check(Error, FILE, Err(format!("unable to parse YAML\n\t{reason}")));
+            return;
+        }
+    };
+    let mut draft = Draft::default();
+    if let Err(error) = draft.read_chart_file(&text) {
+        findings.check(Error, FILE, Err(format!("unable to parse YAML\n\t{}", reason(&error))));
+        return;
+    }
+    let strict = Draft::read_strictly(&text).map(|_| ());
+    let strict =
+        strict.map_err(|error| format!("failed to strictly parse chart metadata file\n\t{}", reason(&error)));
+    findings.check(Warning, FILE, strict);
+    let metadata = &draft.metadata;
+    let fields = pintle_yaml::read_map(&text).unwrap_or_default();
+    for (severity, outcome) in [
+        (Error, name(metadata)),
+        (Error, api_version(metadata)),
+        (Error, is_text(&fields, "version")),
+        (Error, version(metadata)),
+        (Error, is_text(&fields, "appVersion")),
+        (Error, maintainers(&draft)),
+        (Error, sources(metadata)),
+        (Info, icon_is_there(metadata)),
+        (Error, icon_is_url(metadata)),
+        (Error, kind(metadata)),
+        (Error, dependencies(&draft)),
+        (Warning, strict_version(metadata)),
+    ] {
+        findings.check(severity, FILE, outcome);
+    }
+}
+
+/// The reason without the name of the file, which the finding has already.
+fn reason(error: &pintle_chart::Error) -> String {
+    match error {
+        pintle_chart::Error::File { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn name(metadata: &Metadata) -> Result<(), String> {
+    if metadata.name.is_empty() {
+        return Err("name is required".to_owned());
+    }
+    let base = metadata.name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    if base != metadata.name {
+        return Err(format!("chart name {} is invalid", quote(metadata.name.as_bytes())));
+    }
+    Ok(())
+}
+
+/// Whether the chart is of the generation that dependencies and types came with. The proposal's own API version
+/// counts, since this program reads it.
+fn is_modern(metadata: &Metadata) -> bool {
+    matches!(metadata.api_version.as_str(), "v2" | "helm.sh/v3")
+}
+
+fn api_version(metadata: &Metadata) -> Result<(), String> {
+    match metadata.api_version.as_str() {
+        "" => Err("apiVersion is required. The value must be either \"v1\" or \"v2\"".to_owned()),
+        "v1" => Ok(()),
+        _ if is_modern(metadata) => Ok(()),
+        other => Err(format!("apiVersion '{other}' is not valid. The value must be either \"v1\" or \"v2\"")),
+    }
+}
+
+fn is_text(fields: &Map<Node>, field: &str) -> Result<(), String> {
+    let type_name = match fields.get(field) {
+        None | Some(Node::Str(_)) => return Ok(()),
+        Some(Node::Nil) => "<nil>",
+        Some(Node::Bool(_)) => "bool",
+        Some(Node::Int(_) | Node::Float(_)) => "float64",
+        Some(Node::List(_)) => "[]interface {}",
+        Some(Node::Map(_)) => "map[string]interface {}",
+    };
+    Err(format!("{field} should be of type string but it's of type {type_name}"))
+}
+
+fn version(metadata: &Metadata) -> Result<(), String> {
+    if metadata.version.is_empty() {
+        return Err("version is required".to_owned());
+    }
+    let version = Version::parse(&metadata.version)
+        .map_err(|_| format!("version '{}' is not a valid SemVer", metadata.version))?;
+    let above_zero = Constraint::parse(">0.0.0-0").map_err(|error| error.to_string())?;
+    match above_zero.validate(&version).first() {
+        Some(reason) => Err(format!("version {reason}")),
+        None => Ok(()),
+    }
+}
+
+fn strict_version(metadata: &Metadata) -> Result<(), String> {
+    Version::parse_strict(&metadata.version)
+        .map(|_| ())
+        .map_err(|_| format!("version '{}' is not a valid SemVerV2", metadata.version))
+}
+
+fn maintainers(draft: &Draft) -> Result<(), String> {
+    for maintainer in &draft.maintainers {
+        let Some(maintainer) = maintainer else { return Err("a maintainer entry is empty".to_owned()) };
+        let name = &maintainer.name;
+        if name.is_empty() {
+            return Err("each maintainer requires a name".to_owned());
+        }
+        if !maintainer.email.is_empty() && !address::is_email(&maintainer.email) {
+            return Err(format!("invalid email '{}' for maintainer '{name}'", maintainer.email));
+        }
+        if !maintainer.url.is_empty() && !address::is_url(&maintainer.url) {
+            return Err(format!("invalid url '{}' for maintainer '{name}'", maintainer.url));
+        }
+    }
+    Ok(())
+}
+
+fn sources(metadata: &Metadata) -> Result<(), String> {
+    match metadata.sources.iter().find(|source| !address::is_request_url(source)) {
+        Some(source) => Err(format!("invalid source URL '{source}'")),
+        None => Ok(()),
+    }
+}
+
+fn icon_is_there(metadata: &Metadata) -> Result<(), String> {
+    if metadata.icon.is_empty() { Err("icon is recommended".to_owned()) } else { Ok(()) }
+}
+
+fn icon_is_url(metadata: &Metadata) -> Result<(), String> {
+    if metadata.icon.is_empty() || address::is_request_url(&metadata.icon) {
+        return Ok(());
+    }
+    Err(format!("invalid icon URL '{}'", metadata.icon))
+}
+
+fn kind(metadata: &Metadata) -> Result<(), String> {
+    if metadata.kind.is_empty() || is_modern(metadata) {
+        return Ok(());
+    }
+    let api_version = &metadata.api_version;
+    Err(format!("chart type is not valid in apiVersion '{api_version}'. It is valid in apiVersion 'v2'"))
+}
+
+fn dependencies(draft: &Draft) -> Result<(), String> {
+    if draft.dependencies.is_empty() || is_modern(&draft.metadata) {
+        return Ok(());
+    }
+    let api_version = &draft.metadata.api_version;
+    Err(format!(
+        "dependencies are not valid in the Chart file with apiVersion '{api_version}'. They are valid in apiVersion 'v2'"
+    ))
+}

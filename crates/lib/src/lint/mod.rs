@@ -1,0 +1,111 @@
+//! What is wrong with a chart, or could be better: Helm's rules with Helm's words.
+//!
+//! Each file of this folder looks at one part of the chart and adds [`Message`]s. Nothing here stops at the first
+//! problem; a rule that cannot go on leaves the rest of its own part alone.
+
+mod address;
+mod chartfile;
+mod crds;
+mod dependencies;
+mod deprecation;
+mod document;
+mod name;
+mod templates;
+mod values;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use pintle_render::KubeVersion;
+use pintle_tree::{LogLine, Map, Node};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Should be mended.
+    Warning,
+    /// Must be mended.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Severity::Info => "INFO",
+            Severity::Warning => "WARNING",
+            Severity::Error => "ERROR",
+        })
+    }
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The file or folder of the chart.
+    pub path: String,
+    /// What was found.
+    pub text: String,
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "[{}] {}: {}", self.severity, self.path, self.text)
+    }
+}
+
+/// What a chart is linted with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The user's values.
+    pub values: Map<Node>,
+    /// The namespace to render for.
+    pub namespace: String,
+    /// The Kubernetes version to render and check for.
+    pub kube_version: Option<KubeVersion>,
+    /// Whether schemas are left alone.
+    pub skip_schema: bool,
+}
+
+/// All findings about one chart.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// The findings in the order of the rules.
+    pub messages: Vec<Message>,
+    /// What loading and rendering had to say on the way.
+    pub log: Vec<LogLine>,
+}
+
+impl Findings {
+    /// The worst finding, if there is any.
+    pub fn worst(&self) -> Option<Severity> {
+        self.messages.iter().map(|message| message.severity).max()
+    }
+
+    /// Adds a finding unless `outcome` is fine, and tells whether it was.
+    fn check(&mut self, severity: Severity, path: &str, outcome: Result<(), String>) -> bool {
+        match outcome {
+            Ok(()) => true,
+            Err(text) => {
+                self.messages.push(Message { severity, path: path.to_owned(), text });
+                false
+            }
+        }
+    }
+}
+
+/// Applies all rules to the chart in the folder `chart`.
+pub fn lint(chart: &Path, options: &Options) -> Findings {
+    // Paths in findings are absolute, as Helm prints them; a folder that is gone keeps the name it was given.
+    let folder: PathBuf = std::path::absolute(chart).unwrap_or_else(|_| chart.to_owned());
+    let mut findings = Findings::default();
+    chartfile::check(&folder, &mut findings);
+    values::check(&folder, options, &mut findings);
+    templates::check(&folder, options, &mut findings);
+    dependencies::check(&folder, &mut findings);
+    crds::check(&folder, &mut findings);
+    findings
+}

@@ -1,0 +1,157 @@
+//! `lint`: what is wrong with charts, or could be better.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pintle_chart::File;
+use pintle_chart::metadata::Draft;
+use pintle_render::KubeVersion;
+use pintle_values::Overrides;
+
+use crate::input;
+use crate::lint::{self, Findings, Options};
+use crate::{Error, Reporter, Result};
+
+/// What to lint, and with what.
+#[derive(Clone, Debug, Default)]
+pub struct LintRequest {
+    /// The value flags.
+    pub values: Overrides,
+    /// The namespace to render for.
+    pub namespace: String,
+    /// The Kubernetes version to render and check for.
+    pub kube_version: Option<KubeVersion>,
+    /// Whether schemas are left alone.
+    pub skip_schema: bool,
+    /// A folder for unpacking archives, which are removed again.
+    pub scratch: PathBuf,
+}
+
+/// The findings about one chart.
+#[derive(Clone, Debug)]
+pub struct Linted {
+    /// The findings, when the chart could be looked at.
+    pub findings: Findings,
+    /// Why it could not be looked at.
+    pub problem: Option<String>,
+}
+
+/// Lints one chart: a folder, or an archive that is unpacked for the time being.
+///
+/// # Errors
+/// Only when the values cannot be read; everything about the chart is in the result.
+pub fn lint(chart: &Path, request: &LintRequest, reporter: &mut dyn Reporter) -> Result<Linted> {
+    let options = Options {
+        values: pintle_values::layer(&request.values, &mut input::read_values)?,
+        namespace: request.namespace.clone(),
+        kube_version: request.kube_version.clone(),
+        skip_schema: request.skip_schema,
+    };
+    let outcome = with_folder(chart, &request.scratch, |folder| lint::lint(folder, &options));
+    let (findings, problem) = match outcome {
+        Ok(findings) => (findings, None),
+        Err(problem) => (Findings::default(), Some(problem)),
+    };
+    for line in &findings.log {
+        reporter.log(line.clone());
+    }
+    Ok(Linted { findings, problem })
+}
+
+/// Runs `look` on the folder of a chart; an archive is unpacked into a folder of its own below `scratch` first.
+fn with_folder<T>(
+    chart: &Path,
+    scratch: &Path,
+    look: impl FnOnce(&Path) -> T,
+) -> std::result::Result<T, String> {
+    if !is_archive(chart) {
+        return if chart.join("Chart.yaml").exists() { Ok(look(chart)) } else { Err(unreadable(chart)) };
+    }
+    let folder = Unpacked::new(chart, scratch)?;
+    Ok(look(&folder.chart))
+}
+
+fn is_archive(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    name.ends_with(".tgz") || name.ends_with(".tar.gz")
+}
+
+/// An archive in a folder that goes away with this value.
+struct Unpacked {
+    whole: PathBuf,
+    chart: PathBuf,
+}
+
+impl Unpacked {
+    fn new(archive: &Path, scratch: &Path) -> std::result::Result<Self, String> {
+        let data = fs::read(archive)
+            .map_err(|error| format!("unable to open tarball: {}", input::failure(archive, &error)))?;
+        let failed = |reason: &dyn std::fmt::Display| format!("unable to extract tarball: {reason}");
+        let files = pintle_chart::read_archive(&data).map_err(|error| failed(&error))?;
+        let metadata = files.iter().find(|file| file.name == "Chart.yaml");
+        let metadata = metadata.ok_or_else(|| failed(&"chart name not specified"))?;
+        let mut draft = Draft::default();
+        draft.read_chart_file(&metadata.data).map_err(|error| failed(&error))?;
+        let name = draft.metadata.name;
+        if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
+            return Err(failed(&"chart name not specified"));
+        }
+        let whole = scratch.join(format!("pintle-lint-{}", std::process::id()));
+        let unpacked = Unpacked { chart: whole.join(name), whole };
+        for file in &files {
+            unpacked.write(file).map_err(|error| failed(&error))?;
+        }
+        Ok(unpacked)
+    }
+
+    fn write(&self, file: &File) -> std::io::Result<()> {
+        // The archive reader refuses names that are absolute or climb out.
+        let path = self.chart.join(&file.name);
+        fs::create_dir_all(path.parent().unwrap_or(&self.chart))?;
+        fs::write(path, &file.data)
+    }
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        // A folder that cannot be removed is left to the system's own cleaning of scratch space.
+        let _ = fs::remove_dir_all(&self.whole);
+    }
+}
+
+fn unreadable(chart: &Path) -> String {
+    format!("unable to check Chart.yaml file in chart: stat {}: no such file or directory", chart.join("Chart.yaml").display())
+}
+
+/// The charts below `charts/` of a chart folder, for linting them too.
+///
+/// # Errors
+/// When the folder cannot be walked.
+pub fn subchart_folders(chart: &Path) -> Result<Vec<PathBuf>> {
+    let charts = chart.join("charts");
+    let mut found = Vec::new();
+    if charts.is_dir() {
+        collect(&charts, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    let failed = |source| Error::File { action: "read", path: folder.to_owned(), source };
+    let mut entries: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        entries.push(entry.map_err(failed)?.path());
+    }
+    entries.sort();
+    for path in entries {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name == "Chart.yaml" {
+            found.push(folder.to_owned());
+        } else if is_archive(&path) {
+            found.push(path);
+        } else if path.is_dir() {
+            collect(&path, found)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! Which chart a word on the command line means, and reading it.
+
+use std::path::{Path, PathBuf};
+
+use pintle_chart::Chart;
+
+use crate::report::with_log;
+use crate::{Error, Reporter, Result};
+
+/// Finds the folder or archive that `reference` names.
+///
+/// # Errors
+/// When there is none, or when the reference is to a place that cannot be reached yet.
+pub(crate) fn locate(reference: &Path) -> Result<PathBuf> {
+    let text = reference.to_string_lossy();
+    let text = text.trim();
+    if Path::new(text).exists() {
+        return Ok(PathBuf::from(text));
+    }
+    if reference.is_absolute() || text.starts_with('.') {
+        return Err(Error::ChartNotFound { path: text.to_owned() });
+    }
+    Err(Error::RemoteChart { reference: text.to_owned() })
+}
+
+/// Reads the chart that `reference` names and reports what the loader had to say.
+///
+/// # Errors
+/// As [`locate`], or when the chart cannot be read.
+pub(crate) fn load(reference: &Path, reporter: &mut dyn Reporter) -> Result<Chart> {
+    let path = locate(reference)?;
+    with_log(reporter, |log| Ok(pintle_chart::load(&path, log)?))
+}

@@ -1,0 +1,36 @@
+//! `package`: a chart into an archive.
+
+use std::path::PathBuf;
+
+use pintle_chart::package::{Overrides, Times};
+
+use crate::report::with_log;
+use crate::{Reporter, Result};
+
+/// What to pack, and how.
+#[derive(Clone, Debug, Default)]
+pub struct PackageRequest {
+    /// The folder of the chart.
+    pub chart: PathBuf,
+    /// The version to give the chart instead of its own.
+    pub version: Option<String>,
+    /// The application version to give the chart instead of its own.
+    pub app_version: Option<String>,
+    /// The folder for the archive.
+    pub destination: PathBuf,
+    /// The time of every entry, for archives that do not depend on when they were made.
+    pub epoch: Option<i64>,
+    /// The time of entries whose source has none, in seconds since 1970.
+    pub now: i64,
+}
+
+/// Packs the chart and returns the path of the archive. The same chart gives the same bytes.
+///
+/// # Errors
+/// A chart that cannot be read, missing dependencies, a bad version, or an archive that cannot be written.
+pub fn package(request: &PackageRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
+    let chart = with_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
+    let overrides = Overrides { version: request.version.clone(), app_version: request.app_version.clone() };
+    let times = Times { all: request.epoch, fallback: request.now };
+    Ok(pintle_chart::package::package(chart, overrides, &request.destination, times)?)
+}

@@ -1,0 +1,48 @@
+//! `schema derive|check`: schemas for the values of a chart.
+
+use std::path::{Path, PathBuf};
+
+use pintle_values::schema::SchemaFormat;
+use pintle_values::{NullRules, Overrides, SchemaCheck};
+
+use super::locate;
+use crate::input;
+use crate::report::with_log;
+use crate::{Error, Reporter, Result};
+
+/// Which chart to derive a schema for.
+#[derive(Clone, Debug)]
+pub struct DeriveRequest {
+    /// The chart.
+    pub chart: PathBuf,
+    /// The language the schema is written in.
+    pub format: SchemaFormat,
+}
+
+/// Derives a schema from values.yaml: types from the values, descriptions from the comments above them.
+///
+/// # Errors
+/// When the chart cannot be read or has no values.yaml.
+pub fn derive_schema(request: &DeriveRequest, reporter: &mut dyn Reporter) -> Result<Vec<u8>> {
+    let chart = locate::load(&request.chart, reporter)?;
+    let Some(text) = chart.values_text() else {
+        return Err(Error::Input(format!("chart {} has no values.yaml to derive a schema from", chart.name())));
+    };
+    pintle_values::schema::derive(text, request.format).map_err(Error::Input)
+}
+
+/// Checks values against the schemas of a chart and its subcharts, without rendering.
+///
+/// # Errors
+/// All places where values and schema disagree, or what kept the check from running.
+pub fn check_schema(chart: &Path, overrides: &Overrides, reporter: &mut dyn Reporter) -> Result<()> {
+    let chart = locate::load(chart, reporter)?;
+    let user = pintle_values::layer(overrides, &mut input::read_values)?;
+    with_log(reporter, |log| {
+        let rules = NullRules::Helm4;
+        let chart = pintle_values::process_dependencies(chart, &user, rules, log).map_err(Error::Dependencies)?;
+        let check = SchemaCheck::Check;
+        pintle_values::render_values(&chart, &user, rules, check, &mut input::read_referenced, log)?;
+        Ok(())
+    })
+}

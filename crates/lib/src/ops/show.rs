@@ -1,0 +1,36 @@
+//! `show`: what is in a chart, as its author wrote it.
+
+use std::path::Path;
+
+use super::locate;
+use crate::{Reporter, Result};
+
+/// The parts of a chart that can be shown.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// The metadata as YAML.
+    pub chart: Vec<u8>,
+    /// The text of values.yaml, if there is one.
+    pub values: Option<Vec<u8>>,
+    /// The text of the README, if there is one.
+    pub readme: Option<Vec<u8>>,
+    /// The texts of the custom resource definitions.
+    pub crds: Vec<Vec<u8>>,
+    /// Whether the chart can only be used by other charts.
+    pub is_library: bool,
+}
+
+/// Reads a chart and gives its parts.
+///
+/// # Errors
+/// When the chart cannot be found or read.
+pub fn show(chart: &Path, reporter: &mut dyn Reporter) -> Result<Shown> {
+    let chart = locate::load(chart, reporter)?;
+    Ok(Shown {
+        chart: chart.metadata.to_yaml()?,
+        values: chart.values_text().map(<[u8]>::to_vec),
+        readme: chart.readme().map(|file| file.data.to_vec()),
+        crds: chart.crds().iter().map(|crd| crd.file.data.to_vec()).collect(),
+        is_library: chart.is_library(),
+    })
+}

@@ -1,0 +1,300 @@
+//! `template`: prepare and print.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use pintle_objects::{Event, Sorted};
+use pintle_render::{Capabilities, KubeVersion, Release, Target};
+use pintle_tree::LogLine;
+use pintle_values::{NullRules, Overrides, SchemaCheck};
+
+use super::locate;
+use crate::input;
+use crate::prepare::{Prepared, Rules, prepare};
+use crate::{Error, Reporter, Result};
+
+/// What to render, and how.
+#[derive(Clone, Debug)]
+pub struct TemplateRequest {
+    /// The chart: a folder or an archive.
+    pub chart: PathBuf,
+    /// The name of the release.
+    pub name: String,
+    /// The namespace of the release.
+    pub namespace: String,
+    /// The value flags.
+    pub values: Overrides,
+    /// The Kubernetes version to render for.
+    pub kube_version: Option<KubeVersion>,
+    /// API versions to assume besides the built-in ones.
+    pub api_versions: Vec<String>,
+    /// Whether `.Release.IsUpgrade` is set.
+    pub is_upgrade: bool,
+    /// Whether `crds/` is part of the output.
+    pub include_crds: bool,
+    /// Whether test hooks are left out.
+    pub skip_tests: bool,
+    /// Whether all hooks are left out.
+    pub no_hooks: bool,
+    /// Whether schemas are left alone.
+    pub skip_schema: bool,
+    /// Whether templates may ask the name service.
+    pub dns: bool,
+    /// Whether Secrets are replaced by a remark.
+    pub hide_secrets: bool,
+    /// Which generation's rules hold for nulls.
+    pub nulls: NullRules,
+    /// Only these templates, by path or pattern.
+    pub show_only: Vec<String>,
+    /// Where the output goes.
+    pub layout: Layout,
+}
+
+/// Where rendered files go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// One text.
+    #[default]
+    Stream,
+    /// One file per template below this folder.
+    Folder(PathBuf),
+}
+
+impl Default for TemplateRequest {
+    fn default() -> Self {
+        TemplateRequest {
+            chart: PathBuf::new(),
+            name: "release-name".to_owned(),
+            namespace: "default".to_owned(),
+            values: Overrides::default(),
+            kube_version: None,
+            api_versions: Vec::new(),
+            is_upgrade: false,
+            include_crds: false,
+            skip_tests: false,
+            no_hooks: false,
+            skip_schema: false,
+            dns: false,
+            hide_secrets: false,
+            nulls: NullRules::Helm4,
+            show_only: Vec::new(),
+            layout: Layout::Stream,
+        }
+    }
+}
+
+impl TemplateRequest {
+    fn target(&self) -> Target {
+        let mut capabilities = Capabilities::default().with_api_versions(&self.api_versions);
+        if let Some(version) = &self.kube_version {
+            capabilities.kube_version = version.clone();
+        }
+        let release = Release {
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            revision: 1,
+            is_upgrade: self.is_upgrade,
+        };
+        let mut target = Target::offline(release, capabilities);
+        target.dns = self.dns;
+        target
+    }
+
+    fn rules(&self) -> Rules {
+        let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
+        Rules { nulls: self.nulls, schema, subchart_notes: false }
+    }
+}
+
+/// The rendered chart.
+#[derive(Clone, Debug, Default)]
+pub struct Templated {
+    /// The objects and hooks as one text, as Helm prints them; empty when files were written instead.
+    pub text: Vec<u8>,
+    /// The files that were written, in order, once for each document.
+    pub written: Vec<PathBuf>,
+}
+
+/// Renders a chart without a cluster.
+///
+/// # Errors
+/// The first stage that fails: reading, values, schema, rendering, objects, or writing files.
+pub fn template(request: &TemplateRequest, reporter: &mut dyn Reporter) -> Result<Templated> {
+    let path = locate::locate(&request.chart)?;
+    let user = pintle_values::layer(&request.values, &mut input::read_values)?;
+    let chart = locate::load(&path, reporter)?;
+    check_installable(&chart, reporter)?;
+    check_name(&request.name, reporter)?;
+    let prepared = prepare(chart, user, &request.target(), request.rules(), reporter)?;
+    let sorted = prepared.objects()?;
+    for line in &sorted.log {
+        reporter.log(line.clone());
+    }
+    match &request.layout {
+        Layout::Stream => {
+            let text = text(request, &prepared, &sorted);
+            let text = if request.show_only.is_empty() { text } else { only(&text, &request.show_only)? };
+            Ok(Templated { text, written: Vec::new() })
+        }
+        Layout::Folder(folder) => {
+            Ok(Templated { text: Vec::new(), written: write_files(folder, request, &prepared, &sorted)? })
+        }
+    }
+}
+
+fn check_installable(chart: &pintle_chart::Chart, reporter: &mut dyn Reporter) -> Result<()> {
+    if chart.check_installable().is_err() {
+        return Err(Error::NotInstallable { kind: chart.metadata.kind.clone() });
+    }
+    if chart.is_deprecated() {
+        reporter.log(LogLine::warn("this chart is deprecated", Vec::new()));
+    }
+    chart.check_dependencies().map_err(Error::MissingDependencies)
+}
+
+/// The longest release name.
+const MAX_NAME: usize = 53;
+
+fn check_name(name: &str, reporter: &mut dyn Reporter) -> Result<()> {
+    let reason = if name.is_empty() {
+        "no name provided".to_owned()
+    } else if name.len() > MAX_NAME || !is_subdomain(name) {
+        let pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+        format!("invalid release name, must match regex {pattern} and the length must not be longer than 53")
+    } else {
+        return Ok(());
+    };
+    let error = Error::BadReleaseName { name: name.to_owned(), reason };
+    let text = error.to_string();
+    let cause = text.trim_start_matches("release name check failed: ").to_owned();
+    let attributes = vec![("error", cause)];
+    reporter.log(LogLine { level: "ERROR", message: "release name check failed".into(), attributes });
+    Err(error)
+}
+
+fn is_subdomain(name: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.split('.').all(|label| {
+        let bytes = label.as_bytes();
+        bytes.first().is_some_and(|&first| word(first))
+            && bytes.last().is_some_and(|&last| word(last))
+            && bytes.iter().all(|&byte| word(byte) || byte == b'-')
+    })
+}
+
+/// The text in place of a Secret that must not be seen.
+const HIDDEN: &[u8] = b"# HIDDEN: The Secret output has been suppressed";
+
+/// The documents that are not hooks: custom resource definitions if asked for, then objects in their order.
+fn documents<'a>(
+    request: &TemplateRequest,
+    prepared: &'a Prepared,
+    sorted: &'a Sorted<'_>,
+) -> Vec<(String, &'a [u8])> {
+    let mut documents: Vec<(String, &[u8])> = Vec::new();
+    if request.include_crds {
+        documents.extend(prepared.chart.crds().into_iter().map(|crd| (crd.path, &*crd.file.data)));
+    }
+    documents.extend(sorted.manifests.iter().map(|manifest| {
+        let head = &manifest.head;
+        let hidden = request.hide_secrets && head.kind == "Secret" && head.api_version == "v1";
+        (manifest.path.to_owned(), if hidden { HIDDEN } else { manifest.content })
+    }));
+    documents
+}
+
+/// The hooks that are part of the output.
+fn hooks<'a>(request: &TemplateRequest, sorted: &'a Sorted<'_>) -> Vec<(String, &'a [u8])> {
+    if request.no_hooks {
+        return Vec::new();
+    }
+    let wanted = |events: &[Event]| !(request.skip_tests && events.contains(&Event::Test));
+    let hooks = sorted.hooks.iter().filter(|hook| wanted(&hook.events));
+    hooks.map(|hook| (hook.path.to_owned(), hook.manifest)).collect()
+}
+
+fn push_document(text: &mut Vec<u8>, path: &str, content: &[u8]) {
+    text.extend_from_slice(b"---\n# Source: ");
+    text.extend_from_slice(path.as_bytes());
+    text.push(b'\n');
+    text.extend_from_slice(content);
+    text.push(b'\n');
+}
+
+fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> Vec<u8> {
+    let (documents, hooks) = (documents(request, prepared, sorted), hooks(request, sorted));
+    let size = documents.iter().chain(&hooks).map(|(path, content)| path.len() + content.len() + 20).sum();
+    let mut text = Vec::with_capacity(size);
+    for (path, content) in &documents {
+        push_document(&mut text, path, content);
+    }
+    // The objects end in exactly one newline; the text before begins with `---`, so only its end needs trimming.
+    text.truncate(text.trim_ascii_end().len());
+    text.push(b'\n');
+    for (path, content) in &hooks {
+        push_document(&mut text, path, content);
+    }
+    text
+}
+
+/// The documents whose source matches one of the patterns, in the order of the patterns.
+fn only(text: &[u8], patterns: &[String]) -> Result<Vec<u8>> {
+    let documents: Vec<(&[u8], String)> =
+        pintle_objects::split(text).filter_map(|document| source_of(document).map(|path| (document, path))).collect();
+    let mut shown = Vec::new();
+    for pattern in patterns {
+        let mut found = false;
+        for (document, path) in &documents {
+            if pintle_chart::matches(pattern, path) == Ok(true) {
+                found = true;
+                shown.extend_from_slice(b"---\n");
+                shown.extend_from_slice(document);
+                shown.push(b'\n');
+            }
+        }
+        if !found {
+            return Err(Error::NoSuchTemplate { pattern: pattern.clone() });
+        }
+    }
+    Ok(shown)
+}
+
+/// The path after the chart's name in the first `# Source:` line of a document.
+fn source_of(document: &[u8]) -> Option<String> {
+    const MARK: &str = "# Source: ";
+    let text = String::from_utf8_lossy(document);
+    text.lines().filter_map(|line| line.split_once(MARK)).find_map(|(_, path)| {
+        let (chart, rest) = path.split_once('/')?;
+        (!chart.is_empty() && !rest.is_empty()).then(|| rest.to_owned())
+    })
+}
+
+fn write_files(
+    folder: &Path,
+    request: &TemplateRequest,
+    prepared: &Prepared,
+    sorted: &Sorted<'_>,
+) -> Result<Vec<PathBuf>> {
+    let mut written: Vec<PathBuf> = Vec::new();
+    for (path, content) in documents(request, prepared, sorted).into_iter().chain(hooks(request, sorted)) {
+        let target = folder.join(&path);
+        let first = !written.contains(&target);
+        write_file(&target, &path, content, first)?;
+        written.push(target);
+    }
+    Ok(written)
+}
+
+/// Writes a document to a new file, or adds it to one that this run has begun.
+fn write_file(target: &Path, source: &str, content: &[u8], first: bool) -> Result<()> {
+    let failed = |source| Error::File { action: "write", path: target.to_owned(), source };
+    if let Some(parent) = target.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    let options = if first { options.write(true).create(true).truncate(true) } else { options.append(true) };
+    let mut text = Vec::with_capacity(content.len() + source.len() + 20);
+    push_document(&mut text, source, content);
+    options.open(target).and_then(|mut file| file.write_all(&text)).map_err(failed)
+}

@@ -1,0 +1,71 @@
+//! Lines for the log, in the text form of Go's `log/slog`, because people and tools read them on standard error.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::quote::{is_print, quote};
+
+/// One line for the log: a level, a message and attributes. Displays as `level=INFO msg="…" key=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// `INFO` or `WARN`.
+    pub level: &'static str,
+    /// The message.
+    pub message: Cow<'static, str>,
+    /// Names and values that belong to the message.
+    pub attributes: Vec<(&'static str, String)>,
+}
+
+impl LogLine {
+    /// Returns a line of level INFO without attributes.
+    pub fn info(message: impl Into<Cow<'static, str>>) -> Self {
+        LogLine { level: "INFO", message: message.into(), attributes: Vec::new() }
+    }
+
+    /// Returns a line of level WARN.
+    pub fn warn(message: impl Into<Cow<'static, str>>, attributes: Vec<(&'static str, String)>) -> Self {
+        LogLine { level: "WARN", message: message.into(), attributes }
+    }
+}
+
+impl fmt::Display for LogLine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "level={} msg={}", self.level, quoted_if_needed(&self.message))?;
+        for (name, value) in &self.attributes {
+            write!(formatter, " {name}={}", quoted_if_needed(value))?;
+        }
+        Ok(())
+    }
+}
+
+/// slog quotes what is empty, has blanks, `=`, quotes or unprintable characters; a backslash alone is no reason.
+fn quoted_if_needed(text: &str) -> Cow<'_, str> {
+    let plain = |character: char| match character {
+        ' ' | '=' | '"' | '\0'..='\u{1f}' => false,
+        '\u{7f}' => true,
+        '\u{fffd}' => false,
+        _ => !character.is_whitespace() && is_print(character),
+    };
+    if !text.is_empty() && text.chars().all(plain) { text.into() } else { quote(text.as_bytes()).into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_quoted_only_where_slog_quotes_them() {
+        for (value, text) in [
+            ("a;b", "a;b"),
+            ("", "\"\""),
+            ("a b", "\"a b\""),
+            ("a\\b", "a\\b"),
+            ("a\"b", "\"a\\\"b\""),
+            ("a=b", "\"a=b\""),
+            ("é", "é"),
+            ("a\u{a0}b", "\"a\\u00a0b\""),
+        ] {
+            assert_eq!(quoted_if_needed(value), text);
+        }
+    }
+}

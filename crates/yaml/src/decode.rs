@@ -1,0 +1,315 @@
+//! Trees into structs with the rules of Go's JSON, because Chart.yaml and the heads of objects are read that way in Go.
+//!
+//! Field names match in any case; numbers and booleans become text where text is wanted (sigs.k8s.io/yaml does that
+//! before the JSON); nil leaves scalars alone and empties lists and maps; a clash of types does not stop the reading,
+//! and the first one is the error.
+
+use std::collections::BTreeMap;
+
+use pintle_tree::number::format_value;
+use pintle_tree::quote::quote;
+use pintle_tree::{Node, Str};
+
+use crate::{Assemble, Assembler, Error, read_strict, read_with};
+
+/// Reads YAML for decoding; strict reading refuses duplicate keys.
+///
+/// # Errors
+/// What is no YAML.
+pub fn read_tree(text: &[u8], strict: bool) -> Result<Node, Error> {
+    if strict {
+        read_strict(text)?;
+    }
+    read_with(text, &mut Assembler::<Exact>::default()).map(|tree| tree.0)
+}
+
+/// A tree that still tells whole numbers from floats, because `version: 1000000` and `version: 1e6` become different
+/// texts.
+struct Exact(Node);
+
+impl Assemble for Exact {
+    fn nil() -> Self {
+        Exact(Node::Nil)
+    }
+
+    fn bool(value: bool) -> Self {
+        Exact(Node::Bool(value))
+    }
+
+    fn int(value: i64) -> Self {
+        Exact(Node::Int(value))
+    }
+
+    fn uint(value: u64) -> Self {
+        // Only text fields are ever given such numbers, and there all digits count.
+        Exact(Node::from(value.to_string()))
+    }
+
+    fn float(value: f64) -> Self {
+        Exact(Node::Float(value))
+    }
+
+    fn str(text: Str) -> Self {
+        Exact(Node::Str(text))
+    }
+
+    fn list(items: Vec<Self>) -> Self {
+        Exact(Node::List(items.into_iter().map(|item| item.0).collect()))
+    }
+
+    fn map(entries: Vec<(Str, Self)>) -> Self {
+        Exact(Node::Map(entries.into_iter().map(|(key, value)| (key, value.0)).collect()))
+    }
+}
+
+/// Where a value goes: the innermost Go struct and the path of JSON names from the root, which errors spell out.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The innermost Go struct.
+    pub structure: &'a str,
+    /// The path of JSON names.
+    pub path: &'a str,
+}
+
+/// One decoding of a document.
+pub struct Decoder {
+    /// Whether unknown fields are errors.
+    strict: bool,
+    error: Option<String>,
+}
+
+impl Decoder {
+    /// Returns a decoder; a strict one takes unknown fields for errors.
+    pub fn new(strict: bool) -> Self {
+        Decoder { strict, error: None }
+    }
+
+    /// Ends the decoding.
+    ///
+    /// # Errors
+    /// The first error, as `sigs.k8s.io/yaml` words it.
+    pub fn finish(self) -> Result<(), String> {
+        match self.error {
+            None => Ok(()),
+            Some(error) => Err(format!("error unmarshaling JSON: while decoding JSON: {error}")),
+        }
+    }
+
+    /// Notes an error unless there is one.
+    pub fn note(&mut self, error: impl FnOnce() -> String) {
+        if self.error.is_none() {
+            self.error = Some(error());
+        }
+    }
+
+    fn clash(&mut self, value: &Node, place: Place<'_>, wanted: &str) {
+        self.note(|| {
+            let (kind, Place { structure, path }) = (go_kind(value), place);
+            format!("json: cannot unmarshal {kind} into Go struct field {structure}.{path} of type {wanted}")
+        });
+    }
+
+    /// The document itself: calls `set` for every field of it. Nil leaves all as it is.
+    pub fn document(
+        &mut self,
+        value: &Node,
+        go_type: &str,
+        names: &[&'static str],
+        set: impl FnMut(&mut Self, &'static str, &Node),
+    ) {
+        match value {
+            Node::Nil => {}
+            Node::Map(_) => self.fields(value, names, set),
+            other => {
+                let kind = go_kind(other);
+                self.note(|| format!("json: cannot unmarshal {kind} into Go value of type {go_type}"));
+            }
+        }
+    }
+
+    /// Calls `set` for every field of a map that has one of `names`, in byte order of the keys.
+    pub fn fields(
+        &mut self,
+        value: &Node,
+        names: &[&'static str],
+        mut set: impl FnMut(&mut Self, &'static str, &Node),
+    ) {
+        let Some(fields) = value.as_map() else { return };
+        for (key, value) in fields.iter() {
+            match field_named(key, names) {
+                Some(name) => set(self, name, value),
+                None if self.strict => self.note(|| format!("json: unknown field {}", quote(key.as_bytes()))),
+                None => {}
+            }
+        }
+    }
+
+    /// Decodes a struct inside a struct.
+    pub fn structure(
+        &mut self,
+        value: &Node,
+        place: Place<'_>,
+        go_type: &str,
+        names: &[&'static str],
+        set: impl FnMut(&mut Self, &'static str, &Node),
+    ) {
+        match value {
+            Node::Nil => {}
+            Node::Map(_) => self.fields(value, names, set),
+            other => self.clash(other, place, go_type),
+        }
+    }
+
+    /// Decodes a string.
+    pub fn string(&mut self, value: &Node, place: Place<'_>, target: &mut String) {
+        match value {
+            Node::Nil => {}
+            Node::Str(text) => *target = text.to_str_lossy().into_owned(),
+            Node::Bool(truth) => *target = truth.to_string(),
+            Node::Int(number) => *target = number.to_string(),
+            Node::Float(number) => *target = number_text(*number),
+            Node::List(_) | Node::Map(_) => self.clash(value, place, "string"),
+        }
+    }
+
+    /// Decodes a boolean.
+    pub fn bool(&mut self, value: &Node, place: Place<'_>, target: &mut bool) {
+        match value {
+            Node::Nil => {}
+            Node::Bool(truth) => *target = *truth,
+            other => self.clash(other, place, "bool"),
+        }
+    }
+
+    /// Decodes a list of strings.
+    pub fn strings(&mut self, value: &Node, place: Place<'_>, target: &mut Vec<String>) {
+        self.list(value, place, "[]string", target, |decoder, item, text| decoder.string(item, place, text));
+    }
+
+    /// Decodes a list of anything; numbers become floats, as Go's JSON makes them.
+    pub fn nodes(&mut self, value: &Node, place: Place<'_>, target: &mut Vec<Node>) {
+        self.list(value, place, "[]interface {}", target, |_, item, node| *node = with_floats(item));
+    }
+
+    /// Decodes a map of strings.
+    pub fn string_map(
+        &mut self,
+        value: &Node,
+        place: Place<'_>,
+        target: &mut BTreeMap<String, String>,
+    ) {
+        match value {
+            Node::Nil => target.clear(),
+            Node::Map(entries) => {
+                for (key, value) in entries.iter() {
+                    let mut text = String::new();
+                    self.string(value, place, &mut text);
+                    target.insert(key.to_str_lossy().into_owned(), text);
+                }
+            }
+            other => self.clash(other, place, "map[string]string"),
+        }
+    }
+
+    /// Decodes a list of pointers to structs: nil items stay `None`, others are read field by field, into what an
+    /// earlier decoding left at the same index.
+    pub fn structs<T: Default>(
+        &mut self,
+        value: &Node,
+        place: Place<'_>,
+        go_type: &str,
+        target: &mut Vec<Option<T>>,
+        mut set: impl FnMut(&mut Self, &Node, &mut T),
+    ) {
+        self.list(value, place, &format!("[]*{go_type}"), target, |decoder, item, slot| match item {
+            Node::Nil => *slot = None,
+            Node::Map(_) => set(decoder, item, slot.get_or_insert_default()),
+            other => decoder.clash(other, place, go_type),
+        });
+    }
+
+    fn list<T: Default>(
+        &mut self,
+        value: &Node,
+        place: Place<'_>,
+        go_type: &str,
+        target: &mut Vec<T>,
+        mut set: impl FnMut(&mut Self, &Node, &mut T),
+    ) {
+        match value {
+            Node::Nil => target.clear(),
+            Node::List(items) => {
+                target.resize_with(items.len(), T::default);
+                for (item, slot) in items.iter().zip(target) {
+                    set(self, item, slot);
+                }
+            }
+            other => self.clash(other, place, go_type),
+        }
+    }
+}
+
+/// What Go's JSON reader calls the type of a value.
+fn go_kind(value: &Node) -> &'static str {
+    match value {
+        Node::Nil => "null",
+        Node::Bool(_) => "bool",
+        Node::Int(_) | Node::Float(_) => "number",
+        Node::Str(_) => "string",
+        Node::List(_) => "array",
+        Node::Map(_) => "object",
+    }
+}
+
+/// A float where text is wanted: the digits of a 32-bit float, which is what sigs.k8s.io/yaml writes.
+fn number_text(number: f64) -> String {
+    let short = number as f32;
+    short.to_string().parse().map_or_else(|_| format_value(number), format_value)
+}
+
+fn with_floats(node: &Node) -> Node {
+    match node {
+        Node::Int(number) => Node::Float(*number as f64),
+        Node::List(items) => Node::List(items.iter().map(with_floats).collect()),
+        Node::Map(map) => {
+            Node::Map(map.iter().map(|(key, value)| (key.clone(), with_floats(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The field that a key means: the exact name, else the same letters in any case.
+fn field_named(key: &Str, names: &[&'static str]) -> Option<&'static str> {
+    if let Some(name) = names.iter().find(|name| key == **name) {
+        return Some(name);
+    }
+    let key = key.as_str()?;
+    // Go folds two letters beyond ASCII onto ASCII ones: the Kelvin sign and the long s.
+    let folded = |character: char| match character {
+        '\u{212a}' => 'k',
+        '\u{17f}' => 's',
+        _ => character.to_ascii_lowercase(),
+    };
+    names.iter().copied().find(|name| key.chars().map(folded).eq(name.chars().map(folded)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_the_text_that_go_makes_of_them() {
+        for (number, text) in
+            [(1.1, "1.1"), (1e20, "1e+20"), (1e6, "1e+06"), (0.1 + 0.2, "0.3"), (1234567.5, "1.2345675e+06")]
+        {
+            assert_eq!(number_text(number), text);
+        }
+    }
+
+    #[test]
+    fn keys_match_in_any_case_but_exact_ones_first() {
+        assert_eq!(field_named(&"APPVERSION".into(), &["appVersion"]), Some("appVersion"));
+        assert_eq!(field_named(&"\u{212a}eywords".into(), &["keywords"]), Some("keywords"));
+        assert_eq!(field_named(&"app-version".into(), &["appVersion"]), None);
+    }
+}
