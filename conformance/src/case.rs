@@ -53,11 +53,6 @@ impl Case {
     pub(crate) fn compare(&self, field: &str, got: &[u8]) -> Option<String> {
         compare_text(&self.output, field, got)
     }
-
-    /// Whether the output has `field` in any form.
-    pub(crate) fn expects(&self, field: &str) -> bool {
-        ["", "_b64", "_len"].iter().any(|suffix| self.output.get(format!("{field}{suffix}")).is_some())
-    }
 }
 
 fn text_of(object: &Value, field: &str) -> Option<Vec<u8>> {

@@ -3,7 +3,7 @@
 use pintle_chart::{Chart, File};
 use pintle_render::{Capabilities, Release, Target, render};
 use pintle_tree::{LogLine, Map, Node, set};
-use pintle_values::NullRules;
+use pintle_values::{NullRules, SchemaCheck};
 use serde_json::{Value, json};
 
 use crate::case::{Case, shorten};
@@ -67,11 +67,10 @@ fn finish(
     collect_paths(&chart, chart.name().to_owned(), &mut charts);
     charts.sort();
     answer["charts"] = charts.into();
-    let values = pintle_values::coalesce(&chart, user, NullRules::Helm4, log)
+    let check = if case.flag("skip_schema") { SchemaCheck::Skip } else { SchemaCheck::Check };
+    let read = &mut |path: &str| Err(format!("open {path}: no such file or directory"));
+    let values = pintle_values::render_values(&chart, user, NullRules::Helm4, check, read, log)
         .map_err(|error| ("values", error.to_string()))?;
-    if !case.flag("skip_schema") {
-        pintle_values::schema::check(&chart, &values, log).map_err(|error| ("values", error.to_string()))?;
-    }
     answer["ok"] = tree::json_map(&values);
     if !has_templates(&chart) {
         return Ok(());
