@@ -1,0 +1,3 @@
+kind: ConfigMap
+x: {{ block "named" "given" }}<{{ . }}>{{ end }}
+y: {{ include "named" "again" }}
