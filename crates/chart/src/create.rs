@@ -7,11 +7,11 @@ use pintle_tree::quote::quote;
 
 use crate::error::{Error, Result, refused};
 use crate::load::load_any_version;
-use pintle_tree::LogLine;
 use crate::metadata::{Metadata, V2};
 use crate::package::{self, Times};
 use crate::path::clean;
 use crate::{Chart, File};
+use pintle_tree::LogLine;
 
 /// Stands for the name of the chart in scaffolds and starters.
 const PLACEHOLDER: &str = "<CHARTNAME>";

@@ -29,7 +29,7 @@ mod path;
 pub use chart::{Chart, Crd, File};
 pub use error::{ArchiveError, Error, FileError, Result};
 pub use load::{
-    BadPattern, MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file, load_files, load_files_logged,
-    matches, read_archive, read_folder,
+    BadPattern, MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file, load_files,
+    load_files_logged, matches, read_archive, read_folder,
 };
 pub use pintle_tree::LogLine;

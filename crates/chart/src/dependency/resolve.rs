@@ -9,9 +9,9 @@ use pintle_tree::quote::quote;
 
 use crate::error::{Error, Result, refused};
 use crate::load_any_version;
-use pintle_tree::LogLine;
 use crate::metadata::Dependency;
 use crate::path::clean;
+use pintle_tree::LogLine;
 
 /// Locks each of `dependencies` of the chart at `chart_path` to the version that is there.
 ///

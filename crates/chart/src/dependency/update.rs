@@ -10,10 +10,10 @@ use pintle_tree::quote::quote;
 use super::resolve::{check_local, local_path, resolve};
 use super::{digest, legacy_digest, write_lock};
 use crate::error::{Error, Result, refused};
-use pintle_tree::LogLine;
 use crate::metadata::{Dependency, Lock, Metadata, Timestamp, V1};
 use crate::package::{self, Times};
 use crate::{Chart, load_any_version};
+use pintle_tree::LogLine;
 
 /// Everything the two commands need from outside.
 pub struct Updating<'a> {

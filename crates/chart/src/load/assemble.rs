@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::archive::{Budget, read_archive_within};
 use crate::error::{Error, Result};
-use pintle_tree::LogLine;
 use crate::metadata::{Draft, Lock, OBJECT_V3, V1, V3};
 use crate::path::extension;
 use crate::{Chart, File};
+use pintle_tree::LogLine;
 
 /// Charts inside charts inside charts: deeper than this is an attack, not a chart.
 const MAX_DEPTH: usize = 64;

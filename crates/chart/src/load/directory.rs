@@ -11,8 +11,8 @@ use super::archive::{MAX_FILE_SIZE, without_bom};
 use super::ignore::Rules;
 use crate::File;
 use crate::error::{Error, FileError, Result, refused};
-use pintle_tree::LogLine;
 use crate::path::clean;
+use pintle_tree::LogLine;
 
 /// Folders inside folders: deeper than this the system itself would refuse soon.
 const MAX_DEPTH: usize = 512;

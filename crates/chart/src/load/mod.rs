@@ -15,9 +15,9 @@ use std::path::Path;
 
 use crate::decode::{Decoder, Place, read_tree};
 use crate::error::{ArchiveError, Error, FileError, Result, refused};
-use pintle_tree::LogLine;
 use crate::metadata::{OBJECT_V3, V1, V2, V3};
 use crate::{Chart, File};
+use pintle_tree::LogLine;
 
 pub use archive::{MAX_CHART_SIZE, read_archive};
 use assemble::Assembly;
