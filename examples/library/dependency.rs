@@ -1,0 +1,43 @@
+//! Lists what a chart depends on, and fills `charts/` when told to:
+//! `cargo run -p pintle --example dependency -- CHART [--update]`.
+#![allow(clippy::print_stdout)]
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use pintle::Reporter;
+use pintle::ops::{list, update};
+use pintle::values::LogLine;
+
+/// Passes the steps of an update on to the person who waits for it.
+struct Progress;
+
+impl Reporter for Progress {
+    fn log(&mut self, line: LogLine) {
+        println!("{line}");
+    }
+
+    fn progress(&mut self, text: &str) {
+        println!("{text}");
+    }
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let chart = arguments.next().context("name a chart folder")?;
+    let chart = Path::new(&chart);
+    if arguments.next().is_some_and(|argument| argument == "--update") {
+        // The library reads no clock: the time for the lock comes from the program.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        update(chart, i64::try_from(now)?, &mut Progress)?;
+    }
+    let listing = list(chart)?;
+    for row in listing.rows.iter().flatten() {
+        println!("{} {} from {:?}: {}", row.name, row.version, row.repository, row.status.as_str());
+    }
+    for warning in &listing.warnings {
+        println!("{warning}");
+    }
+    Ok(())
+}

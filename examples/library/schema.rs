@@ -1,0 +1,25 @@
+//! Checks values against the schemas of a chart, or derives one from its values.yaml:
+//! `cargo run -p pintle --example schema -- CHART [--set a=b …]`.
+#![allow(clippy::print_stdout)]
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use pintle::Silent;
+use pintle::ops::{DeriveRequest, check_schema, derive_schema};
+use pintle::values::Overrides;
+use pintle::values::schema::SchemaFormat;
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let chart = arguments.next().context("name a chart")?;
+    let set: Vec<String> = arguments.filter(|argument| argument != "--set").collect();
+    if set.is_empty() {
+        let request = DeriveRequest { chart: chart.into(), format: SchemaFormat::Json };
+        print!("{}", String::from_utf8_lossy(&derive_schema(&request, &mut Silent)?));
+        return Ok(());
+    }
+    check_schema(Path::new(&chart), &Overrides { set, ..Overrides::default() }, &mut Silent)?;
+    println!("the values fit");
+    Ok(())
+}

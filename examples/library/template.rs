@@ -1,0 +1,32 @@
+//! Renders a chart: `cargo run -p pintle --example template -- CHART [--set a=b …]`.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use anyhow::{Context as _, Result};
+use pintle::Reporter;
+use pintle::ops::{TemplateRequest, template};
+use pintle::values::{LogLine, Overrides};
+
+/// Shows warnings; a server would keep them with the request instead.
+struct Loud;
+
+impl Reporter for Loud {
+    fn log(&mut self, line: LogLine) {
+        eprintln!("{line}");
+    }
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let chart = arguments.next().context("name a chart")?.into();
+    let set = arguments.filter(|argument| argument != "--set").collect();
+    let request = TemplateRequest {
+        chart,
+        name: "demo".to_owned(),
+        namespace: "staging".to_owned(),
+        values: Overrides { set, ..Overrides::default() },
+        ..TemplateRequest::default()
+    };
+    let rendered = template(&request, &mut Loud)?;
+    print!("{}", String::from_utf8_lossy(&rendered.text));
+    Ok(())
+}
