@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::helm::{VERSION, bare, helm};
+use crate::instructions::{benches_binary, hot_paths};
 use crate::shell::{corpus, output, release_binary, root, say};
 
 /// Charts of the corpus that are always measured: small ones, the largest, one with generated RSA keys.
@@ -64,7 +65,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     let rounds = 15;
     let programs = Programs::new()?;
-    let charts = if arguments.is_empty() { usual_charts()? } else { arguments.iter().map(PathBuf::from).collect() };
+    let charts =
+        if arguments.is_empty() { usual_charts()? } else { arguments.iter().map(PathBuf::from).collect() };
     let mut table = heading();
     say(&table);
     for chart in &charts {
@@ -86,8 +88,16 @@ pub(crate) fn smoke() -> Result<()> {
     let pintle = release_binary()?;
     let start = Instant::now();
     let text = output(bare(&pintle).arg("template").arg(&chart))?;
-    say(&format!("pintle template examples/charts/web: {} bytes in {:.1} ms", text.len(), millis(start.elapsed())));
-    crate::shell::run(&mut crate::shell::cargo(&["bench", "--quiet", "--package", "pintle-benches", "--", "--test"]))
+    say(&format!(
+        "pintle template examples/charts/web: {} bytes in {:.1} ms",
+        text.len(),
+        millis(start.elapsed())
+    ));
+    let benches = benches_binary()?;
+    for name in hot_paths(&benches)? {
+        crate::shell::run(Command::new(&benches).args([&name, "1"]))?;
+    }
+    Ok(())
 }
 
 fn heading() -> String {
@@ -170,17 +180,20 @@ fn measure_once(program: &Path, chart: &Path) -> Result<Cost> {
     if !status.success() {
         bail!("{} failed on {} ({:?}): {report}", program.display(), chart.display(), status.signal());
     }
-    let figures: Vec<f64> = report.lines().last().unwrap_or_default().split(' ').filter_map(|word| word.parse().ok()).collect();
+    let figures: Vec<f64> =
+        report.lines().last().unwrap_or_default().split(' ').filter_map(|word| word.parse().ok()).collect();
     let [user, system, memory] = figures[..] else { bail!("cannot read the figures of GNU time: {report}") };
     Ok(Cost { wall, cpu: Duration::from_secs_f64(user + system), memory: memory as u64 })
 }
 
 fn usual_charts() -> Result<Vec<PathBuf>> {
     let folder = corpus().context("the corpus is not here; name charts instead")?.join("charts");
-    let mut names: Vec<String> =
-        fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();
+    let mut names: Vec<String> = fs::read_dir(&folder)?
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .collect();
     names.sort();
-    let find = |prefix: &&str| names.iter().find(|name| name.starts_with(*prefix)).map(|name| folder.join(name));
+    let find =
+        |prefix: &&str| names.iter().find(|name| name.starts_with(*prefix)).map(|name| folder.join(name));
     Ok(CHARTS.iter().filter_map(find).collect())
 }
 
@@ -214,13 +227,19 @@ pub(crate) fn write_umbrella(folder: &Path, count: usize) -> Result<()> {
         write(sub.join("values.yaml"), "label: '{{ .Chart.Name }}-{{ .Release.Namespace }}'\n".to_owned())?;
         let mut helpers = String::new();
         for helper in 0..20 {
-            write!(helpers, "{{{{ define \"{name}.h{helper}\" }}}}{{{{ tpl .Values.label . }}}}-{helper}{{{{ end }}}}\n")?;
+            writeln!(
+                helpers,
+                "{{{{ define \"{name}.h{helper}\" }}}}{{{{ tpl .Values.label . }}}}-{helper}{{{{ end }}}}"
+            )?;
         }
         write(sub.join("templates/_helpers.tpl"), helpers)?;
         let mut text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n");
         for key in 0..60 {
             let helper = key % 20;
-            write!(text, "  k{key}: {{{{ include \"{name}.h{helper}\" . | quote }}}}\n  t{key}: {{{{ tpl .Values.global.suffix . }}}}\n")?;
+            write!(
+                text,
+                "  k{key}: {{{{ include \"{name}.h{helper}\" . | quote }}}}\n  t{key}: {{{{ tpl .Values.global.suffix . }}}}\n"
+            )?;
         }
         write(sub.join("templates/map.yaml"), text)?;
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::shell::{cache, cargo, corpus, run, say, step};
-use crate::{bench, fuzz, tidy};
+use crate::{bench, fuzz, instructions, tidy};
 
 /// Runs all steps; the first that fails stops the run.
 pub(crate) fn run_all() -> Result<()> {
@@ -20,18 +20,36 @@ pub(crate) fn run_all() -> Result<()> {
     })?;
     step("dependencies", deny)?;
     step("conformance", conformance)?;
-    step("benches", || bench::smoke())?;
+    step("benches", bench::smoke)?;
+    step("instructions", || instructions::chore(&[]))?;
     step("fuzz", || fuzz::run_all(5, None))?;
     say("all steps passed");
     Ok(())
 }
 
 fn conformance() -> Result<()> {
-    run(&mut cargo(&["build", "--quiet", "--release", "--package", "pintle-cli", "--package", "pintle-conformance"]))?;
+    run(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "pintle-cli",
+        "--package",
+        "pintle-conformance",
+    ]))?;
     if corpus().is_none() {
         say("corpus: not here; only our own cases run");
     }
-    run(&mut cargo(&["run", "--quiet", "--release", "--package", "pintle-conformance", "--", "--least", "99.5"]))
+    run(&mut cargo(&[
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "pintle-conformance",
+        "--",
+        "--least",
+        "99.5",
+    ]))
 }
 
 /// cargo-deny where it is installed or can be; it needs no network for bans, licences and sources.

@@ -5,6 +5,7 @@ mod ci;
 mod compare;
 mod fuzz;
 mod helm;
+mod instructions;
 mod record;
 mod shell;
 mod tidy;
@@ -23,6 +24,8 @@ cargo xtask CHORE
                          render charts with Helm and with Pintle and show the first difference
   bench [--smoke] [CHART…]
                          run Helm and Pintle side by side and print ratios
+  instructions [--write]
+                         count the instructions of the hot paths and compare with benches/instructions.tsv
   fuzz [SECONDS [TARGET]]
                          fuzz every target (or one) for so many seconds each
 ";
@@ -49,6 +52,7 @@ fn run() -> Result<()> {
         "record" => record::run(rest),
         "compare" => compare::run(rest),
         "bench" => bench::run(rest),
+        "instructions" => instructions::chore(rest),
         "fuzz" => fuzz::run(rest),
         "help" | "--help" | "-h" => {
             shell::say(HELP);
