@@ -1,5 +1,7 @@
 //! Compares reading and writing with what Helm was recorded to do. Skipped where the recordings are absent.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is a test")]
+
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -64,7 +66,6 @@ fn node(value: &Value, ints: bool) -> Node {
     }
 }
 
-/// Equality that tells the two zeros apart no more than JSON does.
 fn depth(node: &Node) -> usize {
     match node {
         Node::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),

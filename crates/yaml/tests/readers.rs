@@ -1,6 +1,8 @@
 //! The fast reader must read what it reads exactly as the faithful one. Compared on the recorded texts, on mutations of
 //! them and on the values files and definitions of real charts, where those are present.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is a test")]
+
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
