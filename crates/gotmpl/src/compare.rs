@@ -121,6 +121,7 @@ fn is_nil(value: &Value) -> bool {
     match value {
         Value::Nil => true,
         Value::List(list) => list.is_nil(),
+        Value::Map(map) => map.is_nil(),
         _ => false,
     }
 }

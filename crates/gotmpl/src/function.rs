@@ -45,6 +45,8 @@ pub enum Type {
     StrMap,
     /// A host object by its Go type name, for example `time.Time`.
     Object(&'static str),
+    /// As a result: results that templates cannot take, such as two numbers. The text is Go's, with `{}` for the name.
+    Refused(&'static str),
 }
 
 impl Type {
@@ -66,7 +68,7 @@ impl Type {
             Type::Lists => "[][]interface {}",
             Type::Map => "map[string]interface {}",
             Type::StrMap => "map[string]string",
-            Type::Object(name) => name,
+            Type::Object(name) | Type::Refused(name) => name,
         }
     }
 }

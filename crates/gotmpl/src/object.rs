@@ -86,6 +86,11 @@ pub trait Object: fmt::Debug {
     /// The text of `%v`, which is `String()` where the type has one.
     fn print(&self) -> String;
 
+    /// Whether [`Object::print`] is the text of a `String()` method, which verbs such as `%s` and `%q` then format.
+    fn is_stringer(&self) -> bool {
+        true
+    }
+
     /// The text when a template prints the value itself (`{{ . }}`). Go takes the address there, so methods of the
     /// pointer count, which `%v` of the struct does not see.
     fn print_addressed(&self) -> String {

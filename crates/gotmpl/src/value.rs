@@ -199,6 +199,8 @@ impl MapType {
 pub struct MapRef {
     /// The type of the map.
     pub of: MapType,
+    /// Made as Go's nil map.
+    nil: bool,
     cell: Rc<RefCell<Map<Value>>>,
 }
 
@@ -210,12 +212,22 @@ impl MapRef {
 
     /// Returns a new map of the given type.
     pub fn of(of: MapType, entries: Map<Value>) -> Self {
-        MapRef { of, cell: Rc::new(RefCell::new(entries)) }
+        MapRef { of, nil: false, cell: Rc::new(RefCell::new(entries)) }
+    }
+
+    /// Returns Go's nil map of the given type: empty, but `null` in JSON and equal to nil.
+    pub fn nil(of: MapType) -> Self {
+        MapRef { of, nil: true, cell: Rc::default() }
+    }
+
+    /// Whether this is the nil map.
+    pub fn is_nil(&self) -> bool {
+        self.nil && self.is_empty()
     }
 
     /// The same map, seen as another map type (Go's type conversion: the entries stay shared).
     pub fn retyped(&self, of: MapType) -> Self {
-        MapRef { of, cell: Rc::clone(&self.cell) }
+        MapRef { of, nil: self.nil, cell: Rc::clone(&self.cell) }
     }
 
     /// The entries for reading. Do not hold the borrow while calling into templates or functions.

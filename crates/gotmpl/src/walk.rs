@@ -104,6 +104,7 @@ impl Walk for Value {
                 with_stack(|| list.items().iter().try_for_each(|item| item.walk(sink)))?;
                 sink.end_list()
             }
+            Value::Map(map) if map.is_nil() => sink.nil(),
             Value::Map(map) => with_stack(|| map.borrow().walk(sink)),
             Value::Object(object) => with_stack(|| walk_encoded(object.encode(), sink)),
         }

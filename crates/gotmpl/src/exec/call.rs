@@ -98,6 +98,9 @@ impl Exec<'_> {
     ) -> Result<Operand, Error> {
         let arity = (signature.params.len(), signature.variadic.is_some());
         check_arity(frame, signature.name, arity, words.len(), last.is_some())?;
+        if let Type::Refused(text) = signature.result {
+            return Err(frame.error(text.replace("{}", signature.name)));
+        }
         if !self.fuel.step(CALL_STEPS) {
             return Err(self.exhausted(frame));
         }
@@ -242,7 +245,7 @@ fn can_be_nil(wanted: Type) -> bool {
         Type::Map | Type::StrMap => true,
         Type::Object(name) => name.starts_with('*') || matches!(name, "common.Values" | "io.Writer"),
         Type::Bool | Type::Int | Type::Int64 | Type::Uint32 | Type::Uint64 => false,
-        Type::Float64 | Type::Str => false,
+        Type::Float64 | Type::Str | Type::Refused(_) => false,
     }
 }
 
@@ -265,6 +268,7 @@ pub(super) fn checked(frame: &Frame<'_>, operand: Operand, wanted: Type) -> Resu
     }
     Ok(match operand.value {
         // Named map types arrive as what they are made of.
+        Value::Map(map) if wanted == Type::Map && map.is_nil() => Value::Nil,
         Value::Map(map) if wanted == Type::Map => Value::Map(map.retyped(MapType::Any)),
         value => value,
     })
@@ -310,8 +314,8 @@ fn returned(value: Value, result: Type) -> Operand {
         Type::Strings => Value::List(List::nil(ListType::Str)),
         Type::Ints => Value::List(List::nil(ListType::Int)),
         Type::Lists => Value::List(List::nil(ListType::Lists)),
-        Type::Map => Value::Map(MapRef::of(MapType::Any, pintle_tree::Map::new())),
-        Type::StrMap => Value::Map(MapRef::of(MapType::Str, pintle_tree::Map::new())),
+        Type::Map => Value::Map(MapRef::nil(MapType::Any)),
+        Type::StrMap => Value::Map(MapRef::nil(MapType::Str)),
         Type::Bytes => Value::Bytes(pintle_tree::Str::EMPTY),
         _ => Value::Nil,
     })

@@ -1,5 +1,6 @@
 //! `range`: over lists, maps, objects and whole numbers.
 
+use super::walk::pointed_text;
 use super::{Exec, Flow, Frame};
 use crate::ast::{Branch, Pipe};
 use crate::error::Error;
@@ -98,7 +99,11 @@ impl Exec<'_> {
                 }
                 Ok(ran)
             }
-            other => Err(frame.error(format!("range can't iterate over {}", print::to_str(other)))),
+            other => {
+                let shown = print::to_str(other).to_string();
+                let shown = if other.kind() == Kind::Pointer { pointed_text(&shown) } else { &shown };
+                Err(frame.error(format!("range can't iterate over {shown}")))
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use crate::fuel::GO_DEPTH;
 use crate::operand::Operand;
 use crate::print::{self, with_stack};
 use crate::shown::Place;
-use crate::value::Value;
+use crate::value::{Kind, Value};
 
 impl Exec<'_> {
     /// Executes nodes one after the other.
@@ -138,6 +138,18 @@ impl Exec<'_> {
 fn push_printed(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Nil => out.extend_from_slice(b"<no value>"),
+        Value::Object(object) => {
+            let text = object.print_addressed();
+            let text = text.as_str();
+            // Templates print what a pointer points to.
+            let text = if object.kind() == Kind::Pointer { pointed_text(text) } else { text };
+            out.extend_from_slice(text.as_bytes());
+        }
         other => print::push_value(other, out),
     }
+}
+
+/// The text of a struct behind a pointer.
+pub(super) fn pointed_text(text: &str) -> &str {
+    text.strip_prefix('&').unwrap_or(text)
 }

@@ -199,6 +199,10 @@ impl Printer {
     fn map(&mut self, map: &MapRef, verb: char) {
         if self.spec.go_syntax {
             self.out.extend_from_slice(map.of.name().as_bytes());
+            if map.is_nil() {
+                self.out.extend_from_slice(b"(nil)");
+                return;
+            }
             self.out.push(b'{');
         } else {
             self.out.extend_from_slice(b"map[");
@@ -213,8 +217,13 @@ impl Printer {
     }
 
     fn object(&mut self, value: &Value, object: &dyn Object, verb: char) {
-        if !self.erroring && !self.spec.go_syntax && matches!(verb, 'v' | 's' | 'x' | 'X' | 'q') {
+        let stringer = object.is_stringer() && !self.erroring;
+        if (stringer || verb == 'v') && !self.spec.go_syntax && matches!(verb, 'v' | 's' | 'x' | 'X' | 'q') {
             return self.text(value, object.print().as_bytes(), verb);
+        }
+        // Go prints only the address of a pointer inside something else, and most verbs refuse even that.
+        if object.kind() == Kind::Pointer && self.depth > 0 && verb != 'v' {
+            return self.bad_verb(value, verb);
         }
         let plain = match object.kind() {
             Kind::Int(_) | Kind::Float64 | Kind::String | Kind::Bool => match object.encode() {
