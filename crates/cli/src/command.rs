@@ -44,6 +44,9 @@ pub(crate) enum OperandOffer {
     Commands,
 }
 
+/// What a command does.
+pub(crate) type Run = fn(&mut Invocation<'_>) -> Result<(), Failure>;
+
 /// A command. Those with subcommands do nothing themselves.
 pub(crate) struct Command {
     /// What it is called by.
@@ -69,7 +72,7 @@ pub(crate) struct Command {
     /// Whether help and completion leave it out.
     pub(crate) hidden: bool,
     /// What it does.
-    pub(crate) run: Option<fn(&mut Invocation<'_>) -> Result<(), Failure>>,
+    pub(crate) run: Option<Run>,
 }
 
 impl Command {

@@ -1,16 +1,16 @@
 //! The table of all commands.
 
 pub(crate) mod completion;
-//pub(crate) mod create;
-//pub(crate) mod dependency;
+pub(crate) mod create;
+pub(crate) mod dependency;
 pub(crate) mod env;
 pub(crate) mod help;
-//pub(crate) mod lint;
-//pub(crate) mod package;
+pub(crate) mod lint;
+pub(crate) mod package;
 pub(crate) mod reference;
-//pub(crate) mod schema;
-//pub(crate) mod show;
-//pub(crate) mod template;
+pub(crate) mod schema;
+pub(crate) mod show;
+pub(crate) mod template;
 pub(crate) mod version;
 
 use crate::command::Command;
@@ -23,15 +23,15 @@ pub(crate) static ROOT: Command = Command {
     subcommands: &[
         &reference::COMMAND,
         &completion::COMMAND,
-        //        &create::COMMAND,
-        //        &dependency::COMMAND,
+        &create::COMMAND,
+        &dependency::COMMAND,
         &env::COMMAND,
         &help::COMMAND,
-        //        &lint::COMMAND,
-        //        &package::COMMAND,
-        //        &schema::COMMAND,
-        //        &show::COMMAND,
-        //        &template::COMMAND,
+        &lint::COMMAND,
+        &package::COMMAND,
+        &schema::COMMAND,
+        &show::COMMAND,
+        &template::COMMAND,
         &version::COMMAND,
     ],
     ..Command::BLANK

@@ -1,7 +1,5 @@
 //! The environment: the only place of the program that reads it.
 
-use std::io::IsTerminal as _;
-
 use pintle_tree::number::parse_float;
 
 use crate::flag::value::read_bool;
@@ -194,9 +192,14 @@ impl Environment {
         join(&[&self.user_home(), folder])
     }
 
-    /// Whether standard error is a terminal.
-    pub(crate) fn errors_go_to_a_terminal(&self) -> bool {
-        std::io::stderr().is_terminal()
+    /// The folder for files that are not kept.
+    pub(crate) fn temporary_folder(&self) -> std::path::PathBuf {
+        std::env::temp_dir()
+    }
+
+    /// The time that archives are to say they were made at, for builds that give the same bytes each time.
+    pub(crate) fn source_date_epoch(&self) -> Option<i64> {
+        self.variable("SOURCE_DATE_EPOCH").and_then(|text| text.parse().ok())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::personality::Personality;
 pub(crate) fn code(personality: Personality, class: Class) -> u8 {
     match (personality, class) {
         (_, Class::BrokenPipe) => 0,
-        (Personality::Helm, _) | (_, Class::RunTime | Class::Told) => 1,
+        (Personality::Helm, _) | (_, Class::RunTime | Class::NotBuilt | Class::Told) => 1,
         (Personality::Pintle, Class::BadInput) => 2,
         (Personality::Pintle, Class::BadChart) => 3,
     }

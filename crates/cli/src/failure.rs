@@ -1,5 +1,9 @@
 //! What went wrong, in a form that both voices of the program can tell.
 
+mod operation;
+
+pub(crate) use operation::reason;
+
 /// What kind of failure it is; the exit code follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -9,15 +13,21 @@ pub(crate) enum Class {
     BadInput,
     /// The chart does not parse.
     BadChart,
+    /// It is part of Helm, and not built yet. Helm has no words for it, so both voices use ours, advice included.
+    NotBuilt,
     /// Nobody reads our output any more; that is no error.
     BrokenPipe,
     /// It failed, and the user has been told.
     Told,
 }
 
-/// A failed command.
+/// A failed command. A pointer, so that commands that succeed carry no room for it.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct Failure(Box<Facts>);
+
+/// What there is to tell about a failure.
+#[derive(Debug)]
+pub(crate) struct Facts {
     /// What kind it is.
     pub(crate) class: Class,
     /// What Helm would say.
@@ -37,7 +47,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure of a class, with Helm's text.
     pub(crate) fn new(class: Class, text: impl Into<String>) -> Failure {
-        Failure {
+        Failure(Box::new(Facts {
             class,
             text: text.into(),
             own: None,
@@ -45,12 +55,17 @@ impl Failure {
             excerpt: None,
             hint: None,
             pointer: None,
-        }
+        }))
     }
 
     /// A command line that makes no sense.
     pub(crate) fn usage(text: impl Into<String>) -> Failure {
         Failure::new(Class::BadInput, text)
+    }
+
+    /// Something that Helm can do and this program cannot yet.
+    pub(crate) fn not_built(text: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure::new(Class::NotBuilt, text).hint(hint)
     }
 
     /// Something that failed while being done.
@@ -74,6 +89,20 @@ impl Failure {
     pub(crate) fn pointer(mut self, line: impl Into<String>) -> Failure {
         self.pointer = Some(line.into());
         self
+    }
+}
+
+impl std::ops::Deref for Failure {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut Facts {
+        &mut self.0
     }
 }
 

@@ -1,5 +1,7 @@
 //! The program: `pintle`, and Helm by another name.
 
+mod chart_reference;
+mod clock;
 mod command;
 mod commands;
 mod complete;
@@ -9,12 +11,16 @@ mod failure;
 mod flag;
 mod help;
 mod invocation;
+mod jsonpath;
 mod kubeconfig;
 mod output;
 mod path;
 mod personality;
 mod reference;
+mod report;
+mod request;
 mod run;
+mod text_template;
 mod ui;
 
 use std::process::ExitCode;

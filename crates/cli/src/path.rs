@@ -28,6 +28,14 @@ pub(crate) fn join(parts: &[&str]) -> String {
     if parts.is_empty() { String::new() } else { clean(&parts.join("/")) }
 }
 
+/// The folder that a path is in, as Go's `filepath.Dir` gives it.
+pub(crate) fn directory(path: &str) -> String {
+    match path.rfind('/') {
+        Some(at) => clean(&path[..=at]),
+        None => ".".to_owned(),
+    }
+}
+
 /// The last part of a path, as Go's `filepath.Base` gives it.
 pub(crate) fn base(path: &str) -> &str {
     if path.is_empty() {
@@ -54,6 +62,7 @@ mod tests {
             assert_eq!(clean(path), want);
         }
         assert_eq!(join(&["/h", "", ".cache", "helm"]), "/h/.cache/helm");
+        assert_eq!((directory("a/b"), directory("/a"), directory("a")), ("a".into(), "/".into(), ".".into()));
         assert_eq!((base("a/b/"), base("/"), base("")), ("b", "/", "."));
     }
 }

@@ -53,8 +53,8 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     let (place, rest) = find(personality, words)?;
     let (flags, outcome) = parse(with_help(place.command.all_flags()), &rest, Unknown::Refuse);
     outcome.map_err(|text| Failure::usage(text).hint(format!("`{} --help` lists the flags", place.path)))?;
-    for note in &flags.notes {
-        ui.note(note);
+    for (flag, advice) in &flags.deprecated {
+        ui.deprecated(flag, advice);
     }
     let Some(command) = place.command.run.filter(|_| !flags.on("help")) else {
         return ui.print(&help::help(&place, personality, &environment));
@@ -108,17 +108,14 @@ fn refuse_what_is_missing(place: &Place, flags: &Parsed) -> Result<(), Failure> 
         return Ok(());
     };
     let (what, hint) = match need {
-        Need::Cluster => ("there is no cluster support yet", "render without it"),
-        Need::Repository => (
-            "repositories and registries are not supported yet",
-            "fetch the chart first (for example with `helm pull`) and give its path",
-        ),
-        Need::Signature => (
-            "signatures are not supported yet",
-            "leave it out, or check the chart with `helm verify` before using it here",
-        ),
+        Need::Cluster => ("there is no cluster support yet", "leave it out to render without a cluster"),
+        Need::Repository => {
+            ("repositories and registries are not supported yet", "pull the chart first and give its path")
+        }
+        Need::Signature => {
+            ("signatures are not supported yet", "leave it out, and sign or verify with another tool")
+        }
         Need::Plugin => ("plugins are not supported yet", "pipe the output into the program instead"),
     };
-    let text = format!("--{} cannot be used with {}: {what}", flag.name, quote(place.path.as_bytes()));
-    Err(Failure::run_time(text).hint(hint))
+    Err(Failure::not_built(format!("--{} cannot be used with `{}`: {what}", flag.name, place.path), hint))
 }

@@ -74,6 +74,14 @@ impl Ui {
         self.log(&LogLine::warn(message.to_owned(), Vec::new()));
     }
 
+    /// Says that a flag is one to move away from.
+    pub(crate) fn deprecated(&mut self, flag: &str, advice: &str) {
+        match self.personality {
+            Personality::Helm => self.note(&format!("Flag --{flag} has been deprecated, {advice}")),
+            Personality::Pintle => self.warn(&format!("--{flag} is deprecated: {advice}")),
+        }
+    }
+
     /// Says what an operation has to say: as a line of Helm's log, or in our words.
     pub(crate) fn log(&mut self, line: &LogLine) {
         match self.personality {
@@ -125,9 +133,10 @@ impl Ui {
 }
 
 fn helms_voice(failure: &Failure) -> String {
-    match &failure.pointer {
-        Some(pointer) => format!("Error: {}\n{pointer}", failure.text),
-        None => format!("Error: {}", failure.text),
+    match (&failure.pointer, &failure.hint) {
+        (Some(pointer), _) => format!("Error: {}\n{pointer}", failure.text),
+        (None, Some(hint)) if failure.class == Class::NotBuilt => format!("Error: {}; {hint}", failure.text),
+        (None, _) => format!("Error: {}", failure.text),
     }
 }
 

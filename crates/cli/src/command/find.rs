@@ -73,12 +73,14 @@ fn takes_next(argument: &str, flags: &[&'static Flag]) -> bool {
 
 fn unknown(personality: Personality, word: &str) -> Failure {
     if LATER.iter().any(|(name, aliases)| *name == word || aliases.contains(&word)) {
-        return Failure::run_time(format!(
-            "{} is not built yet: this version renders, checks and packages charts, and does not talk to clusters, \
-             repositories or registries",
-            quote(format!("{} {word}", personality.program()).as_bytes())
-        ))
-        .hint(format!("`{} --help` lists what works today", personality.program()));
+        return Failure::not_built(
+            format!(
+                "`{} {word}` is not built yet: this version renders, checks and packages charts, and does not talk \
+                 to clusters, repositories or registries",
+                personality.program()
+            ),
+            format!("`{} --help` lists what works today", personality.program()),
+        );
     }
     let names = suggestions(word);
     let mut text =

@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn near_names_and_longer_names_are_suggested_in_helms_order() {
-        assert_eq!(suggestions("histor"), ["history"]);
+        assert_eq!(suggestions("temp"), ["test", "template"]);
         assert_eq!(suggestions("instal"), ["install"]);
         assert!(suggestions("nope").is_empty());
     }

@@ -86,7 +86,7 @@ For this session:
     {program} completion powershell | Out-String | Invoke-Expression
 
 For every session, add the same line to your profile.",
-    run: Some(|invocation| print(invocation, Shell::PowerShell)),
+    run: Some(|invocation| print(invocation, Shell::Pwsh)),
     ..SHELL
 };
 

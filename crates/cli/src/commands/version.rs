@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::text_template;
 
 /// `version`
 pub(crate) static COMMAND: Command = Command {
@@ -32,9 +33,21 @@ With --template, the fields Version, GitCommit, GitTreeState, GoVersion and Kube
 const HELM: &str = "v4.2.4";
 const GO: &str = "go1.26.8";
 const KUBERNETES: &str = "v1.36";
+const FIELDS: [(&str, &str); 5] = [
+    ("Version", HELM),
+    ("GitCommit", ""),
+    ("GitTreeState", ""),
+    ("GoVersion", GO),
+    ("KubeClientVersion", KUBERNETES),
+];
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let template = invocation.flags.text("template");
+    if !template.is_empty() {
+        let text = text_template::build(template, &FIELDS).map_err(Failure::usage)?;
+        return Ok(invocation.ui.out().write_all(&text)?);
+    }
     let text = match (invocation.personality, invocation.flags.on("short")) {
         (Personality::Helm, true) => HELM.to_owned(),
         (Personality::Helm, false) => format!(

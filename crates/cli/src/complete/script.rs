@@ -10,7 +10,7 @@ pub(crate) enum Shell {
     /// fish.
     Fish,
     /// PowerShell.
-    PowerShell,
+    Pwsh,
 }
 
 /// The script for a shell.
@@ -19,7 +19,7 @@ pub(crate) fn script(shell: Shell, program: &str, described: bool) -> String {
         Shell::Bash => include_str!("script/completion.bash"),
         Shell::Zsh => include_str!("script/completion.zsh"),
         Shell::Fish => include_str!("script/completion.fish"),
-        Shell::PowerShell => include_str!("script/completion.ps1"),
+        Shell::Pwsh => include_str!("script/completion.ps1"),
     };
     let request = if described { "__complete" } else { "__completeNoDesc" };
     text.replace("@PROGRAM@", program).replace("@REQUEST@", request)

@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
         })?;
         self.parsed.set(flag, value);
         if let Some(advice) = flag.deprecated {
-            self.parsed.notes.push(format!("Flag --{} has been deprecated, {advice}", flag.name));
+            self.parsed.deprecated.push((flag.name, advice));
         }
         Ok(())
     }
@@ -231,7 +231,7 @@ mod tests {
     fn a_deprecated_flag_works_and_leaves_a_note() {
         let parsed = read(&["--old"]).unwrap();
         assert!(parsed.on("old"));
-        assert_eq!(parsed.notes, ["Flag --old has been deprecated, use --all instead"]);
+        assert_eq!(parsed.deprecated, [("old", "use --all instead")]);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! What was typed: the flags that were given, the operands, and defaults for everything else.
 
-use std::collections::BTreeMap;
-
 use super::value::Value;
 use super::{Fallback, Flag};
 use crate::env::Environment;
@@ -11,8 +9,8 @@ use crate::env::Environment;
 pub(crate) struct Parsed {
     /// What is not a flag, in order.
     pub(crate) operands: Vec<String>,
-    /// Notes about deprecated flags, in the order in which the flags were given.
-    pub(crate) notes: Vec<String>,
+    /// Deprecated flags and what to use instead, in the order in which they were given.
+    pub(crate) deprecated: Vec<(&'static str, &'static str)>,
     given: Vec<(&'static Flag, Value)>,
     declared: Vec<&'static Flag>,
 }
@@ -20,7 +18,7 @@ pub(crate) struct Parsed {
 impl Parsed {
     /// Starts with nothing given.
     pub(crate) fn new(declared: Vec<&'static Flag>) -> Parsed {
-        Parsed { operands: Vec::new(), notes: Vec::new(), given: Vec::new(), declared }
+        Parsed { operands: Vec::new(), deprecated: Vec::new(), given: Vec::new(), declared }
     }
 
     /// Takes out the value that `flag` has so far.
@@ -104,14 +102,6 @@ impl Parsed {
         match self.value(name) {
             Some(Value::List(list)) => list,
             _ => &[],
-        }
-    }
-
-    /// The pairs of a flag that takes pairs.
-    pub(crate) fn pairs(&self, name: &str) -> BTreeMap<String, String> {
-        match self.value(name) {
-            Some(Value::Pairs(pairs)) => pairs.clone(),
-            _ => BTreeMap::new(),
         }
     }
 

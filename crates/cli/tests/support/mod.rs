@@ -1,29 +1,32 @@
 //! Runs the built program in a folder and an environment of its own, and shows what it did as one text.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+pub(crate) mod chart;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
 /// A folder to run in, with nothing in it.
-pub struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 impl Place {
     /// An empty place.
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place { folder: tempfile::tempdir().expect("a temporary folder can be made") }
     }
 
     /// The folder that commands run in.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Writes a file.
-    #[allow(dead_code, reason = "not every test needs files")]
-    pub fn write(&self, path: &str, text: &str) -> &Place {
+    pub(crate) fn write(&self, path: &str, text: &str) -> &Place {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("folders can be made");
         std::fs::write(path, text).expect("a file can be written");
@@ -31,17 +34,17 @@ impl Place {
     }
 
     /// Runs `pintle`.
-    pub fn pintle(&self, line: &str) -> String {
+    pub(crate) fn pintle(&self, line: &str) -> String {
         self.run(Path::new(env!("CARGO_BIN_EXE_pintle")), line, &[])
     }
 
     /// Runs `helm`, which is the same program by another name.
-    pub fn helm(&self, line: &str) -> String {
+    pub(crate) fn helm(&self, line: &str) -> String {
         self.helm_with(line, &[])
     }
 
     /// Runs `helm` with variables set.
-    pub fn helm_with(&self, line: &str, variables: &[(&str, &str)]) -> String {
+    pub(crate) fn helm_with(&self, line: &str, variables: &[(&str, &str)]) -> String {
         self.run(&self.helm_path(), line, variables)
     }
 

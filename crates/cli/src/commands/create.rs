@@ -1,0 +1,81 @@
+//! `create`: starts a new chart.
+
+use std::path::{Path, PathBuf};
+
+use pintle::ops::CreateRequest;
+
+use crate::clock;
+use crate::command::{Command, OperandOffer, Operands};
+use crate::env::Home;
+use crate::failure::Failure;
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+use crate::path::{base, directory};
+use crate::report::Reporting;
+
+/// `create NAME`
+pub(crate) static COMMAND: Command = Command {
+    name: "create",
+    operands_text: "NAME",
+    short: "start a new chart",
+    long: "\
+Makes a folder with a chart that works and can be changed to taste:
+
+    NAME/
+    ├── .helmignore   what stays out of archives
+    ├── Chart.yaml    what the chart is
+    ├── values.yaml   the values to begin with
+    ├── charts/       charts that it needs
+    └── templates/    what is rendered
+        └── tests/    what is run to test it
+
+NAME may be a path whose last part is the name. Files that exist already are overwritten with a warning, and others are
+left alone.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::FirstFile,
+    flags: &[&[
+        Flag::text("starter", "the chart to start from: a name in the starters folder, or an absolute path").short('p'),
+        Flag::text("chart-api-version", "the API version of the chart: v2 or v3")
+            .or("v2")
+            .offer(Offer::Words(&["v2", "v3"]))
+            .hidden(),
+    ]],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let name = invocation.operand(0).to_owned();
+    invocation.ui.print(&format!("Creating {name}\n"))?;
+    check_api_version(invocation)?;
+    let request = CreateRequest {
+        folder: PathBuf::from(directory(&name)),
+        name: base(&name).to_owned(),
+        starter: starter(invocation),
+        now: clock::now(),
+    };
+    pintle::ops::create(&request, &mut Reporting(invocation.ui))?;
+    Ok(())
+}
+
+/// The chart to start from: in the folder of starters, unless its path is absolute.
+fn starter(invocation: &Invocation<'_>) -> Option<PathBuf> {
+    match invocation.flags.text("starter") {
+        "" => None,
+        path if Path::new(path).is_absolute() => Some(PathBuf::from(path)),
+        name => Some(PathBuf::from(invocation.environment.home(Home::Data, &format!("starters/{name}")))),
+    }
+}
+
+fn check_api_version(invocation: &Invocation<'_>) -> Result<(), Failure> {
+    match invocation.flags.text("chart-api-version") {
+        "v2" | "" => Ok(()),
+        "v3" => Err(Failure::usage(
+            "this feature has been marked as experimental and is not enabled by default. Please set \
+             HELM_EXPERIMENTAL_CHART_V3=1 in your environment to use this feature",
+        )
+        .in_our_words("charts of API version v3 are Helm's experiment and cannot be created here")
+        .hint("leave --chart-api-version out to create a v2 chart")),
+        other => Err(Failure::usage(format!("unsupported chart API version: {other} (supported: v2, v3)"))),
+    }
+}

@@ -1,0 +1,111 @@
+//! `dependency`: the charts that a chart needs.
+
+use std::path::PathBuf;
+
+use crate::clock;
+use crate::command::{Command, Operands};
+use crate::env::Setting;
+use crate::failure::Failure;
+use crate::flag::groups::REMOTE;
+use crate::flag::{Flag, Kind, Need};
+use crate::invocation::Invocation;
+use crate::output::table::table;
+use crate::path::clean;
+use crate::report::Reporting;
+
+/// `dependency`
+pub(crate) static COMMAND: Command = Command {
+    name: "dependency",
+    aliases: &["dep", "dependencies"],
+    short: "see and fetch the charts that a chart needs",
+    long: "\
+A chart lists the charts that it needs in Chart.yaml, each with a range of versions and where to find it:
+
+    dependencies:
+    - name: database
+      version: ^1.2.0
+      repository: file://../database
+
+These commands compare that list with the charts/ folder, and bring the folder in line with it. What was chosen is kept
+in Chart.lock, so that it can be built again.
+
+This version fetches from folders (file://) only.",
+    subcommands: &[&BUILD, &LIST, &UPDATE],
+    ..Command::BLANK
+};
+
+static FETCH: &[Flag] = &[
+    Flag::switch("verify", "check the signatures of what is fetched").needs(Need::Signature),
+    Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
+    Flag::switch("skip-refresh", "use the cached indexes of repositories as they are"),
+];
+
+static BUILD: Command = Command {
+    name: "build",
+    operands_text: "CHART",
+    short: "fill charts/ with what Chart.lock says",
+    long: "\
+Fills charts/ with exactly the versions in Chart.lock. Without a Chart.lock, does what `{program} dependency update`
+does. CHART is the current folder if not given.",
+    operands: Operands::AtMost(1),
+    flags: &[FETCH, REMOTE],
+    run: Some(build),
+    ..Command::BLANK
+};
+
+static LIST: Command = Command {
+    name: "list",
+    aliases: &["ls"],
+    operands_text: "CHART",
+    short: "list the charts that a chart needs",
+    long: "\
+Lists what Chart.yaml asks for, and whether charts/ has it. CHART is a folder or an archive, the current folder if not
+given.",
+    operands: Operands::AtMost(1),
+    flags: &[&[Flag::of("max-col-width", Kind::Uint, "80", "how wide a column may become")]],
+    run: Some(list),
+    ..Command::BLANK
+};
+
+static UPDATE: Command = Command {
+    name: "update",
+    aliases: &["up"],
+    operands_text: "CHART",
+    short: "fill charts/ with what Chart.yaml asks for",
+    long: "\
+Picks the newest versions that satisfy Chart.yaml, puts them into charts/, removes older versions of the same charts,
+and writes what it picked to Chart.lock. CHART is the current folder if not given.",
+    operands: Operands::AtMost(1),
+    flags: &[FETCH, REMOTE],
+    run: Some(update),
+    ..Command::BLANK
+};
+
+fn chart(invocation: &Invocation<'_>) -> PathBuf {
+    PathBuf::from(invocation.flags.operands.first().map_or_else(|| ".".to_owned(), |chart| clean(chart)))
+}
+
+fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    Ok(pintle::ops::build(&chart(invocation), clock::now(), &mut Reporting(invocation.ui))?)
+}
+
+fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    Ok(pintle::ops::update(&chart(invocation), clock::now(), &mut Reporting(invocation.ui))?)
+}
+
+fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let listing = pintle::ops::list(&chart(invocation))?;
+    if let Some(rows) = &listing.rows {
+        let mut cells = vec![["NAME", "VERSION", "REPOSITORY", "STATUS"].map(str::to_owned).to_vec()];
+        cells.extend(rows.iter().map(|row| {
+            let status = row.status.as_str().to_owned();
+            vec![row.name.clone(), row.version.clone(), row.repository.clone(), status]
+        }));
+        let limit = usize::try_from(invocation.flags.uint("max-col-width")).unwrap_or(usize::MAX);
+        invocation.ui.print(&format!("{}\n\n", table(&cells, limit)))?;
+    }
+    for warning in &listing.warnings {
+        invocation.ui.print(&format!("{warning}\n"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! `lint`: looks for mistakes in charts.
+
+use std::path::Path;
+
+use pintle::lint::Severity;
+use pintle::ops::{LintRequest, Linted};
+
+use crate::command::{Command, Operands};
+use crate::failure::Failure;
+use crate::flag::groups::{SCHEMA, VALUES};
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+use crate::{kubeconfig, request};
+
+/// `lint PATH`
+pub(crate) static COMMAND: Command = Command {
+    name: "lint",
+    operands_text: "PATH",
+    short: "look for mistakes in a chart",
+    long: "\
+Looks at charts in folders or archives, and reports what would make them fail as [ERROR], what is against custom as
+[WARNING], and what could be better as [INFO].",
+    operands: Operands::AtLeast(1),
+    flags: &[SCHEMA, VALUES, OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch("strict", "fail on warnings too"),
+    Flag::switch("with-subcharts", "look at the charts in charts/ too"),
+    Flag::switch("quiet", "print warnings and errors only"),
+    Flag::text("kube-version", "the Kubernetes version to check against").offer(Offer::Nothing),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    let request = LintRequest {
+        kube_version: request::kube_version(invocation)?,
+        namespace: kubeconfig::namespace(flags, invocation.environment),
+        values: request::overrides(flags)?,
+        skip_schema: flags.on("skip-schema-validation"),
+        scratch: invocation.environment.temporary_folder(),
+    };
+    let (quiet, strict) = (flags.on("quiet"), flags.on("strict"));
+    let mut charts = flags.operands.clone();
+    if flags.on("with-subcharts") {
+        for chart in &flags.operands {
+            let folders = pintle::ops::subchart_folders(Path::new(chart))?;
+            charts.extend(folders.iter().map(|folder| crate::path::clean(&folder.to_string_lossy())));
+        }
+    }
+    let (mut failed, mut remarkable) = (0, false);
+    for chart in &charts {
+        let linted = pintle::ops::lint(Path::new(chart), &request, &mut Reporting(invocation.ui))?;
+        let worst = linted.findings.worst();
+        let noticed = linted.problem.is_some() || worst >= Some(Severity::Warning);
+        remarkable |= noticed;
+        if quiet && !noticed {
+            continue;
+        }
+        let limit = if strict { Severity::Warning } else { Severity::Error };
+        failed += usize::from(linted.problem.is_some() || worst >= Some(limit));
+        print(invocation, chart, &linted, quiet)?;
+    }
+    let summary = format!("{} chart(s) linted, {failed} chart(s) failed", charts.len());
+    if failed > 0 {
+        return Err(Failure::run_time(summary));
+    }
+    if !quiet || remarkable { invocation.ui.print(&format!("{summary}\n")) } else { Ok(()) }
+}
+
+fn print(invocation: &mut Invocation<'_>, chart: &str, linted: &Linted, quiet: bool) -> Result<(), Failure> {
+    let mut text = format!("==> Linting {chart}\n");
+    if let Some(problem) = &linted.problem {
+        text.push_str(&format!("Error {problem}\n"));
+    }
+    for message in &linted.findings.messages {
+        if !quiet || message.severity > Severity::Info {
+            text.push_str(&format!("{message}\n"));
+        }
+    }
+    text.push('\n');
+    invocation.ui.print(&text)
+}

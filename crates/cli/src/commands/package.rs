@@ -1,0 +1,72 @@
+//! `package`: makes archives of charts.
+
+use std::path::{Path, PathBuf};
+
+use pintle::Silent;
+use pintle::ops::PackageRequest;
+
+use crate::command::Command;
+use crate::env::Setting;
+use crate::failure::Failure;
+use crate::flag::groups::REMOTE;
+use crate::flag::{Flag, Need, Offer};
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+use crate::{chart_reference, clock};
+
+/// `package [CHART_PATH] [...]`
+pub(crate) static COMMAND: Command = Command {
+    name: "package",
+    operands_text: "[CHART_PATH] [...]",
+    short: "make an archive of a chart",
+    long: "Makes archives of charts in folders, named after the chart and its version, ready for a repository.",
+    flags: &[OWN, REMOTE],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch("sign", "sign the archive with a PGP key").needs(Need::Signature),
+    Flag::text("key", "the name of the key to sign with"),
+    Flag::text("keyring", "the file of keys to sign with").or_setting(Setting::Keyring),
+    Flag::text("passphrase-file", "the file with the passphrase of the key; - for standard input"),
+    Flag::text("version", "write this version into the archive's Chart.yaml").offer(Offer::Nothing),
+    Flag::text("app-version", "write this appVersion into the archive's Chart.yaml").offer(Offer::Nothing),
+    Flag::text("destination", "the folder to put the archive into").short('d').or("."),
+    Flag::switch("dependency-update", "first fetch into charts/ what Chart.yaml asks for").short('u'),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    if invocation.flags.operands.is_empty() {
+        return Err(Failure::usage("need at least one argument, the path to the chart")
+            .hint(format!("usage: {}", invocation.place.usage_line())));
+    }
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    for chart in invocation.flags.operands.clone() {
+        if let Err(error) = std::fs::metadata(&chart) {
+            let text = format!("stat {chart}: {}", crate::failure::reason(&error));
+            return Err(Failure::usage(text).in_our_words(format!("there is no chart at `{chart}`")));
+        }
+        let path = chart_reference::absolute(&chart);
+        let now = clock::now();
+        if invocation.flags.on("dependency-update") {
+            pintle::ops::update(Path::new(&path), now, &mut Silent)?;
+        }
+        let request = PackageRequest {
+            chart: PathBuf::from(path),
+            version: given(invocation.flags.text("version")),
+            app_version: given(invocation.flags.text("app-version")),
+            destination: PathBuf::from(match invocation.flags.text("destination") {
+                // Helm names the current folder in full.
+                "." => chart_reference::absolute("."),
+                folder => folder.to_owned(),
+            }),
+            epoch: invocation.environment.source_date_epoch(),
+            now,
+        };
+        let archive = pintle::ops::package(&request, &mut Reporting(invocation.ui))?;
+        let line = format!("Successfully packaged chart and saved it to: {}\n", archive.display());
+        invocation.ui.print(&line)?;
+    }
+    Ok(())
+}

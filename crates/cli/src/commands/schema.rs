@@ -1,0 +1,75 @@
+//! `schema`: JSON schemas for the values of charts.
+
+use std::path::{Path, PathBuf};
+
+use pintle::ops::DeriveRequest;
+use pintle::values::schema::SchemaFormat;
+
+use crate::chart_reference;
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::groups::VALUES;
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+use crate::request;
+
+/// `schema`
+pub(crate) static COMMAND: Command = Command {
+    name: "schema",
+    short: "derive and check schemas of values",
+    long: "Works with the JSON schemas that say what values a chart takes.",
+    subcommands: &[&CHECK, &DERIVE],
+    ..Command::BLANK
+};
+
+static CHECK: Command = Command {
+    name: "check",
+    operands_text: "CHART",
+    short: "check values against the schemas of a chart",
+    long: "Checks a chart's values, with what the flags add, against its schema and those of its subcharts.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Chart,
+    flags: &[VALUES],
+    run: Some(check),
+    ..Command::BLANK
+};
+
+static DERIVE: Command = Command {
+    name: "derive",
+    operands_text: "CHART",
+    short: "print a schema that fits a chart's values.yaml",
+    long: "\
+Prints a JSON schema that fits values.yaml, with its comments as descriptions:
+
+    {program} schema derive ./web > ./web/values.schema.json",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Chart,
+    flags: &[&[Flag::text("output", "the format of the schema: json or yaml")
+        .short('o')
+        .or("json")
+        .offer(Offer::Words(&["json", "yaml"]))]],
+    run: Some(derive),
+    ..Command::BLANK
+};
+
+fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let format = match invocation.flags.text("output") {
+        "json" => SchemaFormat::Json,
+        "yaml" => SchemaFormat::Yaml,
+        other => {
+            return Err(Failure::usage(format!("invalid format `{other}`: must be one of json, yaml")));
+        }
+    };
+    let chart = PathBuf::from(chart_reference::locate(invocation.operand(0))?);
+    let schema = pintle::ops::derive_schema(&DeriveRequest { chart, format }, &mut Reporting(invocation.ui))?;
+    invocation.ui.out().write_all(&schema)?;
+    if schema.ends_with(b"\n") { Ok(()) } else { invocation.ui.print("\n") }
+}
+
+fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let overrides = request::overrides(&invocation.flags)?;
+    let chart = chart_reference::locate(invocation.operand(0))?;
+    pintle::ops::check_schema(Path::new(&chart), &overrides, &mut Reporting(invocation.ui))?;
+    invocation.ui.print("The values fit the schema.\n")
+}

@@ -1,0 +1,135 @@
+//! `show`: what a chart says about itself.
+
+use std::path::Path;
+
+use pintle::ops::Shown;
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::Flag;
+use crate::flag::groups::{CHART, DEVEL, REMOTE};
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+use crate::{chart_reference, jsonpath};
+
+/// `show`
+pub(crate) static COMMAND: Command = Command {
+    name: "show",
+    aliases: &["inspect"],
+    short: "show what is in a chart",
+    long: "Shows parts of a chart, or all of them, as they are in it.",
+    subcommands: &[&ALL, &CHART_COMMAND, &CRDS, &README, &VALUES_COMMAND],
+    ..Command::BLANK
+};
+
+const PART: Command = Command {
+    operands_text: "[CHART]",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Chart,
+    flags: &[DEVEL, CHART, REMOTE],
+    ..Command::BLANK
+};
+
+static ALL: Command = Command {
+    name: "all",
+    short: "show everything that a chart says about itself",
+    long: "Shows Chart.yaml, values.yaml, the README and the custom resource definitions of a chart.",
+    run: Some(|invocation| run(invocation, Part::All)),
+    ..PART
+};
+
+static CHART_COMMAND: Command = Command {
+    name: "chart",
+    short: "show what kind of chart it is",
+    long: "Shows Chart.yaml.",
+    run: Some(|invocation| run(invocation, Part::Chart)),
+    ..PART
+};
+
+static CRDS: Command = Command {
+    name: "crds",
+    short: "show the custom resource definitions of a chart",
+    long: "Shows the custom resource definitions in crds/, those of subcharts included.",
+    run: Some(|invocation| run(invocation, Part::Crds)),
+    ..PART
+};
+
+static README: Command = Command {
+    name: "readme",
+    short: "show the README of a chart",
+    long: "Shows the README of a chart.",
+    run: Some(|invocation| run(invocation, Part::Readme)),
+    ..PART
+};
+
+static VALUES_COMMAND: Command = Command {
+    name: "values",
+    short: "show the values that a chart begins with",
+    long: "Shows values.yaml.",
+    flags: &[DEVEL, CHART, REMOTE, JSONPATH],
+    run: Some(|invocation| run(invocation, Part::Values)),
+    ..PART
+};
+
+static JSONPATH: &[Flag] = &[Flag::text("jsonpath", "a JSONPath expression that picks what to show")];
+
+/// What to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    All,
+    Chart,
+    Values,
+    Readme,
+    Crds,
+}
+
+fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
+    let chart = chart_reference::locate(invocation.operand(0))?;
+    let shown = pintle::ops::show(Path::new(&chart), &mut Reporting(invocation.ui))?;
+    let out = match part {
+        Part::Values if invocation.flags.given("jsonpath") => {
+            pick(invocation.flags.text("jsonpath"), &shown)?
+        }
+        part => text(part, &shown),
+    };
+    Ok(invocation.ui.out().write_all(&out)?)
+}
+
+/// The parts as they are in the chart, each with a line break after it.
+fn text(part: Part, shown: &Shown) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut add = |separate: bool, text: &[u8]| {
+        if separate {
+            out.extend_from_slice(b"---\n");
+        }
+        out.extend_from_slice(text);
+        out.push(b'\n');
+    };
+    let all = part == Part::All;
+    if all || part == Part::Chart {
+        add(false, &shown.chart);
+    }
+    if let Some(values) = shown.values.as_ref().filter(|_| all || part == Part::Values) {
+        add(all, values);
+    }
+    if let Some(readme) = shown.readme.as_ref().filter(|_| all || part == Part::Readme) {
+        add(all, readme);
+    }
+    if all || part == Part::Crds {
+        for crd in &shown.crds {
+            add(!crd.starts_with(b"---"), crd);
+        }
+    }
+    out
+}
+
+/// What a JSONPath template makes of the values.
+fn pick(template: &str, shown: &Shown) -> Result<Vec<u8>, Failure> {
+    if template.is_empty() {
+        return Ok(text(Part::Values, shown));
+    }
+    let Some(values) = &shown.values else { return Ok(Vec::new()) };
+    let values = pintle_yaml::read_values(values).map_err(|error| Failure::run_time(error.to_string()))?;
+    jsonpath::render(template, &values)
+        .map_err(|reason| Failure::usage(format!("error parsing jsonpath {template}: {reason}")))
+}

@@ -1,0 +1,226 @@
+//! `template`: renders a chart and prints the objects.
+
+use std::path::PathBuf;
+
+use pintle::ops::{Layout, TemplateRequest, Templated};
+use pintle_tree::quote::quote;
+
+use crate::chart_reference;
+use crate::clock;
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::groups::{CHART, DEVEL, INSTALL, POST_RENDER, REMOTE, SCHEMA, VALUES};
+use crate::flag::value::read_bool;
+use crate::flag::{Flag, Need, Offer};
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+use crate::{kubeconfig, path, request, text_template};
+
+/// `template [NAME] [CHART]`
+pub(crate) static COMMAND: Command = Command {
+    name: "template",
+    operands_text: "[NAME] [CHART]",
+    short: "render a chart and print the objects",
+    long: "\
+Renders the templates of a chart and prints the objects that would be installed.
+
+No cluster is asked: `lookup` finds nothing, and what the cluster can do is taken from --kube-version and
+--api-versions, which may be repeated or given as a list:
+
+    {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
+    operands: Operands::AtLeast(1),
+    offer: OperandOffer::NameAndChart,
+    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, OWN],
+    exclusive: &[
+        &["force-replace", "force-conflicts"],
+        &["force", "force-conflicts"],
+        &["validate", "dry-run"],
+    ],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::array("show-only", "print only what comes from these templates; may be repeated").short('s'),
+    Flag::text("output-dir", "write files into this folder instead of printing"),
+    Flag::switch("validate", "ask the cluster to check the objects")
+        .deprecated("use '--dry-run=server' instead")
+        .needs(Need::Cluster),
+    Flag::switch("include-crds", "print custom resource definitions too"),
+    Flag::switch("skip-tests", "leave test hooks out"),
+    Flag::switch("is-upgrade", "render as for an upgrade instead of an installation"),
+    Flag::text("kube-version", "the Kubernetes version to render for").offer(Offer::Nothing),
+    Flag::list("api-versions", "further API versions that the cluster is to have; may be repeated")
+        .short('a')
+        .offer(Offer::Nothing),
+    Flag::switch("release-name", "with --output-dir, put files into a folder named after the release"),
+    Flag::text("dry-run", "whom to ask about the cluster: client (nobody) or server")
+        .or("client")
+        .bare("unset")
+        .offer(Offer::Words(&["client", "server"])),
+    // Notes are never printed here; the flags are accepted because installing has them.
+    Flag::switch("hide-notes", "")
+        .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
+    Flag::switch("render-subchart-notes", "")
+        .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let kube_version = request::kube_version(invocation)?;
+    warn_about_waiting(invocation);
+    check_dry_run(invocation)?;
+    let (name, reference) = name_and_chart(invocation)?;
+    let chart = PathBuf::from(chart_reference::locate(&reference)?);
+    let flags = &invocation.flags;
+    let layout = match (flags.text("output-dir"), flags.on("release-name")) {
+        ("", _) => Layout::Stream,
+        (folder, true) => Layout::Folder(path::join(&[folder, &name]).into()),
+        (folder, false) => Layout::Folder(folder.into()),
+    };
+    let request = TemplateRequest {
+        chart,
+        name,
+        namespace: kubeconfig::namespace(flags, invocation.environment),
+        values: request::overrides(flags)?,
+        kube_version,
+        api_versions: flags.list("api-versions").to_vec(),
+        is_upgrade: flags.on("is-upgrade"),
+        include_crds: flags.on("include-crds"),
+        skip_tests: flags.on("skip-tests"),
+        no_hooks: flags.on("no-hooks"),
+        skip_schema: flags.on("skip-schema-validation"),
+        dns: flags.on("enable-dns"),
+        show_only: flags.list("show-only").to_vec(),
+        layout,
+        ..TemplateRequest::default()
+    };
+    match render(invocation, &request) {
+        Ok(templated) => print(invocation, &request, &templated),
+        Err(error) => Err(explain(invocation, error)?),
+    }
+}
+
+/// Renders; with `--dependency-update`, fetches what is missing and tries again.
+fn render(invocation: &mut Invocation<'_>, request: &TemplateRequest) -> pintle::Result<Templated> {
+    let outcome = pintle::ops::template(request, &mut Reporting(invocation.ui));
+    if matches!(outcome, Err(pintle::Error::MissingDependencies(_)))
+        && invocation.flags.on("dependency-update")
+    {
+        pintle::ops::update(&request.chart, clock::now(), &mut Reporting(invocation.ui))?;
+        return pintle::ops::template(request, &mut Reporting(invocation.ui));
+    }
+    outcome
+}
+
+/// With `--debug`, prints what was rendered before the error; without, Helm's text says that it would.
+fn explain(invocation: &mut Invocation<'_>, error: pintle::Error) -> Result<Failure, Failure> {
+    let rendered = rendered(&error).map(<[u8]>::to_vec);
+    let mut failure = Failure::from(error);
+    match rendered {
+        None => {}
+        Some(rendered) if invocation.debug() => {
+            invocation.ui.out().write_all(rendered.trim_ascii())?;
+            invocation.ui.print("\n")?;
+        }
+        Some(rendered) => {
+            failure.text.push_str("\n\nUse --debug flag to render out invalid YAML");
+            if !rendered.is_empty() {
+                failure.hint.get_or_insert_with(|| "`--debug` prints what was rendered".to_owned());
+            }
+        }
+    }
+    Ok(failure)
+}
+
+/// What there is to look at after an error: nothing unless rendering had begun, and not much unless it was done.
+fn rendered(error: &pintle::Error) -> Option<&[u8]> {
+    match error {
+        pintle::Error::Objects { rendered, .. } => Some(rendered),
+        pintle::Error::Render(_) | pintle::Error::IncompatibleKubernetes { .. } => Some(&[]),
+        _ => None,
+    }
+}
+
+fn print(
+    invocation: &mut Invocation<'_>,
+    request: &TemplateRequest,
+    templated: &Templated,
+) -> Result<(), Failure> {
+    let Layout::Folder(folder) = &request.layout else {
+        return Ok(invocation.ui.out().write_all(&templated.text)?);
+    };
+    for file in &templated.written {
+        // Helm joins as text, so a slash at the end of the folder shows twice.
+        let inside = file.strip_prefix(folder).unwrap_or(file);
+        invocation.ui.print(&format!("wrote {}/{}\n", folder.display(), inside.display()))?;
+    }
+    match request.show_only.first() {
+        // What was written is not there to be shown.
+        Some(pattern) => Err(Failure::usage(format!("could not find template {pattern} in chart"))
+            .in_our_words("--show-only cannot be used with --output-dir")),
+        None => invocation.ui.print("\n"),
+    }
+}
+
+/// The name of the release and the reference to the chart, by the rules for one and for two operands.
+fn name_and_chart(invocation: &Invocation<'_>) -> Result<(String, String), Failure> {
+    let flags = &invocation.flags;
+    let template = flags.text("name-template");
+    let conflict = |flag: &str| Err(Failure::usage(format!("cannot set --{flag} and also specify a name")));
+    match flags.operands.as_slice() {
+        [_, _, more @ ..] if !more.is_empty() => Err(Failure::usage(format!(
+            "expected at most two arguments, unexpected arguments: {}",
+            more.join(", ")
+        ))),
+        [_, _, ..] if flags.on("generate-name") => conflict("generate-name"),
+        [_, _, ..] if !template.is_empty() => conflict("name-template"),
+        [name, chart, ..] => Ok((name.clone(), chart.clone())),
+        // `release-name` counts as a name that was given, so --generate-name changes nothing here.
+        [chart] if template.is_empty() => Ok(("release-name".to_owned(), chart.clone())),
+        [chart] => Ok((text_template::name(template).map_err(Failure::usage)?, chart.clone())),
+        [] => Err(Failure::usage("a chart is needed")),
+    }
+}
+
+/// Switch-like words of earlier times still work, with a warning.
+fn warn_about_waiting(invocation: &mut Invocation<'_>) {
+    let better = match invocation.flags.text("wait") {
+        "true" => "watcher",
+        "false" => "hookOnly",
+        _ => return,
+    };
+    let given = invocation.flags.text("wait");
+    let message =
+        format!("--wait={given} is deprecated (boolean value) and can be replaced with --wait={better}");
+    invocation.ui.warn(&message);
+}
+
+/// Rendering asks no cluster: `--dry-run=client` and its older spellings are what happens anyway.
+fn check_dry_run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let word = invocation.flags.text("dry-run");
+    let invalid = |allowed: &str| {
+        Failure::usage(format!("invalid dry-run value ({}). Must be {allowed}", quote(word.as_bytes())))
+    };
+    let warning = match word {
+        "client" => return Ok(()),
+        "server" => {
+            return Err(Failure::not_built(
+                "--dry-run=server cannot be used: there is no cluster support yet",
+                "--dry-run=client renders without a cluster",
+            ));
+        }
+        "unset" => "--dry-run is deprecated and should be replaced with '--dry-run=client'".to_owned(),
+        "none" => return Err(invalid("\"server\" or \"client\"")),
+        _ => match read_bool(word) {
+            Ok(true) => {
+                format!(
+                    "boolean '--dry-run={word}' flag is deprecated and must be replaced with '--dry-run=client'"
+                )
+            }
+            Ok(false) => return Err(invalid("\"server\" or \"client\"")),
+            Err(_) => return Err(invalid("\"none\", \"server\", or \"client\"")),
+        },
+    };
+    invocation.ui.warn(&warning);
+    Ok(())
+}

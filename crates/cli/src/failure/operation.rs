@@ -1,0 +1,120 @@
+//! Failed operations in both voices: the library's text is Helm's, and the facts in its errors are ours to tell.
+
+use pintle::render::{self, Frame};
+use pintle::{Error, chart, objects, values};
+
+use super::{Class, Failure};
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let hint = error.hint();
+        let mut failure = Failure::new(class(&error), helms_text(&error));
+        failure.hint = hint;
+        match &error {
+            Error::Render(render) => tell_rendering(render, &mut failure),
+            Error::Objects { source, rendered } => tell_objects(source, rendered, &mut failure),
+            Error::Dependencies(cause) => {
+                split(&mut failure, "cannot work out the dependencies of the chart", cause)
+            }
+            Error::MissingDependencies(cause) => split(&mut failure, "the chart is not complete", cause),
+            Error::File { action, path, source } => {
+                split(&mut failure, &format!("cannot {action} `{}`", path.display()), &reason(source));
+            }
+            _ => {}
+        }
+        failure
+    }
+}
+
+fn class(error: &Error) -> Class {
+    match error {
+        Error::Chart(
+            chart::Error::System(_)
+            | chart::Error::Reading { .. }
+            | chart::Error::Link { .. }
+            | chart::Error::Told(_),
+        ) => Class::RunTime,
+        Error::Chart(_) => Class::BadChart,
+        Error::Values(values::Error::TypeMismatch { .. }) => Class::RunTime,
+        Error::Values(_) | Error::Input(_) | Error::BadReleaseName { .. } | Error::ChartNotFound { .. } => {
+            Class::BadInput
+        }
+        Error::NoSuchTemplate { .. } => Class::BadInput,
+        Error::Render(render) if is_parse_error(render) => Class::BadChart,
+        _ => Class::RunTime,
+    }
+}
+
+fn is_parse_error(error: &render::Error) -> bool {
+    error.to_string().starts_with("parse error ")
+}
+
+fn helms_text(error: &Error) -> String {
+    match error {
+        Error::File { path, source, .. } => format!("open {}: {}", path.display(), reason(source)),
+        error => error.to_string(),
+    }
+}
+
+/// The system's reason, spelled as Go spells it.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error ").next().unwrap_or(&text);
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_lowercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}
+
+fn split(failure: &mut Failure, own: &str, cause: &dyn std::fmt::Display) {
+    failure.own = Some(own.to_owned());
+    failure.causes.push(cause.to_string());
+}
+
+/// Message first, then the innermost place with its line, then the way that led there.
+fn tell_rendering(error: &render::Error, failure: &mut Failure) {
+    let render::Error::Template { message, frames, .. } = error else { return };
+    let Some((innermost, outer)) = frames.split_last() else { return };
+    failure.own = Some(message.clone());
+    let mut excerpt = format!("  --> {}", place(innermost));
+    for line in innermost.excerpt.iter().flat_map(|excerpt| excerpt.lines()) {
+        excerpt.push_str(&format!("\n  {line}"));
+    }
+    let mut previous = place(innermost);
+    for frame in outer.iter().rev() {
+        let place = place(frame);
+        if place != previous {
+            excerpt.push_str(&format!("\n  included from {place}"));
+        }
+        previous = place;
+    }
+    failure.excerpt = Some(excerpt);
+}
+
+fn place(frame: &Frame) -> String {
+    // People count columns from 1.
+    format!("{}:{}:{}", frame.file, frame.line, frame.column + 1)
+}
+
+/// A rendered document that is no object: which one, and the line that is wrong in it.
+fn tell_objects(error: &objects::Error, rendered: &[u8], failure: &mut Failure) {
+    let objects::Error::Document { path, index, reason, line, .. } = error else { return };
+    failure.own = Some(format!("`{path}` renders to text that is no Kubernetes object"));
+    failure.causes.push(reason.clone());
+    let text = String::from_utf8_lossy(rendered);
+    let Some(line) = line else { return };
+    if let Some(found) = rendered_line(&text, path, *index, *line) {
+        failure.excerpt =
+            Some(format!("  --> {path}, as rendered, document {}\n  {line} | {found}", index + 1));
+    }
+}
+
+/// Line `line` of document `index` of the rendered file `path`.
+fn rendered_line<'a>(text: &'a str, path: &str, index: usize, line: usize) -> Option<&'a str> {
+    let header = format!("# Source: {path}");
+    let (_, file) = text.split_once(&header)?;
+    let file = file.split("\n---\n# Source: ").next()?.strip_prefix('\n')?;
+    let documents = file.split("\n---").filter(|document| !document.trim().is_empty());
+    documents.into_iter().nth(index)?.trim_start_matches('\n').lines().nth(line.checked_sub(1)?)
+}

@@ -1,0 +1,128 @@
+//! JSONPath templates in the dialect of kubectl, for `show values --jsonpath`.
+//!
+//! A template is text with expressions in braces: `{.image.repository}:{.image.tag}`, `{range .list[*]}{.name} {end}`.
+
+mod evaluate;
+mod parse;
+
+use pintle_tree::{Map, Node};
+
+/// Parses `template` and gives what it makes of `root`. An expression that does not fit the data gives nothing at all,
+/// because Helm does not look at that error.
+///
+/// # Errors
+///
+/// A template that does not parse.
+pub(crate) fn render(template: &str, root: &Map<Node>) -> Result<Vec<u8>, String> {
+    let parts = parse::parse(template)?;
+    Ok(evaluate::evaluate(&parts, root).unwrap_or_default())
+}
+
+/// A piece of a template.
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    /// Text between expressions.
+    Text(String),
+    /// An expression.
+    Expression(Vec<Step>),
+    /// A piece that is repeated for every result of an expression.
+    Range(Vec<Step>, Vec<Part>),
+}
+
+/// A step of an expression; each takes what the steps before it found.
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    /// A quoted text.
+    Text(String),
+    /// The value of a key.
+    Field(String),
+    /// Some entries of a list.
+    Slice(Slice),
+    /// Entries of a list for which a comparison holds.
+    Filter(Vec<Step>, String, Vec<Step>),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A truth.
+    Bool(bool),
+    /// All entries.
+    Wildcard,
+    /// The value and all that is below it.
+    Recursive,
+    /// What any of several finds.
+    Union(Vec<Vec<Step>>),
+    /// `range` or `end`.
+    Word(String),
+}
+
+/// `[from:to:step]`; `[3]` is `[3:4]` with the end derived from the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Slice {
+    from: Option<i64>,
+    to: Option<i64>,
+    step: Option<i64>,
+    derived: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUES: &str = "\
+image: {repository: nginx, tag: \"\", ports: [80, 443]}
+users:
+- {name: ann, age: 41}
+- {name: bob, age: 30, admin: true}
+a.b: dotted
+";
+
+    fn show(template: &str) -> String {
+        let root = pintle_yaml::read_map(VALUES.as_bytes()).unwrap();
+        String::from_utf8(render(template, &root).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn expressions_find_what_kubectl_finds() {
+        for (template, want) in [
+            ("{.image.repository}", "nginx"),
+            ("{$.image.repository}:{.image.tag}!", "nginx:!"),
+            ("{.image}", "{\"ports\":[80,443],\"repository\":\"nginx\",\"tag\":\"\"}"),
+            ("{.image.ports[0]} {.image.ports[-1]}", "80 443"),
+            ("{.image.ports[*]}", "80 443"),
+            ("{.image['repository','tag']}", "nginx "),
+            ("{.a\\.b}", "dotted"),
+            ("{['a\\.b']}", "dotted"),
+            ("{.users[*].name}", "ann bob"),
+            ("{..name}", "ann bob"),
+            ("{.users[?(@.name==\"bob\")].age}", "30"),
+            ("{.users[?(@.admin)].name}", "bob"),
+            ("{.users[?(@.age>40.5)].name}", "ann"),
+            ("{range .users[*]}{.name}={.age}{\"\\n\"}{end}.", "ann=41\nbob=30\n."),
+            ("{.users[0:2:2].name}", "ann"),
+            ("plain", "plain"),
+            ("{.nothing}", ""),
+            ("{.image.ports[7]}", ""),
+            ("{end}", ""),
+        ] {
+            assert_eq!(show(template), want, "{template}");
+        }
+    }
+
+    #[test]
+    fn templates_that_do_not_parse_say_why() {
+        let root = Map::new();
+        for (template, want) in [
+            ("{", "unclosed action"),
+            ("{.a", "unclosed action"),
+            ("{.a[", "unterminated array"),
+            ("{.a[x]}", "invalid array index x"),
+            ("{\"x}", "unterminated quoted string"),
+            ("{.a[?(@.b", "unterminated filter"),
+            ("{....a}", "invalid multiple recursive descent"),
+            ("{#}", "unrecognized character in action: U+0023 '#'"),
+        ] {
+            assert_eq!(render(template, &root).unwrap_err(), want, "{template}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Small Go templates that are not part of charts: names of releases, and `version --template`.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use pintle_gotmpl::{Encoded, Exec, Functions, Limits, Object, Set, Value};
+
+/// Makes the name of a release; all functions of the library can be used, and there is no data.
+///
+/// # Errors
+///
+/// Go's text about the template.
+pub(crate) fn name(template: &str) -> Result<String, String> {
+    let mut functions = Functions::new();
+    for function in pintle_sprig::functions() {
+        functions.add(function);
+    }
+    let text = execute("name-template", template, functions, &Value::Nil)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Fills in a template about the version.
+///
+/// # Errors
+///
+/// Go's text about the template.
+pub(crate) fn build(template: &str, fields: &'static [(&str, &str)]) -> Result<Vec<u8>, String> {
+    execute("_", template, Functions::new(), &Value::Object(Rc::new(BuildInfo(fields))))
+}
+
+fn execute(name: &str, template: &str, functions: Functions, data: &Value) -> Result<Vec<u8>, String> {
+    let mut set = Set::new(Rc::new(functions));
+    set.parse(name, template).map_err(|error| error.to_string())?;
+    let mut out = Vec::new();
+    Exec::new(&set, Limits::default()).execute(name, data, &mut out).map_err(|error| error.to_string())?;
+    Ok(out)
+}
+
+/// What Helm knows about how it was built.
+#[derive(Debug)]
+struct BuildInfo(&'static [(&'static str, &'static str)]);
+
+impl Object for BuildInfo {
+    fn type_name(&self) -> &'static str {
+        "version.BuildInfo"
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        self.0.iter().find(|(other, _)| *other == name).map(|(_, value)| Value::from(*value))
+    }
+
+    fn print(&self) -> String {
+        let values: Vec<&str> = self.0.iter().map(|(_, value)| *value).collect();
+        format!("{{{}}}", values.join(" "))
+    }
+
+    fn encode(&self) -> Encoded {
+        Encoded::Fields(self.0.iter().map(|(name, value)| (*name, Value::from(*value))).collect())
+    }
+}

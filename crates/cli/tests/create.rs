@@ -1,0 +1,101 @@
+//! `create`
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{Place, chart};
+
+#[test]
+fn a_new_chart_lints_and_renders() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("create demo"), @"
+    exit 0
+    --- stdout
+    Creating demo
+    ");
+    assert_snapshot!(place.helm("lint demo"), @"
+    exit 0
+    --- stdout
+    ==> Linting demo
+    [INFO] Chart.yaml: icon is recommended
+
+    1 chart(s) linted, 0 chart(s) failed
+    ");
+    let text = place.helm("template demo");
+    assert!(
+        text.starts_with("exit 0\n--- stdout\n---\n# Source: demo/templates/serviceaccount.yaml\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn files_that_are_there_are_overwritten_with_a_warning() {
+    let place = Place::new();
+    place.write("demo/Chart.yaml", "old");
+    assert_snapshot!(place.helm("create ./demo"), @r#"
+    exit 0
+    --- stdout
+    Creating ./demo
+    WARNING: File "{here}/demo/Chart.yaml" already exists. Overwriting.
+    "#);
+}
+
+#[test]
+fn a_starter_can_be_named_or_given_by_path() {
+    let place = Place::new();
+    chart::write(&place);
+    let (here, starters) = (place.path().join("web"), place.path().join(".local/share/helm/starters"));
+    std::fs::create_dir_all(&starters).unwrap();
+    std::os::unix::fs::symlink(&here, starters.join("mine")).unwrap();
+    assert_snapshot!(place.helm("create one --starter mine"), @"
+    exit 0
+    --- stdout
+    Creating one
+    ");
+    assert_snapshot!(place.helm(&format!("create two -p {}", here.display())), @"
+    exit 0
+    --- stdout
+    Creating two
+    ");
+    assert_snapshot!(place.helm("create three -p none"), @"
+    exit 1
+    --- stdout
+    Creating three
+    --- stderr
+    Error: could not load {here}/.local/share/helm/starters/none: stat {here}/.local/share/helm/starters/none: no such file or directory
+    ");
+    assert!(place.path().join("two/templates/config.yaml").exists());
+}
+
+#[test]
+fn bad_names_and_versions_are_refused() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("create bad@name"), @r#"
+    exit 1
+    --- stdout
+    Creating bad@name
+    --- stderr
+    Error: chart name must match the regular expression "^[a-zA-Z0-9._-]+$"
+    "#);
+    assert_snapshot!(place.helm("create x --chart-api-version v3"), @"
+    exit 1
+    --- stdout
+    Creating x
+    --- stderr
+    Error: this feature has been marked as experimental and is not enabled by default. Please set HELM_EXPERIMENTAL_CHART_V3=1 in your environment to use this feature
+    ");
+    assert_snapshot!(place.pintle("create x --chart-api-version v9"), @"
+    exit 2
+    --- stdout
+    Creating x
+    --- stderr
+    error: unsupported chart API version: v9 (supported: v2, v3)
+    ");
+    assert_snapshot!(place.helm("create"), @r#"
+    exit 1
+    --- stderr
+    Error: "helm create" requires 1 argument
+
+    Usage:  helm create NAME [flags]
+    "#);
+}

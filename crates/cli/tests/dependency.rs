@@ -1,0 +1,99 @@
+//! `dependency`
+
+mod support;
+
+use insta::assert_snapshot;
+use support::Place;
+
+fn place() -> Place {
+    let place = Place::new();
+    place
+        .write("db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.2.0\n")
+        .write(
+            "web/Chart.yaml",
+            "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^1.0.0, repository: 'file://../db'}\n",
+        );
+    place
+}
+
+#[test]
+fn the_list_tells_what_is_missing() {
+    let place = place();
+    assert_snapshot!(place.helm("dependency list web"), @"
+    exit 0
+    --- stdout
+    NAME	VERSION	REPOSITORY  	STATUS 
+    db  	^1.0.0 	file://../db	missing
+    ");
+    assert_snapshot!(place.helm("dep ls web --max-col-width 10"), @"
+    exit 0
+    --- stdout
+    NAME	VERSION	REPOSITORY	STATUS 
+    db  	^1.0.0 	file://...	missing
+    ");
+    assert_snapshot!(place.helm("dependencies list db"), @"
+    exit 0
+    --- stdout
+    WARNING: no dependencies at db/charts
+    ");
+    assert_snapshot!(place.helm("dependency list nowhere"), @"
+    exit 1
+    --- stderr
+    Error: stat nowhere: no such file or directory
+    ");
+}
+
+#[test]
+fn update_fetches_and_build_repeats_it() {
+    let place = place();
+    assert_snapshot!(place.helm("dependency update web"), @"
+    exit 0
+    --- stdout
+    Saving 1 charts
+    Deleting outdated charts
+    ");
+    assert_snapshot!(place.helm("dependency list ./web/"), @"
+    exit 0
+    --- stdout
+    NAME	VERSION	REPOSITORY  	STATUS
+    db  	^1.0.0 	file://../db	ok
+    ");
+    std::fs::remove_dir_all(place.path().join("web/charts")).unwrap();
+    assert_snapshot!(place.helm("dep build web --skip-refresh"), @"
+    exit 0
+    --- stdout
+    Saving 1 charts
+    Deleting outdated charts
+    ");
+    assert!(place.path().join("web/charts/db-1.2.0.tgz").exists());
+}
+
+#[test]
+fn a_lock_that_is_out_of_date_is_refused() {
+    let place = place();
+    place.helm("dep up web");
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^2.0.0, repository: 'file://../db'}\n");
+    assert_snapshot!(place.helm("dep build web"), @"
+    exit 1
+    --- stderr
+    Error: the lock file (Chart.lock) is out of sync with the dependencies file (Chart.yaml). Please update the dependencies with 'helm dependency update'
+    ");
+}
+
+#[test]
+fn charts_on_the_network_are_refused() {
+    let place = place();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^2.0.0, repository: 'https://example.com'}\n");
+    assert_snapshot!(place.pintle("dependency update web"), @"
+    exit 1
+    --- stderr
+    error: dependency db comes from https://example.com, and remote repositories are not supported yet; use a file:// repository or put the chart into charts/
+    ");
+    assert_snapshot!(place.pintle("dependency build --verify web"), @"
+    exit 1
+    --- stderr
+    error: --verify cannot be used with `pintle dependency build`: signatures are not supported yet
+
+    hint: leave it out, and sign or verify with another tool
+    ");
+}

@@ -1,0 +1,91 @@
+//! `lint`
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{Place, chart};
+
+#[test]
+fn findings_are_listed_and_counted() {
+    let place = Place::new();
+    chart::write(&place);
+    assert_snapshot!(place.helm("lint web"), @"
+    exit 0
+    --- stdout
+    ==> Linting web
+    [INFO] Chart.yaml: icon is recommended
+
+    1 chart(s) linted, 0 chart(s) failed
+    ");
+    assert_snapshot!(place.helm("lint web --quiet"), @"exit 0");
+    assert_snapshot!(place.helm("lint web nowhere --set greeting=x --kube-version 1.29"), @"
+    exit 1
+    --- stdout
+    ==> Linting web
+    [INFO] Chart.yaml: icon is recommended
+
+    ==> Linting nowhere
+    Error unable to check Chart.yaml file in chart: stat nowhere/Chart.yaml: no such file or directory
+
+    --- stderr
+    Error: 2 chart(s) linted, 1 chart(s) failed
+    ");
+    assert_snapshot!(place.pintle("lint nowhere"), @"
+    exit 1
+    --- stdout
+    ==> Linting nowhere
+    Error unable to check Chart.yaml file in chart: stat nowhere/Chart.yaml: no such file or directory
+
+    --- stderr
+    error: 1 chart(s) linted, 1 chart(s) failed
+    ");
+}
+
+#[test]
+fn strict_fails_on_warnings_too() {
+    let place = Place::new();
+    chart::write(&place);
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: v1.0\n");
+    assert_snapshot!(place.helm("lint web --skip-schema-validation"), @"
+    exit 0
+    --- stdout
+    ==> Linting web
+    [INFO] Chart.yaml: icon is recommended
+    [WARNING] Chart.yaml: version 'v1.0' is not a valid SemVerV2
+
+    1 chart(s) linted, 0 chart(s) failed
+    ");
+    assert_snapshot!(place.helm("lint web --strict --quiet"), @"
+    exit 1
+    --- stdout
+    ==> Linting web
+    [WARNING] Chart.yaml: version 'v1.0' is not a valid SemVerV2
+
+    --- stderr
+    Error: 1 chart(s) linted, 1 chart(s) failed
+    ");
+}
+
+#[test]
+fn subcharts_are_linted_on_demand() {
+    let place = Place::new();
+    chart::write(&place);
+    place.write(
+        "web/charts/db/Chart.yaml",
+        "apiVersion: v2\nname: db\nversion: 1.0.0\nicon: https://example.com/i.png\n",
+    );
+    assert_snapshot!(place.helm("lint web --with-subcharts"), @"
+    exit 1
+    --- stdout
+    ==> Linting web
+    [INFO] Chart.yaml: icon is recommended
+    [ERROR] {here}/web: chart metadata is missing these dependencies: db
+
+    ==> Linting web/charts/db
+    [INFO] values.yaml: file does not exist
+    [WARNING] templates/: directory does not exist
+
+    --- stderr
+    Error: 2 chart(s) linted, 1 chart(s) failed
+    ");
+}

@@ -1,0 +1,100 @@
+//! `show`
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{Place, chart};
+
+#[test]
+fn each_part_can_be_shown_and_all_together() {
+    let place = Place::new();
+    chart::write(&place);
+    assert_snapshot!(place.helm("show chart web"), @r#"
+    exit 0
+    --- stdout
+    apiVersion: v2
+    appVersion: "1.2"
+    description: d
+    name: web
+    version: 0.1.0
+    "#);
+    assert_snapshot!(place.helm("show values web --devel"), @"
+    exit 0
+    --- stdout
+    greeting: hello
+    list: [a, b]
+    nested: {port: 80}
+    ");
+    assert_snapshot!(place.helm("show readme web"), @"
+    exit 0
+    --- stdout
+    # web
+    ");
+    assert_snapshot!(place.helm("show crds web"), @"
+    exit 0
+    --- stdout
+    ---
+    apiVersion: apiextensions.k8s.io/v1
+    kind: CustomResourceDefinition
+    ");
+    assert_snapshot!(place.helm("inspect all web"), @r#"
+    exit 0
+    --- stdout
+    apiVersion: v2
+    appVersion: "1.2"
+    description: d
+    name: web
+    version: 0.1.0
+
+    ---
+    greeting: hello
+    list: [a, b]
+    nested: {port: 80}
+
+    ---
+    # web
+
+    ---
+    apiVersion: apiextensions.k8s.io/v1
+    kind: CustomResourceDefinition
+    "#);
+}
+
+#[test]
+fn values_can_be_picked() {
+    let place = Place::new();
+    chart::write(&place);
+    assert_snapshot!(place.helm("show values web --jsonpath {.nested}{.list[1]}"), @r#"
+    exit 0
+    --- stdout
+    {"port":80}b<no line break>
+    "#);
+    assert_snapshot!(place.helm("show values web --jsonpath {"), @"
+    exit 1
+    --- stderr
+    Error: error parsing jsonpath {: unclosed action
+    ");
+}
+
+#[test]
+fn a_chart_that_does_not_parse_has_an_exit_code_of_its_own() {
+    let place = Place::new();
+    place.write("bad/Chart.yaml", "name: [\n");
+    assert_snapshot!(place.helm("show chart bad"), @"
+    exit 1
+    --- stderr
+    Error: cannot load Chart.yaml: error converting YAML to JSON: yaml: line 1: did not find expected node content
+    ");
+    assert_snapshot!(place.pintle("show chart bad"), @"
+    exit 3
+    --- stderr
+    error: cannot load Chart.yaml: error converting YAML to JSON: yaml: line 1: did not find expected node content
+    ");
+    assert_snapshot!(place.pintle("show chart"), @"
+    exit 2
+    --- stderr
+    error: `pintle show chart` requires 1 argument, but none were given
+
+    hint: usage: pintle show chart [CHART] [flags]
+    ");
+}

@@ -1,0 +1,405 @@
+//! `template`
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{Place, chart};
+
+fn place() -> Place {
+    let place = Place::new();
+    chart::write(&place);
+    place
+}
+
+#[test]
+fn objects_come_first_and_then_hooks() {
+    assert_snapshot!(place().helm("template web"), @r#"
+    exit 0
+    --- stdout
+    ---
+    # Source: web/templates/config.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: release-name
+      namespace: default
+    data:
+      greeting: hello
+      upgrade: "false"
+      kube: v1.36.0
+      monitoring: "false"
+    ---
+    # Source: web/templates/hook.yaml
+    apiVersion: v1
+    kind: Pod
+    metadata:
+      name: hook
+      annotations: {helm.sh/hook: pre-install}
+
+    ---
+    # Source: web/templates/test.yaml
+    apiVersion: v1
+    kind: Pod
+    metadata:
+      name: test
+      annotations: {helm.sh/hook: test}
+    "#);
+}
+
+#[test]
+fn names_and_namespaces_can_be_chosen() {
+    let place = place();
+    assert_snapshot!(place.helm("template demo web -n there -s templates/config.yaml"), @r#"
+    exit 0
+    --- stdout
+    ---
+    # Source: web/templates/config.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: demo
+      namespace: there
+    data:
+      greeting: hello
+      upgrade: "false"
+      kube: v1.36.0
+      monitoring: "false"
+    "#);
+    assert_snapshot!(place.helm("template web --name-template '{{ upper `x` | lower }}y' -s templates/config.yaml"), @r#"
+    exit 0
+    --- stdout
+    ---
+    # Source: web/templates/config.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: xy
+      namespace: default
+    data:
+      greeting: hello
+      upgrade: "false"
+      kube: v1.36.0
+      monitoring: "false"
+    "#);
+    assert_snapshot!(place.helm("template --generate-name web --set greeting=x -s templates/config.yaml"), @r#"
+    exit 0
+    --- stdout
+    ---
+    # Source: web/templates/config.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: release-name
+      namespace: default
+    data:
+      greeting: x
+      upgrade: "false"
+      kube: v1.36.0
+      monitoring: "false"
+    "#);
+}
+
+#[test]
+fn what_the_cluster_can_do_can_be_chosen() {
+    let place = place();
+    assert_snapshot!(
+        place.helm("template web --kube-version 1.29 --api-versions monitoring/v1,x/v2 --is-upgrade --show-only templates/config.yaml"),
+        @r#"
+    exit 0
+    --- stdout
+    ---
+    # Source: web/templates/config.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: release-name
+      namespace: default
+    data:
+      greeting: hello
+      upgrade: "true"
+      kube: v1.29
+      monitoring: "true"
+    "#
+    );
+    assert_snapshot!(place.helm("template web --kube-version x"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid kube version 'x': could not parse "x" as version
+    "#);
+}
+
+#[test]
+fn hooks_tests_and_definitions_can_be_left_out_or_in() {
+    let place = place();
+    assert_snapshot!(place.helm("template web --skip-tests --include-crds -s templates/hook.yaml -s crds/crd.yaml"), @"
+    exit 0
+    --- stdout
+    ---
+    # Source: web/templates/hook.yaml
+    apiVersion: v1
+    kind: Pod
+    metadata:
+      name: hook
+      annotations: {helm.sh/hook: pre-install}
+
+
+    ---
+    # Source: web/crds/crd.yaml
+    apiVersion: apiextensions.k8s.io/v1
+    kind: CustomResourceDefinition
+    ");
+    assert_snapshot!(place.helm("template web --no-hooks -s templates/hook.yaml"), @"
+    exit 1
+    --- stderr
+    Error: could not find template templates/hook.yaml in chart
+    ");
+}
+
+#[test]
+fn values_come_from_files_and_flags() {
+    let place = place();
+    place.write("v.yaml", "greeting: from-file\n").write("g.txt", "from-content");
+    for (flags, greeting) in [
+        ("-f v.yaml", "from-file"),
+        ("--values v.yaml --set greeting=set", "set"),
+        ("--set-string greeting=1", "1"),
+        ("--set-file greeting=g.txt", "from-content"),
+        ("--set-json greeting=\"json\"", "json"),
+        ("--set-literal greeting=a,b", "a,b"),
+    ] {
+        let text = place.helm(&format!("template web {flags}"));
+        assert!(text.contains(&format!("greeting: {greeting}\n")), "{flags}\n{text}");
+    }
+    assert_snapshot!(place.helm("template web -f none.yaml"), @"
+    exit 1
+    --- stderr
+    Error: open none.yaml: no such file or directory
+    ");
+    assert_snapshot!(place.pintle("template web -f https://example.com/v.yaml"), @"
+    exit 1
+    --- stderr
+    error: cannot fetch `https://example.com/v.yaml`: values at URLs are not supported yet
+
+    hint: fetch the file first and give its path
+    ");
+    assert_snapshot!(place.pintle("template web --set greeting"), @r#"
+    exit 2
+    --- stderr
+    error: failed parsing --set data: key "greeting" has no value
+    "#);
+}
+
+#[test]
+fn files_can_be_written_instead() {
+    let place = place();
+    assert_snapshot!(place.helm("template web --output-dir out/"), @"
+    exit 0
+    --- stdout
+    wrote out//web/templates/config.yaml
+    wrote out//web/templates/hook.yaml
+    wrote out//web/templates/test.yaml
+    ");
+    assert_snapshot!(place.helm("template demo web --output-dir out --release-name --no-hooks"), @"
+    exit 0
+    --- stdout
+    wrote out/demo/web/templates/config.yaml
+    ");
+    let text = std::fs::read_to_string(place.path().join("out/demo/web/templates/config.yaml")).unwrap();
+    assert!(text.starts_with("---\n# Source: web/templates/config.yaml\n"), "{text}");
+}
+
+#[test]
+fn a_failing_template_shows_where() {
+    let place = place();
+    place
+        .write("web/templates/_lib.tpl", "{{ define \"inner\" }}\n  {{ .Values.a.b.c }}\n{{ end }}")
+        .write("web/templates/bad.yaml", "a: 1\nb: {{ include \"inner\" . }}\n");
+    assert_snapshot!(place.helm("template web"), @r#"
+    exit 1
+    --- stderr
+    Error: web/templates/bad.yaml:2:6
+      executing "web/templates/bad.yaml" at <include "inner" .>:
+        error calling include:
+    web/templates/_lib.tpl:2:12
+      executing "inner" at <.Values.a.b.c>:
+        nil pointer evaluating interface {}.b
+
+    Use --debug flag to render out invalid YAML
+    "#);
+    assert_snapshot!(place.pintle("template web"), @"
+    exit 1
+    --- stderr
+    error: nil pointer evaluating interface {}.b
+      --> web/templates/_lib.tpl:2:13
+      2 |   {{ .Values.a.b.c }}
+        |             ^
+      included from web/templates/bad.yaml:2:7
+    ");
+    place.write("web/templates/bad.yaml", "b: {{ required \"say b\" .Values.b }}\n");
+    assert_snapshot!(place.pintle("template web"), @r#"
+    exit 1
+    --- stderr
+    error: say b
+      --> web/templates/bad.yaml:1:7
+      1 | b: {{ required "say b" .Values.b }}
+        |       ^
+    "#);
+    place.write("web/templates/bad.yaml", "b: {{ if }}\n");
+    assert_snapshot!(place.pintle("template web"), @"
+    exit 3
+    --- stderr
+    error: missing value for if
+      --> web/templates/bad.yaml:1:10
+      1 | b: {{ if }}
+        |          ^
+    ");
+}
+
+#[test]
+fn text_that_is_no_object_is_shown_on_demand() {
+    let place = place();
+    place.write("web/templates/bad.yaml", "a: 1\nb: [\n");
+    assert_snapshot!(place.helm("template web"), @"
+    exit 1
+    --- stderr
+    Error: YAML parse error on web/templates/bad.yaml: error converting YAML to JSON: yaml: line 2: did not find expected node content
+
+    Use --debug flag to render out invalid YAML
+    ");
+    assert_snapshot!(place.pintle("template web --no-hooks"), @"
+    exit 1
+    --- stderr
+    error: `web/templates/bad.yaml` renders to text that is no Kubernetes object
+      --> web/templates/bad.yaml, as rendered, document 1
+      2 | b: [
+    caused by: error converting YAML to JSON: yaml: line 2: did not find expected node content
+
+    hint: `--debug` prints what was rendered
+    ");
+    let text = place.helm("template web --debug");
+    assert!(text.contains("# Source: web/templates/bad.yaml\na: 1\nb: ["), "{text}");
+}
+
+#[test]
+fn charts_that_are_not_here_are_refused() {
+    let place = place();
+    assert_snapshot!(place.helm("template ./nowhere"), @r#"
+    exit 1
+    --- stderr
+    Error: path "./nowhere" not found
+    "#);
+    assert_snapshot!(place.helm("template nowhere"), @"
+    exit 1
+    --- stderr
+    Error: non-absolute URLs should be in form of repo_name/path_to_chart, got: nowhere
+    ");
+    assert_snapshot!(place.pintle("template oci://example.com/web"), @"
+    exit 1
+    --- stderr
+    error: there is no chart at `oci://example.com/web`, and charts in repositories, registries and at URLs are not supported yet
+
+    hint: pull it first and give its path
+    ");
+    assert_snapshot!(place.pintle("template web --repo https://example.com"), @"
+    exit 1
+    --- stderr
+    error: --repo cannot be used with `pintle template`: repositories and registries are not supported yet
+
+    hint: pull the chart first and give its path
+    ");
+    assert_snapshot!(place.pintle("template web --verify"), @"
+    exit 1
+    --- stderr
+    error: --verify cannot be used with `pintle template`: signatures are not supported yet
+
+    hint: leave it out, and sign or verify with another tool
+    ");
+}
+
+#[test]
+fn what_needs_a_cluster_or_plugins_is_refused() {
+    let place = place();
+    assert_snapshot!(place.helm("template web --validate"), @"
+    exit 1
+    --- stderr
+    Flag --validate has been deprecated, use '--dry-run=server' instead
+    Error: --validate cannot be used with `helm template`: there is no cluster support yet; leave it out to render without a cluster
+    ");
+    assert_snapshot!(place.pintle("template web --dry-run=server"), @"
+    exit 1
+    --- stderr
+    error: --dry-run=server cannot be used: there is no cluster support yet
+
+    hint: --dry-run=client renders without a cluster
+    ");
+    assert_snapshot!(place.pintle("template web --post-renderer sed --post-renderer-args x"), @"
+    exit 1
+    --- stderr
+    error: --post-renderer cannot be used with `pintle template`: plugins are not supported yet
+
+    hint: pipe the output into the program instead
+    ");
+}
+
+#[test]
+fn older_spellings_warn() {
+    let place = place();
+    for line in
+        ["--dry-run", "--dry-run=true", "--wait=false", "--hide-notes", "--render-subchart-notes", "--atomic"]
+    {
+        let text = place.helm(&format!("template web -s templates/hook.yaml {line}"));
+        assert!(text.starts_with("exit 0\n"), "{text}");
+        let (_, notes) = text.split_once("--- stderr\n").expect("there is a warning");
+        assert!(notes.contains("deprecated"), "{notes}");
+    }
+    assert_snapshot!(place.helm("template web --dry-run=none"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid dry-run value ("none"). Must be "server" or "client"
+    "#);
+    assert_snapshot!(place.pintle("template web -s nope --dry-run"), @"
+    exit 2
+    --- stderr
+    warning: --dry-run is deprecated and should be replaced with '--dry-run=client'
+    error: could not find template nope in chart
+
+    hint: give a path inside the chart, as in `templates/service.yaml`; it must render to something
+    ");
+}
+
+#[test]
+fn flags_that_exclude_each_other_are_refused() {
+    let place = place();
+    assert_snapshot!(place.helm("template web --force-replace --force-conflicts"), @"
+    exit 1
+    --- stderr
+    Error: if any flags in the group [force-replace force-conflicts] are set none of the others can be; [force-conflicts force-replace] were all set
+    ");
+    assert_snapshot!(place.pintle("template web --force --force-conflicts"), @"
+    exit 2
+    --- stderr
+    warning: --force is deprecated: use --force-replace instead
+    error: --force and --force-conflicts cannot be used together
+    ");
+    assert_snapshot!(place.helm("template a web -g"), @"
+    exit 1
+    --- stderr
+    Error: cannot set --generate-name and also specify a name
+    ");
+    assert_snapshot!(place.helm("template a b c"), @"
+    exit 1
+    --- stderr
+    Error: expected at most two arguments, unexpected arguments: c
+    ");
+}
+
+#[test]
+fn flags_for_clusters_and_repositories_change_nothing_for_a_local_chart() {
+    let place = place();
+    let line = "template web --create-namespace --server-side=false --replace --timeout 1m --wait-for-jobs \
+                --description d --devel --dependency-update --disable-openapi-validation --rollback-on-failure \
+                --skip-crds --labels a=b,c=d --enable-dns --take-ownership --wait=legacy --version 9.9.9 --keyring k \
+                --pass-credentials --cert-file c --key-file k --ca-file a --username u --password p --insecure-skip-tls-verify --plain-http \
+                --skip-schema-validation --post-renderer-args x";
+    assert_eq!(place.helm(line), place.helm("template web"));
+}
