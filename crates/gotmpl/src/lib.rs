@@ -19,6 +19,7 @@
 
 mod ast;
 mod builtins;
+mod collection;
 mod compare;
 mod error;
 mod escape;

@@ -7,11 +7,12 @@ use pintle_tree::Str;
 use super::call::{Signature, Target};
 use super::{Exec, Frame};
 use crate::ast::Expr;
+use crate::collection::find;
 use crate::error::Error;
 use crate::object::{Method, Object};
 use crate::operand::Operand;
 use crate::shown::Place;
-use crate::value::{Kind, MapRef, MapType, Value, find};
+use crate::value::{Kind, MapRef, MapType, Value};
 
 /// Follows names through maps, and hands the value at the end to `look` without cloning anything on the way.
 ///
