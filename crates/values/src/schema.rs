@@ -9,7 +9,9 @@ mod decimal;
 mod derive;
 mod document;
 mod draft;
+mod eager;
 mod format;
+mod lazy;
 mod message;
 mod meta;
 mod quick;
@@ -22,9 +24,10 @@ use pintle_chart::Chart;
 use pintle_tree::{LogLine, Node};
 
 use crate::{Error, ReadSource, Result, spelling};
-use compile::Compiler;
 pub use derive::{SchemaFormat, derive};
 use document::Doc;
+use eager::Compiler;
+use lazy::Lazy;
 
 /// Checks the coalesced values of a chart and its subcharts against their schemas. `read` gives files that schemas
 /// refer to by `file:` URLs, by absolute path.
@@ -100,8 +103,11 @@ fn check_document(
     read: &mut ReadSource<'_>,
     log: &mut Vec<LogLine>,
 ) -> std::result::Result<(), String> {
-    let compiled = Compiler::new(read, log).with(url, schema).compile(url)?;
-    match validate::failures(&compiled, values) {
+    let failures = match Lazy::new(&schema, url) {
+        Some(lazy) => validate::failures(&lazy, values),
+        None => validate::failures(&Compiler::new(read, log).with(url, schema).compile(url)?, values),
+    };
+    match failures {
         None => Ok(()),
         Some(lines) => Err(format!("{lines}\n")),
     }

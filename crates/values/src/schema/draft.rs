@@ -159,6 +159,29 @@ impl Draft {
         Ok(Some(names))
     }
 
+    /// The schema at a pointer, if the way there leads through keywords that hold schemas. Escapes are not resolved.
+    pub(super) fn subschema_at<'d>(&self, doc: &'d Doc, pointer: &str) -> Option<&'d Doc> {
+        let mut doc = doc;
+        let mut steps = pointer.split('/');
+        if !steps.next()?.is_empty() || pointer.contains(['~', '%']) {
+            return None;
+        }
+        while let Some(keyword) = steps.next() {
+            let (since, shape) = shape(keyword)?;
+            let inner = doc.as_map()?.get(keyword)?;
+            doc = match (shape, inner) {
+                _ if self.version < since => return None,
+                (Shape::Map, Doc::Map(map)) => map.get(steps.next()?)?,
+                (Shape::List | Shape::Either, Doc::List(list)) => {
+                    list.get(steps.next()?.parse::<usize>().ok()?)?
+                }
+                (Shape::One | Shape::Either, inner) => inner,
+                _ => return None,
+            };
+        }
+        Some(doc)
+    }
+
     /// Calls `visit` with every schema directly inside `schema` and its pointer.
     pub(super) fn subschemas<E>(
         &self,

@@ -1,8 +1,8 @@
 //! Checks schemas against the metaschema of their draft, to say what is wrong with them.
 
-use super::compile::Compiler;
 use super::document::Doc;
 use super::draft::Draft;
+use super::eager::Compiler;
 use super::message::quoted;
 use super::validate;
 

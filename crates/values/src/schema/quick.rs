@@ -6,81 +6,157 @@ use pintle_tree::{Map, Str};
 
 use super::document::Doc;
 
-/// Whether a schema is certainly well-formed. Patterns are not looked at: compiling finds the bad ones.
-pub(super) fn is_well_formed(doc: &Doc, draft: u16, depth: usize) -> bool {
-    if depth > 200 {
-        return false;
+/// What is in a schema that compiling must know of.
+pub(super) struct Survey<'d> {
+    pub(super) references: Vec<&'d Str>,
+    pub(super) patterns: Vec<&'d Str>,
+    /// Whether no schema inside has an identity, an anchor or a draft of its own.
+    pub(super) is_ordinary: bool,
+}
+
+impl Default for Survey<'_> {
+    fn default() -> Self {
+        Survey { references: Vec::new(), patterns: Vec::new(), is_ordinary: true }
     }
-    let schema = |doc: &Doc| is_well_formed(doc, draft, depth + 1);
+}
+
+/// Whether a schema is certainly well-formed. Patterns are not looked at: compiling finds the bad ones.
+pub(super) fn is_well_formed(doc: &Doc, draft: u16) -> bool {
+    survey(doc, draft, 0, &mut Survey::default())
+}
+
+/// Whether a schema is certainly well-formed, and what is in it.
+pub(super) fn survey<'d>(doc: &'d Doc, draft: u16, depth: usize, survey: &mut Survey<'d>) -> bool {
     match doc {
+        _ if depth > 200 => false,
         Doc::Bool(_) => draft >= 6,
-        Doc::Map(map) => map.iter().all(|(keyword, doc)| fits(keyword, doc, map, draft, &schema)),
+        Doc::Map(map) => {
+            let mut look = Look { map, draft, depth, survey };
+            map.iter().all(|(keyword, doc)| look.fits(keyword, doc))
+        }
         _ => false,
     }
 }
 
-fn fits(keyword: &Str, doc: &Doc, map: &Map<Doc>, draft: u16, schema: &dyn Fn(&Doc) -> bool) -> bool {
-    let Some(keyword) = keyword.as_str() else { return true };
-    match keyword {
-        "title" | "description" | "$comment" | "format" | "pattern" | "contentMediaType"
-        | "contentEncoding" => doc.as_text().is_some(),
-        // An identity with a fragment is an anchor in old drafts and an error in new ones.
-        "$id" | "id" => {
-            is_plain_reference(doc, false)
-                && !doc.as_text().is_some_and(|text| text.as_bytes().contains(&b'#'))
-        }
-        "$schema" | "$ref" | "$dynamicRef" | "$recursiveRef" => is_plain_reference(doc, keyword == "$schema"),
-        "$anchor" | "$dynamicAnchor" => doc.as_text().is_some_and(is_plain_anchor),
-        "type" => match doc {
-            Doc::Text(name) => is_type(name),
-            Doc::List(names) => {
-                is_list(names, |name| name.as_text().is_some_and(is_type)) && !names.is_empty()
+/// One schema being looked at.
+struct Look<'d, 's> {
+    map: &'d Map<Doc>,
+    draft: u16,
+    depth: usize,
+    survey: &'s mut Survey<'d>,
+}
+
+impl<'d> Look<'d, '_> {
+    fn schema(&mut self, doc: &'d Doc) -> bool {
+        survey(doc, self.draft, self.depth + 1, self.survey)
+    }
+
+    fn text(&mut self, doc: &'d Doc, note: fn(&mut Survey<'d>, &'d Str)) -> bool {
+        doc.as_text().is_some_and(|text| {
+            note(self.survey, text);
+            true
+        })
+    }
+
+    fn fits(&mut self, keyword: &'d Str, doc: &'d Doc) -> bool {
+        let Some(keyword) = keyword.as_str() else { return true };
+        let draft = self.draft;
+        match keyword {
+            "title" | "description" | "$comment" | "format" | "contentMediaType" | "contentEncoding" => {
+                doc.as_text().is_some()
             }
-            _ => false,
-        },
-        "properties" | "definitions" | "$defs" | "patternProperties" | "dependentSchemas" => {
-            doc.as_map().is_some_and(|map| map.values().all(schema))
-        }
-        "additionalProperties" | "additionalItems" => doc.as_bool().is_some() || schema(doc),
-        "not"
-        | "contains"
-        | "propertyNames"
-        | "if"
-        | "then"
-        | "else"
-        | "unevaluatedItems"
-        | "unevaluatedProperties"
-        | "contentSchema" => schema(doc),
-        "items" => match doc {
-            Doc::List(items) => draft < 2020 && !items.is_empty() && items.iter().all(schema),
-            _ => schema(doc),
-        },
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
-            doc.as_list().is_some_and(|list| !list.is_empty() && list.iter().all(schema))
-        }
-        "required" => doc.as_list().is_some_and(|names| {
-            is_list(names, |name| name.as_text().is_some()) && (draft >= 6 || !names.is_empty())
-        }),
-        "enum" => doc
-            .as_list()
-            .is_some_and(|list| draft >= 2019 || (!list.is_empty() && is_list(list, is_plain_choice))),
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
-        | "minContains" | "maxContains" => is_count(doc),
-        "minimum" | "maximum" => matches!(doc, Doc::Number(_)),
-        "exclusiveMinimum" | "exclusiveMaximum" => match doc {
-            Doc::Number(_) => draft >= 6,
-            Doc::Bool(_) => {
-                draft == 4
-                    && map.contains_key(if keyword == "exclusiveMinimum" { "minimum" } else { "maximum" })
+            "type" => match doc {
+                Doc::Text(name) => is_type(name),
+                Doc::List(names) => {
+                    is_list(names, |name| name.as_text().is_some_and(is_type)) && !names.is_empty()
+                }
+                _ => false,
+            },
+            "properties" | "definitions" | "$defs" | "dependentSchemas" => {
+                doc.as_map().is_some_and(|map| map.values().all(|doc| self.schema(doc)))
             }
+            "patternProperties" => doc.as_map().is_some_and(|map| {
+                self.survey.patterns.extend(map.keys());
+                map.values().all(|doc| self.schema(doc))
+            }),
+            "pattern" => self.text(doc, |survey, pattern| survey.patterns.push(pattern)),
+            "additionalProperties" | "additionalItems" => doc.as_bool().is_some() || self.schema(doc),
+            "not"
+            | "contains"
+            | "propertyNames"
+            | "if"
+            | "then"
+            | "else"
+            | "unevaluatedItems"
+            | "unevaluatedProperties"
+            | "contentSchema" => self.schema(doc),
+            "items" => match doc {
+                Doc::List(items) => {
+                    draft < 2020 && !items.is_empty() && items.iter().all(|doc| self.schema(doc))
+                }
+                _ => self.schema(doc),
+            },
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
+                doc.as_list().is_some_and(|list| !list.is_empty() && list.iter().all(|doc| self.schema(doc)))
+            }
+            "required" => doc.as_list().is_some_and(|names| {
+                is_list(names, |name| name.as_text().is_some()) && (draft >= 6 || !names.is_empty())
+            }),
+            "enum" => doc
+                .as_list()
+                .is_some_and(|list| draft >= 2019 || (!list.is_empty() && is_list(list, is_plain_choice))),
+            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
+            | "minContains" | "maxContains" => is_count(doc),
+            "minimum" | "maximum" => matches!(doc, Doc::Number(_)),
+            "exclusiveMinimum" => self.is_exclusive(doc, "minimum"),
+            "exclusiveMaximum" => self.is_exclusive(doc, "maximum"),
+            "multipleOf" => is_count(doc) && *doc != Doc::Number("0".into()),
+            "uniqueItems" | "readOnly" | "writeOnly" | "deprecated" => doc.as_bool().is_some(),
+            "examples" => doc.as_list().is_some(),
+            _ if keyword.starts_with('$') || keyword == "id" => self.core_fits(keyword, doc),
+            // Rare enough for the metaschema.
+            "dependencies" | "dependentRequired" => false,
+            _ => true,
+        }
+    }
+
+    fn core_fits(&mut self, keyword: &'d str, doc: &'d Doc) -> bool {
+        match keyword {
+            "$ref" => {
+                self.text(doc, |survey, reference| survey.references.push(reference))
+                    && is_plain_reference(doc, false)
+            }
+            // An identity with a fragment is an anchor in old drafts and an error in new ones.
+            "$id" | "id" => {
+                self.survey.is_ordinary &= self.depth == 0;
+                is_plain_reference(doc, false)
+                    && !doc.as_text().is_some_and(|text| text.as_bytes().contains(&b'#'))
+            }
+            "$schema" => {
+                self.survey.is_ordinary &= self.depth == 0;
+                is_plain_reference(doc, true)
+            }
+            "$dynamicRef" | "$recursiveRef" => {
+                self.survey.is_ordinary = false;
+                is_plain_reference(doc, false)
+            }
+            "$anchor" | "$dynamicAnchor" => {
+                self.survey.is_ordinary = false;
+                doc.as_text().is_some_and(is_plain_anchor)
+            }
+            // Rare enough for the metaschema.
+            "$vocabulary" | "$recursiveAnchor" => false,
+            _ => true,
+        }
+    }
+
+    /// An exclusive limit is a number, and in draft 4 a switch that needs the plain limit.
+    fn is_exclusive(&self, doc: &Doc, limit: &str) -> bool {
+        match doc {
+            Doc::Number(_) => self.draft >= 6,
+            Doc::Bool(_) => self.draft == 4 && self.map.contains_key(limit),
             _ => false,
-        },
-        "multipleOf" => is_count(doc) && *doc != Doc::Number("0".into()),
-        "uniqueItems" | "readOnly" | "writeOnly" | "deprecated" => doc.as_bool().is_some(),
-        "examples" => doc.as_list().is_some(),
-        // Rare enough for the metaschema.
-        "dependencies" | "dependentRequired" | "$vocabulary" | "$recursiveAnchor" => false,
-        _ => true,
+        }
     }
 }
 
@@ -128,6 +204,7 @@ fn is_plain_reference(doc: &Doc, absolute: bool) -> bool {
         None if absolute => return false,
         None => text.strip_prefix('#').unwrap_or(text),
     };
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'-' | b'_' | b'$');
+    let plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'-' | b'_' | b'$' | b'~');
     body.strip_suffix('#').unwrap_or(body).bytes().all(plain)
 }

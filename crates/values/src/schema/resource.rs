@@ -314,7 +314,7 @@ pub(super) fn at<'d>(url: &str, doc: &'d Doc, pointer: &str) -> Result<&'d Doc, 
 }
 
 fn check_against_metaschema(root: &Root, doc: &Doc, pointer: &str) -> Result<(), String> {
-    if quick::is_well_formed(doc, root.resource(pointer).dialect.draft.version, 0) {
+    if quick::is_well_formed(doc, root.resource(pointer).dialect.draft.version) {
         return Ok(());
     }
     complain(root, doc, pointer)

@@ -1,5 +1,7 @@
 //! A compiled schema: what a value is asked for.
 
+use std::rc::Rc;
+
 use pintle_regex::Regex;
 use pintle_tree::{Map, Node, Str};
 
@@ -13,10 +15,6 @@ pub(super) type SchemaId = usize;
 /// One schema. Rules that only some schemas have are boxed.
 #[derive(Debug, Default)]
 pub(super) struct Schema {
-    /// The document it is in.
-    pub(super) root: usize,
-    /// Where in the document it is.
-    pub(super) pointer: String,
     /// The schema with an identity of its own that this one is part of.
     pub(super) resource: SchemaId,
     pub(super) draft: u16,
@@ -61,7 +59,7 @@ pub(super) struct ObjectRules {
     pub(super) required: Vec<Str>,
     pub(super) dependencies: Vec<(Str, Dependency)>,
     pub(super) properties: Map<SchemaId>,
-    pub(super) patterns: Vec<(Regex, SchemaId)>,
+    pub(super) patterns: Vec<(Rc<Regex>, SchemaId)>,
     pub(super) additional: Option<Additional>,
     pub(super) names: Option<SchemaId>,
     pub(super) dependent_schemas: Vec<(Str, SchemaId)>,
@@ -104,7 +102,7 @@ pub(super) struct ArrayRules {
 pub(super) struct TextRules {
     pub(super) minimum: Option<i64>,
     pub(super) maximum: Option<i64>,
-    pub(super) pattern: Option<Regex>,
+    pub(super) pattern: Option<Rc<Regex>>,
 }
 
 /// Rules for numbers.

@@ -1,0 +1,165 @@
+//! Compiles documents that need thought: with identities, anchors, references to other documents, or errors.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use pintle_regex::Regex;
+use pintle_tree::{LogLine, Str, quote};
+
+use super::compile::{Places, Step, compile};
+use super::document::{Doc, escape};
+use super::resource::{Documents, at, located};
+use super::rules::{References, Schema, SchemaId};
+use super::validate::Schemas;
+use crate::ReadSource;
+
+/// The most schemas that one chart may reach.
+const MAX_SCHEMAS: usize = 200_000;
+
+/// Schemas ready for use. The first is where validation begins.
+pub(super) struct Compiled {
+    schemas: Vec<Rc<Schema>>,
+    /// The places of the schemas: a document, and where in it.
+    places: Vec<(usize, String)>,
+    /// The URLs of the documents.
+    urls: Vec<String>,
+}
+
+impl Schemas for Compiled {
+    fn schema(&self, id: SchemaId) -> Rc<Schema> {
+        self.schemas[id].clone()
+    }
+
+    fn location(&self, id: SchemaId) -> String {
+        let (root, pointer) = &self.places[id];
+        located(&self.urls[*root], pointer)
+    }
+}
+
+pub(super) struct Compiler<'r, 'l> {
+    documents: Documents<'r, 'l>,
+    asserts_formats: bool,
+    places: Vec<(usize, String)>,
+    by_place: BTreeMap<(usize, String), SchemaId>,
+}
+
+impl<'r, 'l> Compiler<'r, 'l> {
+    pub(super) fn new(read: &'r mut ReadSource<'l>, log: &'r mut Vec<LogLine>) -> Self {
+        let documents = Documents::new(read, log);
+        Compiler { documents, asserts_formats: false, places: Vec::new(), by_place: BTreeMap::new() }
+    }
+
+    /// Asserts formats in every draft, as metaschemas need it.
+    pub(super) fn asserting_formats(mut self) -> Self {
+        self.asserts_formats = true;
+        self
+    }
+
+    /// Makes a document known under a URL.
+    pub(super) fn with(mut self, url: &str, doc: Doc) -> Self {
+        self.documents.give(url, doc);
+        self
+    }
+
+    /// Compiles the document at `url` and all that it refers to.
+    pub(super) fn compile(mut self, url: &str) -> Result<Compiled, String> {
+        let root = self.documents.root(url)?;
+        self.enqueue(root, String::new());
+        let mut schemas = Vec::new();
+        while schemas.len() < self.places.len() {
+            if schemas.len() > MAX_SCHEMAS {
+                return Err(format!("more than {MAX_SCHEMAS} schemas"));
+            }
+            let (root, pointer) = self.places[schemas.len()].clone();
+            schemas.push(Rc::new(self.compile_one(root, &pointer)?));
+        }
+        let urls = self.documents.roots.iter().map(|root| root.url.clone()).collect();
+        Ok(Compiled { schemas, places: self.places, urls })
+    }
+
+    /// The schema at a place, to be compiled later if it is new.
+    fn enqueue(&mut self, root: usize, pointer: String) -> SchemaId {
+        let id = self.places.len();
+        let place = (root, pointer);
+        if let Some(&id) = self.by_place.get(&place) {
+            return id;
+        }
+        self.by_place.insert(place.clone(), id);
+        self.places.push(place);
+        id
+    }
+
+    fn compile_one(&mut self, root: usize, pointer: &str) -> Result<Schema, String> {
+        self.documents.ensure(root, pointer)?;
+        let document = &self.documents.roots[root];
+        let doc = document.doc.clone();
+        let doc = at(&document.url, &doc, pointer)?;
+        let resource = document.resource(pointer);
+        let (base, dialect) = (resource.url.clone(), resource.dialect.clone());
+        let resource_pointer = resource.pointer.clone();
+        let anchors: Vec<(String, String)> = if dialect.draft.version >= 2020 && resource_pointer == pointer {
+            let of = |name: &String| resource.anchors.get(name).map(|at| (name.clone(), at.clone()));
+            resource.dynamic_anchors.iter().filter_map(of).collect()
+        } else {
+            Vec::new()
+        };
+        let mut schema = Schema {
+            draft: dialect.draft.version,
+            resource: self.enqueue(root, resource_pointer),
+            ..Schema::default()
+        };
+        if !anchors.is_empty() {
+            let anchors = anchors.into_iter().map(|(name, at)| (name, self.enqueue(root, at))).collect();
+            schema.references =
+                Some(Box::new(References { dynamic_anchors: anchors, ..References::default() }));
+        }
+        match doc {
+            Doc::Bool(value) => schema.boolean = Some(*value),
+            Doc::Map(map) if map.is_empty() => schema.boolean = Some(true),
+            Doc::Map(map) => {
+                let asserts_formats = self.asserts_formats;
+                let mut place = Place { compiler: self, root, pointer, base: &base };
+                compile(map, &dialect, asserts_formats, &mut place, &mut schema)?;
+            }
+            _ => {}
+        }
+        Ok(schema)
+    }
+}
+
+/// Where the schema is that is being compiled.
+struct Place<'c, 'r, 'l> {
+    compiler: &'c mut Compiler<'r, 'l>,
+    root: usize,
+    pointer: &'c str,
+    base: &'c str,
+}
+
+impl<'d> Places<'d> for Place<'_, '_, '_> {
+    fn inside(&mut self, keyword: &'static str, step: Step<'_>, _doc: &'d Doc) -> SchemaId {
+        let pointer = match step {
+            Step::None => format!("{}/{keyword}", self.pointer),
+            Step::Key(key) => format!("{}/{keyword}/{}", self.pointer, escape(&key.to_str_lossy())),
+            Step::Index(index) => format!("{}/{keyword}/{index}", self.pointer),
+        };
+        self.compiler.enqueue(self.root, pointer)
+    }
+
+    fn reference(&mut self, reference: &Str) -> Result<SchemaId, String> {
+        let (root, pointer) =
+            self.compiler.documents.resolve(self.root, self.base, &reference.to_str_lossy())?;
+        Ok(self.compiler.enqueue(root, pointer))
+    }
+
+    fn regex(&mut self, pattern: &Str, keyword: &'static str) -> Result<Rc<Regex>, String> {
+        Regex::compile(pattern.as_bytes()).map(Rc::new).map_err(|error| {
+            // The quick look does not compile patterns, so the metaschema has its say here.
+            if let Err(complaint) = self.compiler.documents.check_in_full(self.root) {
+                return complaint;
+            }
+            let url = &self.compiler.documents.roots[self.root].url;
+            let place = quote::quote(located(url, &format!("{}/{keyword}", self.pointer)).as_bytes());
+            format!("invalid regex {} at {place}: {error}", quote::quote(pattern.as_bytes()))
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! Compiles ordinary documents, and of them only what the values reach.
+//!
+//! A document is ordinary if it is well-formed, has no identities or anchors inside, and refers only to places in
+//! itself. Compiling such a document cannot fail, so it need not be done ahead.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use pintle_regex::Regex;
+use pintle_tree::Str;
+
+use super::compile::{Places, Step, compile};
+use super::document::{Doc, escape};
+use super::draft::{self, Dialect};
+use super::quick::{self, Survey};
+use super::resource::located;
+use super::rules::{Schema, SchemaId};
+use super::validate::Schemas;
+
+/// An ordinary document.
+pub(super) struct Lazy<'d> {
+    url: &'d str,
+    dialect: Dialect,
+    regexes: BTreeMap<&'d Str, Rc<Regex>>,
+    /// What references mean.
+    references: BTreeMap<&'d Str, &'d Doc>,
+    state: RefCell<State<'d>>,
+}
+
+#[derive(Default)]
+struct State<'d> {
+    slots: Vec<Slot<'d>>,
+    /// The schemas that references lead to, by the address of their document, so that they stay one schema however
+    /// they are reached.
+    targets: BTreeMap<usize, Option<SchemaId>>,
+}
+
+struct Slot<'d> {
+    doc: &'d Doc,
+    origin: Origin<'d>,
+    schema: Option<Rc<Schema>>,
+}
+
+/// How a schema was reached first.
+#[derive(Clone)]
+enum Origin<'d> {
+    Inside(SchemaId, &'static str, Token),
+    At(&'d str),
+}
+
+#[derive(Clone)]
+enum Token {
+    None,
+    Key(Str),
+    Index(usize),
+}
+
+fn address(doc: &Doc) -> usize {
+    std::ptr::from_ref(doc).addr()
+}
+
+impl<'d> Lazy<'d> {
+    /// Takes a document if it is an ordinary one.
+    pub(super) fn new(doc: &'d Doc, url: &'d str) -> Option<Self> {
+        let named = doc.as_map().and_then(|map| map.get("$schema"));
+        let draft = match named {
+            None => draft::latest(),
+            Some(named) => draft::named(named.as_text()?.as_str()?)?,
+        };
+        let mut survey = Survey::default();
+        if !quick::survey(doc, draft.version, 0, &mut survey) || !survey.is_ordinary {
+            return None;
+        }
+        let mut regexes = BTreeMap::new();
+        for pattern in survey.patterns {
+            if !regexes.contains_key(pattern) {
+                regexes.insert(pattern, Rc::new(Regex::compile(pattern.as_bytes()).ok()?));
+            }
+        }
+        let mut references = BTreeMap::new();
+        let mut targets = BTreeMap::new();
+        for reference in survey.references {
+            let target = draft.subschema_at(doc, reference.as_str()?.strip_prefix('#')?)?;
+            references.insert(reference, target);
+            targets.insert(address(target), None);
+        }
+        if let Some(root) = targets.get_mut(&address(doc)) {
+            *root = Some(0);
+        }
+        let slots = vec![Slot { doc, origin: Origin::At(""), schema: None }];
+        let state = RefCell::new(State { slots, targets });
+        Some(Lazy { url, dialect: Dialect::of(draft), regexes, references, state })
+    }
+
+    fn compile(&self, id: SchemaId, doc: &'d Doc) -> Schema {
+        let mut schema = Schema { draft: self.dialect.draft.version, ..Schema::default() };
+        match doc {
+            Doc::Bool(value) => schema.boolean = Some(*value),
+            Doc::Map(map) if map.is_empty() => schema.boolean = Some(true),
+            Doc::Map(map) => {
+                let mut place = Place { lazy: self, id };
+                compile(map, &self.dialect, false, &mut place, &mut schema)
+                    .expect("patterns and references have been looked at");
+            }
+            _ => {}
+        }
+        schema
+    }
+
+    /// The schema of a document, which is new unless a reference leads there.
+    fn enqueue(&self, doc: &'d Doc, origin: impl FnOnce() -> Origin<'d>) -> SchemaId {
+        let State { slots, targets } = &mut *self.state.borrow_mut();
+        let id = slots.len();
+        if !targets.is_empty()
+            && let Some(target) = targets.get_mut(&address(doc))
+        {
+            if let Some(id) = *target {
+                return id;
+            }
+            *target = Some(id);
+        }
+        slots.push(Slot { doc, origin: origin(), schema: None });
+        id
+    }
+
+    fn pointer(&self, id: SchemaId) -> String {
+        let origin = self.state.borrow().slots[id].origin.clone();
+        match origin {
+            Origin::At(pointer) => pointer.to_owned(),
+            Origin::Inside(outer, keyword, token) => {
+                let outer = self.pointer(outer);
+                match token {
+                    Token::None => format!("{outer}/{keyword}"),
+                    Token::Key(key) => format!("{outer}/{keyword}/{}", escape(&key.to_str_lossy())),
+                    Token::Index(index) => format!("{outer}/{keyword}/{index}"),
+                }
+            }
+        }
+    }
+}
+
+impl Schemas for Lazy<'_> {
+    fn schema(&self, id: SchemaId) -> Rc<Schema> {
+        // Compiling adds slots, so the borrow must end before it.
+        let (doc, known) = {
+            let slot = &self.state.borrow().slots[id];
+            (slot.doc, slot.schema.clone())
+        };
+        if let Some(schema) = known {
+            return schema;
+        }
+        let schema = Rc::new(self.compile(id, doc));
+        self.state.borrow_mut().slots[id].schema = Some(schema.clone());
+        schema
+    }
+
+    fn location(&self, id: SchemaId) -> String {
+        located(self.url, &self.pointer(id))
+    }
+}
+
+/// Which schema is being compiled.
+struct Place<'l, 'd> {
+    lazy: &'l Lazy<'d>,
+    id: SchemaId,
+}
+
+impl<'d> Places<'d> for Place<'_, 'd> {
+    fn inside(&mut self, keyword: &'static str, step: Step<'_>, doc: &'d Doc) -> SchemaId {
+        self.lazy.enqueue(doc, || {
+            let token = match step {
+                Step::None => Token::None,
+                Step::Key(key) => Token::Key(key.clone()),
+                Step::Index(index) => Token::Index(index),
+            };
+            Origin::Inside(self.id, keyword, token)
+        })
+    }
+
+    fn reference(&mut self, reference: &Str) -> Result<SchemaId, String> {
+        let Some((text, doc)) = self.lazy.references.get_key_value(reference) else {
+            return Err(format!("reference {reference} was not looked at"));
+        };
+        Ok(self
+            .lazy
+            .enqueue(doc, || Origin::At(text.as_str().and_then(|text| text.strip_prefix('#')).unwrap_or(""))))
+    }
+
+    fn regex(&mut self, pattern: &Str, _keyword: &'static str) -> Result<Rc<Regex>, String> {
+        self.lazy.regexes.get(pattern).cloned().ok_or_else(|| format!("pattern {pattern} was not looked at"))
+    }
+}
