@@ -1,8 +1,6 @@
 //! A chart in memory: metadata, templates, default values, files and subcharts.
 
-use std::sync::Arc;
-
-use pintle_tree::{Map, Node};
+use pintle_tree::{Map, Node, Str};
 
 use crate::error::{Error, Result};
 #[cfg(test)]
@@ -15,15 +13,15 @@ use crate::path::{clean, extension};
 pub struct File {
     /// The path inside the chart, as in `templates/service.yaml`.
     pub name: String,
-    /// The content. Shared, because a file is often held under more than one heading.
-    pub data: Arc<[u8]>,
+    /// The content. Cheap to clone, because a file is often held under more than one heading.
+    pub data: Str,
     /// When the file was last changed, in seconds since 1970, where the source tells.
     pub modified: Option<i64>,
 }
 
 impl File {
     /// Returns a file without a time.
-    pub fn new(name: impl Into<String>, data: impl Into<Arc<[u8]>>) -> Self {
+    pub fn new(name: impl Into<String>, data: impl Into<Str>) -> Self {
         File { name: name.into(), data: data.into(), modified: None }
     }
 }
@@ -40,9 +38,9 @@ pub struct Chart {
     /// The default values of values.yaml.
     pub values: Map<Node>,
     /// The text of values.schema.json.
-    pub schema: Option<Arc<[u8]>>,
+    pub schema: Option<Str>,
     /// The text of values.schema.yaml.
-    pub schema_yaml: Option<Arc<[u8]>>,
+    pub schema_yaml: Option<Str>,
     /// All files that have no other heading: README, crds/, ext/ and the rest, as `.Files` shows them.
     pub files: Vec<File>,
     /// Every file as it was read, for commands that show or pack the original text.

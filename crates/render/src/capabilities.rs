@@ -212,6 +212,10 @@ impl Object for Capabilities {
         format!("&{{{} {versions} {}}}", self.kube_version.print(), self.helm_build().print())
     }
 
+    fn is_stringer(&self) -> bool {
+        false
+    }
+
     fn encode(&self) -> Encoded {
         Encoded::Fields(["KubeVersion", "APIVersions", "HelmVersion"].map(|name| (name, self.field(name).unwrap_or_default())).into())
     }
@@ -259,6 +263,10 @@ impl Object for KubeVersion {
         self.normalized.clone()
     }
 
+    fn is_stringer(&self) -> bool {
+        false
+    }
+
     fn encode(&self) -> Encoded {
         Encoded::Fields(["Version", "Major", "Minor"].map(|name| (name, self.field(name).unwrap_or_default())).into())
     }
@@ -302,6 +310,10 @@ impl Object for ApiVersions {
         format!("[{}]", self.0.join(" "))
     }
 
+    fn is_stringer(&self) -> bool {
+        false
+    }
+
     fn encode(&self) -> Encoded {
         Encoded::Value(Value::List(List::of(ListType::Str, self.entries().into_iter().map(|(_, value)| value).collect())))
     }
@@ -341,6 +353,10 @@ impl Object for HelmBuild {
 
     fn print(&self) -> String {
         format!("{{{}}}", self.fields().map(|field| field.2.to_owned()).join(" "))
+    }
+
+    fn is_stringer(&self) -> bool {
+        false
     }
 
     fn encode(&self) -> Encoded {

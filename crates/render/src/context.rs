@@ -98,10 +98,13 @@ fn release(release: &Release) -> Value {
 /// `.Chart` by its Go field names, all fields present.
 fn metadata(metadata: &Metadata, is_root: bool) -> Value {
     let annotations = metadata.annotations.iter().map(|(name, text)| (Str::from(name), Value::from(text.as_str())));
-    let annotations = Value::Map(MapRef::of(MapType::Str, annotations.collect()));
+    let annotations = match metadata.annotations.is_empty() {
+        true => MapRef::nil(MapType::Str),
+        false => MapRef::of(MapType::Str, annotations.collect()),
+    };
     record([
         ("APIVersion", text(&metadata.api_version)),
-        ("Annotations", annotations),
+        ("Annotations", Value::Map(annotations)),
         ("AppVersion", text(&metadata.app_version)),
         ("Condition", text(&metadata.condition)),
         ("Dependencies", Value::list(metadata.dependencies.iter().map(dependency).collect())),

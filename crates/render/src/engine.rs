@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use pintle_chart::{Chart, File, library};
 use pintle_gotmpl::{Exec, MapRef, MapType, Set, Value};
-use pintle_tree::{Map, Node, Str};
+use pintle_tree::{Map, Node};
 
 use crate::builtins::{self, Remark, State, remove_no_value};
 use crate::context::{Scope, scopes};
@@ -40,7 +40,7 @@ pub fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Rend
     let mut set = Set::new(Rc::new(builtins::functions(target))).with_values_methods(VALUES);
     parse_libraries(chart, &mut set)?;
     for template in &templates {
-        set.parse(template.path.as_str(), Str::new(&template.file.data))
+        set.parse(template.path.as_str(), template.file.data.clone())
             .map_err(|error| Error::parse(&template.path, error))?;
     }
     let state = Rc::new(State::new(target));
@@ -108,7 +108,7 @@ fn parse_libraries(chart: &Chart, set: &mut Set) -> Result<(), Error> {
     for chosen in library::resolve(chart).map_err(Error::Libraries)? {
         for file in library::templates(chosen) {
             let path = format!("{}/library/{}/{}", chart.name(), chosen.name(), file.name);
-            set.parse(path.as_str(), Str::new(&file.data)).map_err(|error| Error::parse(&path, error))?;
+            set.parse(path.as_str(), file.data.clone()).map_err(|error| Error::parse(&path, error))?;
         }
     }
     Ok(())

@@ -27,7 +27,7 @@ const METHODS: &[Method] = &[
 impl Files {
     /// Collects the files of a chart.
     pub(crate) fn new(files: &[File]) -> Self {
-        Files(Rc::new(files.iter().map(|file| (file.name.as_str().into(), Str::new(&file.data))).collect()))
+        Files(Rc::new(files.iter().map(|file| (file.name.as_str().into(), file.data.clone())).collect()))
     }
 
     fn get(&self, name: &[u8]) -> Str {
@@ -130,6 +130,10 @@ impl Object for Files {
         }
         text.push(']');
         text
+    }
+
+    fn is_stringer(&self) -> bool {
+        false
     }
 
     fn encode(&self) -> Encoded {

@@ -24,6 +24,8 @@ fn call(values: &MapRef, method: &str, arguments: Args<'_>) -> CallResult {
             Err(error) => Err(CallError::new(error.to_string())),
         },
         "Table" => table(values, &path(arguments)).map(|map| Value::Map(map.retyped(MapType::Values))),
+        // Encoding needs a writer, and a template has none to give.
+        "Encode" => Err("runtime error: invalid memory address or nil pointer dereference".into()),
         "PathValue" => path_value(values, &path(arguments)),
         _ => Err(CallError::new(format!("no method {method}"))),
     }

@@ -3,6 +3,7 @@
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// The longest string that is kept inline, chosen so that `Str` is three words.
@@ -11,14 +12,18 @@ const INLINE: usize = 22;
 /// An immutable byte string with Go's meaning: usually UTF-8, but any bytes are allowed.
 ///
 /// Strings of up to 22 bytes, which most names and keys are, live inside the value; longer ones are shared by
-/// reference count, so that a clone never copies long text.
+/// reference count, so that a clone never copies long text. A string can be a slice of a larger one, as the files of an
+/// unpacked archive are.
 #[derive(Clone)]
 pub struct Str(Repr);
 
 #[derive(Clone)]
 enum Repr {
     Inline { length: u8, bytes: [u8; INLINE] },
+    /// Text that was copied to become a string.
     Shared(Arc<[u8]>),
+    /// Text that was moved in, or a part of it. Offsets of 32 bits keep the value at three words.
+    Slice { buffer: Arc<Vec<u8>>, start: u32, end: u32 },
 }
 
 impl Str {
@@ -45,6 +50,23 @@ impl Str {
         match &self.0 {
             Repr::Inline { length, bytes } => &bytes[..usize::from(*length)],
             Repr::Shared(bytes) => bytes,
+            Repr::Slice { buffer, start, end } => &buffer[*start as usize..*end as usize],
+        }
+    }
+
+    /// A part of the string, which shares its text where that is worth it.
+    ///
+    /// # Panics
+    /// When the range is not within the string, as slicing does.
+    pub fn slice(&self, range: Range<usize>) -> Str {
+        match &self.0 {
+            Repr::Slice { buffer, start, .. } if range.len() > INLINE => {
+                let part = &self.as_bytes()[range.clone()];
+                // Both ends are within the string, whose offsets fit.
+                let begin = start + range.start as u32;
+                Str(Repr::Slice { buffer: Arc::clone(buffer), start: begin, end: begin + part.len() as u32 })
+            }
+            _ => Str::new(&self.as_bytes()[range]),
         }
     }
 
@@ -102,8 +124,20 @@ impl From<&String> for Str {
 }
 
 impl From<Vec<u8>> for Str {
+    /// Takes the bytes without copying them, unless they are few or more than 4 GiB.
     fn from(bytes: Vec<u8>) -> Self {
-        if bytes.len() <= INLINE { Str::new(bytes) } else { Str(Repr::Shared(Arc::from(bytes))) }
+        match u32::try_from(bytes.len()) {
+            Ok(end) if bytes.len() > INLINE => Str(Repr::Slice { buffer: Arc::new(bytes), start: 0, end }),
+            _ => Str::new(bytes),
+        }
+    }
+}
+
+impl Deref for Str {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.as_bytes()
     }
 }
 
@@ -137,6 +171,12 @@ impl PartialEq for Str {
 }
 
 impl Eq for Str {}
+
+impl PartialEq<[u8]> for Str {
+    fn eq(&self, other: &[u8]) -> bool {
+        self.as_bytes() == other
+    }
+}
 
 impl PartialEq<str> for Str {
     fn eq(&self, other: &str) -> bool {
@@ -187,6 +227,15 @@ mod tests {
     #[test]
     fn strings_are_three_words() {
         assert_eq!(size_of::<Str>(), 24);
+    }
+
+    #[test]
+    fn a_slice_of_a_slice_is_the_right_text() {
+        let whole = Str::from(b"0123456789".repeat(20));
+        let part = whole.slice(15..95);
+        assert_eq!(part, whole.as_bytes()[15..95]);
+        assert_eq!(part.slice(5..40), whole.as_bytes()[20..55]);
+        assert_eq!(part.slice(5..10), "01234");
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! Archives into files: gzip and tar within Helm's limits, with Helm's rules about paths.
 
-use std::sync::Arc;
-
+use pintle_tree::Str;
 use pintle_tree::quote::quote;
 
-use super::gunzip::gunzip;
+use super::gunzip::{Unzipped, gunzip};
 use super::tar::{Entry, TarReader};
 use crate::File;
 use crate::error::ArchiveError;
@@ -42,10 +41,12 @@ pub fn read_archive(stream: &[u8]) -> Result<Vec<File>, ArchiveError> {
 
 /// As [`read_archive`], and takes from `budget` what it unpacks.
 pub(super) fn read_archive_within(stream: &[u8], budget: &mut Budget) -> Result<Vec<File>, ArchiveError> {
-    let unzipped = gunzip(stream, (MAX_CHART_SIZE + MAX_OVERHEAD) as usize)?;
-    let size = unzipped.data.len() as u64;
+    let Unzipped { data, failure } = gunzip(stream, (MAX_CHART_SIZE + MAX_OVERHEAD) as usize)?;
+    let size = data.len() as u64;
+    // The files are slices of the whole, so that nothing is copied.
+    let whole = Str::from(data);
     budget.bytes = budget.bytes.checked_sub(size).ok_or(ArchiveError::TooLarge(MAX_NESTED_SIZE))?;
-    let mut tar = TarReader::new(&unzipped);
+    let mut tar = TarReader::new(&whole, failure);
     let mut files = Vec::new();
     let mut remaining = MAX_CHART_SIZE;
     while let Some(entry) = tar.next_entry()? {
@@ -60,13 +61,15 @@ pub(super) fn read_archive_within(stream: &[u8], budget: &mut Budget) -> Result<
             let name = quote(&entry.name);
             return Err(ArchiveError::EntryTooLarge { name, limit: MAX_FILE_SIZE });
         }
-        let content = tar.content()?;
-        let length = content.len() as u64;
+        let start = tar.position();
+        let content = without_bom(tar.content()?);
+        let data = whole.slice(tar.position() - content.len()..tar.position());
+        let length = (tar.position() - start) as u64;
         remaining -= length;
         if length < entry.size || remaining == 0 {
             return Err(ArchiveError::TooLarge(MAX_CHART_SIZE));
         }
-        files.push(File { name, data: Arc::from(without_bom(content)), modified: entry.modified });
+        files.push(File { name, data, modified: entry.modified });
     }
     if files.is_empty() { Err(ArchiveError::Empty) } else { Ok(files) }
 }

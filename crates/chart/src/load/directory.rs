@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use pintle_tree::quote::quote;
@@ -12,7 +11,7 @@ use super::ignore::Rules;
 use crate::File;
 use crate::error::{Error, FileError, Result, refused};
 use crate::path::clean;
-use pintle_tree::LogLine;
+use pintle_tree::{LogLine, Str};
 
 /// Folders inside folders: deeper than this the system itself would refuse soon.
 const MAX_DEPTH: usize = 512;
@@ -106,7 +105,7 @@ impl Walk<'_> {
             Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
             Err(before) => -i64::try_from(before.duration().as_secs()).unwrap_or(i64::MAX),
         });
-        self.files.push(File { name: name.to_owned(), data: Arc::from(without_bom(&data)), modified });
+        self.files.push(File { name: name.to_owned(), data: text_of(data), modified });
         Ok(())
     }
 
@@ -162,6 +161,14 @@ fn first_missing(link: &Path) -> PathBuf {
         path = path.parent().unwrap_or(Path::new("/")).join(target);
     }
     path.to_str().map_or(path.clone(), |text| PathBuf::from(clean(text)))
+}
+
+/// The content without a byte order mark, moved rather than copied in the usual case.
+fn text_of(data: Vec<u8>) -> Str {
+    match without_bom(&data) {
+        content if content.len() < data.len() => Str::new(content),
+        _ => Str::from(data),
+    }
 }
 
 #[cfg(all(test, unix))]

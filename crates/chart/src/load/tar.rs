@@ -1,6 +1,5 @@
 //! The part of the tar format that chart archives use: ustar, GNU long names and PAX records.
 
-use super::gunzip::Unzipped;
 use crate::error::ArchiveError;
 
 const BLOCK: usize = 512;
@@ -46,6 +45,7 @@ struct Override {
 
 /// Reads entries one after the other.
 pub(super) struct TarReader<'a> {
+    whole: &'a [u8],
     rest: &'a [u8],
     /// Why there is no more data than there is.
     failure: Option<ArchiveError>,
@@ -55,8 +55,14 @@ pub(super) struct TarReader<'a> {
 }
 
 impl<'a> TarReader<'a> {
-    pub(super) fn new(archive: &'a Unzipped) -> Self {
-        TarReader { rest: &archive.data, failure: archive.failure.clone(), content: 0, padding: 0 }
+    /// Reads `archive`; `failure` is why it ends where it ends, if that was not the plain end.
+    pub(super) fn new(archive: &'a [u8], failure: Option<ArchiveError>) -> Self {
+        TarReader { whole: archive, rest: archive, failure, content: 0, padding: 0 }
+    }
+
+    /// How much of the archive has been read.
+    pub(super) fn position(&self) -> usize {
+        self.whole.len() - self.rest.len()
     }
 
     /// The next entry, or `None` at the end of the archive.

@@ -34,8 +34,12 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     let strict =
         strict.map_err(|error| format!("failed to strictly parse chart metadata file\n\t{}", reason(&error)));
     findings.check(Warning, FILE, strict);
-    let metadata = &draft.metadata;
     let fields = pintle_yaml::read_map(&text).unwrap_or_default();
+    if !says_api_version(&fields) {
+        // The loader takes a missing API version for `v1`; here it counts as missing.
+        draft.metadata.api_version.clear();
+    }
+    let metadata = &draft.metadata;
     for (severity, outcome) in [
         (Error, name(metadata)),
         (Error, api_version(metadata)),
@@ -52,6 +56,15 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     ] {
         findings.check(severity, FILE, outcome);
     }
+}
+
+/// Whether there is an API version at all. Go's decoder does not mind the case of a field's name.
+fn says_api_version(fields: &Map<Node>) -> bool {
+    fields.iter().any(|(name, value)| {
+        name.as_bytes().eq_ignore_ascii_case(b"apiVersion")
+            && !matches!(value, Node::Nil)
+            && value.as_str() != Some("")
+    })
 }
 
 /// The reason without the name of the file, which the finding has already.

@@ -290,11 +290,21 @@ fn write_files(
 fn write_file(target: &Path, source: &str, content: &[u8], first: bool) -> Result<()> {
     let failed = |source| Error::File { action: "write", path: target.to_owned(), source };
     if let Some(parent) = target.parent() {
-        fs::create_dir_all(parent).map_err(failed)?;
+        make_folder(parent)?;
     }
     let mut options = fs::OpenOptions::new();
     let options = if first { options.write(true).create(true).truncate(true) } else { options.append(true) };
     let mut text = Vec::with_capacity(content.len() + source.len() + 20);
     push_document(&mut text, source, content);
     options.open(target).and_then(|mut file| file.write_all(&text)).map_err(failed)
+}
+
+/// Makes a folder and those above it. What stands in the way of looking at it is told in Go's words.
+fn make_folder(folder: &Path) -> Result<()> {
+    if let Err(error) = fs::metadata(folder)
+        && error.kind() == std::io::ErrorKind::NotADirectory
+    {
+        return Err(Error::Input(format!("stat {}: not a directory", folder.display())));
+    }
+    fs::create_dir_all(folder).map_err(|source| Error::File { action: "write", path: folder.to_owned(), source })
 }
