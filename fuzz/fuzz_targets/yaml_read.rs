@@ -41,7 +41,10 @@ fn is_plain(node: &Node) -> bool {
     match node {
         Node::Str(text) => plain(text.as_bytes()),
         Node::List(list) => list.iter().all(is_plain),
-        Node::Map(map) => map.iter().all(|(key, value)| plain(key.as_bytes()) && is_plain(value)),
+        // The key `<<` is written bare, as Go does it, and then means a merge.
+        Node::Map(map) => {
+            map.iter().all(|(key, value)| key != "<<" && plain(key.as_bytes()) && is_plain(value))
+        }
         _ => true,
     }
 }
