@@ -1,6 +1,7 @@
 //! The faithful reader: every text that Go reads, read as Go reads it, and every error in Go's words.
 
 mod compose;
+mod cursor;
 mod decode;
 mod input;
 mod key;

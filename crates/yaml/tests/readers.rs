@@ -37,6 +37,7 @@ const ORDINARY: &[&str] = &[
     "# head\n---\na: |\n  one\n\n   two\n  \nb: >-\n  x\n  y\n\n  z\n   w\n  v\nc: |+\n  k\n\nd: \"q\\n\\u00e9\\x41\"\n",
     "a: some long\n  text that\n\n  goes on\nb: 'it''s\n  folded'\nc: \"also\n  folded \\\n   here\"\nd: -5\n? x\n",
     "- a\n- - b\n  - c: d\n    e:\n    - f\n- \"k\": v\n  l: m\n- |2\n   x\n- yes\n- 1.5e3\n- ~\n",
+    "a: [\n  \"x\", # c\n  y ,\n  {b: c,\n   'd': [ ] , },\n  # e\n]\nf: {\n  g: h\n}\ni: |\n\nj: >+\n\n# k\nl:\n  [1,\n2]\nm: |-",
     "a:\n  b:\n    c: 1\n  d:\n\n    # x\n    e: http://x:80/#y\nf: .5\n80: x\non: y\n---\nb: [\n",
 ];
 

@@ -3,6 +3,9 @@
 use super::{Builder, Reader, find};
 use find::spaces;
 
+/// The indentation of a block without text, which no line reaches.
+const EMPTY: usize = usize::MAX;
+
 /// What happens to the line breaks at the end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomping {
@@ -58,13 +61,13 @@ impl<B: Builder> Reader<'_, '_, B> {
         Some((chomping, increment))
     }
 
-    /// The indentation of the first line that is not blank.
+    /// The indentation of the first line that is not blank; the deepest there is if the block has no such line.
     fn block_indent(&self, indent: isize) -> Option<usize> {
         let mut start = self.at;
         let mut deepest_blank = 0;
         loop {
             if start >= self.text.len() {
-                return None;
+                return Some(EMPTY);
             }
             let column = spaces(self.text, start);
             match self.byte(start + column) {
@@ -73,8 +76,9 @@ impl<B: Builder> Reader<'_, '_, B> {
                     start += column + 1;
                 }
                 b'\t' => return None,
-                // An empty block, or blank lines deeper than the text: too odd for this reader.
-                _ if column as isize <= indent || column == 0 || deepest_blank > column => return None,
+                _ if column as isize <= indent || column == 0 => return Some(EMPTY),
+                // Blank lines deeper than the text are too odd for this reader.
+                _ if deepest_blank > column => return None,
                 _ => return Some(column),
             }
         }

@@ -1,4 +1,4 @@
-//! Lists and maps in brackets, as far as they stand on one line and hold nothing odd.
+//! Lists and maps in brackets, as far as they hold nothing odd. Lines may break between their parts.
 
 use super::{Builder, Quoted, Reader, find};
 use find::spaces;
@@ -14,19 +14,21 @@ impl<B: Builder> Reader<'_, '_, B> {
         } else {
             self.builder.begin_map();
         }
-        self.step_over();
-        if self.byte(self.at) != close {
-            loop {
-                if !list {
-                    self.flow_key()?;
+        self.at += 1;
+        self.skip_gap_between()?;
+        while self.byte(self.at) != close {
+            if !list {
+                self.flow_key()?;
+            }
+            self.flow_value()?;
+            self.skip_gap_between()?;
+            match self.byte(self.at) {
+                b',' => {
+                    self.at += 1;
+                    self.skip_gap_between()?;
                 }
-                self.flow_value()?;
-                self.at += spaces(self.text, self.at);
-                match self.byte(self.at) {
-                    b',' => self.step_over(),
-                    byte if byte == close => break,
-                    _ => return None,
-                }
+                byte if byte == close => break,
+                _ => return None,
             }
         }
         self.at += 1;
@@ -39,10 +41,26 @@ impl<B: Builder> Reader<'_, '_, B> {
         Some(())
     }
 
-    /// Goes over an indicator and the blanks behind it.
-    fn step_over(&mut self) {
-        self.at += 1;
-        self.at += spaces(self.text, self.at);
+    /// Goes over blanks, line breaks and comments.
+    fn skip_gap_between(&mut self) -> Option<()> {
+        loop {
+            let blanks = spaces(self.text, self.at);
+            let from = self.at;
+            self.at += blanks;
+            match *self.text.get(self.at)? {
+                b'\n' => {
+                    self.at += 1;
+                    // What begins a line may end the document.
+                    if matches!(self.byte(self.at), b'-' | b'.' | b'%') {
+                        return None;
+                    }
+                }
+                b'#' if blanks > 0 || self.text[from - 1] == b'\n' => {
+                    self.at = find::any(self.text, self.at, [b'\n']);
+                }
+                _ => return Some(()),
+            }
+        }
     }
 
     fn flow_key(&mut self) -> Option<()> {
@@ -63,8 +81,7 @@ impl<B: Builder> Reader<'_, '_, B> {
                 self.plain_key(start, end)?;
             }
         }
-        self.at += spaces(self.text, self.at);
-        Some(())
+        self.skip_gap_between()
     }
 
     fn flow_value(&mut self) -> Option<()> {
@@ -90,7 +107,8 @@ impl<B: Builder> Reader<'_, '_, B> {
         }
     }
 
-    /// Goes to the end of plain text inside brackets: a comma, a closing bracket or a colon.
+    /// Goes to the end of plain text inside brackets: a comma, a closing bracket, a colon or the end of the line. In the
+    /// last case the callers take nothing but a comma or a bracket on the lines that follow.
     fn scan_flow_plain(&mut self) -> Option<usize> {
         let start = self.at;
         let first = self.byte(start);
@@ -104,13 +122,13 @@ impl<B: Builder> Reader<'_, '_, B> {
         let mut at = start;
         loop {
             match self.byte(at) {
-                b',' | b']' | b'}' => break,
+                b',' | b']' | b'}' | b'\n' => break,
                 b':' if self.byte(at + 1) == b' ' => break,
                 // Colons elsewhere are text in most places; leave the others alone.
                 b':' if !(self.byte(at + 1).is_ascii_alphanumeric() || self.byte(at + 1) == b'/') => {
                     return None;
                 }
-                b'\n' | b'\t' | b'#' | b'[' | b'{' | b'?' => return None,
+                b'\t' | b'#' | b'[' | b'{' | b'?' => return None,
                 _ => at += 1,
             }
         }
