@@ -290,7 +290,11 @@ impl<'s> Parser<'s> {
         while self.peek_word().kind != Kind::End {
             match self.text_or_action()? {
                 Item::Node(node) => nodes.push(node),
-                Item::Ending(ending) => return Ok((nodes, ending)),
+                Item::Ending(ending) => {
+                    // Trees stay for the whole render, so room that is left over is given back.
+                    nodes.shrink_to_fit();
+                    return Ok((nodes, ending));
+                }
             }
         }
         Err(self.error("unexpected EOF"))

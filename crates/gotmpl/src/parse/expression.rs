@@ -24,6 +24,7 @@ impl Parser<'_> {
             match token.kind {
                 kind if kind == end => {
                     self.check(&pipe, context)?;
+                    pipe.commands.shrink_to_fit();
                     return Ok(pipe);
                 }
                 Kind::Bool
@@ -132,6 +133,7 @@ impl Parser<'_> {
         if command.words.is_empty() {
             return Err(self.error("empty command"));
         }
+        command.words.shrink_to_fit();
         Ok(command)
     }
 
@@ -213,9 +215,13 @@ impl Parser<'_> {
                 Expr::Pipe(Box::new(pipe))
             }
             Kind::Quoted | Kind::RawText => {
-                let value = literal::unquote(text).map_err(|message| self.error(message))?;
-                let value = Value::Str(Str::from(value));
-                Expr::Text(Box::new(Text { position: token.start, quoted: Str::new(text), value }))
+                let quoted = self.source.slice(token.start as usize..token.end as usize);
+                // Most texts are what stands between the quotes, which needs no copy.
+                let value = match literal::is_plain(text) {
+                    true => quoted.slice(1..quoted.len() - 1),
+                    false => Str::from(literal::unquote(text).map_err(|message| self.error(message))?),
+                };
+                Expr::Text(Box::new(Text { position: token.start, quoted, value: Value::Str(value) }))
             }
             _ => {
                 self.back_up();

@@ -7,6 +7,13 @@ use crate::ast::Number;
 /// Go's text for a literal that cannot be read.
 const INVALID: &str = "invalid syntax";
 
+/// Whether a quoted text is just what stands between its quotes.
+pub(crate) fn is_plain(quoted: &[u8]) -> bool {
+    let [first, inner @ .., last] = quoted else { return false };
+    let special: &[u8] = if *first == b'`' { b"\r" } else { b"\\\n\"" };
+    first == last && inner.iter().all(|byte| byte.is_ascii() && !special.contains(byte))
+}
+
 /// Go's `strconv.Unquote` for `"…"` and `` `…` ``.
 pub(crate) fn unquote(quoted: &[u8]) -> Result<Vec<u8>, String> {
     let (Some(first), true) = (quoted.first(), quoted.len() >= 2) else {
