@@ -295,3 +295,64 @@ fn type_mismatch(name: &Str, item: &Item<'_>) -> Error {
     let found = item.as_node().map(spelling::truth).unwrap_or_default();
     Error::TypeMismatch { name: name.to_string(), found }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_tree::json;
+
+    fn map(text: &str) -> Map<Node> {
+        json::read_map(text.as_bytes()).unwrap()
+    }
+
+    fn chart(name: &str, values: &str, subcharts: Vec<Chart>) -> Chart {
+        let mut chart = Chart { values: map(values), subcharts, ..Chart::default() };
+        chart.metadata.name = name.to_owned();
+        chart
+    }
+
+    fn coalesced(chart: &Chart, user: &str, rules: NullRules) -> (Map<Node>, Vec<String>) {
+        let mut log = Vec::new();
+        let values = coalesce(chart, &map(user), rules, &mut log).unwrap();
+        (values, log.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn null_in_defaults_removes_only_under_the_old_rules() {
+        let parent = chart("p", r#"{"sub":{"k":null},"n":null}"#, vec![chart("sub", r#"{"k":1}"#, vec![])]);
+        let new = coalesced(&parent, "{}", NullRules::Helm4).0;
+        assert_eq!(new, map(r#"{"sub":{"k":1,"global":{}}}"#));
+        let old = coalesced(&parent, "{}", NullRules::Helm3).0;
+        assert_eq!(old, map(r#"{"n":null,"sub":{"global":{}}}"#));
+    }
+
+    #[test]
+    fn null_of_the_user_removes_defaults() {
+        let parent = chart("p", r#"{"a":{"b":1,"c":2}}"#, vec![]);
+        let values = coalesced(&parent, r#"{"a":{"b":null,"x":null}}"#, NullRules::Helm4).0;
+        assert_eq!(values, map(r#"{"a":{"c":2,"x":null}}"#));
+    }
+
+    #[test]
+    fn nested_globals_are_shared_between_parent_and_subchart() {
+        let subchart = chart("sub", r#"{"global":{"a":{"b":{"y":2}}}}"#, vec![]);
+        let parent = chart("p", r#"{"global":{"a":{"b":{"x":1}}}}"#, vec![subchart]);
+        let both = r#"{"a":{"b":{"x":1,"y":2}}}"#;
+        let expected = format!(r#"{{"global":{both},"sub":{{"global":{both}}}}}"#);
+        assert_eq!(coalesced(&parent, "{}", NullRules::Helm4).0, map(&expected));
+    }
+
+    #[test]
+    fn what_cannot_be_merged_is_reported() {
+        let parent = chart("p", r#"{"t":{"x":1},"s":"text","d":{"e":{"f":1}}}"#, vec![]);
+        let (_, log) = coalesced(&parent, r#"{"t":1,"s":{"y":2},"d":{"e":"flat"}}"#, NullRules::Helm4);
+        let expected = [
+            r#"level=INFO msg="warning: cannot overwrite table with non table for p.d.e (map[f:1])""#,
+            r#"level=INFO msg="warning: skipped value for p.s: Not a table.""#,
+        ];
+        assert_eq!(log, expected);
+        let parent = chart("p", "{}", vec![chart("sub", "{}", vec![])]);
+        let error = coalesce(&parent, &map(r#"{"sub":5}"#), NullRules::Helm4, &mut Vec::new());
+        assert_eq!(error.unwrap_err().to_string(), "type mismatch on sub: %!t(float64=5)");
+    }
+}

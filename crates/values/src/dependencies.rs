@@ -1,5 +1,7 @@
 //! Which subcharts are switched on, and under which names.
 
+use std::collections::BTreeMap;
+
 use pintle_chart::Chart;
 use pintle_chart::metadata::Dependency;
 use pintle_semver::{Constraint, Version};
@@ -36,7 +38,8 @@ pub fn process_dependencies(
     log: &mut Vec<LogLine>,
 ) -> Result<Chart> {
     if lists_dependencies(&chart) {
-        let plan = Switching { log, rules }.plan(&chart, chart.name(), &Table::over(user), "")?;
+        let mut switching = Switching { log, rules, changed: BTreeMap::new() };
+        let plan = switching.plan(&chart, chart.name(), &Table::over(user), "")?;
         chart = plan.carry_out(chart);
     }
     imports::import_values(&mut chart, rules, log)?;
@@ -56,6 +59,8 @@ struct Keep {
     index: usize,
     /// The name it gets.
     name: String,
+    /// Whether a dependency speaks of it. If so it is a copy; otherwise it is changed in place.
+    listed: bool,
     plan: Option<Plan>,
 }
 
@@ -69,13 +74,17 @@ impl Plan {
         for keep in &self.subcharts {
             uses[keep.index] += 1;
         }
+        let mut first_use = vec![true; sources.len()];
         chart.subcharts = self
             .subcharts
             .into_iter()
-            .filter_map(|keep| {
+            .filter_map(|mut keep| {
                 uses[keep.index] -= 1;
                 let source = &mut sources[keep.index];
                 let mut subchart = if uses[keep.index] == 0 { source.take() } else { source.clone() }?;
+                if !std::mem::take(&mut first_use[keep.index]) {
+                    spend_imports(&mut subchart, keep.plan.as_mut());
+                }
                 subchart.metadata.name = keep.name;
                 Some(match keep.plan {
                     Some(plan) => plan.carry_out(subchart),
@@ -87,16 +96,37 @@ impl Plan {
     }
 }
 
+/// Drops the imports of charts below a copy. Helm's copies share the metadata of charts that no dependency speaks of,
+/// and importing uses the entries up, so that only the first copy imports.
+fn spend_imports(copy: &mut Chart, mut plan: Option<&mut Plan>) {
+    for (index, subchart) in copy.subcharts.iter_mut().enumerate() {
+        let keep = plan.as_mut().and_then(|plan| plan.subcharts.iter_mut().find(|keep| keep.index == index));
+        let (listed, mut plan) = keep.map_or((false, None), |keep| (keep.listed, keep.plan.as_mut()));
+        if !listed {
+            let dependencies = match &mut plan {
+                Some(plan) => &mut plan.dependencies,
+                None => &mut subchart.metadata.dependencies,
+            };
+            dependencies.iter_mut().for_each(|dependency| dependency.import_values.clear());
+        }
+        spend_imports(subchart, plan);
+    }
+}
+
 struct Switching<'l> {
     log: &'l mut Vec<LogLine>,
     rules: NullRules,
+    /// The dependencies that are left of charts that were changed in place, by address. A chart below one that is used
+    /// under several names is processed several times, and Helm then goes on from what the time before has left.
+    changed: BTreeMap<usize, Vec<Dependency>>,
 }
 
 impl Switching<'_> {
     /// Decides for a chart, known as `name`, and all below it. `path` is where its values are, with a dot at its end.
     fn plan<'a>(&mut self, chart: &'a Chart, name: &str, values: &Table<'a>, path: &str) -> Result<Plan> {
-        let mut dependencies = chart.metadata.dependencies.clone();
-        let mut subcharts = candidates(chart);
+        let left = self.changed.get(&address(chart)).unwrap_or(&chart.metadata.dependencies);
+        let mut dependencies = left.clone();
+        let mut subcharts = candidates(chart, &dependencies);
         for dependency in &mut dependencies {
             if !dependency.alias.is_empty() {
                 dependency.name.clone_from(&dependency.alias);
@@ -120,9 +150,14 @@ impl Switching<'_> {
 
         for keep in &mut subcharts {
             let subchart = &chart.subcharts[keep.index];
-            if lists_dependencies(subchart) {
+            let left = self.changed.get(&address(subchart));
+            if left.map_or_else(|| lists_dependencies(subchart), |left| !left.is_empty()) {
                 let path = format!("{path}{}.", keep.name);
-                keep.plan = Some(self.plan(subchart, &keep.name, &values, &path)?);
+                let plan = self.plan(subchart, &keep.name, &values, &path)?;
+                if !keep.listed {
+                    self.changed.insert(address(subchart), plan.dependencies.clone());
+                }
+                keep.plan = Some(plan);
             }
         }
         Ok(Plan { dependencies, subcharts })
@@ -173,9 +208,12 @@ pub(crate) fn lists_dependencies(chart: &Chart) -> bool {
     chart.metadata.declares_dependencies || !chart.metadata.dependencies.is_empty()
 }
 
+fn address(chart: &Chart) -> usize {
+    std::ptr::from_ref(chart).addr()
+}
+
 /// The subcharts that may stay: those that no dependency speaks of, then one for each dependency that finds its chart.
-fn candidates(chart: &Chart) -> Vec<Keep> {
-    let dependencies = &chart.metadata.dependencies;
+fn candidates(chart: &Chart, dependencies: &[Dependency]) -> Vec<Keep> {
     let unlisted = chart
         .subcharts
         .iter()
@@ -184,10 +222,14 @@ fn candidates(chart: &Chart) -> Vec<Keep> {
     let listed = dependencies.iter().filter_map(|dependency| {
         let index = chart.subcharts.iter().position(|subchart| matches(dependency, subchart))?;
         let name = if dependency.alias.is_empty() { &dependency.name } else { &dependency.alias };
-        Some(Keep { index, name: name.clone(), plan: None })
+        Some(Keep { index, name: name.clone(), listed: true, plan: None })
     });
-    let unlisted =
-        unlisted.map(|(index, subchart)| Keep { index, name: subchart.name().to_owned(), plan: None });
+    let unlisted = unlisted.map(|(index, subchart)| Keep {
+        index,
+        name: subchart.name().to_owned(),
+        listed: false,
+        plan: None,
+    });
     unlisted.chain(listed).collect()
 }
 

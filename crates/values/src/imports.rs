@@ -66,6 +66,8 @@ impl Importing<'_> {
             pairs.push(pair(&child, &parent));
             match values.table_at(&format!("{}.{child}", dependency.name)) {
                 Ok(table) => {
+                    // Helm hands out a new map in place of an empty one, so an empty one is never shared.
+                    let table = if table.is_empty() { Table::new() } else { table };
                     let placed = placed_at(&parent, table);
                     self.merging().over_table(imported, &placed, &Place::Top);
                 }
@@ -104,4 +106,48 @@ fn placed_at<'a>(path: &str, table: Table<'a>) -> Table<'a> {
         outer.insert(step.into(), Item::Table(inner));
         outer
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_tree::json;
+
+    fn map(text: &str) -> Map<Node> {
+        json::read_map(text.as_bytes()).unwrap()
+    }
+
+    fn importing(imports: &str, child: &str, parent: &str) -> Chart {
+        let mut subchart = Chart { values: map(child), ..Chart::default() };
+        subchart.metadata.name = "sub".to_owned();
+        let mut chart = Chart { values: map(parent), subcharts: vec![subchart], ..Chart::default() };
+        chart.metadata.name = "p".to_owned();
+        let import_values = json::read(imports.as_bytes()).unwrap().as_list().unwrap().to_vec();
+        chart.metadata.dependencies =
+            vec![Dependency { name: "sub".to_owned(), import_values, ..Dependency::default() }];
+        chart
+    }
+
+    #[test]
+    fn own_values_win_over_imported_ones() {
+        let child = r#"{"exports":{"data":{"a":1,"b":2}},"c":{"d":3}}"#;
+        let mut chart = importing(r#"["data",{"child":"c","parent":"x.y"},"no"]"#, child, r#"{"a":9}"#);
+        let mut log = Vec::new();
+        import_values(&mut chart, NullRules::Helm4, &mut log).unwrap();
+        assert_eq!(chart.values.get("a"), Some(&Node::Float(9.0)));
+        assert_eq!(chart.values.get("b"), Some(&Node::Float(2.0)));
+        assert_eq!(chart.values.get("x"), Some(&Node::Map(map(r#"{"y":{"d":3}}"#))));
+        let expected = r#"level=WARN msg="ImportValues missing table" error="\"no\" is not a table""#;
+        assert_eq!(log[0].to_string(), expected);
+        assert_eq!(chart.metadata.dependencies[0].import_values[0], pair("exports.data", "."));
+    }
+
+    #[test]
+    fn imports_that_contain_themselves_are_an_error() {
+        // Helm itself dies of a stack overflow here.
+        let imports = r#"[{"child":"t.u","parent":"x"},{"child":"t","parent":"x"}]"#;
+        let mut chart = importing(imports, r#"{"t":{"u":{"v":1}}}"#, "{}");
+        let error = import_values(&mut chart, NullRules::Helm4, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "import-values of chart p contain themselves");
+    }
 }

@@ -112,3 +112,45 @@ fn check_document(
         Some(lines) => Err(format!("{lines}\n")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(schema: &str, values: &str) -> String {
+        let values = pintle_tree::json::read(values.as_bytes()).unwrap();
+        let mut read = |path: &str| Err(format!("open {path}: no such file or directory"));
+        check_json(&values, schema.as_bytes(), &mut read, &mut Vec::new()).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn failures_are_told_as_a_tree() {
+        let schema = r##"{"properties":{"a":{"anyOf":[{"type":"string"},{"$ref":"#/definitions/n"}]}},
+            "definitions":{"n":{"minimum":5,"multipleOf":2}},"required":["b"]}"##;
+        let expected = "- at '': missing property 'b'\n- at '/a': 'anyOf' failed\n  - at '/a': got number, want string\n\
+            \u{20} - at '/a': validation failed\n    - at '/a': minimum: got 3, want 5\n    - at '/a': multipleOf: got 3, want 2\n";
+        assert_eq!(checked(schema, r#"{"a":3}"#), expected);
+    }
+
+    #[test]
+    fn references_to_the_network_are_refused() {
+        let complaint = checked(r#"{"$ref":"https://example.com/x.json"}"#, "{}");
+        assert!(
+            complaint.starts_with("failing loading \"https://example.com/x.json\": schemas are not fetched")
+        );
+        assert_eq!(checked(r#"{"$ref":"urn:example:x"}"#, "{}"), "");
+    }
+
+    #[test]
+    fn schemas_made_to_take_forever_end() {
+        let mut definitions = String::from(r#""d0":{"type":"object"}"#);
+        for index in 1..64 {
+            let reference = format!(r##"{{"$ref":"#/definitions/d{}"}}"##, index - 1);
+            definitions.push_str(&format!(r#","d{index}":{{"allOf":[{reference},{reference}]}}"#));
+        }
+        let schema = format!(r##"{{"$ref":"#/definitions/d63","definitions":{{{definitions}}}}}"##);
+        assert!(checked(&schema, "{}").contains("too involved"));
+        let deep = format!("{}true{}", r#"{"not":"#.repeat(2000), "}".repeat(2000));
+        assert!(!checked(&deep, "{}").is_empty());
+    }
+}

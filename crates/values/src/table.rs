@@ -179,6 +179,10 @@ impl<'a> Table<'a> {
         self.0.borrow_mut().remove(key);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     /// The keys at this moment.
     pub(crate) fn keys(&self) -> Vec<Str> {
         self.0.borrow().keys().cloned().collect()

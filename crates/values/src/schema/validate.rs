@@ -19,7 +19,7 @@ use unevaluated::Unevaluated;
 /// The most schemas that may be entered one inside the other, and the most steps of one validation. Helm has no such
 /// limits; ours bound what a hostile schema can cost.
 const MAX_DEPTH: usize = 400;
-const MAX_STEPS: usize = 20_000_000;
+const MAX_STEPS: usize = 2_000_000;
 
 /// Compiled schemas. Validation begins with number 0.
 pub(super) trait Schemas {
