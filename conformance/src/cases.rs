@@ -24,8 +24,9 @@ pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
     names.sort();
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
     let helm = work.path().join("helm");
-    let binary = fs::canonicalize(&options.binary)
-        .with_context(|| format!("no program at {}; build it or name it with --binary", options.binary.display()))?;
+    let binary = fs::canonicalize(&options.binary).with_context(|| {
+        format!("no program at {}; build it or name it with --binary", options.binary.display())
+    })?;
     std::os::unix::fs::symlink(binary, &helm).context("cannot link the program")?;
     let mut tally = Tally::default();
     for path in &names {
@@ -42,8 +43,9 @@ pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
 
 fn run_case(folder: &Path, helm: &Path) -> Result<Option<String>> {
     let text = fs::read_to_string(folder.join("case.toml"))?;
-    let arguments: Vec<String> =
-        setting(&text, "args").and_then(|line| serde_json::from_str(line).ok()).context("case.toml has no `args`")?;
+    let arguments: Vec<String> = setting(&text, "args")
+        .and_then(|line| serde_json::from_str(line).ok())
+        .context("case.toml has no `args`")?;
     let output = Command::new(helm)
         .args(&arguments)
         .env_clear()
@@ -55,7 +57,8 @@ fn run_case(folder: &Path, helm: &Path) -> Result<Option<String>> {
         .output()
         .context("cannot run the program")?;
     let prefix = if setting(&text, "differs").is_some() { "ours" } else { "expected" };
-    let recorded = |extension: &str| fs::read(folder.join(format!("{prefix}.{extension}"))).unwrap_or_default();
+    let recorded =
+        |extension: &str| fs::read(folder.join(format!("{prefix}.{extension}"))).unwrap_or_default();
     let wanted_exit: i64 = setting(&text, "exit").and_then(|text| text.parse().ok()).unwrap_or(0);
     let (out, err) = (recorded("out"), recorded("err"));
     if i64::from(output.status.code().unwrap_or(-1)) != wanted_exit {

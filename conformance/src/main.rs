@@ -73,7 +73,8 @@ fn run() -> Result<bool> {
 
 fn everything(options: &Options) -> Result<bool> {
     let mut good = cases::run(&own_cases(), options)?;
-    let corpus = std::env::var_os("PINTLE_CORPUS").map_or_else(|| own_folder().join("../../shared"), PathBuf::from);
+    let corpus =
+        std::env::var_os("PINTLE_CORPUS").map_or_else(|| own_folder().join("../../shared"), PathBuf::from);
     let goldens = corpus.join("goldens");
     if !goldens.is_dir() {
         report::line("corpus: not here (PINTLE_CORPUS or ../shared); behaviour and render are left out");

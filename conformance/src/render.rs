@@ -31,8 +31,9 @@ struct Outcome {
 pub(crate) fn run(charts: &Path, goldens: &Path, options: &Options) -> Result<bool> {
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
     let helm = work.path().join("helm");
-    let binary = fs::canonicalize(&options.binary)
-        .with_context(|| format!("no program at {}; build it or name it with --binary", options.binary.display()))?;
+    let binary = fs::canonicalize(&options.binary).with_context(|| {
+        format!("no program at {}; build it or name it with --binary", options.binary.display())
+    })?;
     std::os::unix::fs::symlink(binary, &helm).context("cannot link the program")?;
     let names = chart_names(goldens, &options.only)?;
     let outcomes = Mutex::new(Vec::new());
@@ -101,7 +102,8 @@ impl Chart {
     fn unpack(charts: &Path, goldens: &Path, name: &str, work: &Path) -> Result<Chart> {
         let recorded = read_archive(&goldens.join(format!("{name}.tgz")))?;
         let recorded = recorded.into_iter().map(|(path, data)| (base_name(&path), data)).collect();
-        let archive = fs::canonicalize(charts.join(format!("{name}.tgz"))).with_context(|| format!("no chart {name}"))?;
+        let archive = fs::canonicalize(charts.join(format!("{name}.tgz")))
+            .with_context(|| format!("no chart {name}"))?;
         let root = work.join(name);
         let mut top = None;
         for (path, data) in read_archive(&archive)? {
@@ -140,7 +142,8 @@ impl Chart {
             .output()
             .context("cannot run the program")?;
         let wanted_exit = case["exit"].as_i64() == Some(0);
-        let exit = (output.status.success() != wanted_exit).then(|| format!("{} wanted, {} got", case["exit"], output.status));
+        let exit = (output.status.success() != wanted_exit)
+            .then(|| format!("{} wanted, {} got", case["exit"], output.status));
         Ok(Outcome {
             name: format!("{} [{name}]", self.name),
             exit,

@@ -15,9 +15,9 @@ pub(crate) fn node(value: &Value, integers: bool) -> Node {
         },
         Value::String(text) => Node::from(text.as_str()),
         Value::Array(items) => Node::List(items.iter().map(|item| node(item, integers)).collect()),
-        Value::Object(entries) => {
-            Node::Map(entries.iter().map(|(key, value)| (key.as_str().into(), node(value, integers))).collect())
-        }
+        Value::Object(entries) => Node::Map(
+            entries.iter().map(|(key, value)| (key.as_str().into(), node(value, integers))).collect(),
+        ),
     }
 }
 

@@ -75,13 +75,20 @@ fn finish(
     if !has_templates(&chart) {
         return Ok(());
     }
-    let release = Release { name: "rel".to_owned(), namespace: "ns".to_owned(), revision: 1, is_upgrade: false };
-    match render(&chart, &values, &Target::offline(release, Capabilities::default())) {
+    let release =
+        Release { name: "rel".to_owned(), namespace: "ns".to_owned(), revision: 1, is_upgrade: false };
+    let target = Target { keep_values: true, ..Target::offline(release, Capabilities::default()) };
+    match render(&chart, &values, &target) {
         Err(error) => answer["render_err"] = error.to_string().into(),
         Ok(rendered) => {
+            // Templates may change values, and what was recorded is what they left.
+            if let Some(values) = &rendered.values {
+                answer["ok"] = tree::json_map(values);
+            }
             let files = rendered.files.iter();
-            answer["render"] =
-                files.map(|file| (file.path.clone(), String::from_utf8_lossy(&file.text).into_owned())).collect();
+            answer["render"] = files
+                .map(|file| (file.path.clone(), String::from_utf8_lossy(&file.text).into_owned()))
+                .collect();
         }
     }
     Ok(())

@@ -20,7 +20,9 @@ pub(super) fn check(case: &Case) -> Option<String> {
     let options = Options {
         values: tree::map(&case.input["values"]),
         namespace: "ns".to_owned(),
-        kube_version: case.input["kube_version"].as_str().and_then(|version| KubeVersion::parse(version).ok()),
+        kube_version: case.input["kube_version"]
+            .as_str()
+            .and_then(|version| KubeVersion::parse(version).ok()),
         skip_schema: case.flag("skip_schema"),
     };
     let findings = lint(&chart, &options);

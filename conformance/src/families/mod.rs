@@ -81,8 +81,13 @@ fn run_lines(lines: &[&str], check: Check) -> Result<Tally> {
     let mut tally = Tally::default();
     for line in lines {
         let case = Case::parse(line)?;
-        let difference = std::panic::catch_unwind(|| check(&case)).unwrap_or_else(|_| Some("panicked".to_owned()));
-        tally.add(&case.id, case.text("fn"), difference.map(|text| format!("{text}\n        {}", describe(&case))));
+        let difference =
+            std::panic::catch_unwind(|| check(&case)).unwrap_or_else(|_| Some("panicked".to_owned()));
+        tally.add(
+            &case.id,
+            case.text("fn"),
+            difference.map(|text| format!("{text}\n        {}", describe(&case))),
+        );
     }
     Ok(tally)
 }

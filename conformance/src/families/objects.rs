@@ -52,8 +52,9 @@ fn describe(sorted: &Sorted<'_>) -> Value {
                 entry["name"] = metadata.name.to_string().into();
                 if !metadata.annotations.is_empty() {
                     let annotations = metadata.annotations.iter();
-                    entry["annotations"] =
-                        annotations.map(|(name, text)| (name.to_string(), Value::from(text.to_string()))).collect();
+                    entry["annotations"] = annotations
+                        .map(|(name, text)| (name.to_string(), Value::from(text.to_string())))
+                        .collect();
                 }
             }
             entry

@@ -178,7 +178,8 @@ fn add_extension(facts: &mut Value, extension: &X509Extension<'_>) {
                 ("keyEncipherment", usage.key_encipherment()),
                 ("keyCertSign", usage.key_cert_sign()),
             ];
-            facts["key_usage"] = all.iter().filter(|(_, set)| *set).map(|(name, _)| *name).collect::<Vec<_>>().into();
+            facts["key_usage"] =
+                all.iter().filter(|(_, set)| *set).map(|(name, _)| *name).collect::<Vec<_>>().into();
         }
         ParsedExtension::ExtendedKeyUsage(usage) => {
             let all = [("serverAuth", usage.server_auth), ("clientAuth", usage.client_auth)];
@@ -196,7 +197,9 @@ fn add_names(facts: &mut Value, names: &[GeneralName<'_>]) {
     for name in names {
         match name {
             GeneralName::DNSName(name) => dns.push((*name).to_owned()),
-            GeneralName::IPAddress([a, b, c, d]) => addresses.push(std::net::Ipv4Addr::new(*a, *b, *c, *d).to_string()),
+            GeneralName::IPAddress([a, b, c, d]) => {
+                addresses.push(std::net::Ipv4Addr::new(*a, *b, *c, *d).to_string())
+            }
             GeneralName::IPAddress(bytes) => {
                 if let Ok(bytes) = <[u8; 16]>::try_from(*bytes) {
                     addresses.push(std::net::Ipv6Addr::from(bytes).to_string());

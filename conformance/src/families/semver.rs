@@ -57,7 +57,10 @@ fn parse(text: &str) -> Value {
 
 fn sort(texts: &Value) -> Value {
     let texts = texts.as_array().into_iter().flatten().filter_map(Value::as_str);
-    let mut versions: Vec<Version> = texts.filter_map(|text| Version::parse(text).ok()).collect();
+    let mut versions: Vec<Version> = match texts.map(Version::parse).collect() {
+        Ok(versions) => versions,
+        Err(error) => return json!({"err": error.to_string()}),
+    };
     versions.sort_by(Version::compare);
     let order: Vec<&str> = versions.iter().map(|version| version.original.as_str()).collect();
     let neighbours: Vec<i8> = versions.windows(2).map(|pair| pair[0].compare(&pair[1]) as i8).collect();

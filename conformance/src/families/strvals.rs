@@ -23,7 +23,8 @@ pub(super) fn check(case: &Case) -> Option<String> {
             set_file: list("SetFile"),
             set_literal: list("SetLiteral"),
         };
-        return match layer(&flags, &mut read) {
+        let mut read_cleaned = |name: &str| read(name.trim_start_matches("./"));
+        return match layer(&flags, &mut read_cleaned) {
             Ok(map) => compare(case, "ok", map),
             Err(error) => case.compare("err", error.to_string().as_bytes()),
         };

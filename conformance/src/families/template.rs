@@ -49,8 +49,10 @@ fn rendered(case: &Case) -> Result<Rendered, String> {
     }
     let mut log = Vec::new();
     let rules = pintle_values::NullRules::Helm4;
-    let values = pintle_values::coalesce(&chart, &user, rules, &mut log).map_err(|error| error.to_string())?;
-    let release = Release { name: "rel".to_owned(), namespace: "ns".to_owned(), revision: 1, is_upgrade: false };
+    let values =
+        pintle_values::coalesce(&chart, &user, rules, &mut log).map_err(|error| error.to_string())?;
+    let release =
+        Release { name: "rel".to_owned(), namespace: "ns".to_owned(), revision: 1, is_upgrade: false };
     let mut target = Target::offline(release, capabilities());
     if case.flag("lint") {
         target.mode = Mode::Lint;

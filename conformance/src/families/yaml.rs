@@ -83,7 +83,8 @@ fn check_strict(case: &Case, text: &[u8]) -> Option<String> {
     let want = case.output["strict_err"].as_str()?;
     match pintle_yaml::read_strict(text) {
         Ok(_) => Some(format!("strictly: want error {want:?}")),
-        Err(error) => (error.to_string() != want).then(|| format!("strictly: want {want:?} got {:?}", error.to_string())),
+        Err(error) => (error.to_string() != want)
+            .then(|| format!("strictly: want {want:?} got {:?}", error.to_string())),
     }
 }
 

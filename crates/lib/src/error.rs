@@ -98,7 +98,8 @@ impl Error {
                 "pull the chart with another tool and give the path of the archive or folder".to_owned()
             }
             Error::MissingDependencies(_) => {
-                "run `pintle dependency build CHART`, or put the missing charts into its `charts` folder".to_owned()
+                "run `pintle dependency build CHART`, or put the missing charts into its `charts` folder"
+                    .to_owned()
             }
             Error::IncompatibleKubernetes { .. } => {
                 "choose the version to render for with `--kube-version`".to_owned()
@@ -108,7 +109,8 @@ impl Error {
             }
             Error::ChartNotFound { .. } => "give the path of a chart folder or archive".to_owned(),
             Error::NoSuchTemplate { .. } => {
-                "give a path inside the chart, as in `templates/service.yaml`; it must render to something".to_owned()
+                "give a path inside the chart, as in `templates/service.yaml`; it must render to something"
+                    .to_owned()
             }
             _ => return None,
         })

@@ -57,8 +57,8 @@ pub fn prepare(
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let (chart, values) = with_log(reporter, |log| {
-        let chart =
-            pintle_values::process_dependencies(chart, &user, rules.nulls, log).map_err(Error::Dependencies)?;
+        let chart = pintle_values::process_dependencies(chart, &user, rules.nulls, log)
+            .map_err(Error::Dependencies)?;
         let read = &mut input::read_referenced;
         let values = pintle_values::render_values(&chart, &user, rules.nulls, rules.schema, read, log)?;
         Ok((chart, values))
@@ -66,7 +66,8 @@ pub fn prepare(
     check_kubernetes(&chart, target)?;
     let mut rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
     let notes = pintle_render::notes(&mut rendered, chart.name(), rules.subchart_notes);
-    let mut files: Vec<(String, Vec<u8>)> = rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
+    let mut files: Vec<(String, Vec<u8>)> =
+        rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
     files.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(Prepared { chart, values, files, notes })
 }

@@ -24,7 +24,10 @@ impl Reporter for Silent {
 }
 
 /// Runs a stage that collects log lines and hands them on, whether it succeeds or not.
-pub(crate) fn with_log<T>(reporter: &mut dyn Reporter, stage: impl FnOnce(&mut Vec<LogLine>) -> Result<T>) -> Result<T> {
+pub(crate) fn with_log<T>(
+    reporter: &mut dyn Reporter,
+    stage: impl FnOnce(&mut Vec<LogLine>) -> Result<T>,
+) -> Result<T> {
     let mut log = Vec::new();
     let outcome = stage(&mut log);
     for line in log {

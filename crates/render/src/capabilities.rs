@@ -3,9 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use pintle_gotmpl::{
-    CallError, CallResult, Encoded, Kind, List, ListType, Method, Object, Type, Value,
-};
+use pintle_gotmpl::{CallError, CallResult, Encoded, Kind, List, ListType, Method, Object, Type, Value};
 
 /// The version of a Kubernetes cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +22,12 @@ impl KubeVersion {
     /// Returns the version `vMAJOR.MINOR.0`.
     pub fn new(major: u64, minor: u64) -> Self {
         let version = format!("v{major}.{minor}.0");
-        KubeVersion { normalized: version.clone(), version, major: major.to_string(), minor: minor.to_string() }
+        KubeVersion {
+            normalized: version.clone(),
+            version,
+            major: major.to_string(),
+            minor: minor.to_string(),
+        }
     }
 
     /// Reads what `--kube-version` gives.
@@ -39,7 +42,8 @@ impl KubeVersion {
         if components.len() < 2 {
             return Err(format!("illegal version string {}", quoted(text)));
         }
-        let numbers = components.iter().map(|part| component_number(part, text)).collect::<Result<Vec<_>, _>>()?;
+        let numbers =
+            components.iter().map(|part| component_number(part, text)).collect::<Result<Vec<_>, _>>()?;
         let version = if text.starts_with('v') { text.to_owned() } else { format!("v{text}") };
         let dotted: Vec<String> = numbers.iter().map(u64::to_string).collect();
         Ok(KubeVersion {
@@ -217,7 +221,11 @@ impl Object for Capabilities {
     }
 
     fn encode(&self) -> Encoded {
-        Encoded::Fields(["KubeVersion", "APIVersions", "HelmVersion"].map(|name| (name, self.field(name).unwrap_or_default())).into())
+        Encoded::Fields(
+            ["KubeVersion", "APIVersions", "HelmVersion"]
+                .map(|name| (name, self.field(name).unwrap_or_default()))
+                .into(),
+        )
     }
 }
 
@@ -268,7 +276,9 @@ impl Object for KubeVersion {
     }
 
     fn encode(&self) -> Encoded {
-        Encoded::Fields(["Version", "Major", "Minor"].map(|name| (name, self.field(name).unwrap_or_default())).into())
+        Encoded::Fields(
+            ["Version", "Major", "Minor"].map(|name| (name, self.field(name).unwrap_or_default())).into(),
+        )
     }
 }
 
@@ -299,7 +309,11 @@ impl Object for ApiVersions {
     }
 
     fn entries(&self) -> Vec<(Value, Value)> {
-        self.0.iter().enumerate().map(|(index, version)| (Value::int(index as i64), version.as_str().into())).collect()
+        self.0
+            .iter()
+            .enumerate()
+            .map(|(index, version)| (Value::int(index as i64), version.as_str().into()))
+            .collect()
     }
 
     fn truth(&self) -> bool {
@@ -315,7 +329,10 @@ impl Object for ApiVersions {
     }
 
     fn encode(&self) -> Encoded {
-        Encoded::Value(Value::List(List::of(ListType::Str, self.entries().into_iter().map(|(_, value)| value).collect())))
+        Encoded::Value(Value::List(List::of(
+            ListType::Str,
+            self.entries().into_iter().map(|(_, value)| value).collect(),
+        )))
     }
 }
 

@@ -97,7 +97,8 @@ fn release(release: &Release) -> Value {
 
 /// `.Chart` by its Go field names, all fields present.
 fn metadata(metadata: &Metadata, is_root: bool) -> Value {
-    let annotations = metadata.annotations.iter().map(|(name, text)| (Str::from(name), Value::from(text.as_str())));
+    let annotations =
+        metadata.annotations.iter().map(|(name, text)| (Str::from(name), Value::from(text.as_str())));
     let annotations = match metadata.annotations.is_empty() {
         true => MapRef::nil(MapType::Str),
         false => MapRef::of(MapType::Str, annotations.collect()),

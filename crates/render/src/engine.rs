@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use pintle_chart::{Chart, File, library};
 use pintle_gotmpl::{Exec, MapRef, MapType, Set, Value};
-use pintle_tree::{Map, Node};
+use pintle_tree::{Map, Node, json};
 
 use crate::builtins::{self, Remark, State, remove_no_value};
 use crate::context::{Scope, scopes};
@@ -28,6 +28,8 @@ pub struct Rendered {
     pub files: Vec<RenderedFile>,
     /// What templates had to say in lint mode.
     pub remarks: Vec<Remark>,
+    /// The values as the templates left them, where [`Target::keep_values`] asks for them.
+    pub values: Option<Map<Node>>,
 }
 
 /// Renders a chart whose dependencies have been processed, with its final values.
@@ -50,7 +52,18 @@ pub fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Rend
         rendered.files.push(template.render(&mut exec)?);
     }
     rendered.remarks = state.remarks.take();
+    if target.keep_values {
+        rendered.values = scopes.last().and_then(|root| final_values(&root.root));
+    }
     Ok(rendered)
+}
+
+/// The values of the root chart as they are now; `None` when templates made something of them that is no data.
+fn final_values(root: &MapRef) -> Option<Map<Node>> {
+    let values = root.get("Values")?;
+    pintle_gotmpl::encode_check(&values).ok()?;
+    let text = json::write(&values).ok()?;
+    json::read_map(&text).ok()
 }
 
 /// A template on its way.
@@ -99,7 +112,8 @@ fn ordered_templates<'a>(scopes: &'a [Scope<'a>]) -> Vec<Template<'a>> {
             root: &scope.root,
         }));
     }
-    templates.sort_by_cached_key(|template| Reverse((template.path.matches('/').count(), template.path.clone())));
+    templates
+        .sort_by_cached_key(|template| Reverse((template.path.matches('/').count(), template.path.clone())));
     templates
 }
 

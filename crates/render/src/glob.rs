@@ -16,8 +16,15 @@ enum Token {
     Super,
     /// `?`: one character but a separator.
     Single,
-    Range { low: char, high: char, negated: bool },
-    Set { characters: Vec<char>, negated: bool },
+    Range {
+        low: char,
+        high: char,
+        negated: bool,
+    },
+    Set {
+        characters: Vec<char>,
+        negated: bool,
+    },
     AnyOf(Vec<Vec<Token>>),
 }
 

@@ -18,12 +18,12 @@ mod lookup;
 mod notes;
 mod values_methods;
 
+pub use builtins::{Remark, RemarkKind};
 pub use capabilities::{Capabilities, HELM_VERSION, KubeVersion};
 pub use engine::{Rendered, RenderedFile, render};
 pub use error::{Error, Frame};
 pub use lookup::{Lookup, NoCluster};
 pub use notes::notes;
-pub use builtins::{Remark, RemarkKind};
 pub use pintle_gotmpl::Limits;
 
 use std::sync::Arc;
@@ -65,11 +65,21 @@ pub struct Target {
     pub dns: bool,
     /// How much work the templates may do.
     pub limits: Limits,
+    /// Whether the result tells what the templates made of the values.
+    pub keep_values: bool,
 }
 
 impl Target {
     /// Returns a target without a cluster.
     pub fn offline(release: Release, capabilities: Capabilities) -> Self {
-        Target { release, capabilities, lookup: Arc::new(NoCluster), mode: Mode::Strict, dns: false, limits: Limits::default() }
+        Target {
+            release,
+            capabilities,
+            lookup: Arc::new(NoCluster),
+            mode: Mode::Strict,
+            dns: false,
+            limits: Limits::default(),
+            keep_values: false,
+        }
     }
 }

@@ -8,7 +8,8 @@ pub trait Lookup {
     ///
     /// # Errors
     /// The text says why the cluster could not answer.
-    fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Map<Node>, String>;
+    fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str)
+    -> Result<Map<Node>, String>;
 }
 
 /// No cluster: every look-up finds nothing.
@@ -16,7 +17,13 @@ pub trait Lookup {
 pub struct NoCluster;
 
 impl Lookup for NoCluster {
-    fn lookup(&self, _api_version: &str, _kind: &str, _namespace: &str, _name: &str) -> Result<Map<Node>, String> {
+    fn lookup(
+        &self,
+        _api_version: &str,
+        _kind: &str,
+        _namespace: &str,
+        _name: &str,
+    ) -> Result<Map<Node>, String> {
         Ok(Map::new())
     }
 }

@@ -16,7 +16,9 @@ fn is_local_part(local: &str) -> bool {
         return inner.chars().all(|character| !matches!(character, '"' | '\\' | '\0' | '\n' | '\r'));
     }
     let allowed = |character: char| {
-        character.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(character) || is_foreign(character)
+        character.is_ascii_alphanumeric()
+            || "!#$%&'*+-/=?^_`{|}~".contains(character)
+            || is_foreign(character)
     };
     local.split('.').all(|part| !part.is_empty() && part.chars().all(allowed))
 }
@@ -39,8 +41,8 @@ pub(super) fn is_request_url(text: &str) -> bool {
     if scheme.is_empty() || text.contains(|character: char| character.is_ascii_control()) {
         return false;
     }
-    // A request must be absolute: `scheme:opaque` without a slash is not.
-    let Some(rest) = rest.strip_prefix('/') else { return false };
+    // What follows the scheme without a slash is opaque, as in `data:image/png;base64,AAAA`.
+    let Some(rest) = rest.strip_prefix('/') else { return true };
     let Some(authority) = rest.strip_prefix('/') else { return true };
     let end = authority.find('/').unwrap_or(authority.len());
     let (authority, path) = authority.split_at(end);
@@ -84,7 +86,11 @@ const WEB_SCHEMES: [&str; 7] = ["ftp", "tcp", "udp", "ws", "wss", "http", "https
 
 /// Whether `text` looks like a web address: an optional scheme, a host name or address, and anything behind it.
 pub(super) fn is_url(text: &str) -> bool {
-    if text.len() <= 3 || text.chars().count() >= 2083 || text.starts_with('.') || text.contains(char::is_whitespace) {
+    if text.len() <= 3
+        || text.chars().count() >= 2083
+        || text.starts_with('.')
+        || text.contains(char::is_whitespace)
+    {
         return false;
     }
     let (scheme, rest) = match text.split_once("://") {
@@ -106,11 +112,13 @@ pub(super) fn is_url(text: &str) -> bool {
 
 fn is_host_with_port(host: &str) -> bool {
     if let Some(address) = host.strip_prefix('[') {
-        return address.split_once(']').is_some_and(|(address, _)| address.parse::<std::net::Ipv6Addr>().is_ok());
+        return address
+            .split_once(']')
+            .is_some_and(|(address, _)| address.parse::<std::net::Ipv6Addr>().is_ok());
     }
     let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
-    let port_is_good =
-        port.is_none_or(|port| (1..=5).contains(&port.len()) && port.bytes().all(|digit| digit.is_ascii_digit()));
+    let port_is_good = port
+        .is_none_or(|port| (1..=5).contains(&port.len()) && port.bytes().all(|digit| digit.is_ascii_digit()));
     port_is_good && is_host_name(name.strip_suffix('.').unwrap_or(name))
 }
 
@@ -141,17 +149,21 @@ mod tests {
 
     #[test]
     fn request_urls_need_a_scheme_and_a_slash() {
-        for good in ["http://x.test", "https://x.test/i.png?a=b", "ftp://x", "file:///x"] {
+        for good in
+            ["http://x.test", "https://x.test/i.png?a=b", "ftp://x", "file:///x", "data:image/png;base64,AA"]
+        {
             assert!(is_request_url(good), "{good}");
         }
-        for bad in ["", "bad", "//x", "/x", "x.test/i.png", "5", "mailto:a@b.c", "http://x y"] {
+        for bad in ["", "bad", "//x", "/x", "x.test/i.png", "5", "http://x y"] {
             assert!(!is_request_url(bad), "{bad}");
         }
     }
 
     #[test]
     fn web_addresses_may_lack_a_scheme() {
-        for good in ["http://x.test", "x.test", "https://x.test/a b".split(' ').next().unwrap(), "localhost:8080"] {
+        for good in
+            ["http://x.test", "x.test", "https://x.test/a b".split(' ').next().unwrap(), "localhost:8080"]
+        {
             assert!(is_url(good), "{good}");
         }
         for bad in ["bad", "ht tp://x", ".x.test", "gopher://x.test"] {

@@ -17,7 +17,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     if !findings.check(Error, FOLDER, is_folder) {
         return;
     }
-    let chart = match pintle_chart::load_any_version(folder, &mut Vec::new()) {
+    let chart = match pintle_chart::load_any_version(folder, &mut findings.log) {
         Ok(chart) => chart,
         Err(error) => {
             findings.check(Error, FOLDER, Err(error.to_string()));
@@ -35,10 +35,18 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
                 }
             };
             let good_version = document.api_version.starts_with("apiextensions.k8s.io");
-            let version = if good_version { Ok(()) } else { Err("apiVersion is not in 'apiextensions.k8s.io'".to_owned()) };
+            let version = if good_version {
+                Ok(())
+            } else {
+                Err("apiVersion is not in 'apiextensions.k8s.io'".to_owned())
+            };
             findings.check(Error, &crd.file.name, version);
             let good_kind = document.kind == "CustomResourceDefinition";
-            let kind = if good_kind { Ok(()) } else { Err("object kind is not 'CustomResourceDefinition'".to_owned()) };
+            let kind = if good_kind {
+                Ok(())
+            } else {
+                Err("object kind is not 'CustomResourceDefinition'".to_owned())
+            };
             findings.check(Error, &crd.file.name, kind);
         }
     }

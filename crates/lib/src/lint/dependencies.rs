@@ -8,7 +8,7 @@ use super::Findings;
 use super::Severity::{Error, Warning};
 
 pub(super) fn check(folder: &Path, findings: &mut Findings) {
-    let chart = match pintle_chart::load_any_version(folder, &mut Vec::new()) {
+    let chart = match pintle_chart::load_any_version(folder, &mut findings.log) {
         Ok(chart) => chart,
         Err(error) => {
             findings.check(Error, "", Err(format!("unable to load chart\n\t{error}")));

@@ -8,7 +8,10 @@ const TABLE: &str = include_str!("deprecations.tsv");
 /// What Kubernetes says about `kind` of `api_version` in the given version, if it is deprecated there.
 pub(super) fn check(api_version: &str, kind: &str, version: &KubeVersion) -> Result<(), String> {
     let current = number_pair(&format!("{}.{}", version.major, version.minor))?;
-    let row = TABLE.lines().map(|line| line.split('\t').collect::<Vec<_>>()).find(|row| row[..2] == [api_version, kind]);
+    let row = TABLE
+        .lines()
+        .map(|line| line.split('\t').collect::<Vec<_>>())
+        .find(|row| row[..2] == [api_version, kind]);
     let Some(row) = row else { return Ok(()) };
     let [_, _, deprecated, removed, replacement] = row[..] else { return Ok(()) };
     if number_pair(deprecated)? > current {

@@ -81,19 +81,33 @@ fn decode(node: &Node) -> Result<Option<Document>, String> {
     }
     let mut decoder = Decoder::new(false);
     let mut document = Document::default();
-    decoder.document(node, "rules.k8sYamlStruct", &["apiVersion", "Kind", "Metadata"], |decoder, field, value| {
-        let place = |path| Place { structure: "k8sYamlStruct", path };
-        match field {
-            "apiVersion" => decoder.string(value, place("apiVersion"), &mut document.api_version),
-            "Kind" => decoder.string(value, place("Kind"), &mut document.kind),
-            _ => decoder.structure(value, place("Metadata"), "rules.k8sYamlMetadata", &["Namespace", "Name"], |decoder, field, value| {
-                let place = Place { structure: "k8sYamlStruct", path: if field == "Name" { "Metadata.Name" } else { "Metadata.Namespace" } };
-                let mut namespace = String::new();
-                let target = if field == "Name" { &mut document.name } else { &mut namespace };
-                decoder.string(value, place, target);
-            }),
-        }
-    });
+    decoder.document(
+        node,
+        "rules.k8sYamlStruct",
+        &["apiVersion", "Kind", "Metadata"],
+        |decoder, field, value| {
+            let place = |path| Place { structure: "k8sYamlStruct", path };
+            match field {
+                "apiVersion" => decoder.string(value, place("apiVersion"), &mut document.api_version),
+                "Kind" => decoder.string(value, place("Kind"), &mut document.kind),
+                _ => decoder.structure(
+                    value,
+                    place("Metadata"),
+                    "rules.k8sYamlMetadata",
+                    &["Namespace", "Name"],
+                    |decoder, field, value| {
+                        let place = Place {
+                            structure: "k8sYamlStruct",
+                            path: if field == "Name" { "Metadata.Name" } else { "Metadata.Namespace" },
+                        };
+                        let mut namespace = String::new();
+                        let target = if field == "Name" { &mut document.name } else { &mut namespace };
+                        decoder.string(value, place, target);
+                    },
+                ),
+            }
+        },
+    );
     decoder.finish()?;
     Ok(Some(document))
 }

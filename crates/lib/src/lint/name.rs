@@ -27,7 +27,7 @@ pub(super) fn check(kind: &str, name: &str) -> Result<(), String> {
 }
 
 fn too_long(name: &str, limit: usize) -> Option<String> {
-    (name.len() > limit).then(|| format!("must be no more than {limit} bytes"))
+    (name.len() > limit).then(|| format!("must be no more than {limit} characters"))
 }
 
 fn is_label(text: &str, first: impl Fn(u8) -> bool) -> bool {
@@ -45,16 +45,14 @@ fn alphanumeric(byte: u8) -> bool {
 fn label_1123(name: &str) -> Vec<String> {
     let mut problems: Vec<String> = too_long(name, 63).into_iter().collect();
     if !is_label(name, alphanumeric) {
-        problems.push(
-            if subdomain_1123_matches(name) {
-                "must not contain dots".to_owned()
-            } else {
-                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
+        problems.push(if subdomain_1123_matches(name) {
+            "must not contain dots".to_owned()
+        } else {
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
                  start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
                  validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-                    .to_owned()
-            },
-        );
+                .to_owned()
+        });
     }
     problems
 }
@@ -110,7 +108,11 @@ mod tests {
         assert!(check("Service", "a.b").is_err());
         assert!(check("Service", "1a").is_err());
         assert_eq!(check("Role", "a:B"), Ok(()));
-        assert!(check("Role", "a/b").unwrap_err().ends_with("metadata.name: Invalid value: \"a/b\": may not contain '/'"));
+        assert!(
+            check("Role", "a/b")
+                .unwrap_err()
+                .ends_with("metadata.name: Invalid value: \"a/b\": may not contain '/'")
+        );
         assert_eq!(check("CertificateSigningRequest", ""), Ok(()));
     }
 }

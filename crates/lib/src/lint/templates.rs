@@ -4,8 +4,8 @@ use std::path::Path;
 
 use pintle_chart::Chart;
 use pintle_render::{Capabilities, Mode, Release, RemarkKind, Target};
-use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
+use pintle_tree::{LogLine, Node};
 
 use super::Severity::{Error, Warning};
 use super::document::{Document, documents};
@@ -39,7 +39,11 @@ pub(super) fn check(folder: &Path, options: &Options, findings: &mut Findings) {
 }
 
 /// The templates of the chart itself with their rendered text, or `None` when that failed.
-fn render(chart: Chart, options: &Options, findings: &mut Findings) -> Option<Vec<(String, Option<Vec<u8>>)>> {
+fn render(
+    chart: Chart,
+    options: &Options,
+    findings: &mut Findings,
+) -> Option<Vec<(String, Option<Vec<u8>>)>> {
     let templates: Vec<String> = chart.templates.iter().map(|file| file.name.clone()).collect();
     let chart_name = chart.name().to_owned();
     let mut capabilities = Capabilities::default();
@@ -91,14 +95,38 @@ fn check_template(template: &str, text: Option<&[u8]>, options: &Options, findin
     true
 }
 
-fn check_document(template: &str, text: &[u8], document: &Document, options: &Options, findings: &mut Findings) {
+fn check_document(
+    template: &str,
+    text: &[u8],
+    document: &Document,
+    options: &Options,
+    findings: &mut Findings,
+) {
     findings.check(Warning, template, name::check(&document.kind, &document.name));
     if !document.api_version.is_empty() && !document.kind.is_empty() {
         let version = options.kube_version.clone().unwrap_or_else(|| Capabilities::default().kube_version);
-        findings.check(Warning, template, deprecation::check(&document.api_version, &document.kind, &version));
+        findings.check(
+            Warning,
+            template,
+            deprecation::check(&document.api_version, &document.kind, &version),
+        );
     }
     findings.check(Error, template, has_selector(document, text));
     findings.check(Error, template, list_has_no_policy(document, text));
+}
+
+/// What Go says about `items` that is no list.
+fn wrong_items(items: &Node) -> String {
+    let kind = match items {
+        Node::Bool(_) => "bool",
+        Node::Int(_) | Node::Float(_) => "number",
+        Node::Map(_) => "object",
+        _ => "string",
+    };
+    format!(
+        "unable to parse YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go \
+         struct field .Items of type []struct {{ Metadata struct {{ Annotations map[string]string }} }}"
+    )
 }
 
 /// The extension of the base name with its dot, or nothing.
@@ -145,7 +173,11 @@ fn list_has_no_policy(document: &Document, text: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     let node = pintle_yaml::read(text).map_err(|error| format!("unable to parse YAML: {error}"))?;
-    let items = node.get("items").and_then(|items| items.as_list()).unwrap_or_default();
+    let items = match node.get("items") {
+        None | Some(Node::Nil) => return Ok(()),
+        Some(Node::List(items)) => items,
+        Some(other) => return Err(wrong_items(other)),
+    };
     let has_policy = items.iter().any(|item| {
         let annotations = item.get("metadata").and_then(|metadata| metadata.get("annotations"));
         annotations.is_some_and(|annotations| annotations.get("helm.sh/resource-policy").is_some())

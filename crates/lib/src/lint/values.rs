@@ -25,7 +25,11 @@ fn check_file(folder: &Path, options: &Options, log: &mut Vec<LogLine>) -> Resul
     let path = folder.join(FILE);
     let text = fs::read(&path).map_err(|error| input::failure(&path, &error));
     let text = text.map_err(|reason| format!("unable to parse YAML: {reason}"))?;
-    let defaults = pintle_yaml::read_map(&text).map_err(|error| format!("unable to parse YAML: {error}"))?;
+    let defaults = pintle_yaml::read_map(&text).map_err(|error| {
+        // Helm reads into a named type here, and its error says so.
+        let reason = error.to_string().replace("type map[string]interface {}", "type common.Values");
+        format!("unable to parse YAML: {reason}")
+    })?;
     let values = Node::Map(pintle_values::lay_over(&options.values, &defaults, log));
     if options.skip_schema {
         return Ok(());

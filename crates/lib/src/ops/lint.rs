@@ -120,7 +120,10 @@ impl Drop for Unpacked {
 }
 
 fn unreadable(chart: &Path) -> String {
-    format!("unable to check Chart.yaml file in chart: stat {}: no such file or directory", chart.join("Chart.yaml").display())
+    format!(
+        "unable to check Chart.yaml file in chart: stat {}: no such file or directory",
+        chart.join("Chart.yaml").display()
+    )
 }
 
 /// The charts below `charts/` of a chart folder, for linting them too.

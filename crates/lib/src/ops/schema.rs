@@ -26,7 +26,10 @@ pub struct DeriveRequest {
 pub fn derive_schema(request: &DeriveRequest, reporter: &mut dyn Reporter) -> Result<Vec<u8>> {
     let chart = locate::load(&request.chart, reporter)?;
     let Some(text) = chart.values_text() else {
-        return Err(Error::Input(format!("chart {} has no values.yaml to derive a schema from", chart.name())));
+        return Err(Error::Input(format!(
+            "chart {} has no values.yaml to derive a schema from",
+            chart.name()
+        )));
     };
     pintle_values::schema::derive(text, request.format).map_err(Error::Input)
 }
@@ -40,7 +43,8 @@ pub fn check_schema(chart: &Path, overrides: &Overrides, reporter: &mut dyn Repo
     let user = pintle_values::layer(overrides, &mut input::read_values)?;
     with_log(reporter, |log| {
         let rules = NullRules::Helm4;
-        let chart = pintle_values::process_dependencies(chart, &user, rules, log).map_err(Error::Dependencies)?;
+        let chart =
+            pintle_values::process_dependencies(chart, &user, rules, log).map_err(Error::Dependencies)?;
         let check = SchemaCheck::Check;
         pintle_values::render_values(&chart, &user, rules, check, &mut input::read_referenced, log)?;
         Ok(())

@@ -240,8 +240,9 @@ fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> 
 
 /// The documents whose source matches one of the patterns, in the order of the patterns.
 fn only(text: &[u8], patterns: &[String]) -> Result<Vec<u8>> {
-    let documents: Vec<(&[u8], String)> =
-        pintle_objects::split(text).filter_map(|document| source_of(document).map(|path| (document, path))).collect();
+    let documents: Vec<(&[u8], String)> = pintle_objects::split(text)
+        .filter_map(|document| source_of(document).map(|path| (document, path)))
+        .collect();
     let mut shown = Vec::new();
     for pattern in patterns {
         let mut found = false;
@@ -306,5 +307,9 @@ fn make_folder(folder: &Path) -> Result<()> {
     {
         return Err(Error::Input(format!("stat {}: not a directory", folder.display())));
     }
-    fs::create_dir_all(folder).map_err(|source| Error::File { action: "write", path: folder.to_owned(), source })
+    fs::create_dir_all(folder).map_err(|source| Error::File {
+        action: "write",
+        path: folder.to_owned(),
+        source,
+    })
 }
