@@ -34,7 +34,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         if want.status.code() != got.status.code() {
             differences.push(format!("exit: helm {}, pintle {}", want.status, got.status));
         }
-        for (stream, want, got) in [("stdout", &want.stdout, &got.stdout), ("stderr", &want.stderr, &got.stderr)] {
+        for (stream, want, got) in
+            [("stdout", &want.stdout, &got.stdout), ("stderr", &want.stderr, &got.stderr)]
+        {
             if want != got {
                 differences.push(format!("{stream}: {}", first_difference(want, got)));
             }

@@ -20,7 +20,8 @@ pub(crate) fn run_all(seconds: u64, only: Option<&str>) -> Result<()> {
 
 /// Reads the arguments of the chore.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let seconds = arguments.first().map_or(Ok(60), |text| text.parse()).context("SECONDS must be a number")?;
+    let seconds =
+        arguments.first().map_or(Ok(60), |text| text.parse()).context("SECONDS must be a number")?;
     run_all(seconds, arguments.get(1).map(String::as_str))
 }
 
@@ -67,7 +68,13 @@ fn fuzz(tool: &std::path::Path, target: &str, seconds: u64) -> Result<()> {
         .args(["fuzz", "run", "--sanitizer", "none", target])
         .arg(&corpus)
         .arg(&seeds)
-        .args(["--", &format!("-max_total_time={seconds}"), "-timeout=10", "-rss_limit_mb=1024", "-verbosity=0"])
+        .args([
+            "--",
+            &format!("-max_total_time={seconds}"),
+            "-timeout=10",
+            "-rss_limit_mb=1024",
+            "-verbosity=0",
+        ])
         .arg("-print_final_stats=1")
         .current_dir(&fuzz_folder)
         .env("RUSTUP_TOOLCHAIN", "nightly")

@@ -14,7 +14,8 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     let helm = helm()?;
     let folder = root().join("conformance/cases");
     let mut recorded = 0;
-    let mut entries: Vec<_> = fs::read_dir(&folder)?.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    let mut entries: Vec<_> =
+        fs::read_dir(&folder)?.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
     entries.sort();
     for case in entries {
         let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -77,6 +77,7 @@ pub(crate) fn release_binary() -> Result<PathBuf> {
 /// The folder that cargo builds into.
 pub(crate) fn target_folder() -> Result<PathBuf> {
     let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
-    let metadata: serde_json::Value = serde_json::from_slice(&metadata).context("cargo metadata is no JSON")?;
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&metadata).context("cargo metadata is no JSON")?;
     Ok(PathBuf::from(metadata["target_directory"].as_str().context("cargo metadata has no target folder")?))
 }

@@ -19,11 +19,18 @@ pub struct Str(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    Inline { length: u8, bytes: [u8; INLINE] },
+    Inline {
+        length: u8,
+        bytes: [u8; INLINE],
+    },
     /// Text that was copied to become a string.
     Shared(Arc<[u8]>),
     /// Text that was moved in, or a part of it. Offsets of 32 bits keep the value at three words.
-    Slice { buffer: Arc<Vec<u8>>, start: u32, end: u32 },
+    Slice {
+        buffer: Arc<Vec<u8>>,
+        start: u32,
+        end: u32,
+    },
 }
 
 impl Str {

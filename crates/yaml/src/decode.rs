@@ -192,12 +192,7 @@ impl Decoder {
     }
 
     /// Decodes a map of strings.
-    pub fn string_map(
-        &mut self,
-        value: &Node,
-        place: Place<'_>,
-        target: &mut BTreeMap<String, String>,
-    ) {
+    pub fn string_map(&mut self, value: &Node, place: Place<'_>, target: &mut BTreeMap<String, String>) {
         match value {
             Node::Nil => target.clear(),
             Node::Map(entries) => {
