@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pintle_semver::{Constraint, Version};
+use pintle_semver::{Constraint, MAX_VERSION_LENGTH, Version};
 
 fuzz_target!(|text: &str| {
     let mut lines = text.lines();
@@ -10,8 +10,11 @@ fuzz_target!(|text: &str| {
     let versions: Vec<Version> = lines.take(3).filter_map(|line| Version::parse(line).ok()).collect();
     for version in &versions {
         let printed = version.to_string();
-        let again = Version::parse_strict(&printed).expect("a printed version is a strict one");
-        assert!(again.compare(version).is_eq(), "printing changed {printed}");
+        // Printing fills in the parts that were left out, which can make a version longer than what is read.
+        if printed.len() <= MAX_VERSION_LENGTH {
+            let again = Version::parse_strict(&printed).expect("a printed version is a strict one");
+            assert!(again.compare(version).is_eq(), "printing changed {printed}");
+        }
         if let Ok(range) = &range {
             let reasons = range.validate(version);
             assert_eq!(
