@@ -24,7 +24,7 @@ pub mod library;
 mod load;
 pub mod metadata;
 pub mod package;
-mod path;
+pub mod path;
 
 pub use chart::{Chart, Crd, File};
 pub use error::{ArchiveError, Error, FileError, Result};

@@ -1,7 +1,7 @@
 //! Slash-separated paths as Go's `path` package treats them.
 
 /// The last element of a path: `.` for nothing, `/` for nothing but slashes.
-pub(crate) fn base(path: &str) -> &str {
+pub fn base(path: &str) -> &str {
     if path.is_empty() {
         return ".";
     }
@@ -13,13 +13,13 @@ pub(crate) fn base(path: &str) -> &str {
 }
 
 /// The extension with its dot, or nothing.
-pub(crate) fn extension(path: &str) -> &str {
+pub fn extension(path: &str) -> &str {
     let name = &path[path.rfind('/').map_or(0, |slash| slash + 1)..];
     name.rfind('.').map_or("", |dot| &name[dot..])
 }
 
 /// The shortest path that means the same, by text alone: no `.`, no inner `..`, no double slashes.
-pub(crate) fn clean(path: &str) -> String {
+pub fn clean(path: &str) -> String {
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

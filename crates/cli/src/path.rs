@@ -1,26 +1,6 @@
 //! Paths as Go's `path/filepath` spells them, because they are printed and compared as text.
 
-/// The shortest path that means the same, as Go's `filepath.Clean` gives it.
-pub(crate) fn clean(path: &str) -> String {
-    let rooted = path.starts_with('/');
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if parts.last().is_some_and(|last| *last != "..") => {
-                parts.pop();
-            }
-            ".." if rooted => {}
-            part => parts.push(part),
-        }
-    }
-    let joined = parts.join("/");
-    match (rooted, joined.is_empty()) {
-        (true, _) => format!("/{joined}"),
-        (false, true) => ".".to_owned(),
-        (false, false) => joined,
-    }
-}
+pub(crate) use pintle::chart::path::{base, clean};
 
 /// Joins and cleans; empty parts count for nothing.
 pub(crate) fn join(parts: &[&str]) -> String {
@@ -34,15 +14,6 @@ pub(crate) fn directory(path: &str) -> String {
         Some(at) => clean(&path[..=at]),
         None => ".".to_owned(),
     }
-}
-
-/// The last part of a path, as Go's `filepath.Base` gives it.
-pub(crate) fn base(path: &str) -> &str {
-    if path.is_empty() {
-        return ".";
-    }
-    let trimmed = path.trim_end_matches('/');
-    if trimmed.is_empty() { "/" } else { trimmed.rsplit('/').next().unwrap_or(trimmed) }
 }
 
 #[cfg(test)]

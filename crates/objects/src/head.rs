@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use pintle_tree::number::format_value;
 use pintle_tree::{Map, Node, Str};
+use pintle_yaml::decode::{means_field, number_text};
 
 use crate::prune::Pruner;
 
@@ -92,16 +92,16 @@ impl Reading {
             Node::Nil => {}
             Node::Map(fields) => {
                 for (name, value) in fields.iter() {
-                    if matches_field(name.as_bytes(), "apiVersion") {
+                    if means_field(name.as_bytes(), "apiVersion") {
                         self.text(value, "SimpleHead.apiVersion", &mut head.api_version);
-                    } else if matches_field(name.as_bytes(), "kind") {
+                    } else if means_field(name.as_bytes(), "kind") {
                         self.text(value, "SimpleHead.kind", &mut head.kind);
-                    } else if matches_field(name.as_bytes(), "metadata") {
+                    } else if means_field(name.as_bytes(), "metadata") {
                         self.metadata(value, &mut head.metadata);
                     }
                 }
             }
-            other => self.note(|| format!("{} into Go value of type util.SimpleHead", go_kind(other))),
+            other => self.note(|| format!("{} into Go value of type util.SimpleHead", other.json_type())),
         }
         head
     }
@@ -112,9 +112,9 @@ impl Reading {
             Node::Map(fields) => {
                 let metadata = target.get_or_insert_default();
                 for (name, value) in fields.iter() {
-                    if matches_field(name.as_bytes(), "name") {
+                    if means_field(name.as_bytes(), "name") {
                         self.text(value, ".metadata.name", &mut metadata.name);
-                    } else if matches_field(name.as_bytes(), "annotations") {
+                    } else if means_field(name.as_bytes(), "annotations") {
                         self.annotations(value, &mut metadata.annotations);
                     }
                 }
@@ -151,46 +151,13 @@ impl Reading {
     }
 
     fn clash(&mut self, value: &Node, field: &str, wanted: &str) {
-        self.note(|| format!("{} into Go struct field {field} of type {wanted}", go_kind(value)));
+        self.note(|| format!("{} into Go struct field {field} of type {wanted}", value.json_type()));
     }
 
     fn note(&mut self, clash: impl FnOnce() -> String) {
         if self.clash.is_none() {
             self.clash = Some(clash());
         }
-    }
-}
-
-/// What Go's JSON reader calls the type of a value.
-fn go_kind(value: &Node) -> &'static str {
-    match value {
-        Node::Nil => "null",
-        Node::Bool(_) => "bool",
-        Node::Int(_) | Node::Float(_) => "number",
-        Node::Str(_) => "string",
-        Node::List(_) => "array",
-        Node::Map(_) => "object",
-    }
-}
-
-/// A float where text is wanted: the digits of a 32-bit float, which is what sigs.k8s.io/yaml writes.
-fn number_text(number: f64) -> String {
-    let short = number as f32;
-    short.to_string().parse().map_or_else(|_| format_value(number), format_value)
-}
-
-/// Whether `name` means the field `field`. Go's JSON compares without regard to case, and folds two exotic letters.
-pub(crate) fn matches_field(name: &[u8], field: &str) -> bool {
-    name == field.as_bytes() || {
-        let folded = |character: char| match character {
-            '\u{212a}' => 'k',
-            '\u{17f}' => 's',
-            _ => character.to_ascii_lowercase(),
-        };
-        // Exotic letters are up to three bytes long.
-        (field.len()..=field.len() * 3).contains(&name.len())
-            && std::str::from_utf8(name)
-                .is_ok_and(|name| name.chars().map(folded).eq(field.chars().map(folded)))
     }
 }
 

@@ -36,6 +36,18 @@ impl Node {
         matches!(self, Node::Nil)
     }
 
+    /// What JSON calls the type of the node, as Go's errors have it.
+    pub fn json_type(&self) -> &'static str {
+        match self {
+            Node::Nil => "null",
+            Node::Bool(_) => "bool",
+            Node::Int(_) | Node::Float(_) => "number",
+            Node::Str(_) => "string",
+            Node::List(_) => "array",
+            Node::Map(_) => "object",
+        }
+    }
+
     /// The map, if the node is one.
     pub fn as_map(&self) -> Option<&Map<Node>> {
         match self {

@@ -104,7 +104,7 @@ impl Decoder {
 
     fn clash(&mut self, value: &Node, place: Place<'_>, wanted: &str) {
         self.note(|| {
-            let (kind, Place { structure, path }) = (go_kind(value), place);
+            let (kind, Place { structure, path }) = (value.json_type(), place);
             format!("json: cannot unmarshal {kind} into Go struct field {structure}.{path} of type {wanted}")
         });
     }
@@ -121,7 +121,7 @@ impl Decoder {
             Node::Nil => {}
             Node::Map(_) => self.fields(value, names, set),
             other => {
-                let kind = go_kind(other);
+                let kind = other.json_type();
                 self.note(|| format!("json: cannot unmarshal {kind} into Go value of type {go_type}"));
             }
         }
@@ -244,20 +244,8 @@ impl Decoder {
     }
 }
 
-/// What Go's JSON reader calls the type of a value.
-fn go_kind(value: &Node) -> &'static str {
-    match value {
-        Node::Nil => "null",
-        Node::Bool(_) => "bool",
-        Node::Int(_) | Node::Float(_) => "number",
-        Node::Str(_) => "string",
-        Node::List(_) => "array",
-        Node::Map(_) => "object",
-    }
-}
-
 /// A float where text is wanted: the digits of a 32-bit float, which is what sigs.k8s.io/yaml writes.
-fn number_text(number: f64) -> String {
+pub fn number_text(number: f64) -> String {
     let short = number as f32;
     short.to_string().parse().map_or_else(|_| format_value(number), format_value)
 }
@@ -275,17 +263,22 @@ fn with_floats(node: &Node) -> Node {
 
 /// The field that a key means: the exact name, else the same letters in any case.
 fn field_named(key: &Str, names: &[&'static str]) -> Option<&'static str> {
-    if let Some(name) = names.iter().find(|name| key == **name) {
-        return Some(name);
-    }
-    let key = key.as_str()?;
-    // Go folds two letters beyond ASCII onto ASCII ones: the Kelvin sign and the long s.
+    let exact = names.iter().find(|name| key == **name);
+    exact.or_else(|| names.iter().find(|name| means_field(key, name))).copied()
+}
+
+/// Whether a key means a field. Go's JSON compares without regard to case, and folds two letters beyond ASCII onto
+/// ASCII ones: the Kelvin sign and the long s.
+pub fn means_field(key: &[u8], field: &str) -> bool {
     let folded = |character: char| match character {
         '\u{212a}' => 'k',
         '\u{17f}' => 's',
         _ => character.to_ascii_lowercase(),
     };
-    names.iter().copied().find(|name| key.chars().map(folded).eq(name.chars().map(folded)))
+    key == field.as_bytes()
+        // Exotic letters are up to three bytes long.
+        || (field.len()..=field.len() * 3).contains(&key.len())
+            && std::str::from_utf8(key).is_ok_and(|key| key.chars().map(folded).eq(field.chars().map(folded)))
 }
 
 #[cfg(test)]

@@ -102,14 +102,7 @@ pub fn read_list(text: &[u8]) -> Result<Vec<Node>, Error> {
 }
 
 fn wrong_kind(node: &Node, wanted: &str) -> Error {
-    let found = match node {
-        Node::Nil => "null",
-        Node::Bool(_) => "bool",
-        Node::Int(_) | Node::Float(_) => "number",
-        Node::Str(_) => "string",
-        Node::List(_) => "array",
-        Node::Map(_) => "object",
-    };
+    let found = node.json_type();
     Error::new(format!("json: cannot unmarshal {found} into Go value of type {wanted}"))
         .within("error unmarshaling JSON: while decoding JSON")
 }

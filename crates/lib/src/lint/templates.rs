@@ -117,12 +117,7 @@ fn check_document(
 
 /// What Go says about `items` that is no list.
 fn wrong_items(items: &Node) -> String {
-    let kind = match items {
-        Node::Bool(_) => "bool",
-        Node::Int(_) | Node::Float(_) => "number",
-        Node::Map(_) => "object",
-        _ => "string",
-    };
+    let kind = items.json_type();
     format!(
         "unable to parse YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go \
          struct field .Items of type []struct {{ Metadata struct {{ Annotations map[string]string }} }}"
