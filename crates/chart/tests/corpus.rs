@@ -2,20 +2,12 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pintle_chart::package::{Times, archive};
 use pintle_chart::{Chart, File, load, load_archive, load_files};
+use pintle_testkit::corpus;
 use serde_json::Value;
-
-fn corpus(path: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("PINTLE_CORPUS").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-        PathBuf::from,
-    );
-    let path = root.join(path);
-    path.exists().then_some(path)
-}
 
 /// What Helm said when it could not render the chart.
 fn recorded_failure(chart: &Path) -> Option<String> {

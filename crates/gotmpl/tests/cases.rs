@@ -2,7 +2,6 @@
 //! of the real Helm where they are at hand (`PINTLE_CORPUS`, or `shared` beside the project).
 
 use std::cell::RefCell;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use pintle_gotmpl::{
@@ -297,20 +296,17 @@ fn an_error_shows_its_line() {
 
 #[test]
 fn recorded_cases_that_need_no_other_functions_agree() {
-    let root = std::env::var_os("PINTLE_CORPUS")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let Ok(lines) = std::fs::read(root.join("goldens/behaviour/template.jsonl")) else {
+    let lines = pintle_testkit::recorded("template");
+    if lines.is_empty() {
         return;
-    };
+    }
     let (mut same, mut skipped, mut different) = (0, 0, Vec::new());
-    for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let case = json::read(line).expect("the corpus is JSON");
+    for line in &lines {
+        let case = json::read(line.as_bytes()).expect("recorded cases are JSON");
         match run_case(&case) {
             Outcome::Same => same += 1,
             Outcome::Skipped => skipped += 1,
-            Outcome::Different(report) => {
-                different.push(format!("{report}\n  {}", String::from_utf8_lossy(line)))
-            }
+            Outcome::Different(report) => different.push(format!("{report}\n  {line}")),
         }
     }
     println!("{same} agree, {skipped} need more, {} differ", different.len());

@@ -1,18 +1,7 @@
 //! Compares splitting and sorting with what Helm was recorded to do.
 
-use std::path::PathBuf;
-
 use pintle_objects::{Order, sort, split};
 use serde_json::{Value, json};
-
-fn corpus() -> Option<PathBuf> {
-    let root = std::env::var_os("PINTLE_CORPUS").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-        PathBuf::from,
-    );
-    let file = root.join("goldens/behaviour/objects.jsonl");
-    file.exists().then_some(file)
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -84,14 +73,9 @@ fn sorted(input: &Value) -> Value {
 
 #[test]
 fn objects_are_split_and_sorted_as_helm_does() {
-    let Some(file) = corpus() else {
-        println!("no corpus; skipped");
-        return;
-    };
-    let cases = std::fs::read_to_string(file).expect("the corpus is readable");
     let (mut passed, mut total) = (0, 0);
-    for line in cases.lines() {
-        let case: Value = serde_json::from_str(line).expect("each line is JSON");
+    for line in pintle_testkit::recorded("objects") {
+        let case: Value = serde_json::from_str(&line).expect("each line is JSON");
         let got = match case["in"]["split"].as_str() {
             Some(source) => json!({"ok": split(source.as_bytes()).map(text).collect::<Vec<_>>()}),
             None => sorted(&case["in"]),

@@ -25,18 +25,10 @@ const BEYOND: [&str; 9] = [
     "$.Values.AsMap",
 ];
 
-/// A file of the corpus, or nothing where that is absent.
-fn corpus(name: &str) -> Vec<u8> {
-    let root = std::env::var_os("PINTLE_CORPUS")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    std::fs::read(root.join("goldens/behaviour").join(name)).unwrap_or_default()
-}
-
 /// The recorded cases.
 fn cases() -> Vec<Node> {
-    let text = corpus("sprig.jsonl");
-    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| json::read(line).expect("corpus lines are JSON")).collect()
+    let lines = pintle_testkit::recorded("sprig");
+    lines.iter().map(|line| json::read(line.as_bytes()).expect("recorded cases are JSON")).collect()
 }
 
 fn text_at<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
@@ -197,7 +189,9 @@ fn signatures_are_those_of_go() {
         assert!(table.get(function.name).is_none(), "{} comes twice", function.name);
         table.add(function);
     }
-    let recorded = String::from_utf8(corpus("functions.tsv")).expect("the list is text");
+    let recorded = pintle_testkit::corpus("goldens/behaviour/functions.tsv")
+        .map(|path| std::fs::read_to_string(path).expect("the list is text"))
+        .unwrap_or_default();
     for (name, expected) in recorded.lines().filter_map(|line| line.split_once('\t')) {
         if !elsewhere.contains(&name) {
             let expected = expected.replace(") (", ") ").replace(", error)", "");

@@ -1,1 +1,39 @@
-//! For tests only: chart builders, temporary homes and snapshot filters.
+//! For tests only: where the corpus of real charts and recorded behaviour of Helm is.
+//!
+//! The corpus lies beside the repository (`../shared`), or where `PINTLE_CORPUS` says. Tests pass without it: those that
+//! need it say that they are skipped.
+
+use std::path::{Path, PathBuf};
+
+/// A file or folder of the corpus; where it is absent, says so and answers `None`.
+#[allow(clippy::print_stdout)]
+pub fn corpus(path: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let whole = std::env::var_os("PINTLE_CORPUS").map_or_else(beside, PathBuf::from).join(path);
+    if whole.exists() {
+        return Some(whole);
+    }
+    println!("skipped: the corpus has no {}", whole.display());
+    None
+}
+
+/// The recorded cases of a family of behaviour, one JSON text each; none where the corpus is absent.
+///
+/// # Panics
+/// When the file is there but cannot be read.
+pub fn recorded(family: &str) -> Vec<String> {
+    let Some(path) = corpus(&format!("goldens/behaviour/{family}.jsonl")) else { return Vec::new() };
+    let text = std::fs::read_to_string(path).expect("recorded cases are text that can be read");
+    text.lines().filter(|line| !line.is_empty()).map(ToOwned::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_corpus_does_not_have_is_none() {
+        assert_eq!(corpus("no-such-thing"), None);
+        assert!(recorded("no-such-family").is_empty());
+    }
+}

@@ -2,20 +2,13 @@
 
 #![allow(clippy::print_stdout, reason = "the test says what it skipped and how far it got")]
 
-use std::path::PathBuf;
-
 use pintle_tree::{Map, Node, json, set};
 
 /// The recorded cases, or `None` where the corpus is absent.
 fn cases(family: &str) -> Option<Vec<Node>> {
-    let root = std::env::var_os("PINTLE_CORPUS")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let Ok(text) = std::fs::read(root.join(format!("goldens/behaviour/{family}.jsonl"))) else {
-        println!("skipped: no corpus at {}", root.display());
-        return None;
-    };
-    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-    Some(lines.map(|line| json::read(line).expect("corpus lines are JSON")).collect())
+    let lines = pintle_testkit::recorded(family);
+    let read = |line: &String| json::read(line.as_bytes()).expect("recorded cases are JSON");
+    (!lines.is_empty()).then(|| lines.iter().map(read).collect())
 }
 
 fn text(node: Option<&Node>) -> String {

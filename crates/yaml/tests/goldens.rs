@@ -2,10 +2,6 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is a test")]
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pintle_tree::{Map, Node, Str};
@@ -14,20 +10,9 @@ use serde_json::Value;
 /// The share of cases that must agree.
 const WANTED: f64 = 0.995;
 
-fn corpus() -> PathBuf {
-    match std::env::var_os("PINTLE_CORPUS") {
-        Some(path) => path.into(),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-    }
-}
-
 fn cases(family: &str) -> Option<Vec<Value>> {
-    let path = corpus().join("goldens/behaviour").join(format!("{family}.jsonl"));
-    let Ok(file) = File::open(&path) else {
-        println!("skipped: no {}", path.display());
-        return None;
-    };
-    Some(BufReader::new(file).lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect())
+    let lines = pintle_testkit::recorded(family);
+    (!lines.is_empty()).then(|| lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
 /// Runs all cases on a thread whose stack holds a tree of ten thousand levels even without optimization.

@@ -1,30 +1,19 @@
 //! The fast reader must read what it reads exactly as the faithful one. Compared on the recorded texts, on mutations of
 //! them and on the values files and definitions of real charts, where those are present.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is a test")]
+#![expect(clippy::unwrap_used, reason = "all of this is a test")]
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-fn corpus() -> PathBuf {
-    match std::env::var_os("PINTLE_CORPUS") {
-        Some(path) => path.into(),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-    }
-}
-
 fn golden_texts() -> Vec<Vec<u8>> {
-    let Ok(file) = File::open(corpus().join("goldens/behaviour/yaml-parse.jsonl")) else {
-        println!("skipped: no recordings");
-        return Vec::new();
-    };
-    BufReader::new(file)
-        .lines()
+    pintle_testkit::recorded("yaml-parse")
+        .iter()
         .filter_map(|line| {
-            let case: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            let case: Value = serde_json::from_str(line).unwrap();
             case["in"]["text"].as_str().map(|text| text.as_bytes().to_vec())
         })
         .filter(|text| text.len() < 3000)
@@ -185,10 +174,8 @@ fn ordinary_text_is_read_by_the_fast_reader() {
 
 #[test]
 fn readers_agree_on_the_files_of_charts() {
-    let Ok(charts) = std::fs::read_dir(corpus().join("charts")) else {
-        println!("skipped: no charts");
-        return;
-    };
+    let Some(charts) = pintle_testkit::corpus("charts") else { return };
+    let charts = std::fs::read_dir(charts).unwrap();
     let (mut fast, mut all, mut bytes) = (0, 0, 0);
     let every = if cfg!(debug_assertions) { 8 } else { 1 };
     let mut paths: Vec<PathBuf> = charts.map(|entry| entry.unwrap().path()).collect();
