@@ -1,13 +1,13 @@
-//! The parsed form of a template, made for walking: functions are resolved, names are ready to look up, text is a
-//! range of the source.
+//! The parsed form of a template, made for walking: functions are resolved, text and names are ranges of the source,
+//! and all parts of a source lie together in pools.
 
 use std::rc::Rc;
 
 use pintle_tree::Str;
 
 use crate::builtins::Builtin;
-use crate::function::Function;
-use crate::print::with_stack;
+use crate::function::{FunctionId, Functions};
+use crate::pool::{Id, Pool, Span};
 use crate::value::Value;
 
 /// A place in the source, in bytes.
@@ -20,89 +20,87 @@ pub(crate) type VariableId = u32;
 pub(crate) struct Tree {
     /// The name by which it is called.
     pub(crate) name: Str,
-    /// The name of the source that defined it, for messages.
-    pub(crate) parse_name: Str,
-    pub(crate) source: Str,
-    pub(crate) nodes: Vec<Node>,
-    /// The names of the variables of the source.
-    pub(crate) variables: Rc<[Str]>,
+    pub(crate) nodes: Span<Node>,
+    /// The source that defined it.
+    pub(crate) source: Rc<Source>,
 }
 
 impl Tree {
     /// Whether there is nothing but blanks in it. Such a definition does not replace another.
     pub(crate) fn is_empty(&self) -> bool {
-        is_blank(&self.nodes, self.source.as_bytes())
+        self.source.is_blank(self.nodes)
     }
 }
 
-/// Whether nodes are only blank text.
-pub(crate) fn is_blank(nodes: &[Node], source: &[u8]) -> bool {
-    nodes.iter().all(|node| match node {
-        Node::Text { start, end } => {
-            let text = &source[*start as usize..*end as usize];
-            text.utf8_chunks().all(|chunk| chunk.invalid().is_empty() && chunk.valid().trim().is_empty())
-        }
-        _ => false,
-    })
-}
-
-// Dropping recurses as deep as blocks and parentheses nest, and errors drop half-made trees anywhere.
-impl Drop for Pipe {
-    fn drop(&mut self) {
-        with_stack(|| self.commands.clear());
-    }
-}
-
-impl Drop for Branch {
-    fn drop(&mut self) {
-        with_stack(|| {
-            self.list.clear();
-            self.otherwise = None;
-        });
-    }
-}
-
-/// A piece of a template.
-pub(crate) enum Node {
-    Text { start: Position, end: Position },
-    Action(Pipe),
-    If(Box<Branch>),
-    With(Box<Branch>),
-    Range(Box<Branch>),
-    Template(Box<Call>),
-    Break(Position),
-    Continue(Position),
-}
-
-/// `if`, `with` or `range`.
-pub(crate) struct Branch {
-    pub(crate) pipe: Pipe,
-    pub(crate) list: Vec<Node>,
-    pub(crate) otherwise: Option<Vec<Node>>,
-}
-
-/// `{{template "name" pipe}}`.
-pub(crate) struct Call {
-    pub(crate) position: Position,
+/// A source and the parts of all templates in it.
+pub(crate) struct Source {
+    /// Its name, for messages.
     pub(crate) name: Str,
-    pub(crate) pipe: Option<Pipe>,
+    pub(crate) text: Str,
+    /// What its calls mean.
+    pub(crate) functions: Rc<Functions>,
+    /// The names of its variables.
+    pub(crate) variables: Vec<Str>,
+    pub(crate) nodes: Pool<Node>,
+    pub(crate) branches: Pool<Branch>,
+    pub(crate) calls: Pool<Call>,
+    pub(crate) pipes: Pool<Pipe>,
+    pub(crate) commands: Pool<Command>,
+    pub(crate) words: Pool<Expr>,
+    pub(crate) names: Pool<Name>,
+    pub(crate) numbers: Pool<Number>,
+    pub(crate) texts: Pool<Text>,
 }
 
-/// Commands that feed each other, and the variables that take the result.
-pub(crate) struct Pipe {
-    pub(crate) position: Position,
-    /// `=` instead of `:=`.
-    pub(crate) assigns: bool,
-    pub(crate) variables: Vec<VariableId>,
-    pub(crate) commands: Vec<Command>,
-}
+impl Source {
+    /// Returns a source of which nothing is read yet.
+    pub(crate) fn new(name: &Str, text: &Str, functions: &Rc<Functions>) -> Self {
+        Source {
+            name: name.clone(),
+            text: text.clone(),
+            functions: Rc::clone(functions),
+            variables: vec!["$".into()],
+            nodes: Pool::default(),
+            branches: Pool::default(),
+            calls: Pool::default(),
+            pipes: Pool::default(),
+            commands: Pool::default(),
+            words: Pool::default(),
+            names: Pool::default(),
+            numbers: Pool::default(),
+            texts: Pool::default(),
+        }
+    }
 
-impl Pipe {
-    /// The operand that the whole pipeline is, when it is but one and declares nothing.
+    /// Gives back the room that is left over: sources stay for the whole render.
+    pub(crate) fn shrink(&mut self) {
+        self.nodes.shrink();
+        self.branches.shrink();
+        self.calls.shrink();
+        self.pipes.shrink();
+        self.commands.shrink();
+        self.words.shrink();
+        self.names.shrink();
+        self.numbers.shrink();
+        self.texts.shrink();
+    }
+
+    /// Whether nodes are only blank text.
+    pub(crate) fn is_blank(&self, nodes: Span<Node>) -> bool {
+        self.nodes[nodes].iter().all(|node| match node {
+            Node::Text { start, end } => {
+                let text = &self.text.as_bytes()[*start as usize..*end as usize];
+                text.utf8_chunks().all(|chunk| chunk.invalid().is_empty() && chunk.valid().trim().is_empty())
+            }
+            _ => false,
+        })
+    }
+
+    /// The operand that a whole pipeline is, when it is but one and declares nothing.
     #[inline]
-    pub(crate) fn only_word(&self) -> Option<&Expr> {
-        match self.commands.as_slice() {
-            [command] if self.variables.is_empty() => match command.words.as_slice() {
+    pub(crate) fn only_word(&self, pipe: &Pipe) -> Option<&Expr> {
+        match &self.commands[pipe.commands] {
+            [command] if pipe.variables.is_empty() => match &self.words[command.words] {
                 [word] => Some(word),
                 _ => None,
             },
@@ -111,32 +109,112 @@ impl Pipe {
     }
 }
 
+/// A piece of a template.
+#[derive(Clone, Copy)]
+pub(crate) enum Node {
+    Text { start: Position, end: Position },
+    Action(Id<Pipe>),
+    If(Id<Branch>),
+    With(Id<Branch>),
+    Range(Id<Branch>),
+    Template(Id<Call>),
+    Break(Position),
+    Continue(Position),
+}
+
+/// `if`, `with` or `range`.
+pub(crate) struct Branch {
+    pub(crate) pipe: Id<Pipe>,
+    pub(crate) list: Span<Node>,
+    pub(crate) otherwise: Span<Node>,
+}
+
+/// `{{template "name" pipe}}`.
+pub(crate) struct Call {
+    pub(crate) position: Position,
+    pub(crate) name: Str,
+    pub(crate) pipe: Option<Id<Pipe>>,
+}
+
+/// Commands that feed each other, and the variables that take the result.
+pub(crate) struct Pipe {
+    pub(crate) position: Position,
+    /// `=` instead of `:=`.
+    pub(crate) assigns: bool,
+    pub(crate) variables: Variables,
+    pub(crate) commands: Span<Command>,
+}
+
+/// The variables that a pipeline sets: at most two, which only `range` can have.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Variables {
+    ids: [VariableId; 2],
+    count: u8,
+}
+
+impl Variables {
+    /// Adds a variable, unless there are two.
+    pub(crate) fn push(&mut self, id: VariableId) {
+        if let Some(slot) = self.ids.get_mut(usize::from(self.count)) {
+            *slot = id;
+            self.count += 1;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[VariableId] {
+        &self.ids[..usize::from(self.count)]
+    }
+}
+
 /// A function, field or value with its arguments.
+#[derive(Clone, Copy)]
 pub(crate) struct Command {
     pub(crate) position: Position,
     /// Never empty.
-    pub(crate) words: Vec<Expr>,
+    pub(crate) words: Span<Expr>,
 }
 
 /// An operand.
+#[derive(Clone, Copy)]
 pub(crate) enum Expr {
     Dot(Position),
     Nil(Position),
     Bool(Position, bool),
-    Number(Box<Number>),
-    Text(Box<Text>),
-    Field(Position, Box<[Str]>),
-    Variable(Position, VariableId, Box<[Str]>),
-    Chain(Position, Box<Expr>, Box<[Str]>),
+    Number(Id<Number>),
+    Text(Id<Text>),
+    Field(Position, Span<Name>),
+    Variable(Position, VariableId, Span<Name>),
+    Chain(Position, Id<Expr>, Span<Name>),
     Function(Position, Callee),
-    Pipe(Box<Pipe>),
+    Pipe(Id<Pipe>),
+}
+
+/// The name of a field: where it stands in the source, without its dot.
+#[derive(Clone, Copy)]
+pub(crate) struct Name {
+    pub(crate) start: Position,
+    pub(crate) end: Position,
+}
+
+impl Name {
+    /// The name itself, given the text of its source.
+    #[inline]
+    pub(crate) fn of(self, text: &[u8]) -> &[u8] {
+        &text[self.start as usize..self.end as usize]
+    }
 }
 
 /// A string literal.
 pub(crate) struct Text {
     pub(crate) position: Position,
-    /// As written, with quotes.
-    pub(crate) quoted: Str,
+    /// Where it ends in the source, with its quotes.
+    pub(crate) end: Position,
     pub(crate) value: Value,
 }
 
@@ -152,17 +230,18 @@ pub(crate) struct Number {
 }
 
 /// What a function name means.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) enum Callee {
     Builtin(Builtin),
-    Function(Rc<Function>),
+    Function(FunctionId),
 }
 
 impl Callee {
-    pub(crate) fn name(&self) -> &'static str {
+    /// The name that the function has in the table of its source.
+    pub(crate) fn name(self, functions: &Functions) -> &'static str {
         match self {
             Callee::Builtin(builtin) => builtin.name(),
-            Callee::Function(function) => function.name,
+            Callee::Function(id) => functions.at(id).name,
         }
     }
 }

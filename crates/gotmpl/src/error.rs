@@ -59,17 +59,17 @@ impl Error {
 
     /// An error at a node of a running template.
     pub(crate) fn exec(tree: &Tree, place: Option<Place<'_>>, message: String) -> Self {
-        let spot = place.map(|place| Spot::new(&tree.source, place.position()));
+        let spot = place.map(|place| Spot::new(&tree.source.text, place.position(&tree.source)));
         let (line, column, source_line) =
             spot.map_or((0, 0, Str::EMPTY), |spot| (spot.line, spot.column, spot.text));
         Error(Box::new(Parts {
             kind: ErrorKind::Exec,
             template: tree.name.clone(),
-            source_name: tree.parse_name.clone(),
+            source_name: tree.source.name.clone(),
             line,
             column,
             source_line,
-            context: place.map_or_else(String::new, |place| place.text(tree)),
+            context: place.map_or_else(String::new, |place| place.text(&tree.source)),
             message,
             quotes_cause: false,
             cause: None,

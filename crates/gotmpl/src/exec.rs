@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use pintle_tree::Str;
 
-use crate::ast::{Tree, VariableId};
+use crate::ast::{Source, Tree, VariableId};
 use crate::error::{Error, ErrorKind};
 use crate::fuel::{Fuel, GO_DEPTH, Limits};
 use crate::function::CallError;
@@ -42,6 +42,7 @@ pub struct Exec<'a> {
 /// A template that is running.
 struct Frame<'t> {
     tree: &'t Tree,
+    source: &'t Source,
     /// The node that an error would be blamed on: the one looked at last, as in Go.
     place: Option<Place<'t>>,
     /// Where its variables begin.
@@ -157,13 +158,13 @@ impl<'a> Exec<'a> {
     fn run(&mut self, tree: &Tree, dot: Operand, out: &mut Vec<u8>) -> Result<(), Error> {
         let base = self.variables.len();
         let arguments = self.arguments.len();
-        let mut frame = Frame { tree, place: None, base };
+        let mut frame = Frame { tree, source: &tree.source, place: None, base };
         if self.depth >= self.fuel.limits().depth {
             return Err(frame.error(format!("exceeded maximum template depth ({GO_DEPTH})")));
         }
         self.depth += 1;
         self.variables.push((0, dot.clone()));
-        let result = with_stack(|| self.list(&mut frame, &dot, &tree.nodes, out));
+        let result = with_stack(|| self.list(&mut frame, &dot, tree.nodes, out));
         self.depth -= 1;
         self.variables.truncate(base);
         self.arguments.truncate(arguments);

@@ -1,8 +1,11 @@
 //! Functions that templates call: their Go signatures, which the executor checks, and their bodies.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-use pintle_tree::{Map, Str};
+use pintle_tree::Str;
 
 use crate::error::Error;
 use crate::exec::Exec;
@@ -245,10 +248,14 @@ impl<'a> Args<'a> {
     }
 }
 
+/// The number of a function in its table.
+pub(crate) type FunctionId = u32;
+
 /// The functions of an engine, by name.
 #[derive(Clone, Default)]
 pub struct Functions {
-    table: Map<Rc<Function>>,
+    functions: Vec<Function>,
+    places: HashMap<&'static str, FunctionId, BuildHasherDefault<NameHasher>>,
 }
 
 impl Functions {
@@ -259,17 +266,52 @@ impl Functions {
 
     /// Adds a function; a later one of the same name replaces it.
     pub fn add(&mut self, function: Function) {
-        self.table.insert(function.name.into(), Rc::new(function));
+        match self.places.entry(function.name) {
+            Entry::Occupied(place) => self.functions[*place.get() as usize] = function,
+            Entry::Vacant(place) => {
+                place.insert(self.functions.len() as FunctionId);
+                self.functions.push(function);
+            }
+        }
     }
 
     /// Finds a function. The builtins of text/template are not in the table.
-    pub fn get(&self, name: &str) -> Option<&Rc<Function>> {
-        self.table.get(name)
+    pub fn get(&self, name: &str) -> Option<&Function> {
+        self.find(name).map(|id| self.at(id))
     }
 
-    /// The names in order.
-    pub fn names(&self) -> impl Iterator<Item = &Str> {
-        self.table.keys()
+    pub(crate) fn find(&self, name: &str) -> Option<FunctionId> {
+        self.places.get(name).copied()
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, id: FunctionId) -> &Function {
+        &self.functions[id as usize]
+    }
+}
+
+/// FNV-1a. Names of functions are short and the program's own, so a quick hash is better than one that withstands
+/// chosen keys.
+#[derive(Clone)]
+struct NameHasher(u64);
+
+impl Default for NameHasher {
+    fn default() -> Self {
+        NameHasher(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for NameHasher {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

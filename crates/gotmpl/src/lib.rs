@@ -30,6 +30,7 @@ mod lex;
 mod object;
 mod operand;
 mod parse;
+mod pool;
 pub mod print;
 mod printf;
 mod set;

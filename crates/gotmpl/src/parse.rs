@@ -7,37 +7,42 @@ use std::rc::Rc;
 
 use pintle_tree::{Str, quote};
 
-use crate::ast::{Branch, Call, Node, Pipe, Position, Tree, VariableId, is_blank};
+use crate::ast::{Branch, Call, Command, Expr, Node, Position, Source, Tree, VariableId};
 use crate::error::Error;
 use crate::function::Functions;
 use crate::lex::{Kind, Lexer, Token};
+use crate::pool::{Id, Span};
 use crate::print::with_stack;
 
 /// How deep blocks may nest. Go has no bound; this one keeps generated templates from taking all memory.
 const MAX_BLOCK_DEPTH: usize = 100_000;
 
 /// Parses a source into its templates: what it defines, and itself, which comes last.
-pub(crate) fn parse(name: &Str, source: &Str, functions: &Functions) -> Result<Vec<Rc<Tree>>, Error> {
-    let mut parser = Parser::new(name, source, functions);
+pub(crate) fn parse(name: &Str, text: &Str, functions: &Rc<Functions>) -> Result<Vec<Rc<Tree>>, Error> {
+    let mut parser = Parser::new(name, text, functions);
     let nodes = parser.source_nodes()?;
     parser.add(nodes)?;
-    let variables: Rc<[Str]> = parser.names.into();
-    let trees = parser.drafts.into_iter().map(|draft| {
-        Rc::new(Tree {
-            name: draft.name,
-            parse_name: name.clone(),
-            source: source.clone(),
-            nodes: draft.nodes,
-            variables: Rc::clone(&variables),
-        })
-    });
+    let Parser { mut source, drafts, .. } = parser;
+    source.shrink();
+    let source = Rc::new(source);
+    let trees = drafts
+        .into_iter()
+        .map(|draft| Rc::new(Tree { name: draft.name, nodes: draft.nodes, source: Rc::clone(&source) }));
     Ok(trees.collect())
 }
 
 /// A template that is parsed, while its source is not yet.
 struct Draft {
     name: Str,
+    nodes: Span<Node>,
+}
+
+/// Parts of lists that are being read. Those of an inner list lie above those of the lists around it.
+#[derive(Default)]
+struct Waiting {
     nodes: Vec<Node>,
+    commands: Vec<Command>,
+    words: Vec<Expr>,
 }
 
 /// What Go's parser keeps for each template that it is in.
@@ -69,12 +74,10 @@ impl State {
 
 struct Parser<'s> {
     lexer: Lexer<'s>,
-    functions: &'s Functions,
-    parse_name: &'s Str,
-    source: &'s Str,
+    source: Source,
+    waiting: Waiting,
     state: State,
     drafts: Vec<Draft>,
-    names: Vec<Str>,
     block_depth: usize,
 }
 
@@ -101,18 +104,16 @@ enum Item {
 }
 
 impl<'s> Parser<'s> {
-    fn new(name: &'s Str, source: &'s Str, functions: &'s Functions) -> Self {
-        let mut lexer = Lexer::new(source.as_bytes());
+    fn new(name: &Str, text: &'s Str, functions: &Rc<Functions>) -> Self {
+        let mut lexer = Lexer::new(text.as_bytes());
         lexer.break_is_keyword = functions.get("break").is_none();
         lexer.continue_is_keyword = functions.get("continue").is_none();
         Parser {
             lexer,
-            functions,
-            parse_name: name,
-            source,
+            source: Source::new(name, text, functions),
+            waiting: Waiting::default(),
             state: State::new(name.clone()),
             drafts: Vec::new(),
-            names: vec!["$".into()],
             block_depth: 0,
         }
     }
@@ -169,13 +170,13 @@ impl<'s> Parser<'s> {
     // Errors.
 
     fn line(&self, position: Position) -> usize {
-        let before = &self.source.as_bytes()[..position as usize];
+        let before = &self.source.text.as_bytes()[..position as usize];
         1 + before.iter().filter(|byte| **byte == b'\n').count()
     }
 
     fn error(&self, message: impl Into<String>) -> Error {
         let position = self.state.tokens[0].start;
-        Error::parse(self.parse_name, self.source, position, message.into())
+        Error::parse(&self.source.name, &self.source.text, position, message.into())
     }
 
     fn unexpected(&self, token: Token, context: &str) -> Error {
@@ -188,7 +189,7 @@ impl<'s> Parser<'s> {
         {
             // "unclosed action in action" would say it twice.
             let link = if message.ends_with(" action") { " started at" } else { " in action started at" };
-            message.push_str(&format!("{link} {}:{}", self.parse_name, self.line(action)));
+            message.push_str(&format!("{link} {}:{}", self.source.name, self.line(action)));
         }
         self.error(message)
     }
@@ -225,17 +226,16 @@ impl<'s> Parser<'s> {
     // Templates.
 
     /// Adds the current template to what the source defines.
-    fn add(&mut self, nodes: Vec<Node>) -> Result<(), Error> {
-        let source = self.source.as_bytes();
+    fn add(&mut self, nodes: Span<Node>) -> Result<(), Error> {
         let name = self.state.name.clone();
         match self.drafts.iter().position(|draft| draft.name == name) {
             None => self.drafts.push(Draft { name, nodes }),
-            Some(at) if is_blank(&self.drafts[at].nodes, source) => {
+            Some(at) if self.source.is_blank(self.drafts[at].nodes) => {
                 // The source itself must stay the last.
                 self.drafts.remove(at);
                 self.drafts.push(Draft { name, nodes });
             }
-            Some(at) if is_blank(&nodes, source) => {
+            Some(at) if self.source.is_blank(nodes) => {
                 let kept = self.drafts.remove(at);
                 self.drafts.push(kept);
             }
@@ -248,11 +248,10 @@ impl<'s> Parser<'s> {
     }
 
     /// Everything up to the end of the source, including definitions.
-    fn source_nodes(&mut self) -> Result<Vec<Node>, Error> {
-        let mut nodes = Vec::new();
+    fn source_nodes(&mut self) -> Result<Span<Node>, Error> {
         loop {
             match self.peek().kind {
-                Kind::End => return Ok(nodes),
+                Kind::End => return Ok(self.source.nodes.take(&mut self.waiting.nodes, 0)),
                 Kind::LeftDelimiter => {
                     let delimiter = self.next();
                     if self.next_word().kind == Kind::KeywordDefine {
@@ -264,7 +263,7 @@ impl<'s> Parser<'s> {
                 _ => {}
             }
             match self.text_or_action()? {
-                Item::Node(node) => nodes.push(node),
+                Item::Node(node) => self.waiting.nodes.push(node),
                 Item::Ending(ending) => return Err(self.error(format!("unexpected {}", ending.text()))),
             }
         }
@@ -285,15 +284,13 @@ impl<'s> Parser<'s> {
     }
 
     /// Nodes up to `{{end}}` or `{{else}}`.
-    fn list(&mut self) -> Result<(Vec<Node>, Ending), Error> {
-        let mut nodes = Vec::new();
+    fn list(&mut self) -> Result<(Span<Node>, Ending), Error> {
+        let base = self.waiting.nodes.len();
         while self.peek_word().kind != Kind::End {
             match self.text_or_action()? {
-                Item::Node(node) => nodes.push(node),
+                Item::Node(node) => self.waiting.nodes.push(node),
                 Item::Ending(ending) => {
-                    // Trees stay for the whole render, so room that is left over is given back.
-                    nodes.shrink_to_fit();
-                    return Ok((nodes, ending));
+                    return Ok((self.source.nodes.take(&mut self.waiting.nodes, base), ending));
                 }
             }
         }
@@ -331,9 +328,9 @@ impl<'s> Parser<'s> {
                 self.expect(Kind::RightDelimiter, "end")?;
                 return Ok(Item::Ending(Ending::End));
             }
-            Kind::KeywordIf => Node::If(Box::new(self.branch("if")?)),
-            Kind::KeywordRange => Node::Range(Box::new(self.branch("range")?)),
-            Kind::KeywordWith => Node::With(Box::new(self.branch("with")?)),
+            Kind::KeywordIf => Node::If(self.branch("if")?),
+            Kind::KeywordRange => Node::Range(self.branch("range")?),
+            Kind::KeywordWith => Node::With(self.branch("with")?),
             Kind::KeywordTemplate => self.template_call()?,
             _ => {
                 self.back_up();
@@ -363,7 +360,7 @@ impl<'s> Parser<'s> {
         Ok(Item::Ending(Ending::Else))
     }
 
-    fn branch(&mut self, context: &str) -> Result<Branch, Error> {
+    fn branch(&mut self, context: &str) -> Result<Id<Branch>, Error> {
         self.block_depth += 1;
         if self.block_depth > MAX_BLOCK_DEPTH {
             return Err(self.error("max block depth exceeded"));
@@ -375,25 +372,25 @@ impl<'s> Parser<'s> {
         let (list, ending) = self.list()?;
         self.state.range_depth -= looping;
         let otherwise = match ending {
-            Ending::End => None,
-            Ending::Else => Some(self.else_list(context)?),
+            Ending::End => Span::EMPTY,
+            Ending::Else => self.else_list(context)?,
         };
         self.state.variables.truncate(outer_variables);
         self.block_depth -= 1;
-        Ok(Branch { pipe, list, otherwise })
+        Ok(self.source.branches.push(Branch { pipe, list, otherwise }))
     }
 
-    fn else_list(&mut self, context: &str) -> Result<Vec<Node>, Error> {
+    fn else_list(&mut self, context: &str) -> Result<Span<Node>, Error> {
         let next = self.peek().kind;
         if context == "if" && next == Kind::KeywordIf {
             self.next();
             let branch = with_stack(|| self.branch("if"))?;
-            return Ok(vec![Node::If(Box::new(branch))]);
+            return Ok(self.source.nodes.alone(Node::If(branch)));
         }
         if context == "with" && next == Kind::KeywordWith {
             self.next();
             let branch = with_stack(|| self.branch("with"))?;
-            return Ok(vec![Node::With(Box::new(branch))]);
+            return Ok(self.source.nodes.alone(Node::With(branch)));
         }
         let (list, ending) = self.list()?;
         if ending != Ending::End {
@@ -421,17 +418,18 @@ impl<'s> Parser<'s> {
         self.add(nodes)?;
         self.state = outer;
         self.block_depth -= 1;
-        Ok(Node::Template(Box::new(Call { position: token.start, name, pipe: Some(pipe) })))
+        let call = Call { position: token.start, name, pipe: Some(pipe) };
+        Ok(Node::Template(self.source.calls.push(call)))
     }
 
     fn template_call(&mut self) -> Result<Node, Error> {
         const CONTEXT: &str = "template clause";
         let (token, name) = self.quoted_name(CONTEXT)?;
-        let mut pipe: Option<Pipe> = None;
+        let mut pipe = None;
         if self.next_word().kind != Kind::RightDelimiter {
             self.back_up();
             pipe = Some(self.pipeline(CONTEXT, Kind::RightDelimiter)?);
         }
-        Ok(Node::Template(Box::new(Call { position: token.start, name, pipe })))
+        Ok(Node::Template(self.source.calls.push(Call { position: token.start, name, pipe })))
     }
 }

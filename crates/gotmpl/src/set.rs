@@ -24,7 +24,7 @@ pub(crate) struct ParseCache {
 }
 
 impl ParseCache {
-    fn parse(&self, name: &Str, source: &Str, functions: &Functions) -> Result<Parsed, Error> {
+    fn parse(&self, name: &Str, source: &Str, functions: &Rc<Functions>) -> Result<Parsed, Error> {
         let key = (name.clone(), source.clone());
         if let Some(parsed) = self.parsed.borrow().get(&key) {
             return Ok(Rc::clone(parsed));
@@ -143,7 +143,7 @@ mod tests {
         set.parse("b", r#"{{define "x"}}  {{end}}"#).unwrap();
         assert!(!set.find(b"x").unwrap().is_empty());
         set.parse("c", r#"{{define "x"}}two{{end}}"#).unwrap();
-        assert_eq!(set.find(b"x").unwrap().parse_name, "c");
+        assert_eq!(set.find(b"x").unwrap().source.name, "c");
     }
 
     #[test]

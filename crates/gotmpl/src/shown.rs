@@ -1,8 +1,9 @@
 //! Nodes as text: error messages show the node at which a template failed, in Go's own notation.
 
-use pintle_tree::{Str, quote};
+use pintle_tree::quote;
 
-use crate::ast::{Command, Expr, Node, Pipe, Position, Tree};
+use crate::ast::{Command, Expr, Name, Node, Pipe, Position, Source};
+use crate::pool::Span;
 use crate::print::with_stack;
 
 /// A node that can be blamed for an error.
@@ -16,13 +17,15 @@ pub(crate) enum Place<'t> {
 
 impl Place<'_> {
     /// Where the node stands in the source.
-    pub(crate) fn position(self) -> Position {
+    pub(crate) fn position(self, source: &Source) -> Position {
         match self {
             Place::Node(node) => match node {
                 Node::Text { start, .. } => *start,
-                Node::Action(pipe) => pipe.position,
-                Node::If(branch) | Node::With(branch) | Node::Range(branch) => branch.pipe.position,
-                Node::Template(call) => call.position,
+                Node::Action(pipe) => source.pipes[*pipe].position,
+                Node::If(branch) | Node::With(branch) | Node::Range(branch) => {
+                    source.pipes[source.branches[*branch].pipe].position
+                }
+                Node::Template(call) => source.calls[*call].position,
                 Node::Break(position) | Node::Continue(position) => *position,
             },
             Place::Pipe(pipe) => pipe.position,
@@ -35,16 +38,16 @@ impl Place<'_> {
                 | Expr::Variable(position, ..)
                 | Expr::Chain(position, ..)
                 | Expr::Function(position, _) => *position,
-                Expr::Number(number) => number.position,
-                Expr::Text(text) => text.position,
-                Expr::Pipe(pipe) => pipe.position,
+                Expr::Number(number) => source.numbers[*number].position,
+                Expr::Text(text) => source.texts[*text].position,
+                Expr::Pipe(pipe) => source.pipes[*pipe].position,
             },
         }
     }
 
     /// The node in Go's notation. Blocks are shown by their first action alone.
-    pub(crate) fn text(self, tree: &Tree) -> String {
-        let mut out = Shown { tree, out: String::new() };
+    pub(crate) fn text(self, source: &Source) -> String {
+        let mut out = Shown { source, out: String::new() };
         match self {
             Place::Node(node) => out.node(node),
             Place::Pipe(pipe) => out.pipe(pipe),
@@ -56,13 +59,13 @@ impl Place<'_> {
 }
 
 struct Shown<'t> {
-    tree: &'t Tree,
+    source: &'t Source,
     out: String,
 }
 
 impl Shown<'_> {
-    fn push(&mut self, text: &Str) {
-        self.out.push_str(&text.to_str_lossy());
+    fn push(&mut self, text: &[u8]) {
+        self.out.push_str(&String::from_utf8_lossy(text));
     }
 
     fn node(&mut self, node: &Node) {
@@ -70,30 +73,29 @@ impl Shown<'_> {
             Node::Text { .. } => return self.out.push_str("text"),
             Node::Break(_) => return self.out.push_str("{{break}}"),
             Node::Continue(_) => return self.out.push_str("{{continue}}"),
-            Node::Action(pipe) => ("", Some(pipe)),
-            Node::If(branch) => ("if ", Some(&branch.pipe)),
-            Node::With(branch) => ("with ", Some(&branch.pipe)),
-            Node::Range(branch) => ("range ", Some(&branch.pipe)),
+            Node::Action(pipe) => ("", *pipe),
+            Node::If(branch) => ("if ", self.source.branches[*branch].pipe),
+            Node::With(branch) => ("with ", self.source.branches[*branch].pipe),
+            Node::Range(branch) => ("range ", self.source.branches[*branch].pipe),
             Node::Template(call) => {
+                let call = &self.source.calls[*call];
                 self.out.push_str("{{template ");
                 self.out.push_str(&quote::quote(call.name.as_bytes()));
-                if let Some(pipe) = &call.pipe {
+                if let Some(pipe) = call.pipe {
                     self.out.push(' ');
-                    self.pipe(pipe);
+                    self.pipe(&self.source.pipes[pipe]);
                 }
                 return self.out.push_str("}}");
             }
         };
         self.out.push_str("{{");
         self.out.push_str(word);
-        if let Some(pipe) = pipe {
-            self.pipe(pipe);
-        }
+        self.pipe(&self.source.pipes[pipe]);
         self.out.push_str("}}");
     }
 
     fn pipe(&mut self, pipe: &Pipe) {
-        for (index, variable) in pipe.variables.iter().enumerate() {
+        for (index, variable) in pipe.variables.as_slice().iter().enumerate() {
             if index > 0 {
                 self.out.push_str(", ");
             }
@@ -102,7 +104,7 @@ impl Shown<'_> {
         if !pipe.variables.is_empty() {
             self.out.push_str(if pipe.assigns { " = " } else { " := " });
         }
-        for (index, command) in pipe.commands.iter().enumerate() {
+        for (index, command) in self.source.commands[pipe.commands].iter().enumerate() {
             if index > 0 {
                 self.out.push_str(" | ");
             }
@@ -111,13 +113,13 @@ impl Shown<'_> {
     }
 
     fn variable(&mut self, id: u32) {
-        if let Some(name) = self.tree.variables.get(id as usize) {
+        if let Some(name) = self.source.variables.get(id as usize) {
             self.push(name);
         }
     }
 
     fn command(&mut self, command: &Command) {
-        for (index, word) in command.words.iter().enumerate() {
+        for (index, word) in self.source.words[command.words].iter().enumerate() {
             if index > 0 {
                 self.out.push(' ');
             }
@@ -130,7 +132,7 @@ impl Shown<'_> {
         match expr {
             Expr::Pipe(pipe) => {
                 self.out.push('(');
-                with_stack(|| self.pipe(pipe));
+                with_stack(|| self.pipe(&self.source.pipes[*pipe]));
                 self.out.push(')');
             }
             _ => self.expr(expr),
@@ -142,26 +144,29 @@ impl Shown<'_> {
             Expr::Dot(_) => self.out.push('.'),
             Expr::Nil(_) => self.out.push_str("nil"),
             Expr::Bool(_, value) => self.out.push_str(if *value { "true" } else { "false" }),
-            Expr::Number(number) => self.push(&number.text),
-            Expr::Text(text) => self.push(&text.quoted),
-            Expr::Field(_, names) => self.fields(names),
+            Expr::Number(number) => self.push(&self.source.numbers[*number].text),
+            Expr::Text(text) => {
+                let text = &self.source.texts[*text];
+                self.push(&self.source.text.as_bytes()[text.position as usize..text.end as usize]);
+            }
+            Expr::Field(_, names) => self.fields(*names),
             Expr::Variable(_, id, names) => {
                 self.variable(*id);
-                self.fields(names);
+                self.fields(*names);
             }
             Expr::Chain(_, inner, names) => {
-                self.operand(inner);
-                self.fields(names);
+                self.operand(&self.source.words[*inner]);
+                self.fields(*names);
             }
-            Expr::Function(_, callee) => self.out.push_str(callee.name()),
-            Expr::Pipe(pipe) => self.pipe(pipe),
+            Expr::Function(_, callee) => self.out.push_str(callee.name(&self.source.functions)),
+            Expr::Pipe(pipe) => self.pipe(&self.source.pipes[*pipe]),
         }
     }
 
-    fn fields(&mut self, names: &[Str]) {
-        for name in names {
+    fn fields(&mut self, names: Span<Name>) {
+        for name in &self.source.names[names] {
             self.out.push('.');
-            self.push(name);
+            self.push(name.of(self.source.text.as_bytes()));
         }
     }
 }

@@ -54,7 +54,7 @@ impl Exec<'_> {
             Builtin::Call => {
                 let callee = &self.arguments[base];
                 let shown = match words.first() {
-                    Some(word) => Place::Expr(word).text(frame.tree),
+                    Some(word) => Place::Expr(word).text(frame.source),
                     None => reflected(callee),
                 };
                 Err(builtins::call(&shown, callee))

@@ -70,14 +70,15 @@ impl Exec<'_> {
         &mut self,
         frame: &mut Frame<'t>,
         dot: &Operand,
-        callee: &'t Callee,
+        callee: Callee,
         blame: Place<'t>,
         words: &'t [Expr],
         last: Option<Operand>,
     ) -> Result<Operand, Error> {
         match callee {
-            Callee::Builtin(builtin) => self.builtin(frame, dot, *builtin, blame, words, last),
-            Callee::Function(function) => {
+            Callee::Builtin(builtin) => self.builtin(frame, dot, builtin, blame, words, last),
+            Callee::Function(id) => {
+                let function = frame.source.functions.at(id);
                 let signature = Signature::of_function(function);
                 self.call(frame, dot, signature, Target::Function(&function.body), blame, words, last)
             }
@@ -204,7 +205,7 @@ impl Exec<'_> {
 /// A literal as the type that a parameter wants.
 fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value, Error> {
     let number = |pick: fn(&Number) -> Option<Value>| match expr {
-        Expr::Number(number) => pick(number),
+        Expr::Number(number) => pick(&frame.source.numbers[*number]),
         _ => None,
     };
     let (value, expected) = match wanted {
@@ -213,7 +214,7 @@ fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value,
             _ => (None, "bool"),
         },
         Type::Str => match expr {
-            Expr::Text(text) => (Some(text.value.clone()), "string"),
+            Expr::Text(text) => (Some(frame.source.texts[*text].value.clone()), "string"),
             _ => (None, "string"),
         },
         Type::Int => (number(|number| number.int.map(Value::int)), "integer"),
@@ -229,12 +230,12 @@ fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value,
         }
         Type::Float64 => (number(|number| number.float.map(Value::Float)), "float"),
         _ => {
-            let shown = Place::Expr(expr).text(frame.tree);
+            let shown = Place::Expr(expr).text(frame.source);
             return Err(frame.error(format!("can't handle {shown} for arg of type {}", wanted.name())));
         }
     };
     value.ok_or_else(|| {
-        frame.error(format!("expected {expected}; found {}", Place::Expr(expr).text(frame.tree)))
+        frame.error(format!("expected {expected}; found {}", Place::Expr(expr).text(frame.source)))
     })
 }
 

@@ -1,16 +1,18 @@
 //! Fields, keys and methods: `.a.b.c`.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use pintle_tree::Str;
 
 use super::call::{Signature, Target};
 use super::{Exec, Frame};
-use crate::ast::Expr;
+use crate::ast::{Expr, Name};
 use crate::collection::find;
 use crate::error::Error;
 use crate::object::{Method, Object};
 use crate::operand::Operand;
+use crate::pool::Span;
 use crate::shown::Place;
 use crate::value::{Kind, MapRef, MapType, Value};
 
@@ -20,7 +22,8 @@ use crate::value::{Kind, MapRef, MapType, Value};
 #[inline]
 fn look_into<R>(
     value: &Value,
-    names: &[Str],
+    names: &[Name],
+    source: &[u8],
     methods: &[Method],
     look: impl FnOnce(&Value) -> R,
 ) -> Option<R> {
@@ -30,14 +33,16 @@ fn look_into<R>(
     let Value::Map(map) = value else {
         return None;
     };
-    let may_be_method = map.of == MapType::Values && methods.iter().any(|method| *name == method.name);
+    let name = name.of(source);
+    let may_be_method =
+        map.of == MapType::Values && methods.iter().any(|method| name == method.name.as_bytes());
     // Long chains would recurse deep.
     if may_be_method || map.of == MapType::Str || rest.len() > 16 {
         return None;
     }
-    match find(&map.borrow(), name.as_bytes()) {
+    match find(&map.borrow(), name) {
         Some(next) if rest.is_empty() => Some(look(next)),
-        Some(next) => look_further(next, rest, methods, look),
+        Some(next) => look_further(next, rest, source, methods, look),
         None if rest.is_empty() => Some(look(&Value::Nil)),
         None => None,
     }
@@ -46,23 +51,28 @@ fn look_into<R>(
 /// The recursion of [`look_into`], apart from it so that one step can be inlined.
 fn look_further<R>(
     value: &Value,
-    names: &[Str],
+    names: &[Name],
+    source: &[u8],
     methods: &[Method],
     look: impl FnOnce(&Value) -> R,
 ) -> Option<R> {
-    look_into(value, names, methods, look)
+    look_into(value, names, source, methods, look)
 }
 
 /// Where a field is asked for, and with what.
 struct Access<'t, 'c> {
     expr: &'t Expr,
-    name: &'t Str,
+    name: &'t [u8],
     /// The command's words, of which the first is the field itself; only for the last field of a chain.
     words: &'t [Expr],
     last: &'c mut Option<Operand>,
 }
 
 impl Access<'_, '_> {
+    fn shown_name(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.name)
+    }
+
     fn has_arguments(&self) -> bool {
         self.words.len() > 1 || self.last.is_some()
     }
@@ -88,7 +98,8 @@ impl Exec<'_> {
             _ => return None,
         };
         frame.place = Some(Place::Expr(expr));
-        look_into(value, names, methods, look)
+        let source = frame.source;
+        look_into(value, &source.names[*names], source.text.as_bytes(), methods, look)
     }
 
     /// Follows names from a receiver; the last one gets the arguments, if it is a method.
@@ -99,19 +110,20 @@ impl Exec<'_> {
         dot: &Operand,
         receiver: &Operand,
         expr: &'t Expr,
-        names: &'t [Str],
+        names: Span<Name>,
         words: &'t [Expr],
         mut last: Option<Operand>,
     ) -> Result<Operand, Error> {
-        let Some((final_name, leading)) = names.split_last() else {
+        let source = frame.source.text.as_bytes();
+        let Some((final_name, leading)) = frame.source.names[names].split_last() else {
             return Ok(receiver.clone());
         };
         let mut current: Option<Operand> = None;
         for name in leading {
-            let access = Access { expr, name, words: &[], last: &mut None };
+            let access = Access { expr, name: name.of(source), words: &[], last: &mut None };
             current = Some(self.field(frame, dot, current.as_ref().unwrap_or(receiver), access)?);
         }
-        let access = Access { expr, name: final_name, words, last: &mut last };
+        let access = Access { expr, name: final_name.of(source), words, last: &mut last };
         self.field(frame, dot, current.as_ref().unwrap_or(receiver), access)
     }
 
@@ -126,9 +138,11 @@ impl Exec<'_> {
         match &receiver.value {
             Value::Map(map) => self.map_field(frame, dot, map, access),
             Value::Nil if !receiver.interface => Ok(Operand::INVALID),
-            Value::Nil => Err(frame.error(format!("nil pointer evaluating interface {{}}.{}", access.name))),
+            Value::Nil => {
+                Err(frame.error(format!("nil pointer evaluating interface {{}}.{}", access.shown_name())))
+            }
             Value::Object(object) => self.object_field(frame, dot, receiver, object, access),
-            _ => Err(no_field(frame, receiver, access.name)),
+            _ => Err(no_field(frame, receiver, &access)),
         }
     }
 
@@ -140,9 +154,9 @@ impl Exec<'_> {
         access: Access<'t, '_>,
     ) -> Result<Operand, Error> {
         if map.of == MapType::Values
-            && access.name.as_bytes().first().is_some_and(u8::is_ascii_uppercase)
+            && access.name.first().is_some_and(u8::is_ascii_uppercase)
             && let Some(hook) = self.set.values_methods()
-            && let Some(method) = hook.methods.iter().find(|method| access.name == method.name)
+            && let Some(method) = hook.methods.iter().find(|method| access.name == method.name.as_bytes())
         {
             let target = Target::Values(map, hook);
             let signature = Signature::of_method(method);
@@ -151,7 +165,7 @@ impl Exec<'_> {
             return self.call(frame, dot, signature, target, Place::Expr(access.expr), arguments, last);
         }
         if access.has_arguments() {
-            return Err(frame.error(format!("{} is not a method but has arguments", access.name)));
+            return Err(frame.error(format!("{} is not a method but has arguments", access.shown_name())));
         }
         let found = map.get(access.name);
         Ok(match map.of {
@@ -168,7 +182,7 @@ impl Exec<'_> {
         object: &Rc<dyn Object>,
         access: Access<'t, '_>,
     ) -> Result<Operand, Error> {
-        if let Some(method) = object.methods().iter().find(|method| access.name == method.name) {
+        if let Some(method) = object.methods().iter().find(|method| access.name == method.name.as_bytes()) {
             let signature = Signature::of_method(method);
             let arguments = access.words.get(1..).unwrap_or_default();
             let last = access.last.take();
@@ -177,25 +191,27 @@ impl Exec<'_> {
         }
         if object.kind() == Kind::Map {
             if access.has_arguments() {
-                return Err(frame.error(format!("{} is not a method but has arguments", access.name)));
+                return Err(frame.error(format!("{} is not a method but has arguments", access.shown_name())));
             }
-            let found = object.index(access.name);
+            let found = object.index(&Str::new(access.name));
             return Ok(found.map_or(Operand::interface(Value::Nil), Operand::concrete));
         }
-        match access.name.as_str().and_then(|name| object.field(name)) {
+        match std::str::from_utf8(access.name).ok().and_then(|name| object.field(name)) {
             Some(_) if access.has_arguments() => {
-                let message = format!("{} has arguments but cannot be invoked as function", access.name);
+                let message =
+                    format!("{} has arguments but cannot be invoked as function", access.shown_name());
                 Err(frame.error(message))
             }
             // A nil field is an empty pointer or interface.
             Some(Value::Nil) => Ok(Operand::interface(Value::Nil)),
             Some(value) => Ok(Operand::concrete(value)),
-            None => Err(no_field(frame, receiver, access.name)),
+            None => Err(no_field(frame, receiver, &access)),
         }
     }
 }
 
 #[cold]
-fn no_field(frame: &Frame<'_>, receiver: &Operand, name: &Str) -> Error {
+fn no_field(frame: &Frame<'_>, receiver: &Operand, access: &Access<'_, '_>) -> Error {
+    let name = access.shown_name();
     frame.error(format!("can't evaluate field {name} in type {}", receiver.type_name()))
 }

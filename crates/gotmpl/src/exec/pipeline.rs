@@ -18,17 +18,18 @@ impl Exec<'_> {
     ) -> Result<Operand, Error> {
         frame.place = Some(Place::Pipe(pipe));
         // The usual pipeline is one command whose value goes nowhere else.
-        if let ([command], []) = (pipe.commands.as_slice(), pipe.variables.as_slice()) {
+        let commands = &frame.source.commands[pipe.commands];
+        if let ([command], []) = (commands, pipe.variables.as_slice()) {
             let mut value = self.command(frame, dot, command, None)?;
             value.interface = false;
             return Ok(value);
         }
         let mut value = None;
-        for command in &pipe.commands {
+        for command in commands {
             value = Some(self.command(frame, dot, command, value)?.inside());
         }
         let value = value.unwrap_or_default();
-        for variable in &pipe.variables {
+        for variable in pipe.variables.as_slice() {
             if pipe.assigns {
                 self.assign(frame, *variable, value.clone())?;
             } else {
@@ -67,7 +68,7 @@ impl Exec<'_> {
         command: &'t Command,
         last: Option<Operand>,
     ) -> Result<Operand, Error> {
-        let words = &command.words[..];
+        let words = &frame.source.words[command.words];
         let first = &words[0];
         match first {
             Expr::Field(_, names) => {
@@ -78,17 +79,17 @@ impl Exec<'_> {
                     return Ok(Operand::interface(value));
                 }
                 frame.place = Some(Place::Expr(first));
-                self.field_chain(frame, dot, dot, first, names, words, last)
+                self.field_chain(frame, dot, dot, first, *names, words, last)
             }
             Expr::Function(_, callee) => {
                 frame.place = Some(Place::Expr(first));
-                self.function(frame, dot, callee, Place::Command(command), &words[1..], last)
+                self.function(frame, dot, *callee, Place::Command(command), &words[1..], last)
             }
             Expr::Variable(..) => self.variable_chain(frame, dot, first, words, last),
             Expr::Chain(..) => self.chain(frame, dot, first, words, last),
             Expr::Pipe(pipe) => {
                 self.refuse_arguments(frame, words, &last)?;
-                with_stack(|| self.pipeline(frame, dot, pipe))
+                with_stack(|| self.pipeline(frame, dot, &frame.source.pipes[*pipe]))
             }
             constant => {
                 frame.place = Some(Place::Expr(constant));
@@ -112,7 +113,7 @@ impl Exec<'_> {
         if words.len() <= 1 && last.is_none() {
             return Ok(());
         }
-        let shown = words.first().map_or_else(String::new, |word| Place::Expr(word).text(frame.tree));
+        let shown = words.first().map_or_else(String::new, |word| Place::Expr(word).text(frame.source));
         Err(frame.error(format!("can't give argument to non-function {shown}")))
     }
 
@@ -120,8 +121,8 @@ impl Exec<'_> {
     pub(super) fn constant(&self, frame: &Frame<'_>, expr: &Expr) -> Result<Operand, Error> {
         Ok(Operand::concrete(match expr {
             Expr::Bool(_, value) => Value::Bool(*value),
-            Expr::Text(text) => text.value.clone(),
-            Expr::Number(number) => number_value(frame, number)?,
+            Expr::Text(text) => frame.source.texts[*text].value.clone(),
+            Expr::Number(number) => number_value(frame, &frame.source.numbers[*number])?,
             _ => Value::Nil,
         }))
     }
@@ -144,7 +145,7 @@ impl Exec<'_> {
             self.refuse_arguments(frame, words, &last)?;
             return Ok(value);
         }
-        self.field_chain(frame, dot, &value, expr, names, words, last)
+        self.field_chain(frame, dot, &value, expr, *names, words, last)
     }
 
     /// `(pipeline).field` and `function.field`.
@@ -160,8 +161,8 @@ impl Exec<'_> {
             return Ok(Operand::INVALID);
         };
         frame.place = Some(Place::Expr(expr));
-        let receiver = self.operand(frame, dot, inner)?;
-        self.field_chain(frame, dot, &receiver, expr, names, words, last)
+        let receiver = self.operand(frame, dot, &frame.source.words[*inner])?;
+        self.field_chain(frame, dot, &receiver, expr, *names, words, last)
     }
 
     /// An argument where any type will do.
@@ -175,10 +176,10 @@ impl Exec<'_> {
         match expr {
             Expr::Dot(_) => Ok(dot.clone()),
             Expr::Nil(_) => Ok(Operand::INVALID),
-            Expr::Field(_, names) => self.field_chain(frame, dot, dot, expr, names, &[], None),
+            Expr::Field(_, names) => self.field_chain(frame, dot, dot, expr, *names, &[], None),
             Expr::Variable(..) => self.variable_chain(frame, dot, expr, &[], None),
-            Expr::Pipe(pipe) => with_stack(|| self.pipeline(frame, dot, pipe)),
-            Expr::Function(_, callee) => self.function(frame, dot, callee, Place::Expr(expr), &[], None),
+            Expr::Pipe(pipe) => with_stack(|| self.pipeline(frame, dot, &frame.source.pipes[*pipe])),
+            Expr::Function(_, callee) => self.function(frame, dot, *callee, Place::Expr(expr), &[], None),
             Expr::Chain(..) => self.chain(frame, dot, expr, &[], None),
             Expr::Bool(..) | Expr::Number(_) | Expr::Text(_) => self.constant(frame, expr),
         }
@@ -187,7 +188,7 @@ impl Exec<'_> {
 
 #[cold]
 fn undefined(frame: &Frame<'_>, variable: VariableId) -> Error {
-    let name = frame.tree.variables.get(variable as usize).cloned().unwrap_or_default();
+    let name = frame.source.variables.get(variable as usize).cloned().unwrap_or_default();
     frame.error(format!("undefined variable: {name}"))
 }
 

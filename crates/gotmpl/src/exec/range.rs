@@ -17,12 +17,9 @@ impl Exec<'_> {
         out: &mut Vec<u8>,
     ) -> Result<Flow, Error> {
         let mark = self.variables.len();
-        let subject = self.pipeline(frame, dot, &branch.pipe)?.value;
+        let subject = self.pipeline(frame, dot, &frame.source.pipes[branch.pipe])?.value;
         let ran = self.range_over(frame, branch, subject, out)?;
-        let flow = match &branch.otherwise {
-            Some(otherwise) if !ran => self.list(frame, dot, otherwise, out)?,
-            _ => Flow::Next,
-        };
+        let flow = if ran { Flow::Next } else { self.list(frame, dot, branch.otherwise, out)? };
         self.variables.truncate(mark);
         Ok(flow)
     }
@@ -71,7 +68,7 @@ impl Exec<'_> {
                 Ok(!bytes.is_empty())
             }
             Value::Int(kind, end) => {
-                if branch.pipe.variables.len() > 1 {
+                if frame.source.pipes[branch.pipe].variables.as_slice().len() > 1 {
                     let shown = print::to_str(&subject);
                     let message = format!("can't use {shown} to iterate over more than one variable");
                     return Err(frame.error(message));
@@ -119,9 +116,9 @@ impl Exec<'_> {
         if !self.fuel.step(1) {
             return Err(self.exhausted(frame));
         }
-        self.set_range_variables(frame, &branch.pipe, index, &element)?;
+        self.set_range_variables(frame, &frame.source.pipes[branch.pipe], index, &element)?;
         let mark = self.variables.len();
-        let flow = self.list(frame, &element, &branch.list, out)?;
+        let flow = self.list(frame, &element, branch.list, out)?;
         self.variables.truncate(mark);
         Ok(flow != Flow::Break)
     }

@@ -5,6 +5,7 @@ use crate::ast::{Branch, Call, Node};
 use crate::error::Error;
 use crate::fuel::GO_DEPTH;
 use crate::operand::Operand;
+use crate::pool::Span;
 use crate::print::{self, with_stack};
 use crate::shown::Place;
 use crate::value::{Kind, Value};
@@ -15,10 +16,11 @@ impl Exec<'_> {
         &mut self,
         frame: &mut Frame<'t>,
         dot: &Operand,
-        nodes: &'t [Node],
+        nodes: Span<Node>,
         out: &mut Vec<u8>,
     ) -> Result<Flow, Error> {
-        for node in nodes {
+        let source = frame.source;
+        for node in &source.nodes[nodes] {
             if !self.fuel.step(1) {
                 frame.place = Some(Place::Node(node));
                 return Err(self.exhausted(frame));
@@ -26,7 +28,7 @@ impl Exec<'_> {
             let before = out.len();
             let flow = match node {
                 Node::Text { start, end } => {
-                    let text = &frame.tree.source.as_bytes()[*start as usize..*end as usize];
+                    let text = &source.text.as_bytes()[*start as usize..*end as usize];
                     out.extend_from_slice(text);
                     if !self.fuel.write(text.len()) {
                         frame.place = Some(Place::Node(node));
@@ -35,7 +37,8 @@ impl Exec<'_> {
                     continue;
                 }
                 Node::Action(pipe) => {
-                    if let Some(word) = pipe.only_word()
+                    let pipe = &source.pipes[*pipe];
+                    if let Some(word) = source.only_word(pipe)
                         && self.peek(frame, dot, word, |value| push_printed(value, out)).is_some()
                     {
                         if !self.fuel.write(out.len() - before) {
@@ -50,15 +53,19 @@ impl Exec<'_> {
                     }
                     continue;
                 }
-                Node::If(branch) => with_stack(|| self.branch(frame, dot, branch, false, out))?,
-                Node::With(branch) => with_stack(|| self.branch(frame, dot, branch, true, out))?,
+                Node::If(branch) => {
+                    with_stack(|| self.branch(frame, dot, &source.branches[*branch], false, out))?
+                }
+                Node::With(branch) => {
+                    with_stack(|| self.branch(frame, dot, &source.branches[*branch], true, out))?
+                }
                 Node::Range(branch) => {
                     frame.place = Some(Place::Node(node));
-                    with_stack(|| self.range(frame, dot, branch, out))?
+                    with_stack(|| self.range(frame, dot, &source.branches[*branch], out))?
                 }
                 Node::Template(call) => {
                     frame.place = Some(Place::Node(node));
-                    self.template(frame, dot, call, out)?;
+                    self.template(frame, dot, &source.calls[*call], out)?;
                     continue;
                 }
                 Node::Break(_) => return Ok(Flow::Break),
@@ -88,24 +95,23 @@ impl Exec<'_> {
         out: &mut Vec<u8>,
     ) -> Result<Flow, Error> {
         let mark = self.variables.len();
-        let peeked = match branch.pipe.only_word() {
+        let pipe = &frame.source.pipes[branch.pipe];
+        let peeked = match frame.source.only_word(pipe) {
             Some(word) if !sets_dot => self.peek(frame, dot, word, Value::truth),
             _ => None,
         };
         let (truth, value) = match peeked {
             Some(truth) => (truth, None),
             None => {
-                let value = self.pipeline(frame, dot, &branch.pipe)?;
+                let value = self.pipeline(frame, dot, pipe)?;
                 (value.value.truth(), Some(value))
             }
         };
         let flow = if truth {
             let inner = value.as_ref().filter(|_| sets_dot).unwrap_or(dot);
-            self.list(frame, inner, &branch.list, out)?
-        } else if let Some(otherwise) = &branch.otherwise {
-            self.list(frame, dot, otherwise, out)?
+            self.list(frame, inner, branch.list, out)?
         } else {
-            Flow::Next
+            self.list(frame, dot, branch.otherwise, out)?
         };
         self.variables.truncate(mark);
         Ok(flow)
@@ -125,8 +131,8 @@ impl Exec<'_> {
         if self.depth >= self.fuel.limits().depth {
             return Err(frame.error(format!("exceeded maximum template depth ({GO_DEPTH})")));
         }
-        let dot = match &call.pipe {
-            Some(pipe) => self.pipeline(frame, dot, pipe)?,
+        let dot = match call.pipe {
+            Some(pipe) => self.pipeline(frame, dot, &frame.source.pipes[pipe])?,
             None => Operand::INVALID,
         };
         self.run(&tree, dot, out)

@@ -3,10 +3,11 @@
 use pintle_tree::{Str, quote};
 
 use super::{Parser, literal};
-use crate::ast::{Callee, Command, Expr, Pipe, Text, VariableId};
+use crate::ast::{Callee, Command, Expr, Name, Pipe, Text, VariableId, Variables};
 use crate::builtins::Builtin;
 use crate::error::Error;
 use crate::lex::{Kind, Token};
+use crate::pool::{Id, Span};
 use crate::print::with_stack;
 use crate::value::Value;
 
@@ -15,17 +16,19 @@ const MAX_PAREN_DEPTH: usize = 10_000;
 
 impl Parser<'_> {
     /// Variables, if any, and commands up to `end`.
-    pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Result<Pipe, Error> {
+    pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Result<Id<Pipe>, Error> {
         let position = self.peek_word().start;
-        let mut pipe = Pipe { position, assigns: false, variables: Vec::new(), commands: Vec::new() };
+        let mut pipe =
+            Pipe { position, assigns: false, variables: Variables::default(), commands: Span::EMPTY };
         self.declarations(&mut pipe, context)?;
+        let base = self.waiting.commands.len();
         loop {
             let token = self.next_word();
             match token.kind {
                 kind if kind == end => {
-                    self.check(&pipe, context)?;
-                    pipe.commands.shrink_to_fit();
-                    return Ok(pipe);
+                    self.check(&self.waiting.commands[base..], context)?;
+                    pipe.commands = self.source.commands.take(&mut self.waiting.commands, base);
+                    return Ok(self.source.pipes.push(pipe));
                 }
                 Kind::Bool
                 | Kind::CharConstant
@@ -40,7 +43,8 @@ impl Parser<'_> {
                 | Kind::Variable
                 | Kind::LeftParen => {
                     self.back_up();
-                    pipe.commands.push(self.command()?);
+                    let command = self.command()?;
+                    self.waiting.commands.push(command);
                 }
                 _ => return Err(self.unexpected(token, context)),
             }
@@ -67,7 +71,7 @@ impl Parser<'_> {
             if next.kind == Kind::Char && self.lexer.text(next) == b"," {
                 self.next_word();
                 self.declare(pipe, variable);
-                if context != "range" || pipe.variables.len() >= 2 {
+                if context != "range" || pipe.variables.as_slice().len() >= 2 {
                     return Err(self.error(format!("too many declarations in {context}")));
                 }
                 if !matches!(self.peek_word().kind, Kind::Variable | Kind::RightDelimiter | Kind::RightParen)
@@ -92,21 +96,22 @@ impl Parser<'_> {
     }
 
     fn variable_id(&mut self, name: &[u8]) -> VariableId {
-        let known = self.names.iter().position(|known| known.as_bytes() == name);
+        let variables = &mut self.source.variables;
+        let known = variables.iter().position(|known| known.as_bytes() == name);
         known.unwrap_or_else(|| {
-            self.names.push(Str::new(name));
-            self.names.len() - 1
+            variables.push(Str::new(name));
+            variables.len() - 1
         }) as VariableId
     }
 
-    fn check(&self, pipe: &Pipe, context: &str) -> Result<(), Error> {
-        if pipe.commands.is_empty() {
+    fn check(&self, commands: &[Command], context: &str) -> Result<(), Error> {
+        if commands.is_empty() {
             return Err(self.error(format!("missing value for {context}")));
         }
         // Only the first command may be a plain value, because the others get an argument.
-        for (index, command) in pipe.commands.iter().enumerate().skip(1) {
+        for (index, command) in commands.iter().enumerate().skip(1) {
             if matches!(
-                command.words[0],
+                self.source.words[command.words][0],
                 Expr::Bool(..) | Expr::Dot(_) | Expr::Nil(_) | Expr::Number(_) | Expr::Text(_)
             ) {
                 return Err(self.error(format!("non executable command in pipeline stage {}", index + 1)));
@@ -117,10 +122,12 @@ impl Parser<'_> {
 
     /// Operands up to a pipe or the end of the pipeline.
     fn command(&mut self) -> Result<Command, Error> {
-        let mut command = Command { position: self.peek_word().start, words: Vec::new() };
+        let position = self.peek_word().start;
+        let base = self.waiting.words.len();
         loop {
             self.peek_word();
-            command.words.extend(self.operand()?);
+            let word = self.operand()?;
+            self.waiting.words.extend(word);
             let token = self.next();
             match token.kind {
                 Kind::Space => continue,
@@ -130,11 +137,11 @@ impl Parser<'_> {
             }
             break;
         }
-        if command.words.is_empty() {
+        let words = self.source.words.take(&mut self.waiting.words, base);
+        if words.is_empty() {
             return Err(self.error("empty command"));
         }
-        command.words.shrink_to_fit();
-        Ok(command)
+        Ok(Command { position, words })
     }
 
     /// A term and the fields that follow it.
@@ -146,37 +153,39 @@ impl Parser<'_> {
         if first.kind != Kind::Field {
             return Ok(Some(term));
         }
-        let mut fields = Vec::new();
+        // The names of a field or variable already stand last in their pool, so more of them can follow.
+        let mut names = match term {
+            Expr::Field(_, names) | Expr::Variable(_, _, names) => names,
+            _ => Span::EMPTY,
+        };
         while self.peek().kind == Kind::Field {
             let token = self.next();
-            fields.push(self.field_name(token));
+            self.source.names.extend(&mut names, field_name(token));
         }
         // The place of a chain is its second part, as in Go.
         Ok(Some(match term {
-            Expr::Field(_, names) => Expr::Field(first.start, joined(names, fields)),
-            Expr::Variable(_, id, names) => Expr::Variable(first.start, id, joined(names, fields)),
+            Expr::Field(..) => Expr::Field(first.start, names),
+            Expr::Variable(_, id, _) => Expr::Variable(first.start, id, names),
             Expr::Bool(..) | Expr::Text(_) | Expr::Number(_) | Expr::Nil(_) | Expr::Dot(_) => {
-                let text = quote::quote(self.literal_text(&term).as_bytes());
+                let text = quote::quote(self.literal_text(&term));
                 return Err(self.error(format!("unexpected . after term {text}")));
             }
-            _ => Expr::Chain(first.start, Box::new(term), fields.into()),
+            _ => Expr::Chain(first.start, self.source.words.push(term), names),
         }))
     }
 
-    fn literal_text(&self, term: &Expr) -> Str {
+    fn literal_text(&self, term: &Expr) -> &[u8] {
         match term {
-            Expr::Bool(_, true) => "true".into(),
-            Expr::Bool(_, false) => "false".into(),
-            Expr::Text(text) => text.quoted.clone(),
-            Expr::Number(number) => number.text.clone(),
-            Expr::Nil(_) => "nil".into(),
-            _ => ".".into(),
+            Expr::Bool(_, true) => b"true",
+            Expr::Bool(_, false) => b"false",
+            Expr::Text(text) => {
+                let text = &self.source.texts[*text];
+                &self.source.text.as_bytes()[text.position as usize..text.end as usize]
+            }
+            Expr::Number(number) => self.source.numbers[*number].text.as_bytes(),
+            Expr::Nil(_) => b"nil",
+            _ => b".",
         }
-    }
-
-    fn field_name(&self, token: Token) -> Str {
-        // Without the dot.
-        Str::new(&self.lexer.text(token)[1..])
     }
 
     fn term(&mut self) -> Result<Option<Expr>, Error> {
@@ -191,9 +200,9 @@ impl Parser<'_> {
                 if !self.state.variables.contains(&id) {
                     return Err(self.error(format!("undefined variable {}", quote::quote(text))));
                 }
-                Expr::Variable(token.start, id, Box::default())
+                Expr::Variable(token.start, id, Span::EMPTY)
             }
-            Kind::Field => Expr::Field(token.start, Box::new([self.field_name(token)])),
+            Kind::Field => Expr::Field(token.start, self.source.names.alone(field_name(token))),
             Kind::Bool => Expr::Bool(token.start, text == b"true"),
             Kind::CharConstant | Kind::Complex | Kind::Number => {
                 let number = match token.kind {
@@ -203,7 +212,7 @@ impl Parser<'_> {
                 };
                 let mut number = number.map_err(|message| self.error(message))?;
                 number.position = token.start;
-                Expr::Number(Box::new(number))
+                Expr::Number(self.source.numbers.push(number))
             }
             Kind::LeftParen => {
                 if self.state.paren_depth >= MAX_PAREN_DEPTH {
@@ -212,16 +221,16 @@ impl Parser<'_> {
                 self.state.paren_depth += 1;
                 let pipe = with_stack(|| self.pipeline("parenthesized pipeline", Kind::RightParen))?;
                 self.state.paren_depth -= 1;
-                Expr::Pipe(Box::new(pipe))
+                Expr::Pipe(pipe)
             }
             Kind::Quoted | Kind::RawText => {
-                let quoted = self.source.slice(token.start as usize..token.end as usize);
                 // Most texts are what stands between the quotes, which needs no copy.
                 let value = match literal::is_plain(text) {
-                    true => quoted.slice(1..quoted.len() - 1),
+                    true => self.source.text.slice(token.start as usize + 1..token.end as usize - 1),
                     false => Str::from(literal::unquote(text).map_err(|message| self.error(message))?),
                 };
-                Expr::Text(Box::new(Text { position: token.start, quoted, value: Value::Str(value) }))
+                let text = Text { position: token.start, end: token.end, value: Value::Str(value) };
+                Expr::Text(self.source.texts.push(text))
             }
             _ => {
                 self.back_up();
@@ -233,13 +242,14 @@ impl Parser<'_> {
 
     fn callee(&self, name: &[u8]) -> Result<Callee, Error> {
         let known = std::str::from_utf8(name).ok().and_then(|name| {
-            let function = self.functions.get(name).map(|function| Callee::Function(function.clone()));
+            let function = self.source.functions.find(name).map(Callee::Function);
             function.or_else(|| Builtin::named(name).map(Callee::Builtin))
         });
         known.ok_or_else(|| self.error(format!("function {} not defined", quote::quote(name))))
     }
 }
 
-fn joined(names: Box<[Str]>, fields: Vec<Str>) -> Box<[Str]> {
-    names.into_iter().chain(fields).collect()
+/// The name of a field without its dot.
+fn field_name(token: Token) -> Name {
+    Name { start: token.start + 1, end: token.end }
 }
