@@ -85,6 +85,12 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// A folder for output cannot be made, because something on the way to it is no folder.
+    #[error("stat {}: not a directory", path.display())]
+    Unwritable {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Bad input of another kind.
     #[error("{0}")]
     Input(String),

@@ -26,11 +26,13 @@ pub mod number;
 pub mod path;
 pub mod quote;
 pub mod set;
+mod stack;
 mod str;
 mod walk;
 
 pub use log::LogLine;
 pub use map::Map;
 pub use node::Node;
+pub use stack::with_stack;
 pub use str::Str;
 pub use walk::{KeyOrder, Sink, Walk, natural_order};

@@ -1,6 +1,6 @@
 //! A map that is a sorted list: compact, quick for the small maps of charts, and always in key order.
 
-use crate::Str;
+use crate::{Str, with_stack};
 
 /// A map from strings to `V`, kept in byte order of its keys.
 ///
@@ -140,14 +140,23 @@ impl<V> IntoIterator for Map<V> {
     type Item = (Str, V);
     type IntoIter = std::vec::IntoIter<(Str, V)>;
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.entries.into_iter()
+    fn into_iter(mut self) -> Self::IntoIter {
+        std::mem::take(&mut self.entries).into_iter()
     }
 }
 
 impl<V> FromIterator<(Str, V)> for Map<V> {
     fn from_iter<I: IntoIterator<Item = (Str, V)>>(entries: I) -> Self {
         Map::from_entries(entries.into_iter().collect())
+    }
+}
+
+/// Maps of maps can be deeper than a thread has stack for dropping them.
+impl<V> Drop for Map<V> {
+    fn drop(&mut self) {
+        if std::mem::needs_drop::<V>() && !self.entries.is_empty() {
+            with_stack(|| self.entries.clear());
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! A node of the data tree.
 
-use crate::{Map, Str};
+use crate::{Map, Str, with_stack};
 
 /// A node of the data tree: what YAML, JSON and `--set` are read into, and what charts and values are made of.
 ///
 /// Numbers from files are [`Node::Float`] even when they are whole, as Go's JSON decoding gives them; numbers from
 /// `--set` are [`Node::Int`]. Templates can tell the two apart, so the tree keeps them apart.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub enum Node {
     /// Go's nil.
     #[default]
@@ -147,5 +147,58 @@ impl From<Map<Node>> for Node {
     }
 }
 
-// Dropping and cloning recurse; the readers bound the depth of what they build (see their depth limits), so this
-// cannot exhaust the stack.
+// Trees nest as deep as Go's readers allow, which is too deep for the stack of a thread when every level takes a frame;
+// so copying and comparing look for stack at every container.
+
+impl Clone for Node {
+    fn clone(&self) -> Self {
+        match self {
+            Node::Nil => Node::Nil,
+            Node::Bool(value) => Node::Bool(*value),
+            Node::Int(value) => Node::Int(*value),
+            Node::Float(value) => Node::Float(*value),
+            Node::Str(text) => Node::Str(text.clone()),
+            Node::List(list) => with_stack(|| Node::List(list.clone())),
+            Node::Map(map) => with_stack(|| Node::Map(map.clone())),
+        }
+    }
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Node::Nil, Node::Nil) => true,
+            (Node::Bool(a), Node::Bool(b)) => a == b,
+            (Node::Int(a), Node::Int(b)) => a == b,
+            (Node::Float(a), Node::Float(b)) => a == b,
+            (Node::Str(a), Node::Str(b)) => a == b,
+            (Node::List(a), Node::List(b)) => with_stack(|| a == b),
+            (Node::Map(a), Node::Map(b)) => with_stack(|| a == b),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(depth: usize, around: fn(Node) -> Node) -> Node {
+        (0..depth).fold(Node::Nil, |inner, _| around(inner))
+    }
+
+    #[test]
+    fn deep_trees_are_copied_compared_and_dropped_on_a_small_stack() {
+        let run = || {
+            let in_list = |inner| Node::List(vec![inner]);
+            let in_map = |inner| Node::Map(Map::from_entries(vec![("a".into(), inner)]));
+            // Lists are only as deep as the readers make them; maps grow with paths such as those of imports.
+            for tree in [nested(5_000, in_list), nested(100_000, in_map)] {
+                let copy = tree.clone();
+                assert!(copy == tree);
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run);
+        thread.expect("a thread can be started").join().expect("the thread ends well");
+    }
+}

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::number::is_digit;
-use crate::{Map, Node, Str};
+use crate::{Map, Node, Str, with_stack};
 
 /// The order in which a writer wants the keys of maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +63,14 @@ impl Walk for Node {
             Node::Int(value) => sink.int(*value),
             Node::Float(value) => sink.float(*value),
             Node::Str(text) => sink.str(text.as_bytes()),
-            Node::List(list) => {
+            Node::List(list) => with_stack(|| {
                 sink.begin_list(list.len())?;
                 for item in list {
                     item.walk(sink)?;
                 }
                 sink.end_list()
-            }
-            Node::Map(map) => map.walk(sink),
+            }),
+            Node::Map(map) => with_stack(|| map.walk(sink)),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Measures reading and writing on a file of ordinary manifests: `cargo run --release --example throughput FILE`.
 
+#![expect(clippy::disallowed_methods, reason = "this program exists to take the time")]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! The fast reader must read what it reads exactly as the faithful one. Compared on the recorded texts, on mutations of
 //! them and on the values files and definitions of real charts, where those are present.
 
-#![expect(clippy::unwrap_used, reason = "all of this is a test")]
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "all of this is a test")]
 
 use std::fs::File;
 use std::io::Read as _;

@@ -136,7 +136,10 @@ fn explain(invocation: &mut Invocation<'_>, error: pintle::Error) -> Result<Fail
 fn rendered(error: &pintle::Error) -> Option<&[u8]> {
     match error {
         pintle::Error::Objects { rendered, .. } => Some(rendered),
-        pintle::Error::Render(_) | pintle::Error::IncompatibleKubernetes { .. } => Some(&[]),
+        pintle::Error::Render(_)
+        | pintle::Error::IncompatibleKubernetes { .. }
+        | pintle::Error::File { action: "write", .. }
+        | pintle::Error::Unwritable { .. } => Some(&[]),
         _ => None,
     }
 }

@@ -305,7 +305,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     if let Err(error) = fs::metadata(folder)
         && error.kind() == std::io::ErrorKind::NotADirectory
     {
-        return Err(Error::Input(format!("stat {}: not a directory", folder.display())));
+        return Err(Error::Unwritable { path: folder.to_owned() });
     }
     fs::create_dir_all(folder).map_err(|source| Error::File {
         action: "write",

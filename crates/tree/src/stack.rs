@@ -1,0 +1,7 @@
+//! Stack for recursion over deep trees.
+
+/// Runs a step of a recursion with enough stack for it, whatever thread this is.
+#[inline]
+pub fn with_stack<T>(step: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(64 << 10, 1 << 20, step)
+}
