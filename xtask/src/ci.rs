@@ -66,5 +66,16 @@ fn deny() -> Result<()> {
         }
     }
     let mut command = if tool.is_file() { Command::new(tool) } else { Command::new("cargo-deny") };
-    run(command.args(["--offline", "check", "bans", "licenses", "sources"]).current_dir(crate::shell::root()))
+    run(command
+        .args([
+            "--offline",
+            "--log-level",
+            "error",
+            "check",
+            "--hide-inclusion-graph",
+            "bans",
+            "licenses",
+            "sources",
+        ])
+        .current_dir(crate::shell::root()))
 }
