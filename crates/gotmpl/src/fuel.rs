@@ -1,6 +1,7 @@
 //! What a render may use up, so that a hostile template ends in an error.
 
 use crate::function::CallError;
+use crate::value::Value;
 
 /// Go's bound on templates that call templates, which its message names.
 pub(crate) const GO_DEPTH: usize = 100_000;
@@ -78,6 +79,21 @@ impl Fuel {
             }
             None => self.exhaust(Reached::Steps),
         }
+    }
+
+    /// Uses steps for what a function is given: it will look at all of it, as far as anyone knows.
+    #[inline]
+    pub(crate) fn read(&mut self, arguments: &[Value]) -> bool {
+        let steps: usize = arguments
+            .iter()
+            .map(|argument| match argument {
+                Value::Str(text) | Value::Bytes(text) => text.len() / 16,
+                Value::List(list) => list.items().len() / 8,
+                Value::Map(map) => map.borrow().len() / 8,
+                _ => 0,
+            })
+            .sum();
+        self.step((arguments.len() + steps) as u64)
     }
 
     #[inline]

@@ -1,10 +1,11 @@
 //! The words of a template. They are made on demand, because an error ends the reading.
 
-use bstr::ByteSlice as _;
+mod character;
 
+use bstr::{ByteSlice as _, Finder};
+
+use self::character::{NAME_BYTES, code_point, first_char, is_alphanumeric};
 use crate::ast::Position;
-use crate::printf;
-use crate::value::Value;
 
 /// The kinds of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub(crate) struct Token {
 /// Reads words from a source.
 pub(crate) struct Lexer<'s> {
     source: &'s [u8],
+    /// Finds the delimiters that open actions. Making it takes longer than most searches.
+    left: Finder<'static>,
     at: usize,
     start: usize,
     inside_action: bool,
@@ -98,6 +101,7 @@ impl<'s> Lexer<'s> {
     pub(crate) fn new(source: &'s [u8]) -> Self {
         Lexer {
             source,
+            left: Finder::new(LEFT),
             at: 0,
             start: 0,
             inside_action: false,
@@ -144,7 +148,7 @@ impl<'s> Lexer<'s> {
     /// Text up to the next action, without what trim markers take away.
     fn outside(&mut self) -> Token {
         loop {
-            let Some(distance) = self.rest().find(LEFT) else {
+            let Some(distance) = self.left.find(self.rest()) else {
                 self.at = self.source.len();
                 return self.emit(if self.at > self.start { Kind::Text } else { Kind::End });
             };
@@ -215,60 +219,61 @@ impl<'s> Lexer<'s> {
         self.source.get(self.at).copied()
     }
 
-    /// The character at the place and its length; an invalid byte is U+FFFD.
-    fn peek_char(&self) -> Option<(char, usize)> {
-        let byte = self.peek()?;
-        if byte.is_ascii() {
-            return Some((char::from(byte), 1));
-        }
-        let window = &self.source[self.at..self.source.len().min(self.at + 4)];
-        let chunk = window.utf8_chunks().next()?;
-        let character = chunk.valid().chars().next();
-        Some(
-            character.map_or((char::REPLACEMENT_CHARACTER, 1), |character| (character, character.len_utf8())),
-        )
-    }
-
     /// A word inside an action.
     fn action(&mut self) -> Token {
-        if let Some(trims) = right_delimiter(self.rest()) {
-            return if self.parens == 0 { self.close(trims) } else { self.fail("unclosed left paren") };
-        }
-        let Some((character, length)) = self.peek_char() else {
+        let Some(byte) = self.peek() else {
             return self.fail("unclosed action");
         };
-        match character {
-            ' ' | '\t' | '\r' | '\n' => return self.space(),
-            '+' | '-' | '0'..='9' => return self.number(),
-            '.' if self.source.get(self.at + 1).is_none_or(u8::is_ascii_digit) => return self.number(),
-            _ if is_alphanumeric(character) => return self.identifier(),
-            _ => self.at += length,
+        if (byte == b'}' || is_space(byte))
+            && let Some(trims) = right_delimiter(self.rest())
+        {
+            return if self.parens == 0 { self.close(trims) } else { self.fail("unclosed left paren") };
         }
-        match character {
-            '=' => self.emit(Kind::Assign),
-            ':' if self.peek() == Some(b'=') => {
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => return self.space(),
+            b'+' | b'-' | b'0'..=b'9' => return self.number(),
+            b'.' if self.source.get(self.at + 1).is_none_or(u8::is_ascii_digit) => return self.number(),
+            _ if NAME_BYTES[usize::from(byte)] => return self.identifier(),
+            0x80.. => return self.beyond_ascii(),
+            _ => self.at += 1,
+        }
+        match byte {
+            b'=' => self.emit(Kind::Assign),
+            b':' if self.peek() == Some(b'=') => {
                 self.at += 1;
                 self.emit(Kind::Declare)
             }
-            ':' => self.fail("expected :="),
-            '|' => self.emit(Kind::Pipe),
-            '"' => self.quoted(b'"', Kind::Quoted, "unterminated quoted string"),
-            '\'' => self.quoted(b'\'', Kind::CharConstant, "unterminated character constant"),
-            '`' => self.raw(),
-            '$' => self.name(Kind::Variable, Kind::Variable),
-            '.' => self.name(Kind::Field, Kind::Dot),
-            '(' => {
+            b':' => self.fail("expected :="),
+            b'|' => self.emit(Kind::Pipe),
+            b'"' => self.quoted(b'"', Kind::Quoted, "unterminated quoted string"),
+            b'\'' => self.quoted(b'\'', Kind::CharConstant, "unterminated character constant"),
+            b'`' => self.raw(),
+            b'$' => self.name(Kind::Variable, Kind::Variable),
+            b'.' => self.name(Kind::Field, Kind::Dot),
+            b'(' => {
                 self.parens += 1;
                 self.emit(Kind::LeftParen)
             }
-            ')' if self.parens == 0 => self.fail("unexpected right paren"),
-            ')' => {
+            b')' if self.parens == 0 => self.fail("unexpected right paren"),
+            b')' => {
                 self.parens -= 1;
                 self.emit(Kind::RightParen)
             }
-            '!'..='~' => self.emit(Kind::Char),
-            _ => self.fail(format!("unrecognized character in action: {}", code_point(character))),
+            b'!'..=b'~' => self.emit(Kind::Char),
+            _ => self.unrecognized(char::from(byte)),
         }
+    }
+
+    /// A word that begins beyond ASCII, which only names can.
+    fn beyond_ascii(&mut self) -> Token {
+        match first_char(self.rest()) {
+            Some((character, _)) if is_alphanumeric(character) => self.identifier(),
+            first => self.unrecognized(first.map_or(char::REPLACEMENT_CHARACTER, |(character, _)| character)),
+        }
+    }
+
+    fn unrecognized(&mut self, character: char) -> Token {
+        self.fail(format!("unrecognized character in action: {}", code_point(character)))
     }
 
     fn space(&mut self) -> Token {
@@ -294,16 +299,21 @@ impl<'s> Lexer<'s> {
     }
 
     fn skip_alphanumerics(&mut self) {
-        while let Some((character, length)) = self.peek_char() {
-            if !is_alphanumeric(character) {
-                break;
+        loop {
+            self.at += self.rest().iter().take_while(|byte| NAME_BYTES[usize::from(**byte)]).count();
+            match self.peek() {
+                Some(0x80..) => {}
+                _ => return,
             }
-            self.at += length;
+            match first_char(self.rest()) {
+                Some((character, length)) if is_alphanumeric(character) => self.at += length,
+                _ => return,
+            }
         }
     }
 
     fn bad_character(&mut self) -> Token {
-        let shown = self.peek_char().map_or_else(String::new, |(character, _)| code_point(character));
+        let shown = first_char(self.rest()).map_or_else(String::new, |(character, _)| code_point(character));
         self.fail(format!("bad character {shown}"))
     }
 
@@ -410,7 +420,7 @@ impl<'s> Lexer<'s> {
             while self.accept(DECIMAL) {}
         }
         self.accept(b"i");
-        match self.peek_char() {
+        match first_char(self.rest()) {
             Some((character, length)) if is_alphanumeric(character) => {
                 self.at += length;
                 false
@@ -429,26 +439,4 @@ fn right_delimiter(text: &[u8]) -> Option<bool> {
     } else {
         None
     }
-}
-
-/// A character as Go's `%#U` shows it.
-fn code_point(character: char) -> String {
-    let text = printf::format(b"%#U", &[Value::int(i64::from(u32::from(character)))]);
-    String::from_utf8_lossy(&text).into_owned()
-}
-
-/// The first digits of the decimal digit blocks of Unicode beyond ASCII, each ten long.
-const DIGIT_BLOCKS: [u32; 24] = [
-    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
-    0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1b50, 0xff10,
-];
-
-/// Whether names may hold the character: letters, digits and the underscore.
-fn is_alphanumeric(character: char) -> bool {
-    if character.is_ascii() {
-        return character == '_' || character.is_ascii_alphanumeric();
-    }
-    let code = u32::from(character);
-    DIGIT_BLOCKS.iter().any(|first| (*first..first + 10).contains(&code))
-        || (character.is_alphabetic() && !character.is_numeric())
 }

@@ -89,9 +89,13 @@ impl<T> Pool<T> {
 
     /// Moves the parts from `base` on here, now that all of them are known.
     #[inline]
-    pub(crate) fn take(&mut self, waiting: &mut Vec<T>, base: usize) -> Span<T> {
+    pub(crate) fn take(&mut self, waiting: &mut Vec<T>, base: usize) -> Span<T>
+    where
+        T: Copy,
+    {
         let start = self.parts.len() as u32;
-        self.parts.extend(waiting.drain(base..));
+        self.parts.extend_from_slice(&waiting[base..]);
+        waiting.truncate(base);
         Span { start, length: self.parts.len() as u32 - start, kind: PhantomData }
     }
 

@@ -6,6 +6,7 @@ mod verbs;
 
 use verbs::Printer;
 
+use crate::print::{CUT, MAX_BYTES};
 use crate::value::Value;
 
 /// The largest width or precision that Go takes.
@@ -13,8 +14,16 @@ const MAX_NUMBER: i64 = 1_000_000;
 
 /// Formats `values` by `format`.
 pub(crate) fn format(format: &[u8], values: &[Value]) -> Vec<u8> {
-    let mut reader =
-        Reader { format, at: 0, values, next: 0, reordered: false, index_is_good: true, after_index: false };
+    let mut reader = Reader {
+        format,
+        at: 0,
+        values,
+        next: 0,
+        reordered: false,
+        index_is_good: true,
+        after_index: false,
+        last_close: None,
+    };
     let mut printer = Printer::new(Vec::with_capacity(format.len() + 16 * values.len()));
     reader.run(&mut printer);
     reader.extra(&mut printer);
@@ -31,11 +40,17 @@ struct Reader<'a> {
     reordered: bool,
     index_is_good: bool,
     after_index: bool,
+    /// Where the last `]` is, once that was asked: many `[` must not each look through the whole format in vain.
+    last_close: Option<Option<usize>>,
 }
 
 impl Reader<'_> {
     fn run(&mut self, printer: &mut Printer) {
         while self.at < self.format.len() {
+            if printer.out.len() >= MAX_BYTES {
+                printer.out.extend_from_slice(CUT);
+                break;
+            }
             self.index_is_good = true;
             let rest = &self.format[self.at..];
             let plain = rest.iter().position(|byte| *byte == b'%').unwrap_or(rest.len());
@@ -188,7 +203,10 @@ impl Reader<'_> {
         }
         self.reordered = true;
         let rest = &self.format[self.at..];
-        let close = rest.iter().position(|byte| *byte == b']');
+        let format = self.format;
+        let last = *self.last_close.get_or_insert_with(|| format.iter().rposition(|byte| *byte == b']'));
+        let close =
+            last.filter(|last| *last > self.at).and_then(|_| rest.iter().position(|byte| *byte == b']'));
         let Some(close) = close.filter(|_| rest.len() >= 3) else {
             self.at += 1;
             self.index_is_good = false;
@@ -211,7 +229,8 @@ impl Reader<'_> {
 
     fn verb(&mut self) -> Option<char> {
         let rest = self.format.get(self.at..)?;
-        let chunk = rest.utf8_chunks().next()?;
+        // No character is longer, and looking at all of the rest for every verb would take for ever.
+        let chunk = rest[..rest.len().min(4)].utf8_chunks().next()?;
         match chunk.valid().chars().next() {
             Some(verb) => {
                 self.at += verb.len_utf8();

@@ -50,6 +50,9 @@ impl Exec<'_> {
             let value = checked(frame, last, wanted)?;
             self.arguments.push(value);
         }
+        if !self.fuel.read(&self.arguments[base..]) {
+            return Err(self.exhausted(frame));
+        }
         let result = match builtin {
             Builtin::Call => {
                 let callee = &self.arguments[base];

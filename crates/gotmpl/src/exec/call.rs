@@ -114,6 +114,9 @@ impl Exec<'_> {
             let argument = checked(frame, last, signature.param(words.len()))?;
             self.arguments.push(argument);
         }
+        if !self.fuel.read(&self.arguments[base..]) {
+            return Err(self.exhausted(frame));
+        }
         let result = self.apply(signature.name, target, base);
         self.arguments.truncate(base);
         match result {

@@ -10,8 +10,11 @@ const INVALID: &str = "invalid syntax";
 /// Whether a quoted text is just what stands between its quotes.
 pub(crate) fn is_plain(quoted: &[u8]) -> bool {
     let [first, inner @ .., last] = quoted else { return false };
-    let special: &[u8] = if *first == b'`' { b"\r" } else { b"\\\n\"" };
-    first == last && inner.iter().all(|byte| byte.is_ascii() && !special.contains(byte))
+    first == last
+        && match first {
+            b'`' => !inner.contains(&b'\r'),
+            _ => inner.iter().all(|byte| byte.is_ascii() && !matches!(byte, b'\\' | b'\n' | b'"')),
+        }
 }
 
 /// Go's `strconv.Unquote` for `"…"` and `` `…` ``.

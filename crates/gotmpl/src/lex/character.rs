@@ -1,0 +1,48 @@
+//! The characters of names, quickly for ASCII and as Go sees them beyond.
+
+use crate::printf;
+use crate::value::Value;
+
+/// The ASCII bytes that names may hold.
+pub(super) static NAME_BYTES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = byte == b'_' as usize || (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
+};
+
+/// The character that a text begins with, and its length; an invalid byte is U+FFFD.
+pub(super) fn first_char(text: &[u8]) -> Option<(char, usize)> {
+    let byte = *text.first()?;
+    if byte.is_ascii() {
+        return Some((char::from(byte), 1));
+    }
+    let chunk = text[..text.len().min(4)].utf8_chunks().next()?;
+    let character = chunk.valid().chars().next();
+    Some(character.map_or((char::REPLACEMENT_CHARACTER, 1), |character| (character, character.len_utf8())))
+}
+
+/// A character as Go's `%#U` shows it.
+pub(super) fn code_point(character: char) -> String {
+    let text = printf::format(b"%#U", &[Value::int(i64::from(u32::from(character)))]);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The first digits of the decimal digit blocks of Unicode beyond ASCII, each ten long.
+const DIGIT_BLOCKS: [u32; 24] = [
+    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
+    0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1b50, 0xff10,
+];
+
+/// Whether names may hold the character: letters, digits and the underscore.
+pub(super) fn is_alphanumeric(character: char) -> bool {
+    if character.is_ascii() {
+        return character == '_' || character.is_ascii_alphanumeric();
+    }
+    let code = u32::from(character);
+    DIGIT_BLOCKS.iter().any(|first| (*first..first + 10).contains(&code))
+        || (character.is_alphabetic() && !character.is_numeric())
+}
