@@ -57,8 +57,8 @@ const TABLE: [(&str, Builtin); 19] = [
 ];
 
 impl Builtin {
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        TABLE.iter().find(|(known, _)| *known == name).map(|(_, builtin)| *builtin)
+    pub(crate) fn named(name: &[u8]) -> Option<Self> {
+        TABLE.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, builtin)| *builtin)
     }
 
     pub(crate) fn name(self) -> &'static str {

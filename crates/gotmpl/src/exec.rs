@@ -37,7 +37,12 @@ pub struct Exec<'a> {
     /// The arguments of all calls that are being prepared.
     arguments: Vec<Value>,
     depth: usize,
+    /// How many templates, blocks and parentheses are open, which is what the stack is used for.
+    nesting: usize,
 }
+
+/// How many templates, blocks and parentheses may be open at a time: each takes up to a kilobyte of stack.
+const MAX_NESTING: usize = 250_000;
 
 /// A template that is running.
 struct Frame<'t> {
@@ -74,6 +79,7 @@ impl<'a> Exec<'a> {
             variables: Vec::new(),
             arguments: Vec::new(),
             depth: 0,
+            nesting: 0,
         }
     }
 
@@ -164,11 +170,27 @@ impl<'a> Exec<'a> {
         }
         self.depth += 1;
         self.variables.push((0, dot.clone()));
-        let result = with_stack(|| self.list(&mut frame, &dot, tree.nodes, out));
+        let result = self.nested(&mut frame, |exec, frame| exec.list(frame, &dot, tree.nodes, out));
         self.depth -= 1;
         self.variables.truncate(base);
         self.arguments.truncate(arguments);
         result.map(|_| ())
+    }
+
+    /// Runs something that can nest, with enough stack for it.
+    #[inline]
+    fn nested<'t, T>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        inside: impl FnOnce(&mut Self, &mut Frame<'t>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.nesting >= MAX_NESTING {
+            return Err(frame.error(format!("exceeded maximum template depth ({GO_DEPTH})")));
+        }
+        self.nesting += 1;
+        let result = with_stack(|| inside(self, frame));
+        self.nesting -= 1;
+        result
     }
 
     /// The error of a render that has used up its limits.

@@ -255,7 +255,7 @@ pub(crate) type FunctionId = u32;
 #[derive(Clone, Default)]
 pub struct Functions {
     functions: Vec<Function>,
-    places: HashMap<&'static str, FunctionId, BuildHasherDefault<NameHasher>>,
+    places: HashMap<&'static [u8], FunctionId, BuildHasherDefault<NameHasher>>,
 }
 
 impl Functions {
@@ -266,7 +266,7 @@ impl Functions {
 
     /// Adds a function; a later one of the same name replaces it.
     pub fn add(&mut self, function: Function) {
-        match self.places.entry(function.name) {
+        match self.places.entry(function.name.as_bytes()) {
             Entry::Occupied(place) => self.functions[*place.get() as usize] = function,
             Entry::Vacant(place) => {
                 place.insert(self.functions.len() as FunctionId);
@@ -277,10 +277,10 @@ impl Functions {
 
     /// Finds a function. The builtins of text/template are not in the table.
     pub fn get(&self, name: &str) -> Option<&Function> {
-        self.find(name).map(|id| self.at(id))
+        self.find(name.as_bytes()).map(|id| self.at(id))
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<FunctionId> {
+    pub(crate) fn find(&self, name: &[u8]) -> Option<FunctionId> {
         self.places.get(name).copied()
     }
 

@@ -146,6 +146,8 @@ impl<'s> Lexer<'s> {
     }
 
     /// Text up to the next action, without what trim markers take away.
+    // Most words are inside actions: they are found faster when this stands apart.
+    #[inline(never)]
     fn outside(&mut self) -> Token {
         loop {
             let Some(distance) = self.left.find(self.rest()) else {

@@ -219,8 +219,17 @@ impl<'s> Parser<'s> {
         if !matches!(token.kind, Kind::Quoted | Kind::RawText) {
             return Err(self.unexpected(token, context));
         }
-        let name = literal::unquote(self.lexer.text(token)).map_err(|message| self.error(message))?;
-        Ok((token, Str::from(name)))
+        Ok((token, self.unquoted(token)?))
+    }
+
+    /// What a quoted text says.
+    fn unquoted(&self, token: Token) -> Result<Str, Error> {
+        let quoted = self.lexer.text(token);
+        // Most texts are what stands between the quotes, which needs no copy.
+        if literal::is_plain(quoted) {
+            return Ok(self.source.text.slice(token.start as usize + 1..token.end as usize - 1));
+        }
+        literal::unquote(quoted).map(Str::from).map_err(|message| self.error(message))
     }
 
     // Templates.

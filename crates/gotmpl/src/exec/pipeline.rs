@@ -4,7 +4,6 @@ use super::{Exec, Frame};
 use crate::ast::{Command, Expr, Number, Pipe, VariableId};
 use crate::error::Error;
 use crate::operand::Operand;
-use crate::print::with_stack;
 use crate::shown::Place;
 use crate::value::Value;
 
@@ -89,7 +88,7 @@ impl Exec<'_> {
             Expr::Chain(..) => self.chain(frame, dot, first, words, last),
             Expr::Pipe(pipe) => {
                 self.refuse_arguments(frame, words, &last)?;
-                with_stack(|| self.pipeline(frame, dot, &frame.source.pipes[*pipe]))
+                self.nested(frame, |exec, frame| exec.pipeline(frame, dot, &frame.source.pipes[*pipe]))
             }
             constant => {
                 frame.place = Some(Place::Expr(constant));
@@ -178,7 +177,9 @@ impl Exec<'_> {
             Expr::Nil(_) => Ok(Operand::INVALID),
             Expr::Field(_, names) => self.field_chain(frame, dot, dot, expr, *names, &[], None),
             Expr::Variable(..) => self.variable_chain(frame, dot, expr, &[], None),
-            Expr::Pipe(pipe) => with_stack(|| self.pipeline(frame, dot, &frame.source.pipes[*pipe])),
+            Expr::Pipe(pipe) => {
+                self.nested(frame, |exec, frame| exec.pipeline(frame, dot, &frame.source.pipes[*pipe]))
+            }
             Expr::Function(_, callee) => self.function(frame, dot, *callee, Place::Expr(expr), &[], None),
             Expr::Chain(..) => self.chain(frame, dot, expr, &[], None),
             Expr::Bool(..) | Expr::Number(_) | Expr::Text(_) => self.constant(frame, expr),

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::fuel::GO_DEPTH;
 use crate::operand::Operand;
 use crate::pool::Span;
-use crate::print::{self, with_stack};
+use crate::print;
 use crate::shown::Place;
 use crate::value::{Kind, Value};
 
@@ -53,15 +53,15 @@ impl Exec<'_> {
                     }
                     continue;
                 }
-                Node::If(branch) => {
-                    with_stack(|| self.branch(frame, dot, &source.branches[*branch], false, out))?
-                }
-                Node::With(branch) => {
-                    with_stack(|| self.branch(frame, dot, &source.branches[*branch], true, out))?
-                }
+                Node::If(branch) => self.nested(frame, |exec, frame| {
+                    exec.branch(frame, dot, &source.branches[*branch], false, out)
+                })?,
+                Node::With(branch) => self.nested(frame, |exec, frame| {
+                    exec.branch(frame, dot, &source.branches[*branch], true, out)
+                })?,
                 Node::Range(branch) => {
                     frame.place = Some(Place::Node(node));
-                    with_stack(|| self.range(frame, dot, &source.branches[*branch], out))?
+                    self.nested(frame, |exec, frame| exec.range(frame, dot, &source.branches[*branch], out))?
                 }
                 Node::Template(call) => {
                     frame.place = Some(Place::Node(node));

@@ -224,12 +224,8 @@ impl Parser<'_> {
                 Expr::Pipe(pipe)
             }
             Kind::Quoted | Kind::RawText => {
-                // Most texts are what stands between the quotes, which needs no copy.
-                let value = match literal::is_plain(text) {
-                    true => self.source.text.slice(token.start as usize + 1..token.end as usize - 1),
-                    false => Str::from(literal::unquote(text).map_err(|message| self.error(message))?),
-                };
-                let text = Text { position: token.start, end: token.end, value: Value::Str(value) };
+                let text =
+                    Text { position: token.start, end: token.end, value: Value::Str(self.unquoted(token)?) };
                 Expr::Text(self.source.texts.push(text))
             }
             _ => {
@@ -241,10 +237,8 @@ impl Parser<'_> {
     }
 
     fn callee(&self, name: &[u8]) -> Result<Callee, Error> {
-        let known = std::str::from_utf8(name).ok().and_then(|name| {
-            let function = self.source.functions.find(name).map(Callee::Function);
-            function.or_else(|| Builtin::named(name).map(Callee::Builtin))
-        });
+        let function = self.source.functions.find(name).map(Callee::Function);
+        let known = function.or_else(|| Builtin::named(name).map(Callee::Builtin));
         known.ok_or_else(|| self.error(format!("function {} not defined", quote::quote(name))))
     }
 }
