@@ -1,12 +1,14 @@
 //! Private keys and certificates that charts make for themselves.
 
 mod der;
+mod fermat;
 mod generate;
 mod key_reader;
 mod keys;
 mod montgomery;
 mod pem;
 mod prime;
+mod small_primes;
 mod x509;
 
 use std::any::Any;
@@ -32,7 +34,7 @@ const RSA_2048_STEPS: u64 = 1_000_000;
 const RSA_4096_STEPS: u64 = 6_000_000;
 
 /// The same for DSA.
-const DSA_STEPS: u64 = 3_000_000;
+const DSA_STEPS: u64 = 8_000_000;
 
 /// The same for a signature or a short key.
 const SIGNATURE_STEPS: u64 = 50_000;

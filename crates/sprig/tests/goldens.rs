@@ -1,7 +1,6 @@
 //! Compares the functions with what Helm recorded, function by function.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use base64::Engine as _;
@@ -195,7 +194,7 @@ fn signatures_are_those_of_go() {
     for (name, expected) in recorded.lines().filter_map(|line| line.split_once('\t')) {
         if !elsewhere.contains(&name) {
             let expected = expected.replace(") (", ") ").replace(", error)", "");
-            assert_eq!(table.get(name).map(|function| signature(function)), Some(expected), "{name}");
+            assert_eq!(table.get(name).map(signature), Some(expected), "{name}");
         }
     }
 }

@@ -1,23 +1,21 @@
 //! New private keys from the randomness of the operating system.
 
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
 use rand::rngs::OsRng;
 use rsa::{BigUint, RsaPrivateKey};
 
 use super::keys::{DsaKey, PrivateKey};
-use super::prime::{random_limbs, random_prime, remainder, search};
+use super::prime::{Stop, random_limbs, random_prime, remainder, search};
 
 /// The public exponent of every RSA key.
 const EXPONENT: u32 = 65_537;
 
-/// Makes an RSA key of `128 * N` bits: both primes at the same time, each of `64 * N` bits.
+/// Makes an RSA key of `128 * N` bits from two primes of `64 * N` bits.
 pub(super) fn rsa_key<const N: usize>() -> Result<PrivateKey, String> {
     loop {
-        let (p, q) = std::thread::scope(|scope| {
-            let other = scope.spawn(rsa_prime::<N>);
-            let prime = rsa_prime::<N>();
-            (prime, other.join().unwrap_or_else(|_| rsa_prime::<N>()))
-        });
-        let (p, q) = (p.map_err(|error| error.to_string())?, q.map_err(|error| error.to_string())?);
+        let (p, q) = rsa_primes::<N>().map_err(|error| error.to_string())?;
         // Primes that agree in their first 128 bits would make the product easy to factor.
         if p[N - 2..] == q[N - 2..] {
             continue;
@@ -27,9 +25,37 @@ pub(super) fn rsa_key<const N: usize>() -> Result<PrivateKey, String> {
     }
 }
 
+/// Two primes of an RSA key. Two threads search until both together have two: the luckier one goes on rather than wait
+/// for the other, which takes a third off the time that one prime for each would take.
+fn rsa_primes<const N: usize>() -> Result<([u64; N], [u64; N]), rand::Error> {
+    let stop = Stop::new(false);
+    let found = Mutex::new(Vec::with_capacity(2));
+    let search = || -> Result<(), rand::Error> {
+        while let Some(prime) = rsa_prime::<N>(&stop)? {
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.push(prime);
+            if found.len() >= 2 {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        // Without a second thread, or with one that fails, the search here finds both.
+        let other = std::thread::Builder::new().spawn_scoped(scope, search);
+        let result = search();
+        // A failure here must not leave the other searching.
+        stop.store(true, Ordering::Relaxed);
+        drop(other);
+        result
+    })?;
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((found[0], found[1]))
+}
+
 /// A prime whose two top bits are set, so that a product of two has full length, and that fits the exponent.
-fn rsa_prime<const N: usize>() -> Result<[u64; N], rand::Error> {
-    random_prime(3 << 62, |prime| remainder(prime, u64::from(EXPONENT)) != 1)
+fn rsa_prime<const N: usize>(stop: &Stop) -> Result<Option<[u64; N]>, rand::Error> {
+    random_prime(3 << 62, stop, |prime| remainder(prime, u64::from(EXPONENT)) != 1)
 }
 
 /// Makes a key for ECDSA on the curve P-256.
@@ -45,7 +71,8 @@ pub(super) fn edwards_key() -> PrivateKey {
 /// Makes a DSA key with a modulus of 2048 bits and a group of 256 bits.
 pub(super) fn dsa_key() -> Result<PrivateKey, rand::Error> {
     let one = BigUint::from(1u32);
-    let q_limbs = random_prime::<4>(1 << 63, |_| true)?;
+    let q_limbs = random_prime::<4>(1 << 63, &Stop::new(false), |_| true)?
+        .expect("a search that nobody stops ends with a prime");
     let q = number(&q_limbs);
     let p = dsa_modulus(&q)?;
     let cofactor = (&p - &one) / &q;
@@ -75,7 +102,7 @@ fn dsa_modulus(q: &BigUint) -> Result<BigUint, rand::Error> {
         if aligned.bits() < 2048 {
             continue;
         }
-        if let Some(prime) = search::<32>(limbs(&aligned), &limbs(&step), |_| true)? {
+        if let Some(prime) = search::<32>(limbs(&aligned), &limbs(&step), &Stop::new(false), |_| true)? {
             return Ok(number(&prime));
         }
     }

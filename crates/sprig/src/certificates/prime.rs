@@ -1,20 +1,33 @@
 //! Random primes, quickly: RSA key generation is the slowest thing a chart can ask for, and general purpose big number
 //! code spends several times as long on it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rand::RngCore;
 use rand::rngs::OsRng;
 
+use super::fermat;
 use super::montgomery::Montgomery;
+use super::small_primes;
 
 /// How many candidates one sieve covers. Primes of 2048 bits are 1420 apart on average, and candidates step by two or
 /// more, so a window without a prime is rare; the search then starts anew.
 const WINDOW: usize = 8192;
 
-/// Miller-Rabin rounds with random bases after the round with base two. FIPS 186 asks for four to five with primes of
-/// RSA size; short primes (the `q` of DSA) are more likely to be pseudoprimes and get more.
+/// Miller-Rabin rounds with random bases after the round with base two. For random candidates of 1024 bits, four
+/// rounds in all leave a chance of error below 2^-100, and fewer do for longer ones (FIPS 186-4, table C.2); short
+/// primes (the `q` of DSA) are more likely to be pseudoprimes and get more.
 const fn rounds(limbs: usize) -> usize {
-    if limbs >= 16 { 5 } else { 32 }
+    if limbs >= 16 { 3 } else { 32 }
 }
+
+/// Where sieving ends to pay: the test of a candidate costs more than the square of its length.
+const fn sieve_end(limbs: usize) -> u64 {
+    64 * (limbs * limbs * limbs) as u64
+}
+
+/// Tells searches on other threads that their result is not needed any more.
+pub(super) type Stop = AtomicBool;
 
 /// Fills limbs, least significant first, from the operating system.
 pub(super) fn random_limbs<const N: usize>() -> Result<[u64; N], rand::Error> {
@@ -27,27 +40,32 @@ pub(super) fn random_limbs<const N: usize>() -> Result<[u64; N], rand::Error> {
     Ok(limbs)
 }
 
-/// Returns a random prime of exactly `64 * N` bits with `top` set in its highest limb that `accept` agrees with.
+/// Returns a random prime of exactly `64 * N` bits with `top` set in its highest limb that `accept` agrees with, or
+/// nothing when it was stopped.
 pub(super) fn random_prime<const N: usize>(
     top: u64,
+    stop: &Stop,
     accept: impl Fn(&[u64; N]) -> bool,
-) -> Result<[u64; N], rand::Error> {
+) -> Result<Option<[u64; N]>, rand::Error> {
     let mut step = [0; N];
     step[0] = 2;
-    loop {
+    while !stop.load(Ordering::Relaxed) {
         let mut start = random_limbs::<N>()?;
         start[0] |= 1;
         start[N - 1] |= top;
-        if let Some(prime) = search(start, &step, &accept)? {
+        let prime = search(start, &step, stop, &accept)?;
+        if prime.is_some() {
             return Ok(prime);
         }
     }
+    Ok(None)
 }
 
 /// Looks for a prime among `start`, `start + step`, `start + 2 * step` and so on. The start must be odd, the step even.
 pub(super) fn search<const N: usize>(
     start: [u64; N],
     step: &[u64; N],
+    stop: &Stop,
     accept: impl Fn(&[u64; N]) -> bool,
 ) -> Result<Option<[u64; N]>, rand::Error> {
     let composite = sieve(&start, step);
@@ -55,7 +73,7 @@ pub(super) fn search<const N: usize>(
     let mut pending = 0;
     for composite in composite {
         if !composite {
-            if add_multiple(&mut candidate, step, pending) {
+            if stop.load(Ordering::Relaxed) || add_multiple(&mut candidate, step, pending) {
                 return Ok(None);
             }
             pending = 0;
@@ -71,29 +89,24 @@ pub(super) fn search<const N: usize>(
 /// Marks the multiples of small primes in the window.
 fn sieve<const N: usize>(start: &[u64; N], step: &[u64; N]) -> Vec<bool> {
     let mut composite = vec![false; WINDOW];
-    // Larger numbers cost more to test, so sieving further pays.
-    for prime in odd_primes_below(1024 * N.clamp(4, 64)) {
-        let stride = remainder(step, prime);
-        if stride == 0 {
-            continue;
-        }
-        // start + index * step is divisible when index = -start / step.
-        let first = (prime - remainder(start, prime)) * inverse(stride, prime) % prime;
-        for mark in composite.iter_mut().skip(first as usize).step_by(prime as usize) {
-            *mark = true;
+    // The step of most searches is two.
+    let length = N - step.iter().rev().take_while(|limb| **limb == 0).count();
+    let step = &step[..length];
+    for group in small_primes::groups().iter().take_while(|group| group.primes[0] < sieve_end(N)) {
+        let (start, step) = (group.remainder(start), group.remainder(step));
+        for prime in group.primes {
+            let stride = step % prime;
+            if stride == 0 {
+                continue;
+            }
+            // start + index * step is divisible when index = -start / step.
+            let first = (prime - start % prime) * inverse(stride, prime) % prime;
+            for mark in composite.iter_mut().skip(first as usize).step_by(prime as usize) {
+                *mark = true;
+            }
         }
     }
     composite
-}
-
-fn odd_primes_below(bound: usize) -> impl Iterator<Item = u64> {
-    let mut composite = vec![false; bound];
-    for factor in (3..).step_by(2).take_while(|factor| factor * factor < bound) {
-        if !composite[factor] {
-            composite.iter_mut().skip(factor * factor).step_by(factor).for_each(|mark| *mark = true);
-        }
-    }
-    (3..bound).step_by(2).filter(move |&number| !composite[number]).map(|number| number as u64)
 }
 
 /// The remainder of a division by a number below 2^32.
@@ -104,8 +117,11 @@ pub(super) fn remainder<const N: usize>(limbs: &[u64; N], divisor: u64) -> u64 {
     })
 }
 
-/// The inverse modulo a small prime, by Fermat.
+/// The inverse modulo a small odd prime, by Fermat unless it is known.
 fn inverse(number: u64, prime: u64) -> u64 {
+    if number == 2 {
+        return prime.div_ceil(2);
+    }
     let (mut result, mut square, mut exponent) = (1, number, prime - 2);
     while exponent > 0 {
         if exponent & 1 == 1 {
@@ -129,7 +145,14 @@ fn add_multiple<const N: usize>(number: &mut [u64; N], step: &[u64; N], times: u
 }
 
 /// The test of Miller and Rabin. The number must be odd and larger than 3.
-fn is_probably_prime<const N: usize>(number: &[u64; N]) -> Result<bool, rand::Error> {
+pub(super) fn is_probably_prime<const N: usize>(number: &[u64; N]) -> Result<bool, rand::Error> {
+    // Nearly all composites end here when they have the size for which there is a quick test.
+    if number[N - 1] >> 63 == 1
+        && let Ok(number) = number.as_slice().try_into()
+        && !fermat::passes(number)
+    {
+        return Ok(false);
+    }
     let field = Montgomery::new(number);
     // Base two weeds out nearly all composites, with cheap doublings in place of multiplications.
     let mut odd = *number;
@@ -209,15 +232,20 @@ mod tests {
 
     #[test]
     fn a_random_prime_has_its_top_bits_and_no_small_factor() {
-        let prime = random_prime::<8>(3 << 62, |_| true).unwrap();
+        let prime = random_prime::<8>(3 << 62, &Stop::new(false), |_| true).unwrap().unwrap();
         assert_eq!(prime[7] >> 62, 3);
-        assert!(odd_primes_below(5000).all(|small| remainder(&prime, small) != 0));
+        assert!((3..5000).all(|small| remainder(&prime, small) != 0));
+    }
+
+    #[test]
+    fn a_stopped_search_finds_nothing() {
+        assert_eq!(random_prime::<16>(3 << 62, &Stop::new(true), |_| true).unwrap(), None);
     }
 
     #[test]
     fn a_search_keeps_to_its_progression() {
         // Of 7, 17, 27, 37 … only members of the progression may be found.
-        let found = search(small(70_001), &small(10), |_| true).unwrap().unwrap();
+        let found = search(small(70_001), &small(10), &Stop::new(false), |_| true).unwrap().unwrap();
         assert_eq!(found[0] % 10, 1);
     }
 }
