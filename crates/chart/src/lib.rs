@@ -30,6 +30,6 @@ pub use chart::{Chart, Crd, File};
 pub use error::{ArchiveError, Error, FileError, Result};
 pub use load::{
     BadPattern, MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file, load_files,
-    load_files_logged, matches, read_archive, read_folder,
+    load_files_logged, matches, read_archive, read_folder, read_ordinary,
 };
 pub use pintle_tree::LogLine;

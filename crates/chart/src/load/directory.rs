@@ -8,6 +8,7 @@ use pintle_tree::quote::quote;
 
 use super::archive::{MAX_FILE_SIZE, without_bom};
 use super::ignore::Rules;
+use super::read_ordinary;
 use crate::File;
 use crate::error::{Error, FileError, Result, refused};
 use crate::path::clean;
@@ -25,7 +26,7 @@ pub fn read_folder(path: &Path, log: &mut Vec<LogLine>) -> Result<Vec<File>> {
     let root = absolute(path)?;
     let ignore_file = root.join(".helmignore");
     let rules = if ignore_file.exists() {
-        Rules::parse(&fs::read(&ignore_file).map_err(refused("open", &ignore_file))?)?
+        Rules::parse(&read_ordinary(&ignore_file).map_err(refused("open", &ignore_file))?)?
     } else {
         Rules::parse(b"")?
     };

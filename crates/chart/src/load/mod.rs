@@ -5,6 +5,7 @@ mod assemble;
 mod directory;
 mod gunzip;
 mod ignore;
+mod ordinary;
 mod pattern;
 mod sniff;
 mod tar;
@@ -22,6 +23,7 @@ use pintle_tree::LogLine;
 pub use archive::{MAX_CHART_SIZE, read_archive};
 use assemble::Assembly;
 pub use directory::read_folder;
+pub use ordinary::read_ordinary;
 pub use pattern::{BadPattern, matches};
 
 /// Loads the chart at `path`, a folder or an archive. Remarks about the chart go to `log`.
@@ -38,7 +40,7 @@ pub fn load(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
 /// As [`load`].
 pub fn load_dir(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     let chart_file = directory::absolute(path)?.join("Chart.yaml");
-    let text = fs::read(&chart_file).map_err(|source| Error::UndetectableFolder {
+    let text = read_ordinary(&chart_file).map_err(|source| Error::UndetectableFolder {
         source: FileError::new("open", &chart_file, source),
         path: chart_file,
     })?;
@@ -124,7 +126,7 @@ fn open_archive(path: &Path) -> Result<Vec<u8>> {
     if stat(path)?.is_dir() {
         return Err(Error::told("cannot load a directory"));
     }
-    let data = fs::read(path).map_err(refused("open", path))?;
+    let data = read_ordinary(path).map_err(refused("open", path))?;
     if !data.starts_with(&[0x1f, 0x8b, 0x08]) {
         let name = path.display();
         let yaml = path.extension().is_some_and(|extension| extension == "yml" || extension == "yaml");

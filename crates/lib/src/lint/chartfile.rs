@@ -1,6 +1,5 @@
 //! Rules for Chart.yaml.
 
-use std::fs;
 use std::path::Path;
 
 use pintle_chart::metadata::{Draft, Metadata};
@@ -17,7 +16,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     let path = folder.join(FILE);
     let is_folder = if path.is_dir() { Err("should be a file, not a directory".to_owned()) } else { Ok(()) };
     findings.check(Error, FILE, is_folder);
-    let text = match fs::read(&path) {
+    let text = match pintle_chart::read_ordinary(&path) {
         Ok(text) => text,
         Err(error) => {
             let reason = crate::input::failure(&path, &error);

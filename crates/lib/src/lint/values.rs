@@ -1,6 +1,5 @@
 //! Rules for values.yaml and its schema.
 
-use std::fs;
 use std::path::Path;
 
 use pintle_tree::{LogLine, Node};
@@ -23,7 +22,7 @@ pub(super) fn check(folder: &Path, options: &Options, findings: &mut Findings) {
 
 fn check_file(folder: &Path, options: &Options, log: &mut Vec<LogLine>) -> Result<(), String> {
     let path = folder.join(FILE);
-    let text = fs::read(&path).map_err(|error| input::failure(&path, &error));
+    let text = pintle_chart::read_ordinary(&path).map_err(|error| input::failure(&path, &error));
     let text = text.map_err(|reason| format!("unable to parse YAML: {reason}"))?;
     let defaults = pintle_yaml::read_map(&text).map_err(|error| {
         // Helm reads into a named type here, and its error says so.
@@ -46,5 +45,5 @@ fn check_file(folder: &Path, options: &Options, log: &mut Vec<LogLine>) -> Resul
 
 /// The text of a schema; one that is missing or empty checks nothing.
 fn schema_text(folder: &Path, name: &str) -> Option<Vec<u8>> {
-    fs::read(folder.join(name)).ok().filter(|text| !text.is_empty())
+    pintle_chart::read_ordinary(&folder.join(name)).ok().filter(|text| !text.is_empty())
 }

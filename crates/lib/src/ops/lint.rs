@@ -84,7 +84,7 @@ struct Unpacked {
 
 impl Unpacked {
     fn new(archive: &Path, scratch: &Path) -> std::result::Result<Self, String> {
-        let data = fs::read(archive)
+        let data = pintle_chart::read_ordinary(archive)
             .map_err(|error| format!("unable to open tarball: {}", input::failure(archive, &error)))?;
         let failed = |reason: &dyn std::fmt::Display| format!("unable to extract tarball: {reason}");
         let files = pintle_chart::read_archive(&data).map_err(|error| failed(&error))?;
