@@ -16,6 +16,9 @@ const MAX_NAME_LEVEL: usize = 30;
 /// The deepest nesting of all kinds. Helm has no such limit; ours keeps hostile texts from exhausting the stack.
 const MAX_LEVEL: usize = 500;
 
+/// How many items the lists of one flag may get. An index costs a few characters and brings all items before it.
+const MAX_ITEMS: usize = 4 << 20;
+
 /// How values are written.
 pub(super) enum ValueGrammar<'r> {
     Typed,
@@ -35,6 +38,8 @@ pub(super) struct Parser<'t, 'r> {
     cursor: Cursor<'t>,
     grammar: ValueGrammar<'r>,
     level: usize,
+    /// How many items lists were given, those between the named ones included.
+    items: usize,
 }
 
 /// What follows `=` outside of JSON.
@@ -46,7 +51,7 @@ enum Value {
 
 impl<'t, 'r> Parser<'t, 'r> {
     pub(super) fn new(text: &'t [u8], grammar: ValueGrammar<'r>) -> Self {
-        Parser { cursor: Cursor::new(text), grammar, level: 0 }
+        Parser { cursor: Cursor::new(text), grammar, level: 0, items: 0 }
     }
 
     pub(super) fn run(mut self, into: &mut Map<Node>) -> Result<(), Error> {
@@ -209,20 +214,36 @@ impl<'t, 'r> Parser<'t, 'r> {
         match self.grammar {
             ValueGrammar::Json => {
                 let (node, length) = self.json_value()?;
-                put_item(list, index, node)?;
+                self.put_item(list, index, node)?;
                 self.end_json_value(length);
                 Ok(())
             }
             ValueGrammar::Literal => {
                 let node = self.literal_value();
-                put_item(list, index, node)
+                self.put_item(list, index, node)
             }
             _ => match self.value() {
-                Ok(Value::Node(node)) => put_item(list, index, node),
-                Ok(Value::Missing) => put_item(list, index, Node::from("")),
+                Ok(Value::Node(node)) => self.put_item(list, index, node),
+                Ok(Value::Missing) => self.put_item(list, index, Node::from("")),
                 Err((message, _)) => Err(Stop::Error(message)),
             },
         }
+    }
+
+    fn put_item(&mut self, list: &mut Vec<Node>, index: i64, node: Node) -> Result<(), Stop> {
+        if index > MAX_INDEX {
+            return Err(index_too_large(index));
+        }
+        let at = usize::try_from(index).map_err(|_| index_too_large(index))?;
+        if list.len() <= at {
+            self.items += at + 1 - list.len();
+            if self.items > MAX_ITEMS {
+                return Err(Stop::Error(format!("lists have more than {MAX_ITEMS} items")));
+            }
+            list.resize(at + 1, Node::Nil);
+        }
+        list[at] = node;
+        Ok(())
     }
 
     /// `[1][…`
@@ -241,7 +262,7 @@ impl<'t, 'r> Parser<'t, 'r> {
         }
         let mut inner = Vec::new();
         self.item(&mut inner, next, name_level)?;
-        put_item(list, index, Node::List(inner))
+        self.put_item(list, index, Node::List(inner))
     }
 
     /// `[1].…`
@@ -262,7 +283,7 @@ impl<'t, 'r> Parser<'t, 'r> {
         }
         let mut inner = Map::new();
         self.key(&mut inner, name_level)?;
-        put_item(list, index, Node::Map(inner))
+        self.put_item(list, index, Node::Map(inner))
     }
 
     fn literal_value(&mut self) -> Node {
@@ -372,18 +393,6 @@ fn put(data: &mut Map<Node>, key: String, node: Node) {
 }
 
 /// Sets an item, with nil in the holes before it.
-fn put_item(list: &mut Vec<Node>, index: i64, node: Node) -> Result<(), Stop> {
-    if index > MAX_INDEX {
-        return Err(index_too_large(index));
-    }
-    let at = usize::try_from(index).map_err(|_| index_too_large(index))?;
-    if list.len() <= at {
-        list.resize(at + 1, Node::Nil);
-    }
-    list[at] = node;
-    Ok(())
-}
-
 fn index_too_large(index: i64) -> Stop {
     Stop::Error(format!("index of {index} is greater than maximum supported index of {MAX_INDEX}"))
 }
