@@ -6,6 +6,9 @@ use super::parse::{Parser, Step};
 use super::token::Span;
 use crate::error::Error;
 
+/// How many nodes a document may have: a few bytes of text each, but half a hundred here and more in the tree.
+const MAX_ITEMS: usize = 4_000_000;
+
 /// A node of a document and the line it begins on, counted from zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
@@ -68,6 +71,9 @@ impl Document {
             }
             if matches!(shape, Shape::Sequence { .. } | Shape::Mapping { .. }) {
                 open.push(place);
+            }
+            if items.len() >= MAX_ITEMS {
+                return Err(Error::new("yaml: document is too large"));
             }
             items.push(Item { line: event.line, shape });
         }

@@ -14,6 +14,9 @@ use crate::resolve::{Meaning, Tagged, meaning, tagged};
 /// How deep the result may nest: what Go's JSON reader takes.
 const DEPTH: usize = 10_000;
 
+/// How much text may come from aliases.
+const MAX_ALIASED_BYTES: usize = 64 << 20;
+
 /// Why a document could not be decoded.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -59,6 +62,7 @@ pub(super) struct Budget {
     nodes: usize,
     from_aliases: usize,
     alias_depth: usize,
+    bytes_from_aliases: usize,
 }
 
 impl Budget {
@@ -70,6 +74,18 @@ impl Budget {
         let share = self.from_aliases as f64 / self.nodes as f64;
         if self.from_aliases > 100 && self.nodes > 1000 && share > allowed_share(self.nodes) {
             return Err(Error::new("yaml: document contains excessive aliasing"));
+        }
+        Ok(())
+    }
+
+    /// Counts the text of a scalar. Go shares the text of a long string between its aliases until it writes JSON, and
+    /// then runs out of memory.
+    pub(super) fn spend_text(&mut self, bytes: usize) -> Result<(), Error> {
+        if self.alias_depth > 0 {
+            self.bytes_from_aliases += bytes;
+            if self.bytes_from_aliases > MAX_ALIASED_BYTES {
+                return Err(Error::new("yaml: document contains excessive aliasing"));
+            }
         }
         Ok(())
     }
@@ -240,6 +256,7 @@ impl<B: Builder> Decoder<'_, B> {
 
     fn scalar(&mut self, place: usize) -> Result<(), Failure> {
         let (text, tagged) = scalar_meaning(self.document, place)?;
+        self.budget.spend_text(text.len())?;
         match tagged {
             Tagged::Bytes(bytes) => self.builder.str(&bytes),
             Tagged::Plain(meaning) => match meaning {
@@ -266,6 +283,7 @@ impl<B: Builder> Decoder<'_, B> {
             return Err(Error::new(format!("yaml: invalid map key: {spelled}")).into());
         }
         let (text, tagged) = scalar_meaning(self.document, place)?;
+        self.budget.spend_text(text.len())?;
         while self.stack.len() > before {
             let alias = self.stack.pop().expect("the aliases of the key are on the stack");
             self.proceed(alias)?;
