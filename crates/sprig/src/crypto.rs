@@ -19,7 +19,7 @@ const BLOCK: usize = 16;
 const BCRYPT_COST: u32 = 10;
 
 /// What a hash costs in steps of the engine.
-const BCRYPT_STEPS: u64 = 500_000;
+const BCRYPT_STEPS: u64 = 1_000_000;
 
 /// The longest password that bcrypt can tell apart from its beginning.
 const BCRYPT_LIMIT: usize = 72;

@@ -10,7 +10,7 @@ use sha2::Sha256;
 const SEED: &[u8] = b"com.lyndir.masterpassword";
 
 /// What a password costs in steps of the engine.
-const STEPS: u64 = 2_000_000;
+const STEPS: u64 = 4_000_000;
 
 /// The shapes of each type of password: one letter per character class.
 fn shapes(kind: &[u8]) -> Option<&'static [&'static str]> {
