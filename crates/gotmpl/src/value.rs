@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use pintle_tree::{Map, Node, Str};
+use pintle_tree::{Map, Node, Str, with_stack};
 
 pub use crate::collection::{List, ListType, MapRef, MapType};
 use crate::object::Object;
@@ -238,8 +238,8 @@ impl Value {
             Node::Int(value) => Value::int64(*value),
             Node::Float(value) => Value::Float(*value),
             Node::Str(text) => Value::Str(text.clone()),
-            Node::List(items) => Value::list(items.iter().map(Value::from_node).collect()),
-            Node::Map(map) => Value::map(Value::entries_from(map)),
+            Node::List(items) => with_stack(|| Value::list(items.iter().map(Value::from_node).collect())),
+            Node::Map(map) => with_stack(|| Value::map(Value::entries_from(map))),
         }
     }
 

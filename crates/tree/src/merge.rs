@@ -1,6 +1,6 @@
 //! Merging maps, as Helm merges values files.
 
-use crate::{Map, Node};
+use crate::{Map, Node, with_stack};
 
 /// Lays `over` on `base`: maps merge, everything else of `over` wins, nil included.
 pub fn merge(base: Map<Node>, over: Map<Node>) -> Map<Node> {
@@ -17,7 +17,7 @@ pub fn merge(base: Map<Node>, over: Map<Node>) -> Map<Node> {
             merged.push(entry);
         }
         let value = match (base.next_if(|(candidate, _)| *candidate == key), value) {
-            (Some((_, Node::Map(below))), Node::Map(above)) => Node::Map(merge(below, above)),
+            (Some((_, Node::Map(below))), Node::Map(above)) => with_stack(|| Node::Map(merge(below, above))),
             (_, value) => value,
         };
         merged.push((key, value));
@@ -31,7 +31,7 @@ pub fn remove_nil(map: &mut Map<Node>) {
     map.retain(|_, node| match node {
         Node::Nil => false,
         Node::Map(inner) => {
-            remove_nil(inner);
+            with_stack(|| remove_nil(inner));
             true
         }
         _ => true,

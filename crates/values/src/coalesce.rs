@@ -1,7 +1,7 @@
 //! Chart defaults, parents' values and the user's values become one tree.
 
 use pintle_chart::Chart;
-use pintle_tree::{Map, Node, Str};
+use pintle_tree::{Map, Node, Str, with_stack};
 
 use crate::scope::{Place, Scope};
 use crate::table::{Item, Table};
@@ -172,7 +172,7 @@ impl Coalescing<'_> {
                 (true, Node::Map(below)) => {
                     if !settled(&item, below, mode) {
                         let above = above.open(key).expect("a table can be opened");
-                        self.over_node(&above, below, &place, mode);
+                        with_stack(|| self.over_node(&above, below, &place, mode));
                     }
                 }
                 (false, Node::Map(_)) => self.say_not_overwritten(&place, &spelling::value(default, clean)),
@@ -200,7 +200,7 @@ impl Coalescing<'_> {
             }
             let place = Place::Inside(place, &key);
             match (above.open(&key), table) {
-                (Some(above), Some(below)) => self.over_table(&above, &below, &place),
+                (Some(above), Some(below)) => with_stack(|| self.over_table(&above, &below, &place)),
                 (None, Some(_)) => self.say_not_overwritten(&place, &item.spelled()),
                 (Some(_), None) if !item.is_nil() => self.say_ignored(&place, &item.spelled()),
                 _ => {}
@@ -284,7 +284,7 @@ fn covers(above: &Map<Node>, below: &Map<Node>, mode: Mode) -> bool {
         match (over, default) {
             (Node::Nil, Node::Nil) => true,
             (Node::Nil, _) => mode == Mode::Merge,
-            (Node::Map(over), Node::Map(default)) => covers(over, default, mode),
+            (Node::Map(over), Node::Map(default)) => with_stack(|| covers(over, default, mode)),
             (Node::Map(_), default) => default.is_nil(),
             (_, default) => default.as_map().is_none(),
         }

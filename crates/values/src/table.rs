@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pintle_tree::{Map, Node, Str, merge, path};
+use pintle_tree::{Map, Node, Str, merge, path, with_stack};
 
 use crate::spelling;
 
@@ -91,7 +91,7 @@ impl<'a> Item<'a> {
         match self {
             Item::Leaf(node) => Ok((*node).clone()),
             Item::Own(node) => Ok((**node).clone()),
-            Item::Table(table) | Item::Copy(table) => table.to_map().map(Node::Map),
+            Item::Table(table) | Item::Copy(table) => with_stack(|| table.to_map().map(Node::Map)),
         }
     }
 
@@ -110,7 +110,7 @@ fn own_entries<'a>(map: &Map<Node>) -> Map<Item<'a>> {
 fn has_nil(map: &Map<Node>) -> bool {
     map.values().any(|node| match node {
         Node::Nil => true,
-        Node::Map(inner) => has_nil(inner),
+        Node::Map(inner) => with_stack(|| has_nil(inner)),
         _ => false,
     })
 }
