@@ -1,6 +1,6 @@
 //! The functions that need the running engine or the target: `include`, `tpl`, `required`, `fail`, `lookup`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,6 +14,10 @@ use crate::{Lookup, Mode, Target};
 const ROOT: &str = "gotpl";
 /// How often one name may be included inside itself.
 const MAX_INCLUDE_NESTING: u32 = 1000;
+
+/// How often `tpl` may run inside itself, where Helm has no bound and dies. It lies above that of `include`, so that a
+/// recursion through both ends in Helm's words.
+const MAX_TPL_NESTING: u32 = 1100;
 
 /// Marks around the text of `required` and `fail`, by which Helm finds it again inside Go's error text.
 pub(crate) const MESSAGE_START: &str = "HELM_ERR_START";
@@ -44,6 +48,7 @@ pub enum RemarkKind {
 pub(crate) struct State {
     lookup: Arc<dyn Lookup + Send + Sync>,
     include_nesting: RefCell<Map<u32>>,
+    tpl_nesting: Cell<u32>,
     /// Remarks of lint mode, in order.
     pub(crate) remarks: RefCell<Vec<Remark>>,
 }
@@ -54,6 +59,7 @@ impl State {
         State {
             lookup: Arc::clone(&target.lookup),
             include_nesting: RefCell::default(),
+            tpl_nesting: Cell::new(0),
             remarks: RefCell::default(),
         }
     }
@@ -106,7 +112,17 @@ fn include() -> Function {
 fn tpl() -> Function {
     host("tpl", &[Type::Str, Type::Any], Type::Str, |exec, arguments| {
         let source = arguments.str(0);
-        match exec.evaluate_string(ROOT, &source, arguments.any(1)) {
+        let state = Rc::clone(exec.host::<Rc<State>>());
+        let depth = state.tpl_nesting.get();
+        if depth >= MAX_TPL_NESTING {
+            let message =
+                format!("render limit reached: more than {MAX_TPL_NESTING} calls of tpl inside each other");
+            return Err(CallError::new(message));
+        }
+        state.tpl_nesting.set(depth + 1);
+        let result = exec.evaluate_string(ROOT, &source, arguments.any(1));
+        state.tpl_nesting.set(depth);
+        match result {
             Ok(text) => Ok(Value::Str(without_no_value(text))),
             Err(error) => Err(tpl_failure(&source, error)),
         }
@@ -185,10 +201,9 @@ fn tpl_failure(source: &Str, error: pintle_gotmpl::Error) -> CallError {
         ErrorKind::Parse => "cannot parse template",
         _ => "error during tpl function execution for",
     };
-    let message = if cause.len() + source.len() > MAX_QUOTED {
-        cause
-    } else {
-        format!("{action} {}: {cause}", quote(source.as_bytes()))
-    };
+    if cause.len() + source.len() > MAX_QUOTED {
+        return CallError::from(error);
+    }
+    let message = format!("{action} {}: {cause}", quote(source.as_bytes()));
     CallError { message, cause: Some(Box::new(error)) }
 }
