@@ -1,0 +1,344 @@
+//! Hostile and odd input ends in an error: in time, in bounded memory, and without a panic.
+
+mod support;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::Place;
+
+const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
+const TEMPLATE: &[&str] = &["template", "r", "web"];
+
+/// After this a run has failed. Without optimization everything takes several times as long as it should.
+const TIME: Duration = Duration::from_secs(30);
+
+/// The address space that a run may use, in KiB; its stack and its libraries are part of it.
+const MEMORY: &str = "1000000";
+
+/// What became of a run.
+struct Outcome {
+    code: Option<i32>,
+    errors: String,
+}
+
+/// Runs the program with limits on its time and memory.
+fn run(place: &Place, arguments: &[&str]) -> Outcome {
+    let errors = place.path().join(".errors");
+    let mut child = Command::new("sh")
+        .args([
+            "-c",
+            &format!("ulimit -v {MEMORY}; ulimit -c 0; exec \"$0\" \"$@\""),
+            env!("CARGO_BIN_EXE_pintle"),
+        ])
+        .args(arguments)
+        .current_dir(place.path())
+        .env_clear()
+        .env("HOME", place.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&errors).expect("a file can be made"))
+        .spawn()
+        .expect("the program can be run");
+    let code = wait(&mut child);
+    let errors = fs::read(errors).expect("the file was made");
+    Outcome { code, errors: String::from_utf8_lossy(&errors).into_owned() }
+}
+
+/// The exit code; none when the program was killed, or had to be.
+fn wait(child: &mut Child) -> Option<i32> {
+    let start = Instant::now();
+    while start.elapsed() < TIME {
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("a child can be killed");
+    child.wait().expect("a child can be waited for");
+    None
+}
+
+/// Asserts that a run ended by itself and told what was wrong.
+fn refused(place: &Place, arguments: &[&str], text: &str) {
+    let Outcome { code, errors } = run(place, arguments);
+    let shown = format!("{:.200} gave {code:?}: {:.2000}", arguments.join(" "), errors);
+    assert!(matches!(code, Some(1..=3)), "{shown}");
+    assert!(!errors.contains("panicked") && !errors.contains("overflowed its stack"), "{shown}");
+    assert!(!errors.trim().is_empty() && errors.contains(text), "{shown}");
+}
+
+/// Asserts that a run ended by itself, well or not.
+fn survives(place: &Place, arguments: &[&str]) {
+    let Outcome { code, errors } = run(place, arguments);
+    let shown = format!("{:.200} gave {code:?}: {:.2000}", arguments.join(" "), errors);
+    assert!(matches!(code, Some(0..=3)), "{shown}");
+    assert!(!errors.contains("panicked") && !errors.contains("overflowed its stack"), "{shown}");
+}
+
+/// A chart whose only template looks at all values.
+fn chart() -> Place {
+    let place = Place::new();
+    place.write("web/Chart.yaml", CHART).write("web/templates/a.yaml", "a: {{ .Values | toYaml | len }}\n");
+    place
+}
+
+fn nested(open: &str, inside: &str, close: &str, depth: usize) -> String {
+    [&open.repeat(depth), inside, &close.repeat(depth)].concat()
+}
+
+#[test]
+fn values_that_nest_without_end_are_refused() {
+    for text in [
+        nested("[", "", "]", 100_000),
+        "[".repeat(100_000),
+        nested("{a: ", "", "}", 100_000),
+        "- ".repeat(100_000),
+        "? ".repeat(100_000),
+        "a: &a [*a]\n".to_owned(),
+        "a: &a {<<: *a}\n".to_owned(),
+        "a: \"x\n".repeat(100_001),
+    ] {
+        let place = chart();
+        place.write("v.yaml", &text).write("bad/Chart.yaml", CHART).write("bad/values.yaml", &text);
+        refused(&place, &["template", "r", "web", "-f", "v.yaml"], "yaml");
+        refused(&place, &["template", "r", "bad"], "values.yaml");
+        refused(&place, &["lint", "bad"], "");
+    }
+}
+
+#[test]
+fn values_as_deep_as_go_reads_them_are_fine() {
+    for text in
+        [nested("{a: ", "", "}", 9_000), nested("a: [", "", "]", 1) + "\nb: " + &nested("[", "", "]", 9_000)]
+    {
+        let place = chart();
+        place.write("v.yaml", &text).write("web/values.yaml", &text);
+        survives(&place, &["template", "r", "web", "-f", "v.yaml", "-f", "v.yaml"]);
+        survives(&place, &["lint", "web", "-f", "v.yaml"]);
+    }
+}
+
+#[test]
+fn aliases_that_multiply_are_refused() {
+    let multiply = |item: &dyn Fn(usize) -> String| {
+        (1..12).fold("a0: &a0 {x: y}\n".to_owned(), |text, level| {
+            text + &format!("a{level}: &a{level} {}\n", item(level - 1))
+        })
+    };
+    for text in [
+        multiply(&|below| format!("[{}]", vec![format!("*a{below}"); 10].join(", "))),
+        multiply(&|below| {
+            format!("{{{}}}", (0..10).map(|key| format!("k{key}: *a{below}, ")).collect::<String>())
+        }),
+        format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a, ".repeat(2_000)),
+    ] {
+        let place = chart();
+        place.write("v.yaml", &text).write("bad/Chart.yaml", &(CHART.to_owned() + &text));
+        refused(&place, &["template", "r", "web", "-f", "v.yaml"], "document contains excessive aliasing");
+        refused(&place, &["show", "chart", "bad"], "excessive aliasing");
+    }
+}
+
+#[test]
+fn flags_that_nest_without_end_are_refused() {
+    let place = chart();
+    let path = format!("{}=1", vec!["a"; 30_000].join("."));
+    for flag in ["--set", "--set-string", "--set-literal", "--set-json"] {
+        refused(&place, &["template", "r", "web", flag, &path], "error: failed parsing --set");
+    }
+    let many = (0..200).map(|index| format!("a[{index}][65536]=1,")).collect::<String>();
+    for (flag, value) in [
+        ("--set", format!("a{}=1", "[0]".repeat(20_000))),
+        ("--set", "a[65537]=1".to_owned()),
+        ("--set", "a[-1]=1".to_owned()),
+        ("--set", "a[99999999999999999999]=1".to_owned()),
+        ("--set", many),
+        ("--set-json", format!("a={}", "[".repeat(100_000))),
+        ("--set-json", format!("a={}", nested("[", "", "]", 10_001))),
+    ] {
+        refused(&place, &["template", "r", "web", flag, &value], "error: failed parsing --set");
+    }
+    survives(&place, &["template", "r", "web", "--set-json", &format!("a={}", nested("[", "", "]", 9_999))]);
+}
+
+#[test]
+fn files_without_end_are_refused() {
+    let place = chart();
+    refused(&place, &["template", "r", "web", "-f", "/dev/zero"], "larger than 256 MiB");
+    refused(&place, &["template", "r", "web", "--set-file", "a=/dev/zero"], "larger than 256 MiB");
+    refused(&place, &["template", "r", "/dev/zero"], "not an ordinary file");
+    for name in
+        ["Chart.yaml", "values.yaml", ".helmignore", "values.schema.json", "templates/b.yaml", "charts/b.tgz"]
+    {
+        for target in ["/dev/zero", "pipe", "itself", "folder"] {
+            let place = chart();
+            let path = place.path().join("web").join(name);
+            fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("folders can be made");
+            let _ = fs::remove_file(&path);
+            match target {
+                "pipe" => {
+                    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo is there").success())
+                }
+                "itself" => link(&path, &path),
+                "folder" => fs::create_dir(&path).expect("folders can be made"),
+                target => link(Path::new(target), &path),
+            }
+            for command in [TEMPLATE, &["lint", "web"], &["package", "web"], &["show", "all", "web"]] {
+                // Helm ignores a folder in some of these places.
+                survives(&place, command);
+            }
+        }
+    }
+}
+
+fn link(target: &Path, path: &Path) {
+    std::os::unix::fs::symlink(target, path).expect("links can be made");
+}
+
+#[test]
+fn folders_in_circles_are_refused() {
+    for (target, path) in
+        [(".", "web/templates/b"), ("..", "web/templates/b"), ("../..", "web/charts/b"), ("/", "web/b")]
+    {
+        let place = chart();
+        fs::create_dir_all(place.path().join("web/charts")).expect("folders can be made");
+        link(Path::new(target), &place.path().join(path));
+        if target == "/" {
+            // Everything that the user can read would become part of the chart.
+            continue;
+        }
+        refused(&place, TEMPLATE, "error: ");
+        refused(&place, &["package", "web"], "error: ");
+    }
+}
+
+#[test]
+fn schemas_without_end_are_refused() {
+    let place = chart();
+    place.write("web/values.yaml", "a: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n");
+    for schema in [
+        r##"{"$ref": "#"}"##,
+        r##"{"$ref": "#/definitions/a", "definitions": {"a": {"allOf": [{"$ref": "#/definitions/a"}, {"$ref": "#/definitions/a"}]}}}"##,
+        r#"{"$ref": "file:///dev/zero"}"#,
+        r#"{"properties": {"a": {"pattern": "((a{1,1000}){1,1000}){1,1000}"}}}"#,
+        r#"{"properties": {"a": {"pattern": "(x+x+)+y"}}}"#,
+    ] {
+        place.write("web/values.schema.json", schema);
+        refused(&place, &["lint", "web"], "");
+        survives(&place, TEMPLATE);
+    }
+    place.write("web/values.schema.json", &nested("{\"not\": ", "{}", "}", 100_000));
+    refused(&place, TEMPLATE, "");
+}
+
+#[test]
+fn text_that_is_no_text_is_no_reason_to_stop() {
+    for bytes in [
+        &b"a: \xff\xfe"[..],
+        b"a: \x00",
+        b"\xff\xfea",
+        b"{{ \"\xff\" | toJson }}",
+        b"{{ \x00 }}",
+        b"\xef\xbb\xbfa: 1",
+    ] {
+        for name in [
+            "templates/a.yaml",
+            "values.yaml",
+            "Chart.yaml",
+            "values.schema.json",
+            ".helmignore",
+            "templates/NOTES.txt",
+        ] {
+            let place = chart();
+            fs::write(place.path().join("web").join(name), bytes).expect("a file can be written");
+            survives(&place, TEMPLATE);
+            survives(&place, &["lint", "web"]);
+        }
+    }
+}
+
+#[test]
+fn templates_without_end_are_refused() {
+    for template in [
+        nested("{{ if true }}", "", "{{ end }}", 100_001),
+        format!("{{{{ {} }}}}", nested("(", "1", ")", 100_000)),
+        "{{ define \"a\" }}{{ include \"a\" . }}{{ end }}{{ include \"a\" . }}".to_owned(),
+        "{{ define \"a\" }}{{ template \"a\" . }}{{ end }}{{ template \"a\" . }}".to_owned(),
+        "{{ repeat 1000000000 \"x\" }}".to_owned(),
+        "{{ until 1000000000 | len }}".to_owned(),
+    ] {
+        let place = chart();
+        place.write("web/templates/a.yaml", &template);
+        refused(&place, TEMPLATE, "error: ");
+        refused(&place, &["lint", "web"], "");
+    }
+}
+
+/// A tar archive of one kind of entry after Chart.yaml, packed without compression.
+fn archive(entries: &[(&str, u8, &[u8])]) -> Vec<u8> {
+    let mut tar = Vec::new();
+    for (name, kind, data) in [("web/Chart.yaml", b'0', CHART.as_bytes())].iter().chain(entries) {
+        let mut header = [0; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[100..107].copy_from_slice(b"0000644");
+        header[124..135].copy_from_slice(format!("{:011o}", data.len()).as_bytes());
+        header[136..147].copy_from_slice(b"00000000000");
+        header[148..156].copy_from_slice(b"        ");
+        header[156] = *kind;
+        header[157..168].copy_from_slice(b"/etc/passwd");
+        header[257..265].copy_from_slice(b"ustar\x0000");
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        tar.extend_from_slice(&header);
+        tar.extend_from_slice(data);
+        tar.resize(tar.len().next_multiple_of(512), 0);
+    }
+    tar.resize(tar.len() + 1024, 0);
+    tar
+}
+
+/// Packs a file with the system's gzip and gives it its place.
+fn pack(place: &Place, tar: &[u8]) {
+    let file = fs::File::create(place.path().join("web.tgz")).expect("a file can be made");
+    let mut gzip =
+        Command::new("gzip").arg("-1").stdin(Stdio::piped()).stdout(file).spawn().expect("gzip is there");
+    gzip.stdin.take().expect("the input is a pipe").write_all(tar).expect("gzip reads");
+    assert!(gzip.wait().expect("gzip ends").success());
+}
+
+#[test]
+fn archives_that_leave_their_folder_or_burst_are_refused() {
+    let zeros = vec![0; 6 << 20];
+    let many: Vec<String> = (0..30).map(|index| format!("web/{index}")).collect();
+    let burst: Vec<(&str, u8, &[u8])> = many.iter().map(|name| (&**name, b'0', &zeros[..4 << 20])).collect();
+    for entries in [vec![("web/../../x", b'0', &b"x"[..])], vec![("web/large", b'0', &zeros)], burst] {
+        let place = Place::new();
+        pack(&place, &archive(&entries));
+        refused(&place, &["template", "r", "web.tgz"], "error: ");
+        refused(&place, &["show", "all", "web.tgz"], "error: ");
+        refused(&place, &["lint", "web.tgz"], "");
+    }
+    // Links and devices are skipped or refused, never followed.
+    for kind in [b'1', b'2', b'3', b'6'] {
+        let place = Place::new();
+        pack(&place, &archive(&[("web/templates/b.yaml", kind, b"")]));
+        let Outcome { code, errors } = run(&place, &["template", "r", "web.tgz"]);
+        assert!(matches!(code, Some(0..=3)) && !errors.contains("root:"), "{kind}: {errors}");
+    }
+}
+
+#[test]
+fn charts_inside_charts_without_end_are_refused() {
+    let place = Place::new();
+    let mut path = "web".to_owned();
+    for _ in 0..70 {
+        place.write(&format!("{path}/Chart.yaml"), CHART);
+        path += "/charts/web";
+    }
+    place.write(&format!("{path}/Chart.yaml"), CHART);
+    refused(&place, TEMPLATE, "error: ");
+}
