@@ -1,6 +1,7 @@
 //! What a render may use up, so that a hostile template ends in an error.
 
 use crate::function::CallError;
+use crate::print::MAX_BYTES;
 use crate::value::Value;
 
 /// Go's bound on templates that call templates, which its message names.
@@ -29,6 +30,7 @@ enum Reached {
     Steps,
     Output,
     Memory,
+    Text,
 }
 
 /// What is left of the limits.
@@ -45,7 +47,7 @@ impl Fuel {
     /// Returns fuel for the given limits.
     pub fn new(limits: Limits) -> Self {
         // Functions make more text than gets written; it is counted by itself.
-        let memory = limits.output_bytes.saturating_mul(4);
+        let memory = limits.output_bytes.saturating_mul(2);
         Fuel { steps: limits.steps, bytes: limits.output_bytes, memory, limits, reached: None }
     }
 
@@ -93,6 +95,10 @@ impl Fuel {
                 _ => 0,
             })
             .sum();
+        // What escapes text makes it several times as long, so there must be an end before that.
+        if steps > MAX_BYTES / 16 {
+            return self.exhaust(Reached::Text);
+        }
         self.step((arguments.len() + steps) as u64)
     }
 
@@ -141,9 +147,10 @@ impl Fuel {
                 format!("render limit reached: more than {output_bytes} bytes of output")
             }
             Some(Reached::Memory) => {
-                let bytes = output_bytes.saturating_mul(4);
+                let bytes = output_bytes.saturating_mul(2);
                 format!("render limit reached: functions made more than {bytes} bytes")
             }
+            Some(Reached::Text) => format!("render limit reached: a text of more than {MAX_BYTES} bytes"),
             _ => format!("render limit reached: more than {steps} steps"),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex_syntax::hir::ClassUnicode;
 
+use crate::matching::MAX_REPLACED;
 use crate::syntax::unicode_class;
 
 /// What a variable of a template refers to.
@@ -23,6 +24,9 @@ pub(crate) fn expand(
     names: &[Option<String>],
 ) {
     while let Some(dollar) = template.iter().position(|byte| *byte == b'$') {
+        if output.len() > MAX_REPLACED {
+            return;
+        }
         output.extend_from_slice(&template[..dollar]);
         template = &template[dollar + 1..];
         if let Some(rest) = template.strip_prefix(b"$") {

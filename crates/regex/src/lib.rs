@@ -23,4 +23,4 @@ mod syntax;
 
 pub use error::{Error, ErrorKind, Result};
 pub use expand::quote_meta;
-pub use matching::Regex;
+pub use matching::{MAX_REPLACED, Regex};

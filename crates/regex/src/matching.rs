@@ -11,6 +11,10 @@ use crate::expand::expand;
 use crate::subject::Subject;
 use crate::syntax::parse;
 
+/// Replacing ends early once the result is longer than this: a few bytes of pattern and replacement can ask for more
+/// than there is memory. Callers see it by the length.
+pub const MAX_REPLACED: usize = 64 << 20;
+
 /// A compiled regular expression.
 #[derive(Debug, Clone)]
 pub struct Regex {
@@ -47,6 +51,12 @@ impl Regex {
     #[must_use]
     pub fn is_match(&self, haystack: &[u8]) -> bool {
         self.automaton.is_match(Subject::new(haystack).text())
+    }
+
+    /// About how many bytes the compiled pattern takes, which tells how much work a character can be.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.automaton.memory_usage()
     }
 
     /// Returns the leftmost match.
@@ -233,6 +243,9 @@ impl Regex {
         let mut last_end = 0;
         let mut at = 0;
         while at <= subject.text().len() {
+            if output.len() > MAX_REPLACED {
+                return output;
+            }
             let Some((range, found)) = search(at) else {
                 break;
             };

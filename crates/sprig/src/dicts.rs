@@ -51,7 +51,7 @@ fn set(args: Args<'_>) -> CallResult {
 }
 
 fn unset(args: Args<'_>) -> CallResult {
-    let Some(map) = args.map(0) else { return Ok(Value::Nil) };
+    let Some(map) = args.map(0) else { return Ok(Value::Map(MapRef::nil(MapType::Any))) };
     map.borrow_mut().remove(args.text(1));
     Ok(Value::Map(map.retyped(MapType::Any)))
 }
@@ -90,7 +90,8 @@ fn names(args: Args<'_>) -> impl Iterator<Item = &Str> {
 /// Pays for a new map of so many entries.
 fn pay(fuel: &mut Fuel, entries: usize) -> Result<(), CallError> {
     fuel.spend(entries as u64 / 8)?;
-    fuel.allocate(entries.saturating_mul(size_of::<(Str, Value)>()))
+    // Two more for what a collection needs for itself.
+    fuel.allocate(entries.saturating_add(2).saturating_mul(size_of::<(Str, Value)>()))
 }
 
 fn pick(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
@@ -163,7 +164,7 @@ fn copy(fuel: &mut Fuel, value: &Value, depth: usize) -> CallResult {
                 with_stack(|| items.map(|item| copy(fuel, item, depth + 1)).collect());
             Value::List(List::of(list.of, copies?))
         }
-        Value::Map(map) => {
+        Value::Map(map) if !map.is_nil() => {
             pay(fuel, map.len())?;
             let entries = map.borrow();
             let mut entry = |(key, value): (&Str, &Value)| Ok((key.clone(), copy(fuel, value, depth + 1)?));

@@ -30,7 +30,11 @@ pub(crate) fn functions() -> Vec<Function> {
         Function::pure("randBytes", &[Type::Int], None, Type::Str, bytes),
         Function::pure("randInt", &[Type::Int, Type::Int], None, Type::Int, int),
         Function::pure("uuidv4", &[], None, Type::Str, uuid),
-        Function::pure("shuffle", &[Type::Str], None, Type::Str, shuffle),
+        Function::metered("shuffle", &[Type::Str], None, Type::Str, |fuel, args| {
+            // Every character takes a random number.
+            fuel.spend(args.text(0).len() as u64 / 2)?;
+            shuffle(args)
+        }),
     ]
 }
 
