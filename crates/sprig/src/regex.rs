@@ -4,15 +4,18 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use pintle_gotmpl::{Args, CallError, CallResult, Function, List, ListType, Type, Value};
+use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, List, ListType, Type, Value};
 use pintle_regex::{Error, Regex, quote_meta};
 use pintle_tree::{Str, quote};
 
-use crate::text::check_size;
+use crate::text::{MAX_BYTES, check_length, check_size};
 
 /// How many compiled patterns a thread keeps. Charts use a few dozen; a chart that makes patterns up in a loop must
 /// not fill the memory.
 const KEPT: usize = 256;
+
+/// What compiling a pattern costs in steps of the engine, by the time it takes.
+const COMPILE_STEPS: u64 = 10_000;
 
 thread_local! {
     static COMPILED: RefCell<HashMap<Str, Rc<Regex>>> = RefCell::new(HashMap::new());
@@ -25,39 +28,49 @@ const PATTERN_TEXT_REPLACEMENT: &[Type] = &[Type::Str, Type::Str, Type::Str];
 /// The functions of this family. Those without `must` say which pattern is wrong, since in Go they panic.
 pub(crate) fn functions() -> Vec<Function> {
     vec![
-        Function::pure("regexMatch", PATTERN_TEXT, None, Type::Bool, |args| {
-            Ok(Value::Bool(compiled(args).is_ok_and(|regex| regex.is_match(args.text(1)))))
+        Function::metered("regexMatch", PATTERN_TEXT, None, Type::Bool, |fuel, args| {
+            Ok(Value::Bool(compiled(fuel, args).is_ok_and(|regex| regex.is_match(args.text(1)))))
         }),
-        Function::pure("mustRegexMatch", PATTERN_TEXT, None, Type::Bool, |args| {
-            Ok(Value::Bool(compiled(args).map_err(plain)?.is_match(args.text(1))))
+        Function::metered("mustRegexMatch", PATTERN_TEXT, None, Type::Bool, |fuel, args| {
+            Ok(Value::Bool(compiled(fuel, args)?.is_match(args.text(1))))
         }),
-        Function::pure("regexFind", PATTERN_TEXT, None, Type::Str, |args| find(&*must_compile(args)?, args)),
-        Function::pure("mustRegexFind", PATTERN_TEXT, None, Type::Str, |args| {
-            find(&*compiled(args).map_err(plain)?, args)
+        Function::metered("regexFind", PATTERN_TEXT, None, Type::Str, |fuel, args| {
+            find(&*must_compile(fuel, args)?, args)
         }),
-        Function::pure("regexFindAll", PATTERN_TEXT_LIMIT, None, Type::Strings, |args| {
-            find_all(&*must_compile(args)?, args)
+        Function::metered("mustRegexFind", PATTERN_TEXT, None, Type::Str, |fuel, args| {
+            find(&*compiled(fuel, args)?, args)
         }),
-        Function::pure("mustRegexFindAll", PATTERN_TEXT_LIMIT, None, Type::Strings, |args| {
-            find_all(&*compiled(args).map_err(plain)?, args)
+        Function::metered("regexFindAll", PATTERN_TEXT_LIMIT, None, Type::Strings, |fuel, args| {
+            find_all(&*must_compile(fuel, args)?, args)
         }),
-        Function::pure("regexReplaceAll", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |args| {
-            replace(&*must_compile(args)?, args)
+        Function::metered("mustRegexFindAll", PATTERN_TEXT_LIMIT, None, Type::Strings, |fuel, args| {
+            find_all(&*compiled(fuel, args)?, args)
         }),
-        Function::pure("mustRegexReplaceAll", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |args| {
-            replace(&*compiled(args).map_err(plain)?, args)
+        Function::metered("regexReplaceAll", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |fuel, args| {
+            replace(&*must_compile(fuel, args)?, args)
         }),
-        Function::pure("regexReplaceAllLiteral", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |args| {
-            replace_literal(&*must_compile(args)?, args)
+        Function::metered("mustRegexReplaceAll", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |fuel, args| {
+            replace(&*compiled(fuel, args)?, args)
         }),
-        Function::pure("mustRegexReplaceAllLiteral", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |args| {
-            replace_literal(&*compiled(args).map_err(plain)?, args)
+        Function::metered(
+            "regexReplaceAllLiteral",
+            PATTERN_TEXT_REPLACEMENT,
+            None,
+            Type::Str,
+            |fuel, args| replace_literal(&*must_compile(fuel, args)?, args),
+        ),
+        Function::metered(
+            "mustRegexReplaceAllLiteral",
+            PATTERN_TEXT_REPLACEMENT,
+            None,
+            Type::Str,
+            |fuel, args| replace_literal(&*compiled(fuel, args)?, args),
+        ),
+        Function::metered("regexSplit", PATTERN_TEXT_LIMIT, None, Type::Strings, |fuel, args| {
+            split(&*must_compile(fuel, args)?, args)
         }),
-        Function::pure("regexSplit", PATTERN_TEXT_LIMIT, None, Type::Strings, |args| {
-            split(&*must_compile(args)?, args)
-        }),
-        Function::pure("mustRegexSplit", PATTERN_TEXT_LIMIT, None, Type::Strings, |args| {
-            split(&*compiled(args).map_err(plain)?, args)
+        Function::metered("mustRegexSplit", PATTERN_TEXT_LIMIT, None, Type::Strings, |fuel, args| {
+            split(&*compiled(fuel, args)?, args)
         }),
         Function::pure("regexQuoteMeta", &[Type::Str], None, Type::Str, |args| {
             Ok(Value::str(quote_meta(args.text(0))))
@@ -66,12 +79,14 @@ pub(crate) fn functions() -> Vec<Function> {
 }
 
 /// The compiled first argument.
-fn compiled(args: Args<'_>) -> Result<Rc<Regex>, Error> {
+fn compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, Error> {
     let pattern = args.text(0);
     COMPILED.with_borrow_mut(|kept| {
         if let Some(regex) = kept.get(pattern) {
             return Ok(Rc::clone(regex));
         }
+        // Without fuel the render ends after this call, whatever it gives.
+        let _ = fuel.spend(COMPILE_STEPS);
         let regex = Rc::new(Regex::compile(pattern)?);
         if kept.len() >= KEPT {
             kept.clear();
@@ -81,16 +96,31 @@ fn compiled(args: Args<'_>) -> Result<Rc<Regex>, Error> {
     })
 }
 
-/// The compiled first argument, or the text of Go's panic.
-fn must_compile(args: Args<'_>) -> Result<Rc<Regex>, CallError> {
-    compiled(args).map_err(|error| {
+/// The compiled first argument, paid for its search through the second.
+fn compiled(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
+    let regex = compile(fuel, args).map_err(plain)?;
+    pay(fuel, &regex, args)?;
+    Ok(regex)
+}
+
+/// Pays for a search: large patterns are in many states at every character.
+fn pay(fuel: &mut Fuel, regex: &Regex, args: Args<'_>) -> Result<(), CallError> {
+    let states = regex.size() >> 13;
+    fuel.spend(args.text(1).len() as u64 * (1 + states as u64) / 2)
+}
+
+/// The compiled first argument, paid for as well, or the text of Go's panic.
+fn must_compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
+    let regex = compile(fuel, args).map_err(|error| {
         let pattern = args.text(0);
         let pattern = match std::str::from_utf8(pattern) {
             Ok(text) if can_backquote(text) => format!("`{text}`"),
             _ => quote::quote(pattern),
         };
         CallError::new(format!("regexp: Compile({pattern}): {error}"))
-    })
+    })?;
+    pay(fuel, &regex, args)?;
+    Ok(regex)
 }
 
 /// Whether Go writes a text between backquotes as it is.
@@ -114,7 +144,8 @@ fn find(regex: &Regex, args: Args<'_>) -> CallResult {
 
 fn find_all(regex: &Regex, args: Args<'_>) -> CallResult {
     let text = args.text(1);
-    let matches = regex.find_all(text, limit(args));
+    let matches = regex.find_all(text, bounded(limit(args)));
+    check_length("the search", matches.len())?;
     if matches.is_empty() {
         return Ok(Value::List(List::nil(ListType::Str)));
     }
@@ -126,30 +157,33 @@ fn split(regex: &Regex, args: Args<'_>) -> CallResult {
     if limit == 0 {
         return Ok(Value::List(List::nil(ListType::Str)));
     }
-    Ok(Value::strings(regex.split(args.text(1), limit)))
+    let pieces = regex.split(args.text(1), bounded(limit));
+    check_length("the split", pieces.len())?;
+    Ok(Value::strings(pieces))
 }
 
 fn limit(args: Args<'_>) -> isize {
     isize::try_from(args.int(2)).unwrap_or(isize::MAX)
 }
 
+/// A limit that ends a search just after it has found more than a list may hold.
+fn bounded(limit: isize) -> isize {
+    let most = (MAX_BYTES / size_of::<Value>() + 2) as isize;
+    if limit < 0 { most } else { limit.min(most) }
+}
+
 fn replace(regex: &Regex, args: Args<'_>) -> CallResult {
-    check_replacement(args)?;
-    Ok(Value::str(regex.replace_all(args.text(1), args.text(2))))
+    replaced(regex.replace_all(args.text(1), args.text(2)))
 }
 
 fn replace_literal(regex: &Regex, args: Args<'_>) -> CallResult {
-    check_replacement(args)?;
-    Ok(Value::str(regex.replace_all_literal(args.text(1), args.text(2))))
+    replaced(regex.replace_all_literal(args.text(1), args.text(2)))
 }
 
-/// Refuses replacements that could fill the memory: there are at most as many matches as characters.
-fn check_replacement(args: Args<'_>) -> Result<(), CallError> {
-    let (text, replacement) = (args.text(1).len(), args.text(2).len());
-    if text.saturating_mul(replacement) > 1 << 40 {
-        check_size("the replacement", usize::MAX)?;
-    }
-    Ok(())
+/// Refuses a result that was cut because it would fill the memory.
+fn replaced(text: Vec<u8>) -> CallResult {
+    check_size("the replacement", text.len())?;
+    Ok(Value::str(text))
 }
 
 #[cfg(test)]
@@ -161,7 +195,10 @@ mod tests {
             functions().into_iter().find(|function| function.name == name).expect("a known function");
         match function.body {
             pintle_gotmpl::Body::Pure(body) => body(Args(args)),
-            _ => unreachable!("all are pure"),
+            pintle_gotmpl::Body::Metered(body) => {
+                body(&mut Fuel::new(pintle_gotmpl::Limits::default()), Args(args))
+            }
+            pintle_gotmpl::Body::Host(_) => unreachable!("none needs the engine"),
         }
     }
 
