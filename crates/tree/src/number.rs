@@ -1,5 +1,7 @@
 //! Numbers as Go spells and reads them.
 
+use std::num::IntErrorKind;
+
 /// Go's `%v` of a float64, which is also `strconv.FormatFloat(value, 'g', -1, 64)`: the shortest digits that read
 /// back, with an exponent when the decimal exponent is below -4 or at least 6 (`1e+06`).
 pub fn format_value(value: f64) -> String {
@@ -234,7 +236,8 @@ pub fn parse_float(text: &str) -> Option<f64> {
     let lower = body.to_ascii_lowercase();
     match lower.as_str() {
         "inf" | "infinity" => return Some(sign * f64::INFINITY),
-        "nan" => return Some(f64::NAN),
+        // Not a number has no sign either.
+        "nan" => return (body.len() == text.len()).then_some(f64::NAN),
         _ => {}
     }
     if lower.starts_with(['+', '-']) || !underscores_are_between_digits(&lower) {
@@ -253,8 +256,17 @@ pub fn parse_float(text: &str) -> Option<f64> {
 
 /// Reads `h.hhp±d` after its `0x`. The exponent is required, as in Go.
 fn parse_hexadecimal_float(text: &str) -> Option<f64> {
+    /// An exponent that makes any number zero or infinite.
+    const FAR: i32 = 100_000;
     let (mantissa, exponent) = text.split_once('p')?;
-    let exponent: i32 = exponent.parse::<i64>().ok()?.clamp(-100_000, 100_000) as i32;
+    let exponent = match exponent.parse::<i32>() {
+        Ok(exponent) => exponent.clamp(-FAR, FAR),
+        Err(error) => match error.kind() {
+            IntErrorKind::PosOverflow => FAR,
+            IntErrorKind::NegOverflow => -FAR,
+            _ => return None,
+        },
+    };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     if whole.is_empty() && fraction.is_empty() {
         return None;
@@ -382,5 +394,7 @@ mod tests {
         assert_eq!(parse_float("+-1"), None);
         assert_eq!(parse_float("e3"), None);
         assert_eq!(parse_float("1e400"), Some(f64::INFINITY));
+        assert_eq!(parse_float("0x1p99999999999999999999"), Some(f64::INFINITY));
+        assert_eq!(parse_float("-nan"), None);
     }
 }

@@ -193,19 +193,9 @@ fn whole_unsigned(value: f64) -> Option<u64> {
     fits.then_some(value as u64)
 }
 
-/// Go's `strconv.ParseFloat`, with the underscores that it allows between digits.
+/// Go's `strconv.ParseFloat`, for which a number that is too large is an error.
 fn float(text: &str) -> Option<f64> {
-    let value = if text.contains('_') && !text.contains(['x', 'X']) {
-        let bytes = text.as_bytes();
-        let between = |at: usize| {
-            at > 0 && bytes[at - 1].is_ascii_digit() && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
-        };
-        let allowed = bytes.iter().enumerate().all(|(at, byte)| *byte != b'_' || between(at));
-        allowed.then(|| number::parse_float(&text.replace('_', ""))).flatten()
-    } else {
-        number::parse_float(text)
-    };
-    value.filter(|value| value.is_finite())
+    number::parse_float(text).filter(|value| value.is_finite())
 }
 
 #[cfg(test)]
