@@ -3,6 +3,8 @@
 use pintle_gotmpl::{Args, CallResult, Function, Type, Value, print};
 use pintle_tree::number;
 
+use crate::dates::calendar_number;
+
 /// The functions of this family.
 pub(crate) fn functions() -> Vec<Function> {
     use Type::{Any, Float64, Int, Int64, Str};
@@ -24,7 +26,7 @@ pub(crate) fn to_int(value: &Value) -> i64 {
         Value::Str(text) => {
             text.as_str().and_then(|text| number::parse_int(without_zero_fraction(text), 0).ok()).unwrap_or(0)
         }
-        _ => 0,
+        _ => calendar_number(value).unwrap_or(0),
     }
 }
 
@@ -47,30 +49,14 @@ pub(crate) fn to_float(value: &Value) -> f64 {
         Value::Float(value) => *value,
         Value::Bool(value) => f64::from(u8::from(*value)),
         Value::Str(text) => text.as_str().and_then(read_float).unwrap_or(0.0),
-        _ => 0.0,
+        _ => calendar_number(value).unwrap_or(0) as f64,
     }
 }
 
-/// Reads a float with Go's underscores between digits. A number too large is an error in Go, an infinity is not.
+/// Reads a float. A number too large is an error in Go, an infinity that is spelled out is not.
 fn read_float(text: &str) -> Option<f64> {
-    let bytes = text.as_bytes();
-    let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_hexdigit);
-    let after_base =
-        |index: usize| index >= 2 && bytes[index - 2] == b'0' && matches!(bytes[index - 1], b'x' | b'X');
-    let misplaced = |(index, &byte): (usize, &u8)| {
-        byte == b'_' && !(index > 0 && (digit(index - 1) || after_base(index)) && digit(index + 1))
-    };
-    let second_sign = matches!(bytes, [b'+' | b'-', b'+' | b'-', ..]);
-    if second_sign || bytes.iter().enumerate().any(misplaced) {
-        return None;
-    }
-    let value = if bytes.contains(&b'_') {
-        number::parse_float(&text.replace('_', ""))?
-    } else {
-        number::parse_float(text)?
-    };
-    let spelled_out = bytes.iter().any(|byte| byte.eq_ignore_ascii_case(&b'i'));
-    (value.is_finite() || value.is_nan() || spelled_out).then_some(value)
+    let spelled_out = || text.bytes().any(|byte| byte.eq_ignore_ascii_case(&b'i'));
+    number::parse_float(text).filter(|value| !value.is_infinite() || spelled_out())
 }
 
 fn atoi(args: Args<'_>) -> CallResult {

@@ -8,6 +8,7 @@ use pintle_gotmpl::{Args, CallError, CallResult, Function, IntKind, Type, Value}
 use pintle_time::{Duration, GoTime, Zone};
 use pintle_tree::number::{IntError, parse_int};
 
+pub(crate) use calendar::calendar_number;
 use time::TimeObject;
 
 const TIME: Type = Type::Object("time.Time");

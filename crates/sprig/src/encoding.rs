@@ -1,10 +1,13 @@
 //! JSON and YAML in templates. Most of these keep errors to themselves: writers give nothing, readers give the text of
 //! the error as data.
 
-use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, List, ListType, Type, Value};
+use pintle_gotmpl::{
+    Args, CallError, CallResult, Fuel, Function, List, ListType, MapRef, MapType, Type, Value,
+};
 use pintle_tree::{Map, Node, Str, json};
 use pintle_yaml::{Assemble, Assembler};
 
+use crate::pretty::Pretty;
 use crate::text::text;
 use crate::weight::check;
 
@@ -71,7 +74,7 @@ fn to_yaml_pretty(args: Args<'_>) -> CallResult {
     if check(value).is_err() {
         return text("");
     }
-    let mut out = pintle_yaml::write_pretty(value);
+    let mut out = pintle_yaml::write_pretty(&Pretty(value));
     trim_newline(&mut out);
     text(out)
 }
@@ -121,8 +124,7 @@ fn from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
             }
             Value::map(entries)
         }
-        // Go's map becomes nil here.
-        (Node::Nil, None) => Value::Nil,
+        (Node::Nil, None) => Value::Map(MapRef::nil(MapType::Any)),
         (Node::Nil, Some(_)) => map_of_error(wrong_kind(&Value::Float(0.0), "map[string]interface {}")),
         (node, _) => map_of_error(wrong_kind(&Value::from_node(&node), "map[string]interface {}")),
     })
@@ -230,6 +232,7 @@ mod tests {
             read_again(from_json, "[]"),
             r#"{"Error":"json: cannot unmarshal array into Go value of type map[string]interface {}"}"#
         );
+        assert_eq!(read_again(from_json, "null"), "null");
         assert_eq!(
             read_again(from_json_array, "zz"),
             r#"["invalid character 'z' looking for beginning of value"]"#

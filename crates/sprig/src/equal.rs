@@ -76,7 +76,7 @@ impl Comparison<'_> {
     }
 
     fn maps(&mut self, a: &MapRef, b: &MapRef) -> bool {
-        if a.of != b.of || a.len() != b.len() {
+        if a.of != b.of || a.is_nil() != b.is_nil() || a.len() != b.len() {
             return false;
         }
         let pair = (a.address(), b.address());

@@ -23,6 +23,7 @@ mod merge;
 mod network;
 mod password;
 mod paths;
+mod pretty;
 mod random;
 mod regex;
 mod semver;

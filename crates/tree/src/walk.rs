@@ -40,6 +40,10 @@ pub trait Sink {
     fn end_list(&mut self) -> Result<(), Self::Error>;
     /// Begins a map of `length` entries.
     fn begin_map(&mut self, length: usize) -> Result<(), Self::Error>;
+    /// Begins a map whose keys come in an order of their own, as the fields of a struct do. [`Sink::end_map`] ends it.
+    fn begin_fields(&mut self, length: usize) -> Result<(), Self::Error> {
+        self.begin_map(length)
+    }
     /// Receives the key of the next entry.
     fn key(&mut self, key: &[u8]) -> Result<(), Self::Error>;
     /// Ends a map.

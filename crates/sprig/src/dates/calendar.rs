@@ -22,6 +22,12 @@ pub(super) struct WeekdayObject(pub(super) Weekday);
 #[derive(Debug)]
 pub(super) struct LocationObject(pub(super) Zone);
 
+/// The number of a month or a day of the week. Conversions know these two, and no other named number.
+pub(crate) fn calendar_number(value: &Value) -> Option<i64> {
+    let month = value.downcast::<MonthObject>().map(|month| month.0.0.into());
+    month.or_else(|| value.downcast::<WeekdayObject>().map(|day| day.0.0.into()))
+}
+
 impl Object for MonthObject {
     fn type_name(&self) -> &'static str {
         "time.Month"
@@ -128,5 +134,8 @@ mod tests {
         assert_eq!((month.print().as_str(), month.kind().name()), ("February", "int"));
         assert!(matches!(month.encode(), Encoded::Value(Value::Int(IntKind::Int, 2))));
         assert!(!WeekdayObject(Weekday(0)).truth());
+        assert_eq!(calendar_number(&Value::object(month)), Some(2));
+        assert_eq!(calendar_number(&Value::object(WeekdayObject(Weekday(4)))), Some(4));
+        assert_eq!(calendar_number(&Value::object(LocationObject(Zone::utc()))), None);
     }
 }

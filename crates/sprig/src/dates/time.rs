@@ -8,7 +8,6 @@ use pintle_time::{GoTime, Zone};
 use super::TIME;
 use super::calendar::{LocationObject, MonthObject, WeekdayObject};
 use super::span::{DurationObject, SPAN, method, span};
-use crate::text::NIL_POINTER;
 
 /// A moment.
 #[derive(Debug)]
@@ -16,19 +15,27 @@ pub(super) struct TimeObject(pub(super) GoTime);
 
 const LOCATION: Type = Type::Object("*time.Location");
 
-// Methods with two or three results (Date, Clock, Zone, ISOWeek) cannot be called from templates and are left out.
+// Go's templates refuse to call methods whose results are more than one and an error.
 const METHODS: &[Method] = &[
     method("Add", &[SPAN], TIME),
     method("AddDate", &[Type::Int, Type::Int, Type::Int], TIME),
     method("After", &[TIME], Type::Bool),
     method("AppendFormat", &[Type::Bytes, Type::Str], Type::Bytes),
+    method("AppendText", &[Type::Bytes], Type::Bytes),
     method("Before", &[TIME], Type::Bool),
+    method("Clock", &[], Type::Refused("function Clock has 3 return values; should be 1 or 2")),
     method("Compare", &[TIME], Type::Int),
+    method("Date", &[], Type::Refused("function Date has 3 return values; should be 1 or 2")),
     method("Day", &[], Type::Int),
     method("Equal", &[TIME], Type::Bool),
     method("Format", &[Type::Str], Type::Str),
     method("GoString", &[], Type::Str),
     method("Hour", &[], Type::Int),
+    method(
+        "ISOWeek",
+        &[],
+        Type::Refused("invalid function signature for ISOWeek: second return value should be error; is int"),
+    ),
     method("In", &[LOCATION], TIME),
     method("IsDST", &[], Type::Bool),
     method("IsZero", &[], Type::Bool),
@@ -52,6 +59,18 @@ const METHODS: &[Method] = &[
     method("Weekday", &[], Type::Object("time.Weekday")),
     method("Year", &[], Type::Int),
     method("YearDay", &[], Type::Int),
+    method(
+        "Zone",
+        &[],
+        Type::Refused("invalid function signature for Zone: second return value should be error; is int"),
+    ),
+    method(
+        "ZoneBounds",
+        &[],
+        Type::Refused(
+            "invalid function signature for ZoneBounds: second return value should be error; is time.Time",
+        ),
+    ),
 ];
 
 impl TimeObject {
@@ -125,6 +144,15 @@ impl TimeObject {
     }
 }
 
+/// The bytes of the first argument, which may be nil, and a text after them.
+fn appended(args: Args<'_>, text: &[u8]) -> Value {
+    let before = match args.any(0) {
+        Value::Bytes(bytes) => bytes.as_bytes(),
+        _ => &[],
+    };
+    Value::Bytes([before, text].concat().into())
+}
+
 impl Object for TimeObject {
     fn type_name(&self) -> &'static str {
         TIME.name()
@@ -161,9 +189,10 @@ impl Object for TimeObject {
                 Value::Bytes(text.into())
             }
             "MarshalJSON" => Value::Bytes(format!("\"{}\"", time.to_json_text()?).into()),
-            "AppendFormat" => {
-                let Value::Bytes(before) = args.any(0) else { return Err(NIL_POINTER.into()) };
-                Value::Bytes([before.as_bytes(), &time.format_bytes(args.text(1))].concat().into())
+            "AppendFormat" => appended(args, &time.format_bytes(args.text(1))),
+            "AppendText" => {
+                let text = time.to_json_text().map_err(|error| error.replace("MarshalJSON", "AppendText"))?;
+                appended(args, text.as_bytes())
             }
             _ => return Err(CallError::new(format!("no method {method}"))),
         })
@@ -227,7 +256,7 @@ mod tests {
 
     #[test]
     fn every_method_that_is_announced_exists() {
-        for method in METHODS {
+        for method in METHODS.iter().filter(|method| !matches!(method.result, Type::Refused(_))) {
             let arguments: Vec<Value> =
                 method.params.iter().map(|_| Value::object(day(2024, 1, 1))).collect();
             if let Err(error) = day(2024, 1, 1).call(method.name, &arguments) {

@@ -33,6 +33,7 @@ fn shape(value: &Value) -> Result<Shape, String> {
     Ok(match value {
         Value::Nil => Shape::Nil,
         Value::List(list) if list.is_nil() => Shape::Nil,
+        Value::Map(map) if map.is_nil() => Shape::Nil,
         Value::Map(_) => Shape::Table,
         Value::Complex(_) => return Err("unsupported type: complex128".to_owned()),
         Value::Object(object) => match object.encode() {
@@ -97,7 +98,7 @@ impl Writer {
     /// Writes the value of the key at hand.
     fn entry(&mut self, value: &Value) -> Result<(), String> {
         match shape(value)? {
-            Shape::Nil if value.is_nil() => Ok(()),
+            Shape::Nil if value.as_list().is_none() => Ok(()),
             Shape::Table => {
                 if self.key.len() == 1 {
                     self.newline();
@@ -213,7 +214,11 @@ impl Writer {
 }
 
 fn is_nil(value: &Value) -> bool {
-    value.is_nil() || value.as_list().is_some_and(|list| list.is_nil())
+    match value {
+        Value::List(list) => list.is_nil(),
+        Value::Map(map) => map.is_nil(),
+        _ => value.is_nil(),
+    }
 }
 
 type Entries = Vec<(Str, Value)>;

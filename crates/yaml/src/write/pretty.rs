@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pintle_tree::number::{format_value, is_digit};
-use pintle_tree::{KeyOrder, Map, Sink, Str, Walk, natural_order};
+use pintle_tree::{KeyOrder, Sink, Str, Walk, natural_order};
 
 use super::emitter::{Emitter, Flavor};
 use super::style::analyze;
@@ -20,14 +20,59 @@ pub fn write_pretty(tree: &impl Walk) -> Vec<u8> {
     let Ok(()) = tree.walk(&mut collector);
     let mut out = Vec::new();
     let mut emitter = Emitter::new(&mut out, Flavor::Pretty);
-    emit(&collector.nodes.pop().unwrap_or(Value::Nil), &mut emitter);
+    emit(&collector.nodes.pop().unwrap_or(Piece::Leaf(Value::Nil)), &mut emitter);
     emitter.finish();
     out
 }
 
-fn emit(value: &Value, emitter: &mut Emitter<'_>) {
+/// A tree before it is written.
+enum Piece {
+    /// Neither a list nor a map.
+    Leaf(Value),
+    List(Vec<Piece>),
+    /// Entries that have yet to be sorted.
+    Map(Vec<(Str, Piece)>),
+    /// Entries that stay in this order.
+    Fields(Vec<(Str, Piece)>),
+}
+
+fn emit(piece: &Piece, emitter: &mut Emitter<'_>) {
+    match piece {
+        Piece::Leaf(value) => leaf(value, emitter),
+        Piece::List(items) => {
+            emitter.begin_list(items.len());
+            for item in items {
+                emit(item, emitter);
+            }
+            emitter.end();
+        }
+        Piece::Map(entries) => {
+            emitter.begin_map(entries.len());
+            for (key, piece) in sorted(entries) {
+                entry(key, piece, emitter);
+            }
+            emitter.end();
+        }
+        Piece::Fields(entries) => {
+            emitter.begin_map(entries.len());
+            for (key, piece) in entries {
+                entry(key, piece, emitter);
+            }
+            emitter.end();
+        }
+    }
+}
+
+fn entry(key: &Str, piece: &Piece, emitter: &mut Emitter<'_>) {
+    match encoded(key) {
+        Some(key) => emitter.tagged_key(BINARY, key.as_bytes()),
+        None => emitter.key(key.as_bytes(), analyze(key.as_bytes(), true)),
+    }
+    emit(piece, emitter);
+}
+
+fn leaf(value: &Value, emitter: &mut Emitter<'_>) {
     match value {
-        Value::Nil => emitter.word("null"),
         Value::Bool(value) => emitter.word(if *value { "true" } else { "false" }),
         Value::Int(value) => emitter.word(&value.to_string()),
         Value::Uint(value) => emitter.word(&value.to_string()),
@@ -36,24 +81,8 @@ fn emit(value: &Value, emitter: &mut Emitter<'_>) {
             Some(text) => emitter.tagged(BINARY, text.as_bytes()),
             None => emitter.string(text.as_bytes(), analyze(text.as_bytes(), true)),
         },
-        Value::List(items) => {
-            emitter.begin_list(items.len());
-            for item in items {
-                emit(item, emitter);
-            }
-            emitter.end();
-        }
-        Value::Map(map) => {
-            emitter.begin_map(map.len());
-            for (key, value) in sorted(map.entries()) {
-                match encoded(key) {
-                    Some(key) => emitter.tagged_key(BINARY, key.as_bytes()),
-                    None => emitter.key(key.as_bytes(), analyze(key.as_bytes(), true)),
-                }
-                emit(value, emitter);
-            }
-            emitter.end();
-        }
+        // Lists and maps are pieces of their own.
+        Value::Nil | Value::List(_) | Value::Map(_) => emitter.word("null"),
     }
 }
 
@@ -105,7 +134,7 @@ fn is_before(a: &Str, b: &Str) -> bool {
 }
 
 /// Sorts by [`is_before`], which is no total order, so that the standard library's sorting must not see it.
-fn sorted(entries: &[(Str, Value)]) -> Vec<&(Str, Value)> {
+fn sorted(entries: &[(Str, Piece)]) -> Vec<&(Str, Piece)> {
     if entries.len() < 2 {
         return entries.iter().collect();
     }
@@ -125,20 +154,20 @@ fn sorted(entries: &[(Str, Value)]) -> Vec<&(Str, Value)> {
 /// Takes a tree over as it is: its keys have yet to be sorted.
 #[derive(Default)]
 struct Collector {
-    nodes: Vec<Value>,
+    nodes: Vec<Piece>,
     keys: Vec<Str>,
-    /// For each open collection, how many nodes and keys there were before it.
-    open: Vec<(usize, usize)>,
+    /// For each open collection, how many nodes and keys there were before it, and whether its keys stay in order.
+    open: Vec<(usize, usize, bool)>,
 }
 
 impl Collector {
     fn node(&mut self, value: Value) -> Result<(), Infallible> {
-        self.nodes.push(value);
+        self.nodes.push(Piece::Leaf(value));
         Ok(())
     }
 
-    fn begin(&mut self) -> Result<(), Infallible> {
-        self.open.push((self.nodes.len(), self.keys.len()));
+    fn begin(&mut self, ordered: bool) -> Result<(), Infallible> {
+        self.open.push((self.nodes.len(), self.keys.len(), ordered));
         Ok(())
     }
 }
@@ -173,17 +202,22 @@ impl Sink for Collector {
     }
 
     fn begin_list(&mut self, _: usize) -> Result<(), Infallible> {
-        self.begin()
+        self.begin(true)
     }
 
     fn end_list(&mut self) -> Result<(), Infallible> {
-        let (nodes, _) = self.open.pop().unwrap_or_default();
+        let (nodes, _, _) = self.open.pop().unwrap_or_default();
         let items = self.nodes.drain(nodes..).collect();
-        self.node(Value::List(items))
+        self.nodes.push(Piece::List(items));
+        Ok(())
     }
 
     fn begin_map(&mut self, _: usize) -> Result<(), Infallible> {
-        self.begin()
+        self.begin(false)
+    }
+
+    fn begin_fields(&mut self, _: usize) -> Result<(), Infallible> {
+        self.begin(true)
     }
 
     fn key(&mut self, key: &[u8]) -> Result<(), Infallible> {
@@ -192,9 +226,10 @@ impl Sink for Collector {
     }
 
     fn end_map(&mut self) -> Result<(), Infallible> {
-        let (nodes, keys) = self.open.pop().unwrap_or_default();
+        let (nodes, keys, ordered) = self.open.pop().unwrap_or_default();
         let entries = self.keys.drain(keys..).zip(self.nodes.drain(nodes..)).collect();
-        self.node(Value::Map(Map::from_entries(entries)))
+        self.nodes.push(if ordered { Piece::Fields(entries) } else { Piece::Map(entries) });
+        Ok(())
     }
 }
 
