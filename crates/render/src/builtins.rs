@@ -19,6 +19,9 @@ const MAX_INCLUDE_NESTING: u32 = 1000;
 /// recursion through both ends in Helm's words.
 const MAX_TPL_NESTING: u32 = 1100;
 
+/// The longest text that `tpl` takes; a parsed template can be forty times as large as its text.
+const MAX_TPL_SOURCE: usize = 4 << 20;
+
 /// Marks around the text of `required` and `fail`, by which Helm finds it again inside Go's error text.
 pub(crate) const MESSAGE_START: &str = "HELM_ERR_START";
 /// See [`MESSAGE_START`].
@@ -117,6 +120,10 @@ fn tpl() -> Function {
         if depth >= MAX_TPL_NESTING {
             let message =
                 format!("render limit reached: more than {MAX_TPL_NESTING} calls of tpl inside each other");
+            return Err(CallError::new(message));
+        }
+        if source.len() > MAX_TPL_SOURCE {
+            let message = format!("render limit reached: tpl was given more than {MAX_TPL_SOURCE} bytes");
             return Err(CallError::new(message));
         }
         state.tpl_nesting.set(depth + 1);
