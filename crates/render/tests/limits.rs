@@ -50,7 +50,7 @@ fn all_fail(templates: &[&str], text: &str) {
         let error = outcome(template, LIMITS).expect_err(&shown);
         let end: String = error.chars().rev().take(300).collect::<Vec<_>>().into_iter().rev().collect();
         assert!(error.contains(text), "{shown}: …{end}");
-        assert!(start.elapsed() < Duration::from_secs(20), "{shown} took {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(60), "{shown} took {:?}", start.elapsed());
     }
 }
 
@@ -171,7 +171,7 @@ fn maps_that_hold_themselves_are_used_without_end_by_nobody() {
         if let Ok(text) = outcome(&template, LIMITS) {
             assert!(text.len() < 4 << 20, "{used}");
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{used} took {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(60), "{used} took {:?}", start.elapsed());
     }
 }
 
@@ -180,5 +180,5 @@ fn formats_are_read_once() {
     let template = "{{ printf (repeat 50000 \"%d%[\") 1 | len }}{{ printf (repeat 50000 \"%9d\") 1 | len }}";
     let start = Instant::now();
     assert!(outcome(template, LIMITS).is_ok());
-    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(start.elapsed() < Duration::from_secs(30));
 }
