@@ -43,8 +43,9 @@ impl Glob {
     /// Whether the whole of `name` matches.
     pub(crate) fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.chars().collect();
-        let ends = advance(&self.0, &name, vec![0]);
-        ends.contains(&name.len())
+        let mut places = vec![false; name.len() + 1];
+        places[0] = true;
+        advance(&self.0, &name, places)[name.len()]
     }
 }
 
@@ -134,48 +135,57 @@ fn parse_class(source: &mut Characters<'_>) -> Option<Token> {
     (!characters.is_empty()).then_some(Token::Set { characters, negated })
 }
 
-/// All places in `name` where a match of `tokens` that began at one of `starts` can end. Working on sets of places
-/// keeps the cost at tokens × length, whatever the pattern.
-fn advance(tokens: &[Token], name: &[char], starts: Vec<usize>) -> Vec<usize> {
-    let mut places = starts;
+/// The places in `name` where a match of `tokens` can end, given the places where it can begin. Each token is one pass
+/// over the places, so the cost is tokens × length, whatever the pattern.
+fn advance(tokens: &[Token], name: &[char], mut places: Vec<bool>) -> Vec<bool> {
     for token in tokens {
-        let mut next: Vec<usize> = places.iter().flat_map(|&place| step(token, name, place)).collect();
-        next.sort_unstable();
-        next.dedup();
-        places = next;
-        if places.is_empty() {
-            break;
-        }
+        places = step(token, name, &places);
     }
     places
 }
 
-fn step(token: &Token, name: &[char], place: usize) -> Vec<usize> {
-    let one = |accepted: bool| if accepted { vec![place + 1] } else { Vec::new() };
-    let current = name.get(place).copied();
+fn step(token: &Token, name: &[char], places: &[bool]) -> Vec<bool> {
+    let mut next = vec![false; places.len()];
     match token {
         Token::Text(text) => {
-            if name[place..].starts_with(text) {
-                vec![place + text.len()]
-            } else {
-                Vec::new()
+            for place in 0..places.len() {
+                if places[place] && name[place..].starts_with(text) {
+                    next[place + text.len()] = true;
+                }
             }
         }
-        Token::Super => (place..=name.len()).collect(),
-        Token::Any => {
-            let length = name[place..].iter().take_while(|&&character| character != '/').count();
-            (place..=place + length).collect()
-        }
-        Token::Single => one(current.is_some_and(|character| character != '/')),
+        Token::Super => spread(places, &mut next, |_| true),
+        Token::Any => spread(places, &mut next, |place| name[place] != '/'),
+        Token::Single => one(places, &mut next, |place| name[place] != '/'),
         Token::Range { low, high, negated } => {
-            one(current.is_some_and(|character| (*low..=*high).contains(&character) != *negated))
+            one(places, &mut next, |place| (*low..=*high).contains(&name[place]) != *negated);
         }
         Token::Set { characters, negated } => {
-            one(current.is_some_and(|character| characters.contains(&character) != *negated))
+            one(places, &mut next, |place| characters.contains(&name[place]) != *negated);
         }
         Token::AnyOf(alternatives) => {
-            alternatives.iter().flat_map(|alternative| advance(alternative, name, vec![place])).collect()
+            for alternative in alternatives {
+                let ends = advance(alternative, name, places.to_vec());
+                next.iter_mut().zip(ends).for_each(|(place, end)| *place |= end);
+            }
         }
+    }
+    next
+}
+
+/// Moves over any number of characters that are accepted.
+fn spread(places: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
+    let mut reached = false;
+    for place in 0..places.len() {
+        reached = places[place] || (reached && accepted(place - 1));
+        next[place] = reached;
+    }
+}
+
+/// Moves over one character that is accepted.
+fn one(places: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
+    for place in 0..places.len() - 1 {
+        next[place + 1] = places[place] && accepted(place);
     }
 }
 
