@@ -4,7 +4,7 @@ mod calendar;
 mod span;
 mod time;
 
-use pintle_gotmpl::{Args, CallError, CallResult, Function, IntKind, Type, Value};
+use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, IntKind, Type, Value};
 use pintle_time::{Duration, GoTime, Zone};
 use pintle_tree::number::{IntError, parse_int};
 
@@ -15,6 +15,9 @@ const TIME: Type = Type::Object("time.Time");
 
 /// The layout of a date field of an HTML form.
 const HTML: &[u8] = b"2006-01-02";
+
+/// What finding a zone costs, in steps: its file is read.
+const ZONE_STEPS: u64 = 60;
 
 /// The functions of this family.
 pub(crate) fn functions() -> Vec<Function> {
@@ -28,11 +31,12 @@ pub(crate) fn functions() -> Vec<Function> {
             Ok(formatted(args.text(0), args.any(1), Zone::local()))
         }),
         Function::pure("htmlDate", &[Any], None, Str, |args| Ok(formatted(HTML, args.any(0), Zone::local()))),
-        Function::pure("htmlDateInZone", &[Any, Str], None, Str, |args| {
+        Function::metered("htmlDateInZone", &[Any, Str], None, Str, |fuel, args| {
+            fuel.spend(ZONE_STEPS)?;
             Ok(formatted(HTML, args.any(0), zone(args, 1)))
         }),
-        Function::pure("dateInZone", IN_ZONE, None, Str, date_in_zone),
-        Function::pure("date_in_zone", IN_ZONE, None, Str, date_in_zone),
+        Function::metered("dateInZone", IN_ZONE, None, Str, date_in_zone),
+        Function::metered("date_in_zone", IN_ZONE, None, Str, date_in_zone),
         Function::pure("dateModify", MODIFY, None, TIME, modify),
         Function::pure("date_modify", MODIFY, None, TIME, modify),
         Function::pure("mustDateModify", MODIFY, None, TIME, must_modify),
@@ -72,7 +76,8 @@ fn formatted(layout: &[u8], date: &Value, zone: Zone) -> Value {
     Value::str(time.in_zone(zone).format_bytes(layout))
 }
 
-fn date_in_zone(args: Args<'_>) -> CallResult {
+fn date_in_zone(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
+    fuel.spend(ZONE_STEPS)?;
     Ok(formatted(args.text(0), args.any(1), zone(args, 2)))
 }
 
@@ -138,6 +143,10 @@ fn duration_round(args: Args<'_>) -> CallResult {
 mod tests {
     use super::*;
 
+    fn fuel() -> Fuel {
+        Fuel::new(pintle_gotmpl::Limits::default())
+    }
+
     fn text(result: CallResult) -> String {
         result.unwrap().as_text().map(ToString::to_string).expect("a string")
     }
@@ -145,9 +154,9 @@ mod tests {
     #[test]
     fn a_bad_zone_is_utc_and_other_types_are_now() {
         let args = [Value::str("2006 MST"), Value::int(0), Value::str("No/Where")];
-        assert_eq!(text(date_in_zone(Args(&args))), "1970 UTC");
+        assert_eq!(text(date_in_zone(&mut fuel(), Args(&args))), "1970 UTC");
         let args = [Value::str("2006"), Value::Float(0.0), Value::str("UTC")];
-        assert_ne!(text(date_in_zone(Args(&args))), "1970");
+        assert_ne!(text(date_in_zone(&mut fuel(), Args(&args))), "1970");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use pintle_gotmpl::{
-    Args, CallError, CallResult, Encoded, Function, IntKind, Kind, Method, Object, Type, Value,
+    Args, CallError, CallResult, Encoded, Fuel, Function, IntKind, Kind, Method, Object, Type, Value,
 };
 use pintle_semver::{Constraint, Error, Version};
 
@@ -12,11 +12,14 @@ use crate::text::NIL_POINTER;
 const POINTER: Type = Type::Object("*semver.Version");
 const STRUCT: Type = Type::Object("semver.Version");
 
+/// What reading a constraint costs, in steps.
+const COMPARE_STEPS: u64 = 40;
+
 /// The functions of this family.
 pub(crate) fn functions() -> Vec<Function> {
     vec![
         Function::pure("semver", &[Type::Str], None, POINTER, semver),
-        Function::pure("semverCompare", &[Type::Str, Type::Str], None, Type::Bool, compare),
+        Function::metered("semverCompare", &[Type::Str, Type::Str], None, Type::Bool, compare),
     ]
 }
 
@@ -25,7 +28,8 @@ fn semver(args: Args<'_>) -> CallResult {
     Ok(Value::object(VersionObject { version, is_pointer: true }))
 }
 
-fn compare(args: Args<'_>) -> CallResult {
+fn compare(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
+    fuel.spend(COMPARE_STEPS)?;
     let constraint = Constraint::parse(&args.str(0).to_str_lossy()).map_err(failed)?;
     let version = Version::parse(&args.str(1).to_str_lossy()).map_err(failed)?;
     Ok(Value::Bool(constraint.check(&version)))
