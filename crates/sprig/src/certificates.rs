@@ -1,14 +1,16 @@
 //! Private keys and certificates that charts make for themselves.
 
 mod der;
-mod fermat;
+mod field;
 mod generate;
 mod key_reader;
 mod keys;
 mod montgomery;
 mod pem;
 mod prime;
+mod rsa_signature;
 mod small_primes;
+mod wide;
 mod x509;
 
 use std::any::Any;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use rand::rngs::OsRng;
 use rsa::{BigUint, RsaPrivateKey};
 
+use super::field::{limbs, number};
 use super::keys::{DsaKey, PrivateKey};
 use super::prime::{Stop, random_limbs, random_prime, remainder, search};
 
@@ -106,22 +107,6 @@ fn dsa_modulus(q: &BigUint) -> Result<BigUint, rand::Error> {
             return Ok(number(&prime));
         }
     }
-}
-
-fn number<const N: usize>(limbs: &[u64; N]) -> BigUint {
-    let bytes: Vec<u8> = limbs.iter().flat_map(|limb| limb.to_le_bytes()).collect();
-    BigUint::from_bytes_le(&bytes)
-}
-
-/// The limbs of a number that has at most `64 * N` bits.
-fn limbs<const N: usize>(number: &BigUint) -> [u64; N] {
-    let mut limbs = [0; N];
-    for (limb, bytes) in limbs.iter_mut().zip(number.to_bytes_le().chunks(8)) {
-        let mut full = [0; 8];
-        full[..bytes.len()].copy_from_slice(bytes);
-        *limb = u64::from_le_bytes(full);
-    }
-    limbs
 }
 
 #[cfg(test)]

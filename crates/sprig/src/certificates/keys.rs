@@ -2,12 +2,10 @@
 
 use p256::ecdsa::signature::Signer as _;
 use rsa::pkcs1::{EncodeRsaPrivateKey as _, EncodeRsaPublicKey as _};
-use rsa::traits::PublicKeyParts as _;
-use rsa::{BigUint, Pkcs1v15Sign, RsaPrivateKey};
-use sha2::{Digest as _, Sha256};
+use rsa::{BigUint, RsaPrivateKey};
 
 use super::der::{self, bit_string, element, object_identifier, sequence, unsigned};
-use super::pem;
+use super::{pem, rsa_signature};
 
 /// Encoded object identifiers (content only).
 pub(super) mod identifier {
@@ -22,10 +20,6 @@ pub(super) mod identifier {
     pub(in super::super) const P521: &[u8] = &[0x2b, 0x81, 4, 0, 35];
     pub(in super::super) const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 }
-
-/// What precedes a SHA-256 digest in an RSA signature: the name of the hash.
-const SHA256_PREFIX: [u8; 19] =
-    [0x30, 0x31, 0x30, 0x0d, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1, 5, 0, 4, 0x20];
 
 /// The numbers of a DSA key.
 pub(super) struct DsaKey {
@@ -143,16 +137,7 @@ impl PrivateKey {
     /// Signs a message with the hash that belongs to the kind of key.
     pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, String> {
         match self {
-            PrivateKey::Rsa(key) => {
-                let bits = key.n().bits();
-                if bits < 1024 {
-                    return Err(format!(
-                        "crypto/rsa: {bits}-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)"
-                    ));
-                }
-                let scheme = Pkcs1v15Sign { hash_len: Some(32), prefix: SHA256_PREFIX.into() };
-                key.sign(scheme, &Sha256::digest(message)).map_err(|error| error.to_string())
-            }
+            PrivateKey::Rsa(key) => rsa_signature::sign(key, message),
             PrivateKey::P256(key) => {
                 let signature: p256::ecdsa::Signature =
                     key.try_sign(message).map_err(|error| error.to_string())?;

@@ -1,5 +1,7 @@
 //! Arithmetic modulo an odd number of fixed size, in Montgomery form: what testing a number for primality costs.
 
+use super::field::{self, Field};
+
 /// An odd modulus of `64 * N` bits. Numbers are limbs, least significant first; results are in Montgomery form, which
 /// means multiplied by `2^(64 * N)`.
 pub(super) struct Montgomery<const N: usize> {
@@ -13,13 +15,8 @@ pub(super) struct Montgomery<const N: usize> {
 impl<const N: usize> Montgomery<N> {
     /// Prepares for an odd modulus.
     pub(super) fn new(modulus: &[u64; N]) -> Self {
-        // Newton's iteration doubles the number of correct low bits, from three to 96.
-        let mut inverse = modulus[0];
-        for _ in 0..5 {
-            inverse = inverse.wrapping_mul(2u64.wrapping_sub(modulus[0].wrapping_mul(inverse)));
-        }
-        let mut field =
-            Montgomery { modulus: *modulus, negative_inverse: inverse.wrapping_neg(), one: [0; N] };
+        let negative_inverse = field::inverse(modulus[0]).wrapping_neg();
+        let mut field = Montgomery { modulus: *modulus, negative_inverse, one: [0; N] };
         field.one = field.radix();
         field
     }
@@ -39,22 +36,10 @@ impl<const N: usize> Montgomery<N> {
         power
     }
 
-    /// One.
-    pub(super) fn one(&self) -> [u64; N] {
-        self.one
-    }
-
-    /// Minus one.
-    pub(super) fn minus_one(&self) -> [u64; N] {
-        let mut result = self.modulus;
-        subtract(&mut result, &self.one);
-        result
-    }
-
-    /// Any number, taken as being in Montgomery form already, brought below the modulus.
-    pub(super) fn reduce(&self, number: [u64; N]) -> [u64; N] {
-        // Multiplying by one divides by the radix and reduces; the base of a test may be any number.
-        self.multiply(&number, &self.one)
+    /// Any number brought below the modulus.
+    fn reduce(&self, number: &[u64; N]) -> [u64; N] {
+        // One in Montgomery form makes up for the division by the radix.
+        self.multiply(number, &self.one)
     }
 
     fn double(&self, number: &[u64; N]) -> [u64; N] {
@@ -78,7 +63,7 @@ impl<const N: usize> Montgomery<N> {
 
     /// The product of two numbers.
     #[inline]
-    pub(super) fn multiply(&self, left: &[u64; N], right: &[u64; N]) -> [u64; N] {
+    fn multiply(&self, left: &[u64; N], right: &[u64; N]) -> [u64; N] {
         let mut sum = [0; N];
         let mut top = 0;
         for &limb in left {
@@ -100,15 +85,17 @@ impl<const N: usize> Montgomery<N> {
         self.finish(&mut sum, top != 0);
         sum
     }
+}
 
-    /// The square of a number.
+impl<const N: usize> Field<N> for Montgomery<N> {
+    type Number = [u64; N];
+
     #[inline]
-    pub(super) fn square(&self, number: &[u64; N]) -> [u64; N] {
+    fn square(&self, number: &[u64; N]) -> [u64; N] {
         self.multiply(number, number)
     }
 
-    /// Two to the power of `exponent`.
-    pub(super) fn power_of_two(&self, exponent: &[u64; N]) -> [u64; N] {
+    fn power_of_two(&self, exponent: &[u64; N]) -> [u64; N] {
         let mut power = self.one;
         let mut started = false;
         for bit in (0..64 * N).rev() {
@@ -123,11 +110,12 @@ impl<const N: usize> Montgomery<N> {
         power
     }
 
-    /// A number to the power of `exponent`, four bits at a time.
-    pub(super) fn power(&self, base: &[u64; N], exponent: &[u64; N]) -> [u64; N] {
+    /// Takes four bits of the exponent at a time.
+    fn power(&self, base: &[u64; N], exponent: &[u64; N]) -> [u64; N] {
+        let base = self.reduce(base);
         let mut table = [self.one; 16];
         for index in 1..16 {
-            table[index] = self.multiply(&table[index - 1], base);
+            table[index] = self.multiply(&table[index - 1], &base);
         }
         let mut power = self.one;
         for nibble in (0..16 * N).rev() {
@@ -140,6 +128,20 @@ impl<const N: usize> Montgomery<N> {
             }
         }
         power
+    }
+
+    fn is_zero(&self, base: &[u64; N]) -> bool {
+        self.reduce(base) == [0; N]
+    }
+
+    fn is_one(&self, number: &[u64; N]) -> bool {
+        *number == self.one
+    }
+
+    fn is_minus_one(&self, number: &[u64; N]) -> bool {
+        let mut minus_one = self.modulus;
+        subtract(&mut minus_one, &self.one);
+        *number == minus_one
     }
 }
 
@@ -176,15 +178,16 @@ mod tests {
         let prime = [u64::MAX, u64::MAX >> 1];
         let field = Montgomery::new(&prime);
         let exponent = [u64::MAX - 1, u64::MAX >> 1];
-        assert_eq!(field.power_of_two(&exponent), field.one());
-        assert_eq!(field.power(&field.reduce([12345, 678]), &exponent), field.one());
-        assert_ne!(field.one(), field.minus_one());
+        assert!(field.is_one(&field.power_of_two(&exponent)));
+        assert!(field.is_one(&field.power(&[12345, 678], &exponent)));
+        assert!(!field.is_minus_one(&field.one));
+        assert!(field.is_zero(&prime));
     }
 
     #[test]
     fn both_ways_to_raise_two_agree() {
         let field = Montgomery::new(&[0x1234_5678_9abc_def1, 0xfedc_ba98_7654_3211]);
-        let two = field.double(&field.one());
+        let two = field.double(&field.one);
         let exponent = [0x0f0f_1234, 77];
         assert_eq!(field.power(&two, &exponent), field.power_of_two(&exponent));
     }

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rand::RngCore;
 use rand::rngs::OsRng;
 
-use super::fermat;
+use super::field::Field;
 use super::montgomery::Montgomery;
 use super::small_primes;
+use super::wide::{self, Wide};
 
 /// How many candidates one sieve covers. Primes of 2048 bits are 1420 apart on average, and candidates step by two or
 /// more, so a window without a prime is rare; the search then starts anew.
@@ -22,8 +23,8 @@ const fn rounds(limbs: usize) -> usize {
 }
 
 /// Where sieving ends to pay: the test of a candidate costs more than the square of its length.
-const fn sieve_end(limbs: usize) -> u64 {
-    64 * (limbs * limbs * limbs) as u64
+const fn sieve_end(limbs: usize) -> u32 {
+    64 * (limbs * limbs * limbs) as u32
 }
 
 /// Tells searches on other threads that their result is not needed any more.
@@ -93,16 +94,23 @@ fn sieve<const N: usize>(start: &[u64; N], step: &[u64; N]) -> Vec<bool> {
     let length = N - step.iter().rev().take_while(|limb| **limb == 0).count();
     let step = &step[..length];
     for group in small_primes::groups().iter().take_while(|group| group.primes[0] < sieve_end(N)) {
-        let (start, step) = (group.remainder(start), group.remainder(step));
-        for prime in group.primes {
-            let stride = step % prime;
+        let start = group.remainder(start);
+        let step = match step {
+            [short] => *short,
+            long => group.remainder(long),
+        };
+        for prime in group.primes.map(u64::from) {
+            let stride = if step < prime { step } else { step % prime };
             if stride == 0 {
                 continue;
             }
             // start + index * step is divisible when index = -start / step.
-            let first = (prime - start % prime) * inverse(stride, prime) % prime;
-            for mark in composite.iter_mut().skip(first as usize).step_by(prime as usize) {
+            let rest = start % prime;
+            let distance = if rest == 0 { 0 } else { prime - rest };
+            let mut index = divide(distance, stride, prime) as usize;
+            while let Some(mark) = composite.get_mut(index) {
                 *mark = true;
+                index += prime as usize;
             }
         }
     }
@@ -117,12 +125,14 @@ pub(super) fn remainder<const N: usize>(limbs: &[u64; N], divisor: u64) -> u64 {
     })
 }
 
-/// The inverse modulo a small odd prime, by Fermat unless it is known.
-fn inverse(number: u64, prime: u64) -> u64 {
-    if number == 2 {
-        return prime.div_ceil(2);
+/// The quotient of two numbers modulo a small odd prime, which they are below.
+fn divide(number: u64, divisor: u64, prime: u64) -> u64 {
+    // The step of most searches is two, for which no division is needed.
+    if divisor == 2 {
+        return (number + prime * (number & 1)) / 2;
     }
-    let (mut result, mut square, mut exponent) = (1, number, prime - 2);
+    // The inverse is a power, by Fermat's theorem.
+    let (mut result, mut square, mut exponent) = (number, divisor, prime - 2);
     while exponent > 0 {
         if exponent & 1 == 1 {
             result = result * square % prime;
@@ -144,28 +154,31 @@ fn add_multiple<const N: usize>(number: &mut [u64; N], step: &[u64; N], times: u
     carry != 0
 }
 
-/// The test of Miller and Rabin. The number must be odd and larger than 3.
+/// Whether a number is a prime, but for a chance that does not matter. It must be odd and larger than 3.
 pub(super) fn is_probably_prime<const N: usize>(number: &[u64; N]) -> Result<bool, rand::Error> {
-    // Nearly all composites end here when they have the size for which there is a quick test.
-    if number[N - 1] >> 63 == 1
-        && let Ok(number) = number.as_slice().try_into()
-        && !fermat::passes(number)
+    // The size that matters most has arithmetic of its own.
+    if let Ok(wide) = <&[u64; wide::LIMBS]>::try_from(number.as_slice())
+        && let Some(field) = Wide::new(wide)
     {
-        return Ok(false);
+        return miller_rabin(&field, wide);
     }
-    let field = Montgomery::new(number);
+    miller_rabin(&Montgomery::new(number), number)
+}
+
+/// The test of Miller and Rabin.
+fn miller_rabin<const N: usize>(field: &impl Field<N>, number: &[u64; N]) -> Result<bool, rand::Error> {
     // Base two weeds out nearly all composites, with cheap doublings in place of multiplications.
     let mut odd = *number;
     odd[0] -= 1;
     let twos = trailing_zeros(&odd);
     shift_right(&mut odd, twos);
-    if !passes(&field, field.power_of_two(&odd), twos) {
+    if !passes(field, field.power_of_two(&odd), twos) {
         return Ok(false);
     }
     for _ in 0..rounds(N) {
-        let base = field.reduce(random_limbs()?);
+        let base = random_limbs()?;
         // Zero says nothing; it comes up only with tiny numbers.
-        if base != [0; N] && !passes(&field, field.power(&base, &odd), twos) {
+        if !field.is_zero(&base) && !passes(field, field.power(&base, &odd), twos) {
             return Ok(false);
         }
     }
@@ -173,17 +186,16 @@ pub(super) fn is_probably_prime<const N: usize>(number: &[u64; N]) -> Result<boo
 }
 
 /// Whether a base raised to the odd part of `number - 1` leads to one in the way it does for primes.
-fn passes<const N: usize>(field: &Montgomery<N>, mut power: [u64; N], twos: u32) -> bool {
-    let (one, minus_one) = (field.one(), field.minus_one());
-    if power == one || power == minus_one {
+fn passes<const N: usize, F: Field<N>>(field: &F, mut power: F::Number, twos: u32) -> bool {
+    if field.is_one(&power) || field.is_minus_one(&power) {
         return true;
     }
     for _ in 1..twos {
         power = field.square(&power);
-        if power == minus_one {
+        if field.is_minus_one(&power) {
             return true;
         }
-        if power == one {
+        if field.is_one(&power) {
             return false;
         }
     }
@@ -240,6 +252,18 @@ mod tests {
     #[test]
     fn a_stopped_search_finds_nothing() {
         assert_eq!(random_prime::<16>(3 << 62, &Stop::new(true), |_| true).unwrap(), None);
+    }
+
+    #[test]
+    fn division_undoes_multiplication() {
+        for prime in [3, 5, 101, 65_537] {
+            for divisor in [1, 2, prime - 1] {
+                for number in [0, 1, 2, prime - 1] {
+                    let quotient = divide(number, divisor, prime);
+                    assert_eq!(quotient * divisor % prime, number, "{number} / {divisor} mod {prime}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use super::field;
+
 /// Where the table ends. Sieving further costs more than the tests it saves, by measurement with 1024 bits.
 const END: usize = 1 << 18;
 
@@ -11,7 +13,7 @@ const SHARED: usize = 3;
 /// Neighbouring odd primes. A long number is reduced by their product, and only what is left by each of them: that
 /// costs a third of the long way, and no division.
 pub(super) struct Group {
-    pub(super) primes: [u64; SHARED],
+    pub(super) primes: [u32; SHARED],
     product: u64,
     /// `-1 / product` modulo 2^64.
     negative_inverse: u64,
@@ -33,19 +35,14 @@ pub(super) fn groups() -> &'static [Group] {
 }
 
 impl Group {
-    fn new(primes: [u64; SHARED]) -> Self {
-        let product: u64 = primes.iter().product();
-        // Newton's iteration doubles the number of correct low bits, from three to 96.
-        let mut inverse = product;
-        for _ in 0..5 {
-            inverse = inverse.wrapping_mul(2u64.wrapping_sub(product.wrapping_mul(inverse)));
-        }
-        let radix = (1u128 << 64) % u128::from(product);
+    fn new(primes: [u32; SHARED]) -> Self {
+        let product: u64 = primes.map(u64::from).iter().product();
+        let radix = u128::from(u64::MAX % product + 1);
         let radix_squared = (radix * radix % u128::from(product)) as u64;
         Group {
             primes,
             product,
-            negative_inverse: inverse.wrapping_neg(),
+            negative_inverse: field::inverse(product).wrapping_neg(),
             radix: radix as u64,
             radix_squared,
         }
@@ -66,7 +63,7 @@ impl Group {
 }
 
 /// The sieve of Eratosthenes over odd numbers.
-fn odd_primes_below(end: usize) -> Vec<u64> {
+fn odd_primes_below(end: usize) -> Vec<u32> {
     // The number 2 * index + 1 at each index.
     let mut composite = vec![false; end / 2];
     for factor in (3..).step_by(2).take_while(|factor| factor * factor < end) {
@@ -75,7 +72,7 @@ fn odd_primes_below(end: usize) -> Vec<u64> {
         }
     }
     let numbers = composite.iter().enumerate().skip(1);
-    numbers.filter(|(_, composite)| !**composite).map(|(index, _)| 2 * index as u64 + 1).collect()
+    numbers.filter(|(_, composite)| !**composite).map(|(index, _)| 2 * index as u32 + 1).collect()
 }
 
 #[cfg(test)]
@@ -87,7 +84,7 @@ mod tests {
         assert_eq!(odd_primes_below(30), [3, 5, 7, 11, 13, 17, 19, 23, 29]);
         assert_eq!(odd_primes_below(1000).len(), 167);
         assert_eq!(groups()[0].primes, [3, 5, 7]);
-        assert_eq!(groups().last().map(|group| group.primes[2] < END as u64), Some(true));
+        assert_eq!(groups().last().map(|group| group.primes[2] < END as u32), Some(true));
     }
 
     #[test]
@@ -95,7 +92,7 @@ mod tests {
         let limbs = [u64::MAX, 0x0123_4567_89ab_cdef, 0, u64::MAX - 12];
         for group in groups().iter().step_by(100).chain(groups().last()) {
             let rest = group.remainder(&limbs);
-            for prime in group.primes {
+            for prime in group.primes.map(u64::from) {
                 let step = |rest: u128, limb: &u64| (rest << 64 | u128::from(*limb)) % u128::from(prime);
                 assert_eq!(u128::from(rest % prime), limbs.iter().rev().fold(0, step), "{prime}");
             }
