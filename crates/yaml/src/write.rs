@@ -32,10 +32,10 @@ pub fn write(tree: &impl Walk) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-/// As [`write`], after what `out` already has. On an error `out` is as it was.
+/// As [`write()`], after what `out` already has. On an error `out` is as it was.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_to(tree: &impl Walk, out: &mut Vec<u8>) -> Result<(), Error> {
     let start = out.len();
     if emit(tree, out, false).is_ok() {
