@@ -5,9 +5,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::fs::symlink;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -138,52 +136,60 @@ impl Programs {
         Ok(Programs { helm: helm()?, pintle })
     }
 
-    /// Runs both programs in turn and takes the medians.
+    /// Runs both programs in turn for wall time, then each by itself for CPU time and memory.
     fn measure(&self, chart: &Path, rounds: usize) -> Result<Row> {
         let (mut helm, mut pintle) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            helm.push(measure_once(&self.helm, chart)?);
-            pintle.push(measure_once(&self.pintle, chart)?);
+            helm.push(wall_time(&self.helm, chart)?);
+            pintle.push(wall_time(&self.pintle, chart)?);
         }
         let name = chart.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Row { chart: name, helm: median(&helm), pintle: median(&pintle) })
+        let helm = Cost { wall: median(helm), ..usage(&self.helm, chart)? };
+        let pintle = Cost { wall: median(pintle), ..usage(&self.pintle, chart)? };
+        Ok(Row { chart: name, helm, pintle })
     }
 }
 
-fn median(costs: &[Cost]) -> Cost {
-    let middle = |key: fn(&Cost) -> u128| {
-        let mut values: Vec<u128> = costs.iter().map(key).collect();
-        values.sort_unstable();
-        values[values.len() / 2]
-    };
-    Cost {
-        wall: Duration::from_nanos(middle(|cost| cost.wall.as_nanos()) as u64),
-        cpu: Duration::from_nanos(middle(|cost| cost.cpu.as_nanos()) as u64),
-        memory: middle(|cost| u128::from(cost.memory)) as u64,
-    }
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
-/// Runs a program once on a chart. CPU time and memory come from GNU time, which reads them from the kernel.
-fn measure_once(program: &Path, chart: &Path) -> Result<Cost> {
-    let mut command = bare(Path::new("/usr/bin/time"));
-    command.args(["--format", "%U %S %M", "--"]).arg(program).args(["template", "release-name"]).arg(chart);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+/// How long a program takes from its start until all of its output has been read.
+fn wall_time(program: &Path, chart: &Path) -> Result<Duration> {
+    let mut command = bare(program);
+    command.args(["template", "release-name"]).arg(chart);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let start = Instant::now();
-    let mut child = command.spawn().context("cannot run /usr/bin/time (Debian package `time`)")?;
-    // The output is drained as a pipe's reader would, without keeping it.
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
     let mut stdout = child.stdout.take().context("no pipe")?;
     std::io::copy(&mut stdout, &mut std::io::sink())?;
-    let mut report = String::new();
-    child.stderr.take().context("no pipe")?.read_to_string(&mut report)?;
     let status = child.wait()?;
     let wall = start.elapsed();
     if !status.success() {
-        bail!("{} failed on {} ({:?}): {report}", program.display(), chart.display(), status.signal());
+        bail!("{} failed on {}", program.display(), chart.display());
     }
-    let figures: Vec<f64> =
-        report.lines().last().unwrap_or_default().split(' ').filter_map(|word| word.parse().ok()).collect();
+    Ok(wall)
+}
+
+/// How often a program runs for its CPU time, which the kernel counts in hundredths of a second.
+const USAGE_RUNS: u32 = 20;
+
+/// The CPU time of one run and the peak memory, which GNU time reads from the kernel.
+fn usage(program: &Path, chart: &Path) -> Result<Cost> {
+    const LOOP: &str =
+        "n=$1; shift; while [ $n -gt 0 ]; do \"$@\" >/dev/null 2>&1 || exit 1; n=$((n-1)); done";
+    let mut command = bare(Path::new("/usr/bin/time"));
+    command.args(["--format", "%U %S %M", "sh", "-c", LOOP, "sh", &USAGE_RUNS.to_string()]);
+    command.arg(program).args(["template", "release-name"]).arg(chart).env("PATH", "/usr/bin:/bin");
+    let output =
+        command.stdin(Stdio::null()).output().context("cannot run /usr/bin/time (Debian package `time`)")?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    let words = report.lines().last().unwrap_or_default().split(' ');
+    let figures: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
     let [user, system, memory] = figures[..] else { bail!("cannot read the figures of GNU time: {report}") };
-    Ok(Cost { wall, cpu: Duration::from_secs_f64(user + system), memory: memory as u64 })
+    let cpu = Duration::from_secs_f64((user + system) / f64::from(USAGE_RUNS));
+    Ok(Cost { wall: Duration::ZERO, cpu, memory: memory as u64 })
 }
 
 fn usual_charts() -> Result<Vec<PathBuf>> {
@@ -258,7 +264,7 @@ fn keep(table: &str) -> Result<()> {
     fs::create_dir_all(&folder)?;
     let text = format!(
         "# {date}\n\nCommand: `cargo xtask bench`, at commit {}; {cores} cores of {}.\n\
-         Both programs run `template release-name CHART` in turn, 15 rounds, output read from a pipe; medians.\n\
+         Both programs run `template release-name CHART` in turn, 15 rounds, output read from a pipe; medians. CPU and memory: 20 runs each.\n\
          Ratios are Helm over Pintle: more is better for us.\n\n{table}",
         String::from_utf8_lossy(&commit).trim(),
         cpu.trim_start_matches([' ', '\t', ':']),
