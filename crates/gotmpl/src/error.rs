@@ -22,6 +22,11 @@ pub enum ErrorKind {
     Limit,
 }
 
+/// How much of a line an excerpt shows before and after the place, in bytes.
+const EXCERPT_BEFORE: usize = 120;
+/// See [`EXCERPT_BEFORE`].
+const EXCERPT_AFTER: usize = 200;
+
 /// A template error. Prints as Go's one-line text.
 pub struct Error(Box<Parts>);
 
@@ -159,8 +164,12 @@ impl Error {
             return None;
         }
         let number = self.0.line.to_string();
-        let text = self.0.source_line.to_str_lossy();
-        let before = self.0.source_line.as_bytes().get(..self.0.column).unwrap_or_default();
+        let line = self.0.source_line.as_bytes();
+        let column = self.0.column.min(line.len());
+        // Of a very long line only what is around the place is shown.
+        let (start, end) = (column.saturating_sub(EXCERPT_BEFORE), line.len().min(column + EXCERPT_AFTER));
+        let text = String::from_utf8_lossy(&line[start..end]);
+        let before = &line[start..column];
         // Tabs stay tabs, so that the caret lines up whatever their width.
         let indent: String = String::from_utf8_lossy(before)
             .chars()

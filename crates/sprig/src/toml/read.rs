@@ -10,6 +10,10 @@ use pintle_tree::{Map, Str};
 use super::key;
 use super::scan::{Fault, Scanner, Token, described, quoted};
 
+/// The most parts of a dotted key. Each is a table inside the last, and every table on the way is remembered by its
+/// whole name.
+const MAX_KEY_PARTS: usize = 1_000;
+
 /// The deepest nesting of lists and inline tables.
 const MAX_DEPTH: usize = 500;
 
@@ -175,6 +179,9 @@ impl<'t> Reader<'t> {
 
     /// Reads one part of a key. The first decides which line faults of the key are blamed on.
     fn push_key_part(&mut self, key: &mut Key) -> Outcome<()> {
+        if key.len() >= MAX_KEY_PARTS {
+            return Err(self.scanner.fault("a key has too many parts"));
+        }
         let token = self.scanner.key_part()?;
         if key.is_empty() {
             self.line = self.scanner.line();
