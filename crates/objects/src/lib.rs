@@ -4,7 +4,8 @@
 //! each one is (API version, kind, name, annotations), sets hooks aside and puts everything into the order in which
 //! Helm installs or uninstalls kinds. Documents stay slices of the rendered text; nothing is copied.
 //!
-//! It knows no chart, no template and no cluster, and it does not look below the head of a document.
+//! It knows no chart, no template and no cluster. Sorting does not look below the head of a document; [`Object`] is for
+//! those who want the whole of it.
 //!
 //! Enter at [`sort`] for a whole set of rendered files, or at [`split`] for one text.
 //!
@@ -17,7 +18,9 @@
 mod error;
 mod head;
 mod hook;
+mod identity;
 mod kind;
+mod object;
 mod prune;
 mod sort;
 mod split;
@@ -25,7 +28,9 @@ mod split;
 pub use error::Error;
 pub use head::{Head, HeadMetadata};
 pub use hook::{Event, Hook};
+pub use identity::ObjectId;
 pub use kind::Order;
+pub use object::{Object, ObjectError};
 pub use pintle_tree::LogLine;
 pub use sort::{Manifest, Sorted, sort};
 pub use split::{Documents, split};

@@ -4,7 +4,7 @@ mod read;
 mod scan;
 mod write;
 
-pub use read::{Assemble, read, read_map, read_partly, read_prefix, read_prefix_with};
+pub use read::{Assemble, read, read_exact, read_map, read_partly, read_prefix, read_prefix_with};
 pub use write::{Layout, Writer, write, write_pretty, write_raw};
 
 /// The deepest nesting that is read, as in Go.

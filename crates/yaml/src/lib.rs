@@ -15,6 +15,7 @@ mod builder;
 pub mod decode;
 mod documents;
 mod error;
+mod exact;
 mod fast;
 mod read;
 mod resolve;
@@ -118,6 +119,14 @@ pub fn read_strict(text: &[u8]) -> Result<Node, Error> {
     }
     assembler.reset();
     read::read(text, &mut assembler, Rules { strict: true })
+}
+
+/// Reads the first document of `text` with its whole numbers as [`Node::Int`], as Kubernetes' own tools read objects.
+///
+/// # Errors
+/// What [`read`] does not read.
+pub fn read_exact(text: &[u8]) -> Result<Node, Error> {
+    read_with(text, &mut Assembler::<exact::Exact>::default()).map(|node| node.0)
 }
 
 /// Makes JSON of the first document of `text`. Whole numbers keep all their digits.

@@ -75,6 +75,58 @@ pub fn read(text: &[u8]) -> Result<Node, Error> {
     }
 }
 
+/// Builds nodes whose whole numbers stay whole.
+#[derive(Default)]
+struct ExactNodes(Nodes);
+
+impl Assemble for ExactNodes {
+    type Value = Node;
+
+    fn nil(&mut self) -> Node {
+        Node::Nil
+    }
+
+    fn bool(&mut self, value: bool) -> Node {
+        Node::Bool(value)
+    }
+
+    fn number(&mut self, text: &str, end: usize) -> Node {
+        match text.parse::<i64>() {
+            Ok(value) => Node::Int(value),
+            Err(_) => self.0.number(text, end),
+        }
+    }
+
+    fn str(&mut self, text: Str) -> Node {
+        Node::Str(text)
+    }
+
+    fn list(&mut self, items: Vec<Node>) -> Node {
+        Node::List(items)
+    }
+
+    fn map(&mut self, entries: Vec<(Str, Node)>) -> Node {
+        Node::Map(Map::from_entries(entries))
+    }
+}
+
+/// Reads one JSON value with its whole numbers as [`Node::Int`], as Kubernetes' own tools read objects.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_exact(text: &[u8]) -> Result<Node, Error> {
+    let mut nodes = ExactNodes::default();
+    let mut reader = Reader::new(text, false, &mut nodes);
+    let node = reader.value()?;
+    if reader.scanner.peek().is_some() {
+        return Err(reader.scanner.unexpected("after top-level value"));
+    }
+    match nodes.0.first_error {
+        None => Ok(node),
+        Some(error) => Err(error),
+    }
+}
+
 /// Reads one JSON value and gives what is left of it when a number is too large: Go goes on with nil in its place.
 ///
 /// # Errors

@@ -1,0 +1,1 @@
+//! The one room that speaks to Kubernetes: reading, applying, waiting, logs, stores.

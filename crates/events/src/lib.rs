@@ -1,0 +1,1 @@
+//! When a chart may act: the table of lifecycle events and the emitter.

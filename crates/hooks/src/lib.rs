@@ -1,0 +1,1 @@
+//! Annotations to typed hooks: events, weights, policies, environment.

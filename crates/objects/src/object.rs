@@ -1,0 +1,281 @@
+//! A whole Kubernetes object, as manifests describe it and as the cluster gives it back.
+
+use pintle_tree::{Map, Node, Str, json};
+
+use crate::identity::ObjectId;
+use crate::split::split;
+
+/// A Kubernetes object. Its whole numbers are [`Node::Int`], as Kubernetes' own tools read them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    body: Map<Node>,
+}
+
+/// Why a text is no Kubernetes object.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObjectError {
+    /// The document is no YAML.
+    #[error("error parsing {file}: {source}")]
+    Yaml {
+        /// Where the document comes from.
+        file: String,
+        /// What the reader said.
+        source: pintle_yaml::Error,
+    },
+    /// The text is no JSON.
+    #[error("the object is no JSON")]
+    Json(#[source] json::Error),
+    /// The document is something else than a map.
+    #[error("{file}: a document is no object but {found}")]
+    NoMap {
+        /// Where the document comes from.
+        file: String,
+        /// What JSON calls its type.
+        found: &'static str,
+    },
+    /// A field that every object has is missing.
+    #[error("Object '{field}' is missing in '{text}'")]
+    Missing {
+        /// `Kind` or `apiVersion`, as Kubernetes says it.
+        field: &'static str,
+        /// The document as JSON.
+        text: String,
+    },
+}
+
+impl Object {
+    /// Takes a tree as an object.
+    pub fn new(body: Map<Node>) -> Self {
+        Object { body }
+    }
+
+    /// Returns an object that has nothing but its identity.
+    pub fn of(id: &ObjectId) -> Self {
+        let mut metadata = Map::new();
+        metadata.insert("name".into(), id.name.as_str().into());
+        if !id.namespace.is_empty() {
+            metadata.insert("namespace".into(), id.namespace.as_str().into());
+        }
+        let mut body = Map::new();
+        body.insert("apiVersion".into(), id.api_version().into());
+        body.insert("kind".into(), id.kind.as_str().into());
+        body.insert("metadata".into(), Node::Map(metadata));
+        Object { body }
+    }
+
+    /// Reads an object from JSON.
+    ///
+    /// # Errors
+    /// When the text is no JSON or no map.
+    pub fn read_json(text: &[u8]) -> Result<Self, ObjectError> {
+        match json::read_exact(text).map_err(ObjectError::Json)? {
+            Node::Map(body) => Ok(Object { body }),
+            other => Err(ObjectError::NoMap { file: "JSON".into(), found: other.json_type() }),
+        }
+    }
+
+    /// Reads all objects of a manifest; the members of lists count one by one. `file` names the manifest in errors.
+    ///
+    /// # Errors
+    /// The first document that is no YAML, or no object with `kind` and `apiVersion`.
+    pub fn read_manifest(text: &[u8], file: &str) -> Result<Vec<Self>, ObjectError> {
+        let mut objects = Vec::new();
+        for document in split(text) {
+            let node = pintle_yaml::read_exact(document)
+                .map_err(|source| ObjectError::Yaml { file: file.to_owned(), source })?;
+            match node {
+                Node::Nil => {}
+                Node::Map(body) => Object { body }.flatten_into(&mut objects)?,
+                other => return Err(ObjectError::NoMap { file: file.to_owned(), found: other.json_type() }),
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Adds the object, or the members of the list that it is.
+    fn flatten_into(mut self, objects: &mut Vec<Object>) -> Result<(), ObjectError> {
+        self.check()?;
+        if !self.kind().ends_with("List") || !matches!(self.body.get("items"), Some(Node::List(_))) {
+            objects.push(self);
+            return Ok(());
+        }
+        let Some(Node::List(items)) = self.body.remove("items") else { return Ok(()) };
+        for item in items {
+            match item {
+                Node::Map(body) => Object { body }.flatten_into(objects)?,
+                other => {
+                    return Err(ObjectError::NoMap { file: self.kind().into(), found: other.json_type() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), ObjectError> {
+        let missing =
+            |field| ObjectError::Missing { field, text: String::from_utf8_lossy(&self.to_json()).into() };
+        if self.kind().is_empty() {
+            return Err(missing("Kind"));
+        }
+        if self.api_version().is_empty() { Err(missing("apiVersion")) } else { Ok(()) }
+    }
+
+    /// The object as JSON.
+    pub fn to_json(&self) -> Vec<u8> {
+        // The only numbers that JSON cannot hold are infinities, and neither reader lets these in.
+        json::write_raw(&self.body).unwrap_or_default()
+    }
+
+    /// The tree.
+    pub fn body(&self) -> &Map<Node> {
+        &self.body
+    }
+
+    /// The tree, for changing it.
+    pub fn body_mut(&mut self) -> &mut Map<Node> {
+        &mut self.body
+    }
+
+    /// Gives up the tree.
+    pub fn into_body(self) -> Map<Node> {
+        self.body
+    }
+
+    /// A field of the object by path.
+    pub fn at(&self, path: &[&str]) -> Option<&Node> {
+        let (first, rest) = path.split_first()?;
+        rest.iter().try_fold(self.body.get(first)?, |node, key| node.get(key))
+    }
+
+    /// The text at a path; empty when there is none.
+    pub fn text(&self, path: &[&str]) -> &str {
+        self.at(path).and_then(Node::as_str).unwrap_or_default()
+    }
+
+    /// The whole number at a path.
+    pub fn int(&self, path: &[&str]) -> Option<i64> {
+        match self.at(path)? {
+            Node::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The API version, or empty.
+    pub fn api_version(&self) -> &str {
+        self.text(&["apiVersion"])
+    }
+
+    /// The kind, or empty.
+    pub fn kind(&self) -> &str {
+        self.text(&["kind"])
+    }
+
+    /// The name, or empty.
+    pub fn name(&self) -> &str {
+        self.text(&["metadata", "name"])
+    }
+
+    /// The namespace, or empty.
+    pub fn namespace(&self) -> &str {
+        self.text(&["metadata", "namespace"])
+    }
+
+    /// What the cluster calls the object, however often its name is used again.
+    pub fn uid(&self) -> &str {
+        self.text(&["metadata", "uid"])
+    }
+
+    /// The state of the object that was read, for writing it back only if nobody else has.
+    pub fn resource_version(&self) -> &str {
+        self.text(&["metadata", "resourceVersion"])
+    }
+
+    /// A label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.at(&["metadata", "labels", key]).and_then(Node::as_str)
+    }
+
+    /// An annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.at(&["metadata", "annotations", key]).and_then(Node::as_str)
+    }
+
+    /// Sets a label.
+    pub fn set_label(&mut self, key: &str, value: &str) {
+        self.metadata_map("labels").insert(key.into(), value.into());
+    }
+
+    /// Sets an annotation.
+    pub fn set_annotation(&mut self, key: &str, value: &str) {
+        self.metadata_map("annotations").insert(key.into(), value.into());
+    }
+
+    /// Sets the namespace; an empty one is taken away.
+    pub fn set_namespace(&mut self, namespace: &str) {
+        let metadata = child(&mut self.body, "metadata");
+        if namespace.is_empty() {
+            metadata.remove("namespace");
+        } else {
+            metadata.insert("namespace".into(), namespace.into());
+        }
+    }
+
+    /// The metadata, for changing it; made when there is none.
+    pub fn metadata_mut(&mut self) -> &mut Map<Node> {
+        child(&mut self.body, "metadata")
+    }
+
+    fn metadata_map(&mut self, field: &str) -> &mut Map<Node> {
+        child(self.metadata_mut(), field)
+    }
+
+    /// Who the object is.
+    pub fn id(&self) -> ObjectId {
+        ObjectId::new(self.api_version(), self.kind(), self.namespace(), self.name())
+    }
+}
+
+/// The map under a key; whatever else was there gives way to a new one.
+fn child<'m>(map: &'m mut Map<Node>, key: &str) -> &'m mut Map<Node> {
+    let node = map.entry_or_insert_with(&Str::from(key), Node::empty_map);
+    if node.as_map().is_none() {
+        *node = Node::empty_map();
+    }
+    node.as_map_mut().expect("it was just made a map")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_count_as_their_members_and_empty_documents_as_none() {
+        let text = b"# nothing\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: n}}\n";
+        let ids: Vec<String> = Object::read_manifest(text, "x")
+            .expect("good")
+            .iter()
+            .map(|object| object.id().to_string())
+            .collect();
+        assert_eq!(ids, ["ConfigMap/a", "Deployment/n/b"]);
+    }
+
+    #[test]
+    fn an_object_needs_a_kind_and_an_api_version() {
+        let error =
+            Object::read_manifest(b"apiVersion: v1\nmetadata: {name: a}\n", "x").expect_err("no kind");
+        assert_eq!(
+            error.to_string(),
+            r#"Object 'Kind' is missing in '{"apiVersion":"v1","metadata":{"name":"a"}}'"#
+        );
+    }
+
+    #[test]
+    fn labels_and_annotations_are_made_where_there_were_none() {
+        let mut object = Object::of(&ObjectId::new("apps/v1", "Deployment", "n", "web"));
+        object.set_label("a", "b");
+        object.set_annotation("c", "d");
+        assert_eq!((object.label("a"), object.annotation("c")), (Some("b"), Some("d")));
+        assert_eq!(object.id().api_version(), "apps/v1");
+    }
+}

@@ -1,0 +1,1 @@
+//! Decides what to do to a cluster, touching nothing: steps, patches, ownership.

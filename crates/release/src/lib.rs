@@ -1,0 +1,1 @@
+//! What was installed: records, states, version ids and the port to where they are kept.
