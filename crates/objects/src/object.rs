@@ -251,13 +251,13 @@ mod tests {
 
     #[test]
     fn lists_count_as_their_members_and_empty_documents_as_none() {
-        let text = b"# nothing\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: n}}\n";
+        let text = b"# nothing\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: ns}}\n";
         let ids: Vec<String> = Object::read_manifest(text, "x")
             .expect("good")
             .iter()
             .map(|object| object.id().to_string())
             .collect();
-        assert_eq!(ids, ["ConfigMap/a", "Deployment/n/b"]);
+        assert_eq!(ids, ["ConfigMap/a", "Deployment/ns/b"]);
     }
 
     #[test]
