@@ -2,6 +2,7 @@
 
 use pintle_tree::{Map, Node, Str};
 
+use crate::content::Content;
 use crate::error::{Error, Result};
 #[cfg(test)]
 use crate::metadata::Dependency;
@@ -13,8 +14,8 @@ use crate::path::{clean, extension};
 pub struct File {
     /// The path inside the chart, as in `templates/service.yaml`.
     pub name: String,
-    /// The content. Cheap to clone, because a file is often held under more than one heading.
-    pub data: Str,
+    /// The content.
+    pub data: Content,
     /// When the file was last changed, in seconds since 1970, where the source tells.
     pub modified: Option<i64>,
 }
@@ -22,7 +23,7 @@ pub struct File {
 impl File {
     /// Returns a file without a time.
     pub fn new(name: impl Into<String>, data: impl Into<Str>) -> Self {
-        File { name: name.into(), data: data.into(), modified: None }
+        File { name: name.into(), data: data.into().into(), modified: None }
     }
 }
 

@@ -16,6 +16,7 @@
 //! ```
 
 mod chart;
+mod content;
 pub mod create;
 mod decode;
 pub mod dependency;
@@ -27,6 +28,7 @@ pub mod package;
 pub mod path;
 
 pub use chart::{Chart, Crd, File};
+pub use content::Content;
 pub use error::{ArchiveError, Error, FileError, Result};
 pub use load::{
     BadPattern, MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file, load_files,

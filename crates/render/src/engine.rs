@@ -42,7 +42,7 @@ pub fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Rend
     let mut set = Set::new(Rc::new(builtins::functions(target))).with_values_methods(VALUES);
     parse_libraries(chart, &mut set)?;
     for template in &templates {
-        set.parse(template.path.as_str(), template.file.data.clone())
+        set.parse(template.path.as_str(), template.file.data.text())
             .map_err(|error| Error::parse(&template.path, error))?;
     }
     let state = Rc::new(State::new(target));
@@ -122,7 +122,7 @@ fn parse_libraries(chart: &Chart, set: &mut Set) -> Result<(), Error> {
     for chosen in library::resolve(chart).map_err(Error::Libraries)? {
         for file in library::templates(chosen) {
             let path = format!("{}/library/{}/{}", chart.name(), chosen.name(), file.name);
-            set.parse(path.as_str(), file.data.clone()).map_err(|error| Error::parse(&path, error))?;
+            set.parse(path.as_str(), file.data.text()).map_err(|error| Error::parse(&path, error))?;
         }
     }
     Ok(())

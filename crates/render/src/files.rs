@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pintle_chart::File;
+use pintle_chart::{Content, File};
 use pintle_gotmpl::{CallError, CallResult, Encoded, Kind, List, ListType, Method, Object, Type, Value};
 use pintle_tree::{Map, Node, Str};
 
@@ -13,7 +13,7 @@ use crate::glob::Glob;
 
 /// The files of one chart, or those of them that a pattern matched.
 #[derive(Clone, Debug)]
-pub(crate) struct Files(Rc<Map<Str>>);
+pub(crate) struct Files(Rc<Map<Content>>);
 
 const METHODS: &[Method] = &[
     Method { name: "AsConfig", params: &[], variadic: None, result: Type::Str },
@@ -31,7 +31,7 @@ impl Files {
     }
 
     fn get(&self, name: &[u8]) -> Str {
-        self.0.get(name).cloned().unwrap_or_default()
+        self.0.get(name).map(Content::text).unwrap_or_default()
     }
 
     fn glob(&self, pattern: &[u8]) -> Files {
@@ -49,7 +49,8 @@ impl Files {
 
     /// A YAML map from base name to what `content` makes of the data.
     fn as_yaml(&self, content: impl Fn(&Str) -> Str) -> Str {
-        let entries = self.0.iter().map(|(name, data)| (base_name(name), Node::Str(content(data)))).collect();
+        let entries =
+            self.0.iter().map(|(name, data)| (base_name(name), Node::Str(content(&data.text())))).collect();
         let mut text = pintle_yaml::write(&Node::Map(entries)).unwrap_or_default();
         if text.last() == Some(&b'\n') {
             text.pop();
@@ -61,12 +62,11 @@ impl Files {
         let Some(data) = self.0.get(name) else {
             return Ok(Value::List(List::of(ListType::Str, Vec::new())));
         };
-        let data = data.as_bytes();
         let text = match data.last() {
             // Go slices the empty text at -1 here.
             None => return Err(CallError::new("runtime error: index out of range [-1]")),
             Some(b'\n') => &data[..data.len() - 1],
-            Some(_) => data,
+            Some(_) => &data[..],
         };
         Ok(Value::strings(text.split(|&byte| byte == b'\n')))
     }
@@ -110,11 +110,11 @@ impl Object for Files {
     }
 
     fn entries(&self) -> Vec<(Value, Value)> {
-        self.0.iter().map(|(name, data)| (Value::Str(name.clone()), Value::Bytes(data.clone()))).collect()
+        self.0.iter().map(|(name, data)| (Value::Str(name.clone()), Value::Bytes(data.text()))).collect()
     }
 
     fn index(&self, key: &Str) -> Option<Value> {
-        self.0.get(key).cloned().map(Value::Bytes)
+        self.0.get(key).map(|data| Value::Bytes(data.text()))
     }
 
     fn truth(&self) -> bool {
@@ -125,7 +125,7 @@ impl Object for Files {
         let mut text = String::from("map[");
         for (index, (name, data)) in self.0.iter().enumerate() {
             let separator = if index == 0 { "" } else { " " };
-            let bytes: Vec<String> = data.as_bytes().iter().map(u8::to_string).collect();
+            let bytes: Vec<String> = data.iter().map(u8::to_string).collect();
             text.push_str(&format!("{separator}{name}:[{}]", bytes.join(" ")));
         }
         text.push(']');
@@ -137,7 +137,7 @@ impl Object for Files {
     }
 
     fn encode(&self) -> Encoded {
-        let entries = self.0.iter().map(|(name, data)| (name.clone(), Value::Bytes(data.clone()))).collect();
+        let entries = self.0.iter().map(|(name, data)| (name.clone(), Value::Bytes(data.text()))).collect();
         Encoded::Value(Value::map(entries))
     }
 }

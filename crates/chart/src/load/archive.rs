@@ -1,11 +1,15 @@
 //! Archives into files: gzip and tar within Helm's limits, with Helm's rules about paths.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use pintle_tree::Str;
 use pintle_tree::quote::quote;
 
-use super::gunzip::{Unzipped, gunzip};
+use super::gunzip::Gunzip;
 use super::tar::{Entry, TarReader};
 use crate::File;
+use crate::content::{Content, Packed};
 use crate::error::ArchiveError;
 use crate::path::clean;
 
@@ -18,6 +22,11 @@ pub(super) const MAX_FILE_SIZE: u64 = 5 * 1024 * 1024;
 const MAX_OVERHEAD: u64 = 64 * 1024 * 1024;
 /// The most that all archives inside one chart may unpack to together.
 const MAX_NESTED_SIZE: u64 = 1024 * 1024 * 1024;
+
+/// Deflate cannot make more than this many bytes of one.
+const MAX_RATIO: usize = 1032;
+/// From this size on, a file that only templates could ask for waits until they do.
+const LARGE: u64 = 128 * 1024;
 
 /// What may still be unpacked.
 pub(super) struct Budget {
@@ -35,25 +44,19 @@ impl Budget {
 ///
 /// # Errors
 /// Damaged data, paths that lead out of the chart, more data than allowed, no files at all.
-pub fn read_archive(stream: &[u8]) -> Result<Vec<File>, ArchiveError> {
-    read_archive_within(stream, &mut Budget { bytes: u64::MAX })
+pub fn read_archive(stream: impl Into<Str>) -> Result<Vec<File>, ArchiveError> {
+    read_archive_within(&stream.into(), &mut Budget { bytes: u64::MAX })
 }
 
 /// As [`read_archive`], and takes from `budget` what it unpacks.
-pub(super) fn read_archive_within(stream: &[u8], budget: &mut Budget) -> Result<Vec<File>, ArchiveError> {
-    let Unzipped { data, failure } = gunzip(stream, (MAX_CHART_SIZE + MAX_OVERHEAD) as usize)?;
-    let size = data.len() as u64;
-    // The files are slices of the whole, so that nothing is copied.
-    let whole = Str::from(data);
-    budget.bytes = budget.bytes.checked_sub(size).ok_or(ArchiveError::TooLarge(MAX_NESTED_SIZE))?;
-    let mut tar = TarReader::new(&whole, failure);
-    let mut files = Vec::new();
+pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<Vec<File>, ArchiveError> {
+    let mut tar = open(stream)?;
+    let mut found = Vec::new();
+    // The files become slices of this. Room that is not used costs nothing.
+    let mut text = Vec::with_capacity(guess(stream));
+    let mut late_size = 0;
     let mut remaining = MAX_CHART_SIZE;
-    while let Some(entry) = tar.next_entry()? {
-        if entry.is_folder() || entry.is_global_header() {
-            continue;
-        }
-        let name = path_inside(&entry)?;
+    while let Some((name, entry)) = next_file(&mut tar)? {
         if entry.size > remaining {
             return Err(ArchiveError::TooLarge(MAX_CHART_SIZE));
         }
@@ -61,17 +64,102 @@ pub(super) fn read_archive_within(stream: &[u8], budget: &mut Budget) -> Result<
             let name = quote(&entry.name);
             return Err(ArchiveError::EntryTooLarge { name, limit: MAX_FILE_SIZE });
         }
-        let start = tar.position();
-        let content = without_bom(tar.content()?);
-        let data = whole.slice(tar.position() - content.len()..tar.position());
-        let length = (tar.position() - start) as u64;
+        let position = tar.position();
+        let start = text.len();
+        append(&mut tar, &mut text)?;
+        let length = tar.position() - position;
         remaining -= length;
         if length < entry.size || remaining == 0 {
             return Err(ArchiveError::TooLarge(MAX_CHART_SIZE));
         }
-        files.push(File { name, data, modified: entry.modified });
+        let mut range = start..text.len();
+        let late = can_wait(&name, &entry);
+        if late {
+            text.truncate(start);
+            range = late_size..late_size + range.len();
+            late_size = range.end;
+        }
+        found.push(Found { name, modified: entry.modified, late, range });
     }
+    budget.bytes = budget.bytes.checked_sub(tar.position()).ok_or(ArchiveError::TooLarge(MAX_NESTED_SIZE))?;
+    let text = Str::from(text);
+    let packed = Arc::new(Packed::new(stream.clone(), unpack_late));
+    let file = |found: Found| File {
+        name: found.name,
+        data: match found.late {
+            true => Content::packed(&packed, found.range),
+            false => text.slice(found.range).into(),
+        },
+        modified: found.modified,
+    };
+    let files: Vec<File> = found.into_iter().map(file).collect();
     if files.is_empty() { Err(ArchiveError::Empty) } else { Ok(files) }
+}
+
+/// A file of an archive, before it is known where its text will be.
+struct Found {
+    name: String,
+    modified: Option<i64>,
+    late: bool,
+    range: Range<usize>,
+}
+
+fn open(stream: &[u8]) -> Result<TarReader<'_>, ArchiveError> {
+    Ok(TarReader::new(Gunzip::new(stream, (MAX_CHART_SIZE + MAX_OVERHEAD) as usize)?))
+}
+
+/// The next entry that is a file, and its path inside the chart.
+fn next_file(tar: &mut TarReader<'_>) -> Result<Option<(String, Entry)>, ArchiveError> {
+    while let Some(entry) = tar.next_entry()? {
+        if !entry.is_folder() && !entry.is_global_header() {
+            return Ok(Some((path_inside(&entry)?, entry)));
+        }
+    }
+    Ok(None)
+}
+
+/// Adds the content of the current entry to `text`, without a byte order mark.
+fn append(tar: &mut TarReader<'_>, text: &mut Vec<u8>) -> Result<(), ArchiveError> {
+    let start = text.len();
+    tar.content(|piece| text.extend_from_slice(piece))?;
+    let mark = text.len() - start - without_bom(&text[start..]).len();
+    text.drain(start..start + mark);
+    Ok(())
+}
+
+/// The room to begin with: what the end of the stream claims, if that is possible at all.
+fn guess(stream: &[u8]) -> usize {
+    let claimed = stream.last_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
+    claimed.min(MAX_CHART_SIZE as usize).min(stream.len().saturating_mul(MAX_RATIO))
+}
+
+/// Whether a file stays packed until somebody reads it: those for people and for clusters, and large ones that only
+/// some templates look at.
+fn can_wait(name: &str, entry: &Entry) -> bool {
+    let mut inside = name;
+    while let Some((_, rest)) = inside.strip_prefix("charts/").and_then(|rest| rest.split_once('/')) {
+        inside = rest;
+    }
+    let (folder, base) = inside.split_once('/').unwrap_or(("", inside));
+    match folder {
+        "crds" => true,
+        "templates" | "charts" | "library" => false,
+        "" if base.ends_with(".yaml") || base.ends_with(".json") || base.ends_with(".lock") => false,
+        "" if base.ends_with(".md") => true,
+        _ => entry.size >= LARGE,
+    }
+}
+
+/// The text of all files that [`can_wait`], one after the other. An archive that was read before has no errors.
+fn unpack_late(stream: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(guess(stream));
+    let Ok(mut tar) = open(stream) else { return text };
+    while let Ok(Some((name, entry))) = next_file(&mut tar) {
+        if can_wait(&name, &entry) && append(&mut tar, &mut text).is_err() {
+            break;
+        }
+    }
+    text
 }
 
 /// The content without a byte order mark.
@@ -128,18 +216,37 @@ mod tests {
     }
 
     fn error(name: &str) -> String {
-        read_archive(&archive(&[(name, b"x")])).expect_err("a bad archive").to_string()
+        read_archive(archive(&[(name, b"x")])).expect_err("a bad archive").to_string()
     }
 
     #[test]
     fn files_lose_their_first_folder_and_byte_order_mark() {
         let long = format!("p/{}/file.txt", "folder/".repeat(40));
         let data = archive(&[("p/Chart.yaml", b"\xef\xbb\xbfname: p"), (&long, b"long"), ("p/empty", b"")]);
-        let files = read_archive(&data).expect("a good archive");
+        let files = read_archive(data).expect("a good archive");
         assert_eq!(files[0], File { modified: Some(7), ..File::new("Chart.yaml", &b"name: p"[..]) });
         assert_eq!(files[1].name, clean(&long["p/".len()..]));
         assert_eq!(&files[1].data[..], b"long");
         assert_eq!(files[2].data.len(), 0);
+    }
+
+    #[test]
+    fn what_can_wait_is_unpacked_when_it_is_read() {
+        let crd = b"kind: CustomResourceDefinition\n".repeat(100);
+        let large = vec![b'x'; LARGE as usize];
+        let data = archive(&[
+            ("p/crds/a.yaml", &crd),
+            ("p/templates/crds/a.yaml", &crd),
+            ("p/charts/s/crds/b.yaml", b"\xef\xbb\xbfb"),
+            ("p/README.md", b"read me"),
+            ("p/files/large", &large),
+            ("p/values.yaml", &large),
+        ]);
+        let files = read_archive(data).expect("a good archive");
+        let wanted: [&[u8]; 6] = [&crd, &crd, b"b", b"read me", &large, &large];
+        for (file, wanted) in files.iter().zip(wanted) {
+            assert_eq!(&file.data[..], wanted, "{}", file.name);
+        }
     }
 
     #[test]
@@ -155,7 +262,7 @@ mod tests {
     #[test]
     fn large_files_are_refused() {
         let data = vec![0; MAX_FILE_SIZE as usize + 1];
-        let error = read_archive(&archive(&[("p/big", &data)])).expect_err("too large");
+        let error = read_archive(archive(&[("p/big", &data)])).expect_err("too large");
         assert_eq!(
             error.to_string(),
             "decompressed chart file \"p/big\" is larger than the maximum file size 5242880"
@@ -167,7 +274,7 @@ mod tests {
         let data = vec![0; MAX_FILE_SIZE as usize];
         let names: Vec<String> = (0..21).map(|index| format!("p/{index}")).collect();
         let entries: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &data[..])).collect();
-        let error = read_archive(&archive(&entries)).expect_err("too large");
+        let error = read_archive(archive(&entries)).expect_err("too large");
         assert_eq!(error.to_string(), "decompressed chart is larger than the maximum size 104857600");
     }
 
@@ -177,7 +284,7 @@ mod tests {
         for length in 0..good.len() - 20 {
             assert!(read_archive(&good[..length]).is_err(), "{length}");
         }
-        assert_eq!(read_archive(&zipped(b"")).expect_err("empty"), ArchiveError::Empty);
-        assert_eq!(read_archive(&zipped(&[b'x'; 512])).expect_err("no tar"), ArchiveError::TarHeader);
+        assert_eq!(read_archive(zipped(b"")).expect_err("empty"), ArchiveError::Empty);
+        assert_eq!(read_archive(zipped(&[b'x'; 512])).expect_err("no tar"), ArchiveError::TarHeader);
     }
 }

@@ -72,7 +72,7 @@ impl<'a> Assembly<'a> {
                     reason: error.to_string(),
                 })?;
             }
-            "values.schema.json" => chart.schema = Some(file.data),
+            "values.schema.json" => chart.schema = Some(file.data.text()),
             "requirements.yaml" if legacy => {
                 let draft = draft.get_or_insert_default();
                 self.remark_on_legacy(draft, DEPENDENCIES_REMARK);
@@ -92,7 +92,7 @@ impl<'a> Assembly<'a> {
             name if name.starts_with("templates/") => chart.templates.push(file),
             name => {
                 if name == "values.schema.yaml" {
-                    chart.schema_yaml = Some(file.data.clone());
+                    chart.schema_yaml = Some(file.data.text());
                 }
                 if let Some(inner) = name.strip_prefix("library/") {
                     libraries.add(inner.to_owned(), file.clone());
@@ -144,7 +144,7 @@ impl<'a> Assembly<'a> {
         parent: &Chart,
     ) -> Result<std::result::Result<Vec<File>, crate::error::ArchiveError>> {
         match files.into_iter().next() {
-            Some(file) if file.name == name => Ok(read_archive_within(&file.data[..], &mut self.budget)),
+            Some(file) if file.name == name => Ok(read_archive_within(&file.data.text(), &mut self.budget)),
             other => Err(Error::FolderNamedAsArchive {
                 parent: parent.name().to_owned(),
                 expected: name.to_owned(),

@@ -106,7 +106,7 @@ impl Walk<'_> {
             Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
             Err(before) => -i64::try_from(before.duration().as_secs()).unwrap_or(i64::MAX),
         });
-        self.files.push(File { name: name.to_owned(), data: text_of(data), modified });
+        self.files.push(File { name: name.to_owned(), data: text_of(data).into(), modified });
         Ok(())
     }
 

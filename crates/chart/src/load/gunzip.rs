@@ -1,12 +1,11 @@
-//! Gzip streams into memory, all at once, which is the quickest way for archives of a few megabytes.
+//! Gzip streams, unzipped piece by piece into a small window that stays in the processor's cache.
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use crate::error::ArchiveError;
 
-/// Deflate cannot make more than this many bytes of one.
-const MAX_RATIO: usize = 1032;
-const FIRST_GUESS: usize = 64 * 1024;
+/// How much is unzipped at a time.
+const WINDOW: usize = 256 * 1024;
 
 const EXTRA: u8 = 4;
 const NAME: u8 = 8;
@@ -17,74 +16,101 @@ const MAX_TEXT: usize = 512;
 /// Checksum and length at the end of a member.
 const TRAILER: usize = 8;
 
-/// What came out of a stream, and how the stream ended.
-pub(super) struct Unzipped {
-    pub(super) data: Vec<u8>,
-    /// Why there is no more data, if that was not the plain end. Matters only to those who want more.
-    pub(super) failure: Option<ArchiveError>,
-}
-
-/// Unzips up to `limit` bytes of `stream`.
+/// A stream on its way out of its packing.
 ///
 /// Checksums are not checked: Helm stops at the end of the tar inside, before it could meet them, and damaged ends of
 /// archives must not matter here if they do not there.
-///
-/// # Errors
-/// A stream that does not begin as gzip does.
-pub(super) fn gunzip(stream: &[u8], limit: usize) -> Result<Unzipped, ArchiveError> {
-    let mut rest = &stream[header(stream)?..];
-    let mut unzipped = Unzipped { data: Vec::with_capacity(guess(stream, limit)), failure: None };
-    loop {
-        match member(rest, &mut unzipped.data, limit) {
-            Ok(used) => rest = rest.get(used + TRAILER..).unwrap_or_default(),
-            Err(failure) => {
-                unzipped.failure = Some(failure);
-                return Ok(unzipped);
-            }
-        }
-        if rest.is_empty() {
-            return Ok(unzipped);
-        }
-        // A stream may have several members, one after the other.
-        match header(rest) {
-            Ok(length) => rest = &rest[length..],
-            Err(failure) => {
-                unzipped.failure = Some(failure);
-                return Ok(unzipped);
+pub(super) struct Gunzip<'a> {
+    rest: &'a [u8],
+    inflate: Decompress,
+    window: Vec<u8>,
+    /// What of the window is not taken yet.
+    start: usize,
+    end: usize,
+    /// How much may still come out.
+    remaining: usize,
+    ended: bool,
+    failure: Option<ArchiveError>,
+}
+
+impl<'a> Gunzip<'a> {
+    /// Unzips up to about `limit` bytes of `stream`.
+    ///
+    /// # Errors
+    /// A stream that does not begin as gzip does.
+    pub(super) fn new(stream: &'a [u8], limit: usize) -> Result<Self, ArchiveError> {
+        Ok(Gunzip {
+            rest: &stream[header(stream)?..],
+            inflate: Decompress::new(false),
+            window: vec![0; WINDOW],
+            start: 0,
+            end: 0,
+            remaining: limit,
+            ended: false,
+            failure: None,
+        })
+    }
+
+    /// Why there is no more data, if that was not the plain end. Matters only to those who want more.
+    pub(super) fn failure(&self) -> Option<&ArchiveError> {
+        self.failure.as_ref()
+    }
+
+    /// Hands the next `length` bytes to `sink` in pieces, and returns how many there were.
+    pub(super) fn take(&mut self, length: usize, mut sink: impl FnMut(&[u8])) -> usize {
+        let mut wanted = length;
+        loop {
+            let piece = &self.window[self.start..self.end];
+            let piece = &piece[..wanted.min(piece.len())];
+            sink(piece);
+            self.start += piece.len();
+            wanted -= piece.len();
+            if wanted == 0 || !self.refill() {
+                return length - wanted;
             }
         }
     }
-}
 
-/// The size to begin with: what the end of the stream claims, if that is possible at all.
-fn guess(stream: &[u8], limit: usize) -> usize {
-    let claimed = stream.last_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
-    // One byte more, so that the end is noticed without growing.
-    claimed.max(FIRST_GUESS).min(limit).min(stream.len().saturating_mul(MAX_RATIO)) + 1
-}
+    /// Fills the window anew; `false` at the end.
+    fn refill(&mut self) -> bool {
+        (self.start, self.end) = (0, 0);
+        while self.end == 0 && !self.ended {
+            if let Err(failure) = self.unzip() {
+                self.failure = Some(failure);
+                self.ended = true;
+            }
+        }
+        self.end > 0
+    }
 
-/// Unzips one member and returns how much of the stream it took.
-fn member(stream: &[u8], data: &mut Vec<u8>, limit: usize) -> Result<usize, ArchiveError> {
-    let mut inflate = Decompress::new(false);
-    loop {
-        if data.len() >= limit {
+    fn unzip(&mut self) -> Result<(), ArchiveError> {
+        if self.remaining == 0 {
             return Err(ArchiveError::TooLarge(super::MAX_CHART_SIZE));
         }
-        if data.len() == data.capacity() {
-            data.reserve(data.len().max(FIRST_GUESS));
-        }
-        let (used, made) = (inflate.total_in() as usize, inflate.total_out());
-        let status = inflate
-            .decompress_vec(&stream[used..], data, FlushDecompress::Finish)
-            .map_err(|_| ArchiveError::Damaged("flate: corrupt input"))?;
-        let stuck = inflate.total_in() as usize == used && inflate.total_out() == made;
+        let (used, made) = (self.inflate.total_in(), self.inflate.total_out());
+        let status = self.inflate.decompress(self.rest, &mut self.window, FlushDecompress::None);
+        let (used, made) = (self.inflate.total_in() - used, self.inflate.total_out() - made);
+        self.rest = &self.rest[used as usize..];
+        self.end = made as usize;
+        self.remaining = self.remaining.saturating_sub(self.end);
         match status {
-            Status::StreamEnd => return Ok(inflate.total_in() as usize),
-            _ if stuck && data.len() < data.capacity() => {
-                return Err(ArchiveError::Damaged("unexpected EOF"));
-            }
-            _ => {}
+            Err(_) => Err(ArchiveError::Damaged("flate: corrupt input")),
+            Ok(Status::StreamEnd) => self.next_member(),
+            Ok(_) if used == 0 && made == 0 => Err(ArchiveError::Damaged("unexpected EOF")),
+            Ok(_) => Ok(()),
         }
+    }
+
+    /// A stream may have several members, one after the other.
+    fn next_member(&mut self) -> Result<(), ArchiveError> {
+        self.rest = self.rest.get(TRAILER..).unwrap_or_default();
+        if self.rest.is_empty() {
+            self.ended = true;
+            return Ok(());
+        }
+        self.rest = &self.rest[header(self.rest)?..];
+        self.inflate.reset(false);
+        Ok(())
     }
 }
 
@@ -137,14 +163,19 @@ mod tests {
         encoder.finish().expect("writes to memory")
     }
 
+    fn gunzip(stream: &[u8], limit: usize) -> Result<(Vec<u8>, Option<ArchiveError>), ArchiveError> {
+        let mut gunzip = Gunzip::new(stream, limit)?;
+        let mut data = Vec::new();
+        gunzip.take(usize::MAX, |piece| data.extend_from_slice(piece));
+        Ok((data, gunzip.failure().cloned()))
+    }
+
     #[test]
     fn headers_with_everything_and_several_members_are_read() {
         let builder = GzBuilder::new().filename("name").comment("comment").extra(vec![1, 2, 3]);
         let mut stream = zipped(builder, b"first ");
         stream.extend(zipped(GzBuilder::new(), b"second"));
-        let unzipped = gunzip(&stream, 100).expect("is gzip");
-        assert_eq!(unzipped.data, b"first second");
-        assert_eq!(unzipped.failure, None);
+        assert_eq!(gunzip(&stream, 100), Ok((b"first second".to_vec(), None)));
     }
 
     #[test]
@@ -161,16 +192,27 @@ mod tests {
     #[test]
     fn a_bomb_ends_at_the_limit() {
         let stream = zipped(GzBuilder::new(), &vec![0; 50_000_000]);
-        let unzipped = gunzip(&stream, 1_000_000).expect("is gzip");
-        assert_eq!(unzipped.failure, Some(ArchiveError::TooLarge(104_857_600)));
-        assert!(unzipped.data.capacity() < 3_000_000);
+        let (data, failure) = gunzip(&stream, 1_000_000).expect("is gzip");
+        assert_eq!(failure, Some(ArchiveError::TooLarge(104_857_600)));
+        assert!(data.len() < 3_000_000);
+    }
+
+    #[test]
+    fn pieces_join_to_the_whole() {
+        let text: Vec<u8> = (0..3 * WINDOW as u32).flat_map(|number| (number / 7).to_le_bytes()).collect();
+        let stream = zipped(GzBuilder::new(), &text);
+        let mut gunzip = Gunzip::new(&stream, usize::MAX).expect("is gzip");
+        let mut joined = Vec::new();
+        while gunzip.take(100_003, |piece| joined.extend_from_slice(piece)) > 0 {}
+        assert!(joined == text);
+        assert_eq!(gunzip.failure(), None);
     }
 
     #[test]
     fn every_cut_is_noticed() {
         let stream = zipped(GzBuilder::new().filename("n"), b"some text that is long enough to be cut");
         for length in 0..stream.len() - TRAILER {
-            let failed = gunzip(&stream[..length], 1000).map_or(true, |unzipped| unzipped.failure.is_some());
+            let failed = gunzip(&stream[..length], 1000).map_or(true, |(_, failure)| failure.is_some());
             assert!(failed, "{length}");
         }
     }

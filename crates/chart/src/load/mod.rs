@@ -54,7 +54,7 @@ pub fn load_dir(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
 /// As [`load`].
 pub fn load_file(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     let data = open_archive(path)?;
-    let files = read_archive(&data).map_err(|error| match error {
+    let files = read_archive(data).map_err(|error| match error {
         ArchiveError::GzipHeader => with_file_name(path, error.into()),
         _ => Error::told("unable to load chart archive"),
     })?;
@@ -73,7 +73,7 @@ pub fn load_archive(stream: impl Read, log: &mut Vec<LogLine>) -> Result<Chart> 
         .take(MAX_CHART_SIZE)
         .read_to_end(&mut data)
         .map_err(|error| Error::told(format!("unable to load chart archive: {error}")))?;
-    let files = read_archive(&data).map_err(|error| match error {
+    let files = read_archive(data).map_err(|error| match error {
         ArchiveError::GzipHeader => {
             Error::told(format!("stream does not appear to be a valid chart file (details: {error})"))
         }
@@ -93,7 +93,7 @@ pub fn load_any_version(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
         return assemble(read_folder(path, log)?, log);
     }
     let data = open_archive(path)?;
-    let files = read_archive(&data).map_err(Error::from);
+    let files = read_archive(data).map_err(Error::from);
     files.and_then(|files| assemble(files, log)).map_err(|error| with_file_name(path, error))
 }
 

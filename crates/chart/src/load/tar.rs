@@ -1,5 +1,6 @@
 //! The part of the tar format that chart archives use: ustar, GNU long names and PAX records.
 
+use super::gunzip::Gunzip;
 use crate::error::ArchiveError;
 
 const BLOCK: usize = 512;
@@ -45,24 +46,23 @@ struct Override {
 
 /// Reads entries one after the other.
 pub(super) struct TarReader<'a> {
-    whole: &'a [u8],
-    rest: &'a [u8],
-    /// Why there is no more data than there is.
-    failure: Option<ArchiveError>,
+    stream: Gunzip<'a>,
+    /// How much has been read.
+    position: u64,
     /// The size of the current entry's content, and of what fills up its last block.
     content: u64,
     padding: u64,
 }
 
 impl<'a> TarReader<'a> {
-    /// Reads `archive`; `failure` is why it ends where it ends, if that was not the plain end.
-    pub(super) fn new(archive: &'a [u8], failure: Option<ArchiveError>) -> Self {
-        TarReader { whole: archive, rest: archive, failure, content: 0, padding: 0 }
+    /// Reads the archive that comes out of `stream`.
+    pub(super) fn new(stream: Gunzip<'a>) -> Self {
+        TarReader { stream, position: 0, content: 0, padding: 0 }
     }
 
     /// How much of the archive has been read.
-    pub(super) fn position(&self) -> usize {
-        self.whole.len() - self.rest.len()
+    pub(super) fn position(&self) -> u64 {
+        self.position
     }
 
     /// The next entry, or `None` at the end of the archive.
@@ -71,11 +71,11 @@ impl<'a> TarReader<'a> {
         loop {
             self.skip()?;
             let Some(block) = self.header_block()? else { return Ok(None) };
-            let mut entry = parse_header(block)?;
+            let mut entry = parse_header(&block)?;
             self.expect_content(entry.content_size());
             match entry.flag {
-                b'x' => read_pax(self.special()?, &mut overrides)?,
-                b'L' => overrides.name = Some(text(self.special()?).to_vec()),
+                b'x' => read_pax(&self.special()?, &mut overrides)?,
+                b'L' => overrides.name = Some(text(&self.special()?).to_vec()),
                 b'K' => {
                     self.special()?;
                 }
@@ -92,13 +92,20 @@ impl<'a> TarReader<'a> {
         }
     }
 
-    /// The content of the current entry.
-    pub(super) fn content(&mut self) -> Result<&'a [u8], ArchiveError> {
+    /// Hands the content of the current entry to `sink`, piece by piece.
+    pub(super) fn content(&mut self, sink: impl FnMut(&[u8])) -> Result<(), ArchiveError> {
         let length = usize::try_from(self.content).unwrap_or(usize::MAX);
-        let Some((content, rest)) = self.rest.split_at_checked(length) else { return Err(self.cut()) };
-        self.rest = rest;
+        if self.take(length, sink) < length {
+            return Err(self.cut());
+        }
         self.content = 0;
-        Ok(content)
+        Ok(())
+    }
+
+    fn take(&mut self, length: usize, sink: impl FnMut(&[u8])) -> usize {
+        let taken = self.stream.take(length, sink);
+        self.position += taken as u64;
+        taken
     }
 
     fn expect_content(&mut self, size: u64) {
@@ -107,49 +114,53 @@ impl<'a> TarReader<'a> {
     }
 
     /// The content of a header that is about another entry.
-    fn special(&mut self) -> Result<&'a [u8], ArchiveError> {
+    fn special(&mut self) -> Result<Vec<u8>, ArchiveError> {
         if self.content > MAX_SPECIAL {
             return Err(ArchiveError::Damaged("archive/tar: header field too long"));
         }
-        self.content()
+        let mut content = Vec::new();
+        self.content(|piece| content.extend_from_slice(piece))?;
+        Ok(content)
     }
 
     /// Goes to the next header.
     fn skip(&mut self) -> Result<(), ArchiveError> {
-        self.content()?;
+        self.content(|_| ())?;
         // Go forgives a missing end of the padding, but not of the content.
-        let padding = (self.padding as usize).min(self.rest.len());
-        self.rest = &self.rest[padding..];
+        self.take(self.padding as usize, |_| ());
         self.padding = 0;
         Ok(())
     }
 
     /// The next header, or `None` at the end: two empty blocks, or nothing more.
-    fn header_block(&mut self) -> Result<Option<&'a [u8; BLOCK]>, ArchiveError> {
+    fn header_block(&mut self) -> Result<Option<[u8; BLOCK]>, ArchiveError> {
         match self.block()? {
-            Some(block) if *block == [0; BLOCK] => {}
+            Some(block) if block == [0; BLOCK] => {}
             other => return Ok(other),
         }
         match self.block()? {
-            Some(block) if *block != [0; BLOCK] => Err(ArchiveError::TarHeader),
+            Some(block) if block != [0; BLOCK] => Err(ArchiveError::TarHeader),
             _ => Ok(None),
         }
     }
 
-    fn block(&mut self) -> Result<Option<&'a [u8; BLOCK]>, ArchiveError> {
-        match self.rest.split_first_chunk() {
-            Some((block, rest)) => {
-                self.rest = rest;
-                Ok(Some(block))
-            }
-            None if self.rest.is_empty() && self.failure.is_none() => Ok(None),
-            None => Err(self.cut()),
+    fn block(&mut self) -> Result<Option<[u8; BLOCK]>, ArchiveError> {
+        let mut block = [0; BLOCK];
+        let mut filled = 0;
+        self.take(BLOCK, |piece| {
+            block[filled..][..piece.len()].copy_from_slice(piece);
+            filled += piece.len();
+        });
+        match filled {
+            BLOCK => Ok(Some(block)),
+            0 if self.stream.failure().is_none() => Ok(None),
+            _ => Err(self.cut()),
         }
     }
 
     /// What it means that there is less data than there should be.
     fn cut(&self) -> ArchiveError {
-        self.failure.clone().unwrap_or(ArchiveError::Damaged("unexpected EOF"))
+        self.stream.failure().cloned().unwrap_or(ArchiveError::Damaged("unexpected EOF"))
     }
 }
 

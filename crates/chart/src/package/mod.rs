@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn entries_come_in_helm_s_order_with_their_times() {
-        let files = read_archive(&archive(&chart(), TIMES).expect("can be packed")).expect("can be read");
+        let files = read_archive(archive(&chart(), TIMES).expect("can be packed")).expect("can be read");
         let entries: Vec<(&str, i64)> =
             files.iter().map(|file| (file.name.as_str(), file.modified.unwrap_or_default())).collect();
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
         let times = Times { all: Some(99), fallback: 0 };
         let first = archive(&chart(), times).expect("can be packed");
         assert_eq!(first, archive(&chart(), times).expect("can be packed"));
-        let files = read_archive(&first).expect("can be read");
+        let files = read_archive(&first[..]).expect("can be read");
         assert!(files.iter().all(|file| file.modified == Some(99)));
     }
 

@@ -87,7 +87,7 @@ impl Unpacked {
         let data = pintle_chart::read_ordinary(archive)
             .map_err(|error| format!("unable to open tarball: {}", input::failure(archive, &error)))?;
         let failed = |reason: &dyn std::fmt::Display| format!("unable to extract tarball: {reason}");
-        let files = pintle_chart::read_archive(&data).map_err(|error| failed(&error))?;
+        let files = pintle_chart::read_archive(data).map_err(|error| failed(&error))?;
         let metadata = files.iter().find(|file| file.name == "Chart.yaml");
         let metadata = metadata.ok_or_else(|| failed(&"chart name not specified"))?;
         let mut draft = Draft::default();

@@ -1,0 +1,122 @@
+//! What a file holds: text that is here, or text that stays packed until somebody reads it.
+
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, OnceLock};
+
+use pintle_tree::Str;
+
+/// The bytes of a file. Cheap to clone, because a file is often held under more than one heading.
+///
+/// Large files of an archive that few operations look at, custom resource definitions above all, are unpacked only when
+/// they are read, all of one archive at once.
+#[derive(Clone)]
+pub struct Content(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Here(Str),
+    Packed { archive: Arc<Packed>, start: u32, end: u32 },
+}
+
+/// The part of an archive that is unpacked late.
+pub(crate) struct Packed {
+    archive: Str,
+    /// Finds that part in the archive.
+    unpack: fn(&[u8]) -> Vec<u8>,
+    text: OnceLock<Str>,
+}
+
+impl Packed {
+    /// What `unpack` will find in the archive, if anyone asks.
+    pub(crate) fn new(archive: Str, unpack: fn(&[u8]) -> Vec<u8>) -> Self {
+        Packed { archive, unpack, text: OnceLock::new() }
+    }
+
+    fn text(&self) -> &Str {
+        self.text.get_or_init(|| Str::from((self.unpack)(&self.archive)))
+    }
+}
+
+impl Content {
+    /// A part of what an archive will be found to hold.
+    pub(crate) fn packed(archive: &Arc<Packed>, range: Range<usize>) -> Self {
+        // Archives of more than 4 GiB were refused when they were read.
+        Content(Repr::Packed {
+            archive: Arc::clone(archive),
+            start: range.start as u32,
+            end: range.end as u32,
+        })
+    }
+
+    /// The content as a string that shares its bytes.
+    pub fn text(&self) -> Str {
+        match &self.0 {
+            Repr::Here(text) => text.clone(),
+            Repr::Packed { archive, start, end } => {
+                let text = archive.text();
+                // The archive was read once already, so all of it is there.
+                let end = (*end as usize).min(text.len());
+                text.slice((*start as usize).min(end)..end)
+            }
+        }
+    }
+}
+
+impl Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Here(text) => text,
+            Repr::Packed { archive, start, end } => {
+                archive.text().get(*start as usize..*end as usize).unwrap_or_default()
+            }
+        }
+    }
+}
+
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl From<Str> for Content {
+    fn from(text: Str) -> Self {
+        Content(Repr::Here(text))
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        Str::from(bytes).into()
+    }
+}
+
+impl PartialEq for Content {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text().fmt(formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_text_is_the_same_whichever_way_it_is_read() {
+        let archive = Arc::new(Packed::new(Str::from("abc"), |archive| archive.repeat(20)));
+        let content = Content::packed(&archive, 3..33);
+        assert_eq!(&content[..], b"abc".repeat(10));
+        assert_eq!(content.text(), b"abc".repeat(10)[..]);
+        assert_eq!(content, Content::from(b"abc".repeat(10)));
+        assert_eq!(&Content::packed(&archive, 50..90)[..], b"");
+    }
+}
