@@ -1,1 +1,31 @@
 //! The one room that speaks to Kubernetes: reading, applying, waiting, logs, stores.
+//!
+//! [`Cluster`] is a connection. It takes configuration, TLS, proxies and credentials from `kube` and sends its own
+//! requests through it; objects stay [`Object`](pintle_objects::Object)s or bytes and are never squeezed into typed
+//! structs, which lose fields and cost time.
+//!
+//! There is no trait over it: whoever wants another API server plugs it in under `kube::Client` and calls
+//! [`Cluster::from_client`].
+
+mod address;
+mod cluster;
+mod connect;
+mod discovery;
+mod error;
+mod kubeconfig;
+mod limit;
+mod proxy;
+mod read;
+mod request;
+mod transport;
+mod watch;
+mod write;
+
+pub use cluster::Cluster;
+pub use connect::{Proxies, Settings};
+pub use discovery::{Facts, Resource, ServerVersion};
+pub use error::{ApiStatus, Cause, Error, Result};
+pub use read::{Page, Selection};
+pub use request::{Accept, Lines, Request, Response};
+pub use watch::{WatchEvent, Watching};
+pub use write::{Guard, PatchKind, Propagation, Validation, Write, Written};

@@ -1,0 +1,78 @@
+//! The connection itself: what all requests of one run share.
+
+use std::sync::Arc;
+
+use crate::connect::{self, Settings};
+use crate::discovery::Catalog;
+use crate::error::Result;
+use crate::limit::Limiter;
+
+/// A connection to a Kubernetes cluster. Clones share it.
+#[derive(Clone)]
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: kube::Client,
+    /// Where the server is, for error texts.
+    address: String,
+    default_namespace: String,
+    limiter: Option<Limiter>,
+    catalog: Catalog,
+}
+
+impl Cluster {
+    /// Prepares a connection as kubectl and Helm resolve it. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// When the configuration cannot be read or contradicts itself.
+    pub async fn connect(settings: &Settings) -> Result<Self> {
+        let made = connect::client(settings).await?;
+        let limiter = (settings.qps > 0.0).then(|| Limiter::new(settings.qps, settings.burst));
+        Ok(Self::assemble(made.client, made.address, made.namespace, limiter))
+    }
+
+    /// Uses a client that was made elsewhere, whatever serves its requests.
+    pub fn from_client(client: kube::Client, default_namespace: impl Into<String>) -> Self {
+        Self::assemble(client, String::new(), default_namespace.into(), None)
+    }
+
+    fn assemble(
+        client: kube::Client,
+        address: String,
+        default_namespace: String,
+        limiter: Option<Limiter>,
+    ) -> Self {
+        let catalog = Catalog::default();
+        Cluster { inner: Arc::new(Inner { client, address, default_namespace, limiter, catalog }) }
+    }
+
+    /// The namespace for objects that name none.
+    pub fn default_namespace(&self) -> &str {
+        &self.inner.default_namespace
+    }
+
+    /// Where the server is.
+    pub fn address(&self) -> &str {
+        &self.inner.address
+    }
+
+    pub(crate) fn client(&self) -> &kube::Client {
+        &self.inner.client
+    }
+
+    pub(crate) fn limiter(&self) -> Option<&Limiter> {
+        self.inner.limiter.as_ref()
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.inner.catalog
+    }
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Cluster").field("address", &self.inner.address).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,148 @@
+//! From settings to a client, as kubectl and Helm resolve them.
+
+use std::path::PathBuf;
+use std::sync::Once;
+
+use http::{HeaderValue, header::USER_AGENT};
+use kube::config::{KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext};
+
+use crate::error::{Error, Result};
+use crate::kubeconfig::{Choice, problem_of};
+
+/// Where nobody says anything else.
+pub(crate) const DEFAULT_SERVER: &str = "http://localhost:8080";
+
+/// How to reach a cluster. Everything that flags and environment say comes in here; empty means unsaid.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// The files of configuration, in order of precedence. Those that do not exist are passed over.
+    pub kubeconfig: Vec<PathBuf>,
+    /// Whether the one file was named by the user, so that it must exist.
+    pub explicit_kubeconfig: bool,
+    /// The context to use instead of the current one.
+    pub context: String,
+    /// The server's address.
+    pub server: String,
+    /// A bearer token.
+    pub token: String,
+    /// A file with the authorities to trust.
+    pub ca_file: String,
+    /// The name that the server's certificate must have.
+    pub tls_server_name: String,
+    /// Whether certificates are not checked.
+    pub insecure: bool,
+    /// Whom to act as.
+    pub as_user: String,
+    /// The groups to act as a member of.
+    pub as_groups: Vec<String>,
+    /// The namespace to work in.
+    pub namespace: String,
+    /// How many requests per second are allowed; 0 for any number.
+    pub qps: f32,
+    /// How many requests are allowed at once before that counts.
+    pub burst: u32,
+    /// What we call ourselves.
+    pub user_agent: String,
+    /// The proxies for servers whose configuration names none.
+    pub proxies: Proxies,
+}
+
+/// The proxies of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proxies {
+    /// For servers that speak TLS.
+    pub https: String,
+    /// For servers that do not.
+    pub http: String,
+    /// The hosts to be reached directly, separated by commas.
+    pub none: String,
+}
+
+/// What connecting makes.
+pub(crate) struct Made {
+    pub(crate) client: kube::Client,
+    pub(crate) address: String,
+    pub(crate) namespace: String,
+}
+
+/// Makes a client. Nothing is sent, but a program for credentials may be run.
+pub(crate) async fn client(settings: &Settings) -> Result<Made> {
+    install_crypto();
+    let unreachable = |error: Error| Error::Unreachable(Box::new(error));
+    let config = configuration(settings).await.map_err(unreachable)?;
+    let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+    let namespace = config.default_namespace.clone();
+    let client = kube::Client::try_from(config)
+        .map_err(|error| unreachable(Error::Configuration(problem_of(&error))))?;
+    Ok(Made { client, address, namespace })
+}
+
+/// One crypto provider for the whole process; whoever was first keeps its own.
+fn install_crypto() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // An error means that one is installed, which is all that is wanted.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+async fn configuration(settings: &Settings) -> Result<kube::Config> {
+    let choice = Choice::make(settings)?;
+    let mut config = if choice.is_default() && in_cluster_is_possible() {
+        in_cluster(settings)?
+    } else {
+        from_choice(choice, settings).await?
+    };
+    if !settings.namespace.is_empty() {
+        config.default_namespace = settings.namespace.clone();
+    }
+    if !settings.user_agent.is_empty() {
+        let value = HeaderValue::from_str(&settings.user_agent);
+        let value = value.map_err(|error| Error::Configuration(format!("user agent: {error}")))?;
+        config.headers.push((USER_AGENT, value));
+    }
+    // Conflicts and throttling are ours to answer; see `request`.
+    config.default_retry = false;
+    Ok(config)
+}
+
+async fn from_choice(choice: Choice, settings: &Settings) -> Result<kube::Config> {
+    let proxy = choice.proxy(&settings.proxies)?;
+    let name = "chosen".to_owned();
+    let Choice { cluster, user, mut context, .. } = choice;
+    context.cluster = name.clone();
+    context.user = Some(name.clone());
+    if context.namespace.as_deref() == Some("") {
+        context.namespace = None;
+    }
+    let kubeconfig = Kubeconfig {
+        clusters: vec![NamedCluster { name: name.clone(), cluster: Some(cluster), ..Default::default() }],
+        auth_infos: vec![NamedAuthInfo { name: name.clone(), auth_info: Some(user), ..Default::default() }],
+        contexts: vec![NamedContext { name: name.clone(), context: Some(context), ..Default::default() }],
+        current_context: Some(name),
+        ..Kubeconfig::default()
+    };
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| Error::Configuration(problem_of(&error)))?;
+    config.proxy_url = proxy;
+    Ok(config)
+}
+
+/// Whether this process runs in a pod with a service account.
+fn in_cluster_is_possible() -> bool {
+    kube::Config::incluster().is_ok()
+}
+
+/// The configuration of a pod; of the flags, only those for server, token and authorities count.
+fn in_cluster(settings: &Settings) -> Result<kube::Config> {
+    let config = kube::Config::incluster();
+    let mut config = config.map_err(|error| Error::Configuration(problem_of(&error)))?;
+    if !settings.token.is_empty() {
+        config.auth_info.token_file = None;
+        config.auth_info.token = Some(settings.token.clone().into());
+    }
+    if !settings.ca_file.is_empty() {
+        config.root_cert_file = Some(PathBuf::from(&settings.ca_file));
+    }
+    Ok(config)
+}

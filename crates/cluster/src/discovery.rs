@@ -1,0 +1,338 @@
+//! What the server serves: its version, its kinds, and where each kind lives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use pintle_objects::Object;
+use pintle_tree::Node;
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::cluster::Cluster;
+use crate::error::{Error, Result};
+use crate::request::{Accept, Request};
+
+/// How many documents are fetched at once from servers that give one per group.
+const AT_ONCE: usize = 16;
+
+/// Where the objects of a kind live.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Resource {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The version inside the group.
+    pub version: String,
+    /// The kind.
+    pub kind: String,
+    /// The word for the kind in addresses.
+    pub plural: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl Resource {
+    /// A kind whose objects live in namespaces.
+    pub fn new(group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        Resource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+            namespaced: true,
+        }
+    }
+
+    /// The `apiVersion` of the kind's objects.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+/// The version that a server tells of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerVersion {
+    /// The whole version, such as `v1.36.3`.
+    pub git_version: String,
+    /// The major version.
+    pub major: String,
+    /// The minor version; some vendors add a `+`.
+    pub minor: String,
+}
+
+/// What templates may know of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The server's version.
+    pub version: ServerVersion,
+    /// Every group/version and group/version/Kind, in order.
+    pub api_versions: Vec<String>,
+    /// Groups that are registered but do not answer; Helm warns about them.
+    pub silent_groups: Vec<String>,
+}
+
+/// What was learned about the server so far.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    version: OnceCell<ServerVersion>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    table: Option<Arc<Table>>,
+    /// Kinds that were not there even after looking again.
+    missed: BTreeSet<String>,
+}
+
+/// All kinds of a server.
+#[derive(Debug, Default)]
+struct Table {
+    /// By `apiVersion/Kind`.
+    kinds: BTreeMap<String, Resource>,
+    api_versions: BTreeSet<String>,
+    silent: Vec<String>,
+}
+
+impl Cluster {
+    /// Makes sure that the server answers.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when it does not.
+    pub async fn reach(&self) -> Result<&ServerVersion> {
+        self.version().await.map_err(|error| Error::Unreachable(Box::new(error)))
+    }
+
+    /// The server's version.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn version(&self) -> Result<&ServerVersion> {
+        let fetch = async {
+            let request = Request::read("/version");
+            let response = self.send(&request).await?;
+            let object =
+                Object::read_json(&response.body).map_err(|error| Error::answer("GET /version", error))?;
+            let text = |key| object.text(&[key]).to_owned();
+            Ok(ServerVersion { git_version: text("gitVersion"), major: text("major"), minor: text("minor") })
+        };
+        self.catalog().version.get_or_try_init(|| fetch).await
+    }
+
+    /// What templates may know of this cluster.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn facts(&self) -> Result<Facts> {
+        let (version, table) = futures::join!(self.version(), self.table());
+        let version =
+            version.map_err(|error| error.during("could not get server version from Kubernetes"))?.clone();
+        let table = table.map_err(|error| error.during("could not get apiVersions from Kubernetes"))?;
+        Ok(Facts {
+            version,
+            api_versions: table.api_versions.iter().cloned().collect(),
+            silent_groups: table.silent.clone(),
+        })
+    }
+
+    /// Where the objects of a kind live. Kinds that are not known are looked up once more, since they may be new.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchKind`], or when the server does not answer.
+    pub async fn resource(&self, api_version: &str, kind: &str) -> Result<Resource> {
+        if let Some(resource) = everywhere(api_version, kind) {
+            return Ok(resource);
+        }
+        let key = format!("{api_version}/{kind}");
+        if let Some(resource) = self.table().await?.kinds.get(&key) {
+            return Ok(resource.clone());
+        }
+        let mut known = self.catalog().known.lock().await;
+        if !known.missed.contains(&key) {
+            let table = Arc::new(self.discover().await?);
+            let found = table.kinds.get(&key).cloned();
+            known.table = Some(table);
+            if let Some(resource) = found {
+                return Ok(resource);
+            }
+            known.missed.insert(key);
+        }
+        Err(Error::NoSuchKind { api_version: api_version.to_owned(), kind: kind.to_owned() })
+    }
+
+    /// Gives an object the namespace that its kind wants: a default where it names none, and none where the kind lives
+    /// outside of namespaces.
+    ///
+    /// # Errors
+    /// [`Error::NoMapping`] when the server knows no such kind.
+    pub async fn scope(&self, object: &mut Object, default_namespace: &str) -> Result<Resource> {
+        let resource = self.resource(object.api_version(), object.kind()).await;
+        let resource = resource.map_err(|error| match error {
+            Error::NoSuchKind { api_version, kind } => Error::NoMapping {
+                name: object.name().to_owned(),
+                namespace: object.namespace().to_owned(),
+                api_version,
+                kind,
+            },
+            other => other,
+        })?;
+        match (resource.namespaced, object.namespace().is_empty()) {
+            (true, true) => object.set_namespace(default_namespace),
+            (false, false) => object.set_namespace(""),
+            _ => {}
+        }
+        Ok(resource)
+    }
+
+    /// Forgets the kinds, because some were added or removed.
+    pub async fn forget_discovery(&self) {
+        *self.catalog().known.lock().await = Known::default();
+    }
+
+    async fn table(&self) -> Result<Arc<Table>> {
+        let mut known = self.catalog().known.lock().await;
+        if let Some(table) = &known.table {
+            return Ok(table.clone());
+        }
+        let table = Arc::new(self.discover().await?);
+        known.table = Some(table.clone());
+        Ok(table)
+    }
+
+    async fn discover(&self) -> Result<Table> {
+        let (core, groups) = futures::join!(self.root("/api"), self.root("/apis"));
+        let mut table = Table::default();
+        for (root, read) in [("/api", core), ("/apis", groups)] {
+            let Some(document) = read? else { continue };
+            if document.kind() == "APIGroupDiscoveryList" {
+                table.add_aggregated(&document);
+            } else {
+                self.discover_one_by_one(root, &document, &mut table).await;
+            }
+        }
+        Ok(table)
+    }
+
+    /// Reads one of the two roots. A root that we may not see, or that is not there, counts as empty.
+    async fn root(&self, path: &str) -> Result<Option<Object>> {
+        match self.send(&Request::read(path).accept(Accept::Discovery)).await {
+            Ok(response) => {
+                Object::read_json(&response.body).map(Some).map_err(|error| Error::answer(path, error))
+            }
+            Err(error) if error.is_not_found() || error.is_forbidden() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Old servers tell only the names of groups; the kinds of each version are a document of their own.
+    async fn discover_one_by_one(&self, root: &str, document: &Object, table: &mut Table) {
+        let versions = if document.kind() == "APIVersions" {
+            texts(document.at(&["versions"]))
+        } else {
+            list(document.at(&["groups"]))
+                .iter()
+                .flat_map(|group| list(group.get("versions")))
+                .map(|version| text(version.get("groupVersion")).to_owned())
+                .collect()
+        };
+        let fetched = stream::iter(versions).map(|version| async move {
+            let read = self.send(&Request::read(format!("{root}/{version}"))).await;
+            let document = read.ok().and_then(|response| Object::read_json(&response.body).ok());
+            (version, document)
+        });
+        let documents: Vec<_> = fetched.buffered(AT_ONCE).collect().await;
+        for (version, document) in documents {
+            table.api_versions.insert(version.clone());
+            match document {
+                Some(document) => table.add_listed(&version, &document),
+                None => table.silent.push(version),
+            }
+        }
+    }
+}
+
+impl Table {
+    fn add_aggregated(&mut self, document: &Object) {
+        for group in list(document.at(&["items"])) {
+            let name = text(group.get("metadata").and_then(|metadata| metadata.get("name")));
+            for version in list(group.get("versions")) {
+                let number = text(version.get("version"));
+                let api_version =
+                    if name.is_empty() { number.to_owned() } else { format!("{name}/{number}") };
+                if text(version.get("freshness")) == "Stale" {
+                    self.silent.push(api_version);
+                    continue;
+                }
+                for resource in list(version.get("resources")) {
+                    self.add_aggregated_resource(&api_version, name, number, resource);
+                }
+                self.api_versions.insert(api_version);
+            }
+        }
+    }
+
+    fn add_aggregated_resource(&mut self, api_version: &str, group: &str, version: &str, resource: &Node) {
+        let kind_of =
+            |node: &Node| text(node.get("responseKind").and_then(|kind| kind.get("kind"))).to_owned();
+        let kind = kind_of(resource);
+        if !kind.is_empty() {
+            let namespaced = text(resource.get("scope")) == "Namespaced";
+            let made = Resource {
+                namespaced,
+                ..Resource::new(group, version, &kind, text(resource.get("resource")))
+            };
+            self.add(api_version, made);
+        }
+        for part in list(resource.get("subresources")) {
+            let kind = kind_of(part);
+            if !kind.is_empty() {
+                self.api_versions.insert(format!("{api_version}/{kind}"));
+            }
+        }
+    }
+
+    fn add_listed(&mut self, api_version: &str, document: &Object) {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        for resource in list(document.at(&["resources"])) {
+            let (plural, kind) = (text(resource.get("name")), text(resource.get("kind")));
+            if plural.contains('/') {
+                self.api_versions.insert(format!("{api_version}/{kind}"));
+                continue;
+            }
+            let namespaced = resource.get("namespaced").and_then(Node::as_bool).unwrap_or_default();
+            self.add(api_version, Resource { namespaced, ..Resource::new(group, version, kind, plural) });
+        }
+    }
+
+    fn add(&mut self, api_version: &str, resource: Resource) {
+        let key = format!("{api_version}/{}", resource.kind);
+        self.api_versions.insert(key.clone());
+        self.kinds.entry(key).or_insert(resource);
+    }
+}
+
+/// Kinds of the core group that every server has had since 1.0, so that reading records needs no discovery.
+fn everywhere(api_version: &str, kind: &str) -> Option<Resource> {
+    let plural = match (api_version, kind) {
+        ("v1", "Secret") => "secrets",
+        ("v1", "ConfigMap") => "configmaps",
+        ("v1", "Pod") => "pods",
+        ("v1", "Event") => "events",
+        ("v1", "Namespace") => {
+            return Some(Resource { namespaced: false, ..Resource::new("", "v1", kind, "namespaces") });
+        }
+        _ => return None,
+    };
+    Some(Resource::new("", "v1", kind, plural))
+}
+
+fn list(node: Option<&Node>) -> &[Node] {
+    node.and_then(Node::as_list).unwrap_or_default()
+}
+
+fn text(node: Option<&Node>) -> &str {
+    node.and_then(Node::as_str).unwrap_or_default()
+}
+
+fn texts(node: Option<&Node>) -> Vec<String> {
+    list(node).iter().filter_map(Node::as_str).map(str::to_owned).collect()
+}

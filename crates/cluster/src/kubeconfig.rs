@@ -1,0 +1,370 @@
+//! Which server and which identity the files of configuration and the flags come down to.
+
+use std::error::Error as StdError;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use kube::config::{AuthInfo, Cluster, Context, Kubeconfig};
+
+use crate::connect::{DEFAULT_SERVER, Proxies, Settings};
+use crate::error::{Error, Result};
+use crate::proxy;
+
+/// The parts of a configuration that are used.
+pub(crate) struct Choice {
+    pub(crate) cluster: Cluster,
+    pub(crate) user: AuthInfo,
+    pub(crate) context: Context,
+    /// Whether neither files nor flags said anything about the server.
+    unsaid: bool,
+}
+
+impl Choice {
+    /// Reads the files and lays the flags over them.
+    pub(crate) fn make(settings: &Settings) -> Result<Self> {
+        let files = load(settings)?;
+        let current = files.current_context.clone().unwrap_or_default();
+        let wanted = if settings.context.is_empty() { current } else { settings.context.clone() };
+        let named = files.contexts.iter().find(|named| named.name == wanted);
+        if named.is_none() && !settings.context.is_empty() {
+            return Err(Error::Configuration(format!("context {wanted:?} does not exist")));
+        }
+        let mut problems = Vec::new();
+        if named.is_none() && !wanted.is_empty() {
+            problems.push(format!("context was not found for specified context: {wanted}"));
+        }
+        let context = named.and_then(|named| named.context.clone()).unwrap_or_default();
+        let user_name = context.user.clone().unwrap_or_default();
+        let found = files.clusters.iter().find(|named| named.name == context.cluster);
+        let found = found.and_then(|named| named.cluster.clone());
+        let user = files.auth_infos.iter().find(|named| named.name == user_name);
+        let user = user.and_then(|named| named.auth_info.clone()).unwrap_or_default();
+
+        let unsaid = found.is_none() && *settings == said_nothing(settings);
+        let cluster = lay_over_cluster(found.unwrap_or_default(), settings);
+        let user = lay_over_user(user, settings);
+        check_user(&user, &user_name, &mut problems);
+        check_cluster(&cluster, &context.cluster, &mut problems);
+        match problems.len() {
+            0 => {}
+            1 => return Err(Error::Configuration(format!("invalid configuration: {}", problems[0]))),
+            _ => {
+                let all = problems.join(", ");
+                return Err(Error::Configuration(format!("invalid configuration: [{all}]")));
+            }
+        }
+        Choice { cluster, user, context, unsaid }.with_address()
+    }
+
+    /// Whether there is nothing but defaults, so that a pod's own configuration is better.
+    pub(crate) fn is_default(&self) -> bool {
+        self.unsaid
+    }
+
+    /// The proxy to go through.
+    pub(crate) fn proxy(&self, proxies: &Proxies) -> Result<Option<http::Uri>> {
+        let server = self.cluster.server.as_deref().unwrap_or_default();
+        proxy::choose(self.cluster.proxy_url.as_deref().unwrap_or_default(), server, proxies)
+    }
+
+    /// Completes the server's address; without TLS nobody is told who we are.
+    fn with_address(mut self) -> Result<Self> {
+        let given = self.cluster.server.take().filter(|server| !server.is_empty());
+        let given = given.unwrap_or_else(|| DEFAULT_SERVER.to_owned());
+        let tls = self.cluster.certificate_authority.is_some()
+            || self.cluster.certificate_authority_data.is_some()
+            || self.cluster.insecure_skip_tls_verify == Some(true)
+            || self.user.client_certificate.is_some()
+            || self.user.client_certificate_data.is_some();
+        let server = address(&given, tls)?;
+        if server.starts_with("http://") {
+            self.user = AuthInfo {
+                impersonate: self.user.impersonate,
+                impersonate_uid: self.user.impersonate_uid,
+                impersonate_groups: self.user.impersonate_groups,
+                impersonate_user_extra: self.user.impersonate_user_extra,
+                ..AuthInfo::default()
+            };
+        }
+        self.cluster.server = Some(server);
+        Ok(self)
+    }
+}
+
+/// The settings with everything about the server unsaid.
+fn said_nothing(settings: &Settings) -> Settings {
+    Settings {
+        server: String::new(),
+        ca_file: String::new(),
+        tls_server_name: String::new(),
+        insecure: false,
+        ..settings.clone()
+    }
+}
+
+/// Makes a whole address of a host with or without scheme.
+fn address(given: &str, tls: bool) -> Result<String> {
+    let wrong = || Error::Configuration(format!("host must be a URL or a host:port pair: {given:?}"));
+    let whole = match given.split_once("://") {
+        Some(("http" | "https", _)) => given.to_owned(),
+        Some(_) => return Err(wrong()),
+        None => format!("{}://{given}", if tls { "https" } else { "http" }),
+    };
+    let uri: http::Uri = whole.parse().map_err(|_| wrong())?;
+    if uri.host().unwrap_or_default().is_empty() {
+        return Err(wrong());
+    }
+    Ok(whole.split(['?', '#']).next().unwrap_or_default().to_owned())
+}
+
+fn load(settings: &Settings) -> Result<Kubeconfig> {
+    let mut merged = Kubeconfig::default();
+    for path in &settings.kubeconfig {
+        if path.as_os_str().is_empty() {
+            continue;
+        }
+        if let Err(error) = path.metadata()
+            && error.kind() == io::ErrorKind::NotFound
+        {
+            if settings.explicit_kubeconfig {
+                return Err(Error::Configuration(format!("stat {}: {}", path.display(), io_text(&error))));
+            }
+            continue;
+        }
+        let loaded = Kubeconfig::read_from(path).map_err(|error| {
+            let text = yaml_problem(path).unwrap_or_else(|| problem_of(&error));
+            Error::Configuration(format!("error loading config file \"{}\": {text}", path.display()))
+        })?;
+        merged = merged.merge(loaded).map_err(|error| Error::Configuration(error.to_string()))?;
+    }
+    // An empty name in an earlier file does not hide the name in a later one.
+    Ok(merged)
+}
+
+/// What Go's reader would say about a file that is no YAML.
+fn yaml_problem(path: &Path) -> Option<String> {
+    let text = std::fs::read(path).ok()?;
+    pintle_yaml::read_exact(&text).err().map(|error| error.to_string())
+}
+
+fn lay_over_cluster(mut cluster: Cluster, settings: &Settings) -> Cluster {
+    if !settings.server.is_empty() {
+        cluster.server = Some(settings.server.clone());
+    }
+    // Flags about trust replace all that the file says about it, since half of each would contradict itself.
+    if settings.insecure || !settings.ca_file.is_empty() {
+        cluster.insecure_skip_tls_verify = Some(settings.insecure);
+        cluster.certificate_authority = present(&settings.ca_file);
+        cluster.certificate_authority_data = None;
+    }
+    if !settings.tls_server_name.is_empty() || !settings.server.is_empty() {
+        cluster.tls_server_name = present(&settings.tls_server_name);
+    }
+    for field in [
+        &mut cluster.certificate_authority,
+        &mut cluster.certificate_authority_data,
+        &mut cluster.tls_server_name,
+        &mut cluster.proxy_url,
+    ] {
+        if field.as_deref() == Some("") {
+            *field = None;
+        }
+    }
+    cluster
+}
+
+fn lay_over_user(mut user: AuthInfo, settings: &Settings) -> AuthInfo {
+    if !settings.token.is_empty() {
+        user.token = Some(settings.token.clone().into());
+        user.token_file = None;
+        // A token that is given leaves nothing to ask for.
+        user.exec = None;
+        user.auth_provider = None;
+        user.username = None;
+        user.password = None;
+    }
+    if !settings.as_user.is_empty() {
+        user.impersonate = Some(settings.as_user.clone());
+    }
+    if !settings.as_groups.is_empty() {
+        user.impersonate_groups = Some(settings.as_groups.clone());
+    }
+    for field in [
+        &mut user.token_file,
+        &mut user.client_certificate,
+        &mut user.client_certificate_data,
+        &mut user.client_key,
+        &mut user.impersonate,
+        &mut user.impersonate_uid,
+    ] {
+        if field.as_deref() == Some("") {
+            *field = None;
+        }
+    }
+    user
+}
+
+fn present(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn check_user(user: &AuthInfo, name: &str, problems: &mut Vec<String>) {
+    let certificate = user.client_certificate.is_some() || user.client_certificate_data.is_some();
+    if certificate && user.client_key.is_none() && user.client_key_data.is_none() {
+        problems.push(format!(
+            "client-key-data or client-key must be specified for {name} to use the clientCert authentication method."
+        ));
+    }
+    if user.client_certificate_data.is_none() {
+        check_file("client-cert", user.client_certificate.as_deref(), name, problems);
+    }
+    if certificate && user.client_key_data.is_none() {
+        check_file("client-key", user.client_key.as_deref(), name, problems);
+    }
+    if let Some(exec) = &user.exec
+        && exec.command.as_deref().unwrap_or_default().is_empty()
+    {
+        problems.push(format!("command must be specified for {name} to use exec authentication plugin"));
+    }
+    let others = user.impersonate_uid.is_some()
+        || user.impersonate_groups.as_ref().is_some_and(|groups| !groups.is_empty())
+        || user.impersonate_user_extra.as_ref().is_some_and(|extra| !extra.is_empty());
+    if user.impersonate.is_none() && others {
+        problems
+            .push(format!("requesting uid, groups or user-extra for {name} without impersonating a user"));
+    }
+}
+
+fn check_cluster(cluster: &Cluster, name: &str, problems: &mut Vec<String>) {
+    if cluster.certificate_authority_data.is_none() {
+        check_file("certificate-authority", cluster.certificate_authority.as_deref(), name, problems);
+    }
+    let authority = cluster.certificate_authority.is_some() || cluster.certificate_authority_data.is_some();
+    if cluster.insecure_skip_tls_verify == Some(true) && authority {
+        problems.push("specifying a root certificates file with the insecure flag is not allowed".into());
+    }
+}
+
+fn check_file(what: &str, path: Option<&str>, name: &str, problems: &mut Vec<String>) {
+    let Some(path) = path else { return };
+    if let Err(error) = File::open(path) {
+        let why = io_text(&error);
+        problems.push(format!("unable to read {what} {path} for {name} due to open {path}: {why}"));
+    }
+}
+
+/// An error of the file system as Go says it.
+fn io_text(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::IsADirectory => "is a directory".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// The text of an error with those of its causes that it does not say itself.
+pub(crate) fn problem_of(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |&cause| cause.source()) {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(settings: &Settings) -> String {
+        Choice::make(settings).err().expect("refused").to_string()
+    }
+
+    fn file(text: &str) -> (tempfile::TempDir, Settings) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config");
+        std::fs::write(&path, text).expect("written");
+        (folder, Settings { kubeconfig: vec![path], ..Settings::default() })
+    }
+
+    const TWO: &str = "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
+        clusters:\n- {name: a, cluster: {server: 'https://a:1', tls-server-name: x, certificate-authority-data: YQ==}}\n\
+        - {name: b, cluster: {server: 'https://b:1'}}\n\
+        contexts:\n- {name: a, context: {cluster: a, user: u, namespace: n}}\n- {name: b, context: {cluster: b, user: u}}\n\
+        users:\n- {name: u, user: {token: t, exec: {command: x, apiVersion: v}}}\n";
+
+    #[test]
+    fn the_current_context_is_used_unless_another_is_wanted() {
+        let (_folder, mut settings) = file(TWO);
+        let choice = Choice::make(&settings).expect("good");
+        assert_eq!(choice.cluster.server.as_deref(), Some("https://a:1"));
+        assert_eq!(choice.context.namespace.as_deref(), Some("n"));
+        settings.context = "b".into();
+        let choice = Choice::make(&settings).expect("good");
+        assert_eq!(choice.cluster.server.as_deref(), Some("https://b:1"));
+        settings.context = "c".into();
+        assert_eq!(problem(&settings), "context \"c\" does not exist");
+    }
+
+    #[test]
+    fn flags_win_over_files_and_clear_what_would_contradict_them() {
+        let (_folder, mut settings) = file(TWO);
+        settings.server = "https://flag:2".into();
+        settings.insecure = true;
+        settings.token = "flag".into();
+        let choice = Choice::make(&settings).expect("good");
+        assert_eq!(choice.cluster.server.as_deref(), Some("https://flag:2"));
+        assert_eq!(choice.cluster.certificate_authority_data, None);
+        assert_eq!(choice.cluster.tls_server_name, None);
+        assert!(choice.user.exec.is_none());
+        assert!(!choice.is_default());
+    }
+
+    #[test]
+    fn without_any_file_the_local_server_is_meant() {
+        let choice = Choice::make(&Settings::default()).expect("good");
+        assert_eq!(choice.cluster.server.as_deref(), Some("http://localhost:8080"));
+        assert!(choice.is_default());
+    }
+
+    #[test]
+    fn problems_are_told_in_the_words_of_kubectl() {
+        let groups =
+            Settings { as_groups: vec!["g".into()], server: "https://a".into(), ..Settings::default() };
+        assert_eq!(
+            problem(&groups),
+            "invalid configuration: requesting uid, groups or user-extra for  without impersonating a user"
+        );
+        let authority = Settings { ca_file: "/no/such".into(), ..Settings::default() };
+        assert_eq!(
+            problem(&authority),
+            "invalid configuration: unable to read certificate-authority /no/such for  due to open /no/such: no such file or directory"
+        );
+        let missing = Settings {
+            kubeconfig: vec!["/no/such".into()],
+            explicit_kubeconfig: true,
+            ..Settings::default()
+        };
+        assert_eq!(problem(&missing), "stat /no/such: no such file or directory");
+        let server = Settings { server: "ht!tp://".into(), ..Settings::default() };
+        assert_eq!(problem(&server), "host must be a URL or a host:port pair: \"ht!tp://\"");
+        let (_folder, settings) = file("current-context: x\n");
+        assert_eq!(
+            problem(&settings),
+            "invalid configuration: context was not found for specified context: x"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_no_yaml_is_named() {
+        let (_folder, settings) = file("a: [");
+        let text = problem(&settings);
+        assert!(text.starts_with("error loading config file \""), "{text}");
+        assert!(text.contains("yaml: line 1: did not find expected node content"), "{text}");
+    }
+}

@@ -1,0 +1,214 @@
+//! Reading objects: one, many, or page by page.
+
+use bytes::Bytes;
+use pintle_objects::{Object, ObjectId};
+use pintle_tree::Node;
+
+use crate::address;
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::error::{Error, Result};
+use crate::request::{Accept, Request};
+
+/// How many objects a page holds when nobody says otherwise.
+const PAGE: u32 = 500;
+
+/// Which objects of a kind are wanted, and how much of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// A label selector; empty for all.
+    pub labels: String,
+    /// A field selector; empty for all.
+    pub fields: String,
+    /// How many objects a page holds at most; 0 leaves it to us.
+    pub limit: u32,
+    /// Whether the metadata is enough.
+    pub metadata_only: bool,
+    /// Whether answers shall come uncompressed, which is quicker over short ways and for data that is compressed.
+    pub plain: bool,
+}
+
+impl Selection {
+    /// Selects by labels.
+    pub fn labelled(labels: impl Into<String>) -> Self {
+        Selection { labels: labels.into(), ..Selection::default() }
+    }
+
+    /// Adds the selectors to an address.
+    pub(crate) fn add_to(&self, path: &mut String) {
+        if !self.labels.is_empty() {
+            address::parameter(path, "labelSelector", &self.labels);
+        }
+        if !self.fields.is_empty() {
+            address::parameter(path, "fieldSelector", &self.fields);
+        }
+    }
+}
+
+/// Some objects of a list.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The objects.
+    pub objects: Vec<Object>,
+    /// What to ask for the next page with; empty when this is the last.
+    pub next: String,
+    /// The state of the list, to watch on from.
+    pub resource_version: String,
+}
+
+impl Page {
+    /// Reads the body of a list; its members get the kind that the list leaves out.
+    ///
+    /// # Errors
+    /// When the body is no list.
+    pub fn read(body: &[u8], resource: &Resource) -> Result<Self> {
+        let mut list = Object::read_json(body).map_err(|error| Error::answer(&resource.plural, error))?;
+        let Some(Node::List(items)) = list.body_mut().remove("items") else {
+            return Ok(Page {
+                resource_version: list.text(&["metadata", "resourceVersion"]).to_owned(),
+                ..Page::default()
+            });
+        };
+        let api_version = resource.api_version();
+        let objects = items
+            .into_iter()
+            .filter_map(|item| match item {
+                Node::Map(mut body) => {
+                    body.entry_or_insert_with(&"apiVersion".into(), || api_version.as_str().into());
+                    body.entry_or_insert_with(&"kind".into(), || resource.kind.as_str().into());
+                    Some(Object::new(body))
+                }
+                _ => None,
+            })
+            .collect();
+        Ok(Page {
+            objects,
+            next: list.text(&["metadata", "continue"]).to_owned(),
+            resource_version: list.text(&["metadata", "resourceVersion"]).to_owned(),
+        })
+    }
+}
+
+impl Cluster {
+    /// Reads an object; `None` when it is not there.
+    ///
+    /// # Errors
+    /// When the server refuses or does not answer.
+    pub async fn get(&self, id: &ObjectId) -> Result<Option<Object>> {
+        let resource = self.resource(&id.api_version(), &id.kind).await?;
+        self.get_at(&resource, &id.namespace, &id.name).await
+    }
+
+    /// Reads an object of a known kind; `None` when it is not there.
+    ///
+    /// # Errors
+    /// When the server refuses or does not answer.
+    pub async fn get_at(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Object>> {
+        match self.get_body(resource, namespace, name).await? {
+            Some(body) => Object::read_json(&body)
+                .map(Some)
+                .map_err(|error| Error::answer(format!("GET {} {name}", resource.plural), error)),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the text of an object; `None` when it is not there.
+    ///
+    /// # Errors
+    /// When the server refuses or does not answer.
+    pub async fn get_body(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Bytes>> {
+        let request = Request::read(address::object(resource, namespace, name)?);
+        match self.send(&request).await {
+            Ok(response) => Ok(Some(response.body)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads all objects that are selected, in one namespace or (when it is empty) in all.
+    ///
+    /// # Errors
+    /// When the server refuses or does not answer.
+    pub async fn list(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        selection: &Selection,
+    ) -> Result<Vec<Object>> {
+        let mut objects = Vec::new();
+        let mut next = String::new();
+        let mut restarted = false;
+        loop {
+            match self.page(resource, namespace, selection, &next).await {
+                Ok(page) => {
+                    objects.extend(page.objects);
+                    next = page.next;
+                    if next.is_empty() {
+                        return Ok(objects);
+                    }
+                }
+                // The list grew too old while we read it; the next reading starts with fresher pages.
+                Err(error) if error.is_expired() && !restarted => {
+                    restarted = true;
+                    objects.clear();
+                    next.clear();
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads one page of a list. `next` is empty for the first page, and [`Page::next`] of the page before otherwise.
+    ///
+    /// # Errors
+    /// When the server refuses or does not answer.
+    pub async fn page(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        selection: &Selection,
+        next: &str,
+    ) -> Result<Page> {
+        let body = self.page_body(resource, namespace, selection, next).await?;
+        Page::read(&body, resource)
+    }
+
+    /// Reads the text of one page of a list.
+    ///
+    /// # Errors
+    /// When the server refuses or does not answer.
+    pub async fn page_body(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        selection: &Selection,
+        next: &str,
+    ) -> Result<Bytes> {
+        let mut path = address::collection(resource, namespace)?;
+        selection.add_to(&mut path);
+        let limit = if selection.limit == 0 { PAGE } else { selection.limit };
+        address::parameter(&mut path, "limit", &limit.to_string());
+        if !next.is_empty() {
+            address::parameter(&mut path, "continue", next);
+        }
+        let accept = if selection.metadata_only { Accept::MetadataList } else { Accept::Json };
+        let mut request = Request::read(path).accept(accept);
+        request.plain = selection.plain;
+        Ok(self.send(&request).await?.body)
+    }
+
+    /// Reads all selected objects page by page, holding no more than one page.
+    pub fn pages<'a>(
+        &'a self,
+        resource: &'a Resource,
+        namespace: &'a str,
+        selection: &'a Selection,
+    ) -> impl futures::Stream<Item = Result<Page>> + 'a {
+        futures::stream::try_unfold(Some(String::new()), move |next| async move {
+            let Some(next) = next else { return Ok(None) };
+            let page = self.page(resource, namespace, selection, &next).await?;
+            let following = (!page.next.is_empty()).then(|| page.next.clone());
+            Ok(Some((page, following)))
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Watching objects change.
+
+use std::time::Duration;
+
+use futures::{Stream, stream};
+use pintle_objects::Object;
+use pintle_tree::Node;
+
+use crate::address;
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::error::{ApiStatus, Error, Result};
+use crate::read::Selection;
+use crate::request::{Lines, Request};
+
+/// How long the server keeps a watch open; after that it is opened again.
+const OPEN: Duration = Duration::from_secs(300);
+
+/// Something that happened to an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WatchEvent {
+    /// The object is new, or was there when the watch began.
+    Added(Object),
+    /// The object changed.
+    Modified(Object),
+    /// The object is gone; this is its last state.
+    Deleted(Object),
+    /// Nothing happened up to this state.
+    Bookmark(String),
+}
+
+/// An open watch.
+pub struct Watching {
+    lines: Lines,
+}
+
+impl Watching {
+    /// The next event; `None` when the server closed the watch, which it does now and then.
+    ///
+    /// # Errors
+    /// When the connection breaks, or the state that the watch began with is forgotten ([`Error::is_expired`]).
+    pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
+        loop {
+            let Some(line) = self.lines.next().await? else { return Ok(None) };
+            if line.is_empty() {
+                continue;
+            }
+            let mut event = Object::read_json(&line).map_err(|error| Error::answer("watch", error))?;
+            let object = match event.body_mut().remove("object") {
+                Some(Node::Map(body)) => Object::new(body),
+                _ => continue,
+            };
+            return match event.text(&["type"]) {
+                "ADDED" => Ok(Some(WatchEvent::Added(object))),
+                "MODIFIED" => Ok(Some(WatchEvent::Modified(object))),
+                "DELETED" => Ok(Some(WatchEvent::Deleted(object))),
+                "BOOKMARK" => Ok(Some(WatchEvent::Bookmark(object.resource_version().to_owned()))),
+                "ERROR" => Err(Error::Api(Box::new(ApiStatus::of(500, &object)))),
+                _ => continue,
+            };
+        }
+    }
+
+    /// The events as a stream; it ends with the first error.
+    pub fn into_stream(self) -> impl Stream<Item = Result<WatchEvent>> + Send {
+        stream::unfold(Some(self), |watching| async move {
+            let mut watching = watching?;
+            match watching.next().await {
+                Ok(Some(event)) => Some((Ok(event), Some(watching))),
+                Ok(None) => None,
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+    }
+}
+
+impl Cluster {
+    /// Watches the selected objects from a state on. An empty state begins with an event for each object that is there.
+    ///
+    /// # Errors
+    /// When the watch cannot be opened.
+    pub async fn watch(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        selection: &Selection,
+        resource_version: &str,
+    ) -> Result<Watching> {
+        let mut path = address::collection(resource, namespace)?;
+        path.push_str("?watch=true&allowWatchBookmarks=true");
+        address::parameter(&mut path, "timeoutSeconds", &OPEN.as_secs().to_string());
+        selection.add_to(&mut path);
+        if !resource_version.is_empty() {
+            address::parameter(&mut path, "resourceVersion", resource_version);
+        }
+        Ok(Watching { lines: self.lines(&Request::read(path)).await? })
+    }
+}

@@ -1,0 +1,260 @@
+//! Changing objects: create, replace, apply, patch, delete.
+
+use bytes::Bytes;
+use http::Method;
+use pintle_objects::{Object, ObjectId};
+use pintle_tree::{Map, Node, json};
+
+use crate::address;
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::error::{Error, Result};
+use crate::request::Request;
+
+/// The name under which Helm owns fields, whatever the program is called.
+const MANAGER: &str = "helm";
+
+/// What the server does about fields that it does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validation {
+    /// Whatever the server likes best.
+    #[default]
+    Unset,
+    /// Refuse the object.
+    Strict,
+    /// Warn.
+    Warn,
+    /// Drop them.
+    Ignore,
+}
+
+/// How a change is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Whether everything happens but the storing.
+    pub dry_run: bool,
+    /// What becomes of unknown fields.
+    pub validation: Validation,
+    /// The name under which fields are owned.
+    pub manager: &'static str,
+    /// The part of the object that is changed, such as `status`; empty for the object itself.
+    pub subresource: &'static str,
+}
+
+impl Default for Write {
+    fn default() -> Self {
+        Write { dry_run: false, validation: Validation::Unset, manager: MANAGER, subresource: "" }
+    }
+}
+
+impl Write {
+    /// A change that refuses unknown fields.
+    pub fn strict() -> Self {
+        Write { validation: Validation::Strict, ..Write::default() }
+    }
+
+    /// A change of the status.
+    pub fn status() -> Self {
+        Write { subresource: "status", ..Write::default() }
+    }
+
+    fn add_to(&self, path: &mut String) {
+        if self.dry_run {
+            address::parameter(path, "dryRun", "All");
+        }
+        if !self.manager.is_empty() {
+            address::parameter(path, "fieldManager", self.manager);
+        }
+        let validation = match self.validation {
+            Validation::Unset => return,
+            Validation::Strict => "Strict",
+            Validation::Warn => "Warn",
+            Validation::Ignore => "Ignore",
+        };
+        address::parameter(path, "fieldValidation", validation);
+    }
+}
+
+/// The language of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchKind {
+    /// A list of operations (RFC 6902).
+    Json,
+    /// A tree laid over the object (RFC 7386).
+    Merge,
+    /// A tree laid over the object by Kubernetes' rules for lists.
+    Strategic,
+}
+
+impl PatchKind {
+    fn content_type(self) -> &'static str {
+        match self {
+            PatchKind::Json => "application/json-patch+json",
+            PatchKind::Merge => "application/merge-patch+json",
+            PatchKind::Strategic => "application/strategic-merge-patch+json",
+        }
+    }
+}
+
+/// What becomes of the objects that an object owns when it is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Propagation {
+    /// They are deleted after it.
+    #[default]
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+impl Propagation {
+    /// The word in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+            Propagation::Orphan => "Orphan",
+        }
+    }
+}
+
+/// Which state an object must be in to be deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guard {
+    /// The object's uid; empty for any.
+    pub uid: String,
+    /// The object's resource version; empty for any.
+    pub resource_version: String,
+}
+
+/// An object as the server wrote it.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Whether it is new.
+    pub created: bool,
+    /// Its text.
+    pub body: Bytes,
+}
+
+impl Written {
+    /// The object.
+    ///
+    /// # Errors
+    /// When the server's answer is no object.
+    pub fn object(&self) -> Result<Object> {
+        Object::read_json(&self.body).map_err(|error| Error::answer("a change", error))
+    }
+}
+
+impl Cluster {
+    /// Makes an object; its namespace must be set if its kind wants one.
+    ///
+    /// # Errors
+    /// [`Error::is_already_exists`] when it is there, or when the server refuses or does not answer.
+    pub async fn create(&self, object: &Object, write: &Write) -> Result<Written> {
+        let resource = self.resource(object.api_version(), object.kind()).await?;
+        if resource.namespaced && object.namespace().is_empty() {
+            return Err(Error::Name("an empty namespace may not be set during creation".into()));
+        }
+        let mut path = address::collection(&resource, object.namespace())?;
+        write.add_to(&mut path);
+        let request = Request::with_body(Method::POST, path, "application/json", object.to_json().into());
+        self.written(&request).await
+    }
+
+    /// Replaces an object as a whole. With a resource version, only if nobody else changed it.
+    ///
+    /// # Errors
+    /// [`Error::is_conflict`], or when the server refuses or does not answer.
+    pub async fn replace(&self, object: &Object, write: &Write) -> Result<Written> {
+        let resource = self.resource(object.api_version(), object.kind()).await?;
+        let path = self.target(&resource, object.namespace(), object.name(), write)?;
+        let body = object.to_json().into();
+        let mut request = Request::with_body(Method::PUT, path, "application/json", body);
+        // Sent twice, a guarded change would collide with itself.
+        request.repeatable = object.resource_version().is_empty();
+        self.written(&request).await
+    }
+
+    /// Applies an object on the server. `force` takes fields that others own.
+    ///
+    /// # Errors
+    /// [`Error::is_conflict`] when others own fields, or when the server refuses or does not answer.
+    pub async fn apply(&self, object: &Object, force: bool, write: &Write) -> Result<Written> {
+        let resource = self.resource(object.api_version(), object.kind()).await?;
+        let mut path = self.target(&resource, object.namespace(), object.name(), write)?;
+        address::parameter(&mut path, "force", if force { "true" } else { "false" });
+        let body = object.to_json().into();
+        let mut request = Request::with_body(Method::PATCH, path, "application/apply-patch+yaml", body);
+        request.repeatable = true;
+        self.written(&request).await
+    }
+
+    /// Patches an object.
+    ///
+    /// # Errors
+    /// [`Error::is_not_found`] when it is not there, or when the server refuses or does not answer.
+    pub async fn patch(
+        &self,
+        id: &ObjectId,
+        kind: PatchKind,
+        patch: impl Into<Bytes>,
+        write: &Write,
+    ) -> Result<Written> {
+        let resource = self.resource(&id.api_version(), &id.kind).await?;
+        let path = self.target(&resource, &id.namespace, &id.name, write)?;
+        let mut request = Request::with_body(Method::PATCH, path, kind.content_type(), patch.into());
+        // Laying the same tree over an object twice changes nothing; operations on lists would happen twice.
+        request.repeatable = kind != PatchKind::Json;
+        self.written(&request).await
+    }
+
+    /// Deletes an object, and returns whether it was there.
+    ///
+    /// # Errors
+    /// [`Error::is_conflict`] when it is not in the guarded state, or when the server refuses or does not answer.
+    pub async fn delete(&self, id: &ObjectId, propagation: Propagation, guard: &Guard) -> Result<bool> {
+        let resource = self.resource(&id.api_version(), &id.kind).await?;
+        let path = address::object(&resource, &id.namespace, &id.name)?;
+        let body = delete_options(propagation, guard).into();
+        let request = Request::with_body(Method::DELETE, path, "application/json", body);
+        match self.send(&request).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn target(&self, resource: &Resource, namespace: &str, name: &str, write: &Write) -> Result<String> {
+        let mut path = address::object(resource, namespace, name)?;
+        if !write.subresource.is_empty() {
+            path.push('/');
+            path.push_str(write.subresource);
+        }
+        write.add_to(&mut path);
+        Ok(path)
+    }
+
+    async fn written(&self, request: &Request) -> Result<Written> {
+        let response = self.send(request).await?;
+        Ok(Written { created: response.code == 201, body: response.body })
+    }
+}
+
+fn delete_options(propagation: Propagation, guard: &Guard) -> Vec<u8> {
+    let mut options = Map::new();
+    options.insert("apiVersion".into(), "v1".into());
+    options.insert("kind".into(), "DeleteOptions".into());
+    options.insert("propagationPolicy".into(), propagation.as_str().into());
+    let mut conditions = Map::new();
+    for (key, value) in [("uid", &guard.uid), ("resourceVersion", &guard.resource_version)] {
+        if !value.is_empty() {
+            conditions.insert(key.into(), value.as_str().into());
+        }
+    }
+    if !conditions.is_empty() {
+        options.insert("preconditions".into(), Node::Map(conditions));
+    }
+    json::write_raw(&options).unwrap_or_default()
+}
