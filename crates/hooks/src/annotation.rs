@@ -1,0 +1,235 @@
+//! The annotations that make and steer hooks, read once, and the words that name events in them.
+
+use pintle_objects::{Event, Head, Object};
+use pintle_tree::{Map, Node, Str};
+use pintle_yaml::decode::number_text;
+
+use crate::error::Problem;
+
+/// Makes an object a hook and says when it runs.
+pub const HOOK: &str = "helm.sh/hook";
+/// Orders the hooks of one event: one weight, or a list with one for each event.
+pub const WEIGHT: &str = "helm.sh/hook-weight";
+/// Orders the hooks of one event, by name: `pre-install=-5,post-install=5`.
+pub const WEIGHTS: &str = "helm.sh/hook-weights";
+/// Says when a hook's object is deleted.
+pub const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
+/// Says when a hook's log is shown.
+pub const LOG_POLICY: &str = "helm.sh/hook-output-log-policy";
+/// Says with `unmanaged` that a hook's object outlives its release.
+pub const POLICY: &str = "helm.sh/hook-policy";
+/// Says with anything but `true` that containers get no variables.
+pub const ENV: &str = "helm.sh/hook-env";
+/// Says with anything but `true` that splitting keeps the name.
+pub const NAME_SUFFIX: &str = "helm.sh/hook-name-suffix";
+
+/// The hook annotations of one object, as they are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Annotations {
+    /// [`HOOK`].
+    pub hook: Option<String>,
+    /// [`WEIGHT`].
+    pub weight: Option<String>,
+    /// [`WEIGHTS`].
+    pub weights: Option<String>,
+    /// [`DELETE_POLICY`].
+    pub delete_policy: Option<String>,
+    /// [`LOG_POLICY`].
+    pub log_policy: Option<String>,
+    /// [`POLICY`].
+    pub policy: Option<String>,
+    /// [`ENV`].
+    pub env: Option<String>,
+    /// [`NAME_SUFFIX`].
+    pub name_suffix: Option<String>,
+}
+
+impl Annotations {
+    /// Reads the annotations of an object. Numbers and booleans count as their text, as they do for Helm.
+    pub fn of(object: &Object) -> Self {
+        let Some(Node::Map(entries)) = object.at(&["metadata", "annotations"]) else {
+            return Annotations::default();
+        };
+        Annotations::from_lookup(|key| entries.get(key).and_then(text))
+    }
+
+    /// Takes the annotations from the head of a document.
+    pub fn of_head(head: &Head) -> Self {
+        let Some(metadata) = &head.metadata else { return Annotations::default() };
+        let entries: &Map<Str> = &metadata.annotations;
+        Annotations::from_lookup(|key| entries.get(key).map(Str::to_string))
+    }
+
+    fn from_lookup(look: impl Fn(&str) -> Option<String>) -> Self {
+        Annotations {
+            hook: look(HOOK),
+            weight: look(WEIGHT),
+            weights: look(WEIGHTS),
+            delete_policy: look(DELETE_POLICY),
+            log_policy: look(LOG_POLICY),
+            policy: look(POLICY),
+            env: look(ENV),
+            name_suffix: look(NAME_SUFFIX),
+        }
+    }
+
+    /// Whether the object uses an annotation, or a form of one, that Helm does not know.
+    pub fn is_extended(&self) -> bool {
+        self.weights.is_some()
+            || self.env.is_some()
+            || self.name_suffix.is_some()
+            || self.weight.as_ref().is_some_and(|weight| weight.contains(','))
+    }
+
+    /// Whether containers may get variables.
+    pub fn allows_env(&self) -> bool {
+        is_true_or_absent(self.env.as_deref())
+    }
+
+    /// Whether splitting adds the event to the name.
+    pub fn allows_suffix(&self) -> bool {
+        is_true_or_absent(self.name_suffix.as_deref())
+    }
+
+    /// Whether the object outlives its release.
+    pub fn is_unmanaged(&self) -> bool {
+        self.policy.as_ref().is_some_and(|policy| normal(policy) == UNMANAGED)
+    }
+}
+
+/// The one word of [`POLICY`].
+pub(crate) const UNMANAGED: &str = "unmanaged";
+
+fn is_true_or_absent(text: Option<&str>) -> bool {
+    text.is_none_or(|text| text.trim().eq_ignore_ascii_case("true"))
+}
+
+/// A scalar as the text that Helm reads it as.
+fn text(node: &Node) -> Option<String> {
+    match node {
+        Node::Nil => Some(String::new()),
+        Node::Bool(value) => Some(value.to_string()),
+        Node::Int(value) => Some(value.to_string()),
+        Node::Float(value) => Some(number_text(*value)),
+        Node::Str(text) => Some(text.to_string()),
+        Node::List(_) | Node::Map(_) => None,
+    }
+}
+
+/// A word without blanks around it, in lower case.
+pub(crate) fn normal(word: &str) -> String {
+    word.trim().to_lowercase()
+}
+
+/// Which words name events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// Helm's, in any case.
+    Native,
+    /// Those of the filter, which are also names of objects: exactly as they are spelled.
+    Filter,
+}
+
+const NATIVE: [&str; 10] = [
+    "pre-install",
+    "post-install",
+    "pre-delete",
+    "post-delete",
+    "pre-upgrade",
+    "post-upgrade",
+    "pre-rollback",
+    "post-rollback",
+    "test",
+    "test-success",
+];
+
+/// `test-failure` is of Helm 2. Helm drops such hooks today; the filter leaves that to Helm.
+const FILTER: [&str; 11] = [
+    "pre-install",
+    "post-install",
+    "pre-delete",
+    "post-delete",
+    "pre-upgrade",
+    "post-upgrade",
+    "pre-rollback",
+    "post-rollback",
+    "test",
+    "test-success",
+    "test-failure",
+];
+
+impl Words {
+    /// Reads the word for an event. Natively `test-success` is but another word for `test`.
+    pub(crate) fn event(self, word: &str) -> Result<&'static str, Problem> {
+        let (found, known): (_, &'static [&'static str]) = match self {
+            Words::Native => (Event::from_word(&normal(word)).map(Event::as_str), &NATIVE),
+            Words::Filter => (FILTER.into_iter().find(|known| *known == word.trim()), &FILTER),
+        };
+        found.ok_or_else(|| Problem::UnknownEvent { word: word.trim().to_owned(), known })
+    }
+
+    /// Reads a comma list of events. Blank entries, such as a last comma makes, count for nothing.
+    pub(crate) fn events(self, list: &str) -> Result<Vec<&'static str>, Problem> {
+        let mut events = Vec::new();
+        for word in list.split(',').filter(|word| !word.trim().is_empty()) {
+            let event = self.event(word)?;
+            if events.contains(&event) {
+                return Err(Problem::DuplicateEvent { event: event.to_owned() });
+            }
+            events.push(event);
+        }
+        if events.is_empty() { Err(Problem::NoEvent) } else { Ok(events) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filter_takes_events_only_as_they_are_spelled() {
+        assert_eq!(Words::Filter.events("pre-install,"), Ok(vec!["pre-install"]));
+        assert_eq!(Words::Filter.events(" , "), Err(Problem::NoEvent));
+        for word in ["Pre-Install", "crd-install"] {
+            let problem = Words::Filter.events(word).expect_err("no such event");
+            assert!(
+                problem.to_string().starts_with(&format!("`{word}` is no hook event; the events are pre-"))
+            );
+        }
+        assert_eq!(Words::Native.events("Pre-Install"), Ok(vec!["pre-install"]));
+    }
+
+    #[test]
+    fn an_event_named_twice_is_a_problem() {
+        let twice = |event: &str| Err(Problem::DuplicateEvent { event: event.into() });
+        assert_eq!(Words::Filter.events("test,pre-install,test"), twice("test"));
+        assert_eq!(Words::Native.events("test,test-success"), twice("test"));
+        assert_eq!(Words::Filter.events("test,test-success"), Ok(vec!["test", "test-success"]));
+    }
+
+    #[test]
+    fn both_vocabularies_hold_every_event_of_helm() {
+        for event in Event::ALL {
+            assert!(NATIVE.contains(&event.as_str()) && FILTER.contains(&event.as_str()));
+        }
+    }
+
+    #[test]
+    fn only_the_additions_make_a_hook_extended() {
+        let plain = Annotations {
+            weight: Some("x".into()),
+            policy: Some("unmanaged".into()),
+            ..Annotations::default()
+        };
+        assert!(!plain.is_extended() && plain.is_unmanaged() && plain.allows_env());
+        for extended in [
+            Annotations { weight: Some("1,2".into()), ..Annotations::default() },
+            Annotations { weights: Some(String::new()), ..Annotations::default() },
+            Annotations { env: Some("No".into()), ..Annotations::default() },
+            Annotations { name_suffix: Some("true".into()), ..Annotations::default() },
+        ] {
+            assert!(extended.is_extended(), "{extended:?}");
+            assert_eq!(extended.allows_env(), extended.env.is_none());
+        }
+    }
+}

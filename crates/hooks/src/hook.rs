@@ -1,0 +1,362 @@
+//! The hook as a type: read once, from a fresh render or from a stored release.
+
+use pintle_objects::{Event, Head, Object, ObjectError};
+use pintle_tree::{LogLine, Node};
+
+use crate::annotation::{Annotations, Words};
+use crate::env::{EnvRule, inject};
+use crate::error::{Error, Problem, Result};
+use crate::policy::{DeletePolicy, LogPolicy, UnknownWord, unknown_words};
+use crate::weight::weigh;
+
+/// What is known of a hook before it is read: what sorting found, or what a release keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Source<'a> {
+    /// The name of the object.
+    pub name: &'a str,
+    /// The kind of the object.
+    pub kind: &'a str,
+    /// The rendered file it comes from.
+    pub path: &'a str,
+    /// The document.
+    pub manifest: &'a [u8],
+    /// When it runs, as Helm reads it. Empty for an object whose events `helm.sh/hook-weights` names.
+    pub events: &'a [Event],
+    /// Its weight, as Helm reads it.
+    pub weight: i64,
+    /// The words of its delete policy, in lower case.
+    pub delete_policies: &'a [String],
+    /// The words of its log policy, in lower case.
+    pub log_policies: &'a [String],
+}
+
+impl<'a> Source<'a> {
+    /// A hook that sorting has found.
+    pub fn of(hook: &'a pintle_objects::Hook<'a>) -> Self {
+        Source {
+            name: hook.name.as_str().unwrap_or_default(),
+            kind: hook.kind.as_str().unwrap_or_default(),
+            path: hook.path,
+            manifest: hook.manifest,
+            events: &hook.events,
+            weight: hook.weight,
+            delete_policies: &hook.delete_policies,
+            log_policies: &hook.output_log_policies,
+        }
+    }
+}
+
+/// An event at which a hook runs, and its place among the hooks of that event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weighted {
+    /// The event.
+    pub event: Event,
+    /// The weight; the lowest goes first.
+    pub weight: i64,
+}
+
+/// An object that runs at certain events instead of being installed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hook {
+    /// The name of the object.
+    pub name: String,
+    /// The kind of the object.
+    pub kind: String,
+    /// The rendered file it comes from.
+    pub path: String,
+    /// The document as a whole. Use [`objects_for`] for what is to be created.
+    pub object: Object,
+    /// When it runs.
+    pub events: Vec<Weighted>,
+    /// When its object is deleted. [`Hook::is_deleted`] knows the exceptions.
+    pub delete_policies: Vec<DeletePolicy>,
+    /// When its log is shown. [`Hook::shows_log`] knows what has a log.
+    pub log_policies: Vec<LogPolicy>,
+    /// Whether its object outlives the release, as one that no release owns.
+    pub unmanaged: bool,
+    /// Whether its containers may get variables.
+    pub env: bool,
+    /// Whether it uses an annotation, or a form of one, that Helm does not know.
+    pub extended: bool,
+    /// Words in its policies that mean nothing.
+    pub unknown_words: Vec<UnknownWord>,
+    /// What the user should be told.
+    pub warnings: Vec<LogLine>,
+}
+
+impl Hook {
+    /// The weight at an event, if the hook runs at it.
+    pub fn weight(&self, event: Event) -> Option<i64> {
+        self.events.iter().find(|weighted| weighted.event == event).map(|weighted| weighted.weight)
+    }
+
+    /// Whether the object is deleted at the occasion that `policy` names. Definitions of custom resources never are,
+    /// since all such resources would go with them.
+    pub fn is_deleted(&self, policy: DeletePolicy) -> bool {
+        self.kind != "CustomResourceDefinition" && self.delete_policies.contains(&policy)
+    }
+
+    /// Whether the log is shown at the occasion that `policy` names. Only Jobs and Pods have one.
+    pub fn shows_log(&self, policy: LogPolicy) -> bool {
+        matches!(self.kind.as_str(), "Job" | "Pod") && self.log_policies.contains(&policy)
+    }
+}
+
+/// Whether a document that has no `helm.sh/hook` is a hook all the same, because `helm.sh/hook-weights` names events.
+/// Helm would install it as an ordinary object, even if it is meant for the end of the release.
+pub fn is_hook_by_weights(head: &Head) -> bool {
+    let annotations = Annotations::of_head(head);
+    annotations.hook.is_none() && annotations.weights.is_some()
+}
+
+/// Reads a hook of a fresh render.
+///
+/// # Errors
+/// When the document is no map, or when it uses annotations that Helm does not know, and these contradict each other.
+pub fn read(source: &Source<'_>) -> Result<Hook> {
+    let object = document(source)?;
+    let annotations = Annotations::of(&object);
+    let events = events(source, &annotations).map_err(|problem| Error::Annotations {
+        kind: source.kind.to_owned(),
+        name: source.name.to_owned(),
+        path: source.path.to_owned(),
+        source: problem,
+    })?;
+    Ok(hook(source, object, &annotations, events))
+}
+
+/// Reads a hook of a stored release. What was stored must go on working, so annotations that contradict each other are
+/// but a warning here, and the hook is what Helm takes it for.
+///
+/// # Errors
+/// When the document is no map.
+pub fn read_stored(source: &Source<'_>) -> Result<Hook> {
+    let object = document(source)?;
+    let annotations = Annotations::of(&object);
+    match events(source, &annotations) {
+        Ok(events) => Ok(hook(source, object, &annotations, events)),
+        Err(problem) => {
+            let mut hook = hook(source, object, &annotations, plain_events(source));
+            let attributes = vec![("path", source.path.to_owned()), ("problem", problem.to_string())];
+            hook.warnings.push(LogLine::warn("ignoring hook annotations", attributes));
+            Ok(hook)
+        }
+    }
+}
+
+fn document(source: &Source<'_>) -> Result<Object> {
+    let failure =
+        |error| Error::Document { name: source.name.to_owned(), path: source.path.to_owned(), source: error };
+    let file = || source.path.to_owned();
+    match pintle_yaml::read_exact(source.manifest) {
+        Ok(Node::Map(body)) => Ok(Object::new(body)),
+        Ok(other) => Err(failure(ObjectError::NoMap { file: file(), found: other.json_type() })),
+        Err(error) => Err(failure(ObjectError::Yaml { file: file(), source: error })),
+    }
+}
+
+/// The events with their weights. A hook without additions is what Helm read, without a second look.
+fn events(source: &Source<'_>, annotations: &Annotations) -> Result<Vec<Weighted>, Problem> {
+    if !annotations.is_extended() {
+        return Ok(plain_events(source));
+    }
+    let events = weigh(annotations, Words::Native)?;
+    Ok(events
+        .into_iter()
+        .filter_map(|(word, weight)| Event::from_word(word).map(|event| Weighted { event, weight }))
+        .collect())
+}
+
+fn plain_events(source: &Source<'_>) -> Vec<Weighted> {
+    source.events.iter().map(|event| Weighted { event: *event, weight: source.weight }).collect()
+}
+
+fn hook(source: &Source<'_>, object: Object, annotations: &Annotations, events: Vec<Weighted>) -> Hook {
+    let unknown_words =
+        unknown_words(source.delete_policies, source.log_policies, annotations.policy.as_deref());
+    Hook {
+        name: source.name.to_owned(),
+        kind: source.kind.to_owned(),
+        path: source.path.to_owned(),
+        object,
+        events,
+        delete_policies: DeletePolicy::from_words(source.delete_policies),
+        log_policies: source.log_policies.iter().filter_map(|word| LogPolicy::from_word(word)).collect(),
+        unmanaged: annotations.is_unmanaged(),
+        env: annotations.allows_env(),
+        extended: annotations.is_extended(),
+        warnings: unknown_words.iter().map(|word| word.warning(source.path)).collect(),
+        unknown_words,
+    }
+}
+
+/// The document of a hook as it runs at an event: with variables in its containers where the rule and the hook's
+/// annotations ask for them. It keeps its name, since only one event happens at a time.
+pub fn object_for(hook: &Hook, event: Event, rule: EnvRule) -> Object {
+    let mut object = hook.object.clone();
+    add_variables(&mut object, hook, event, rule);
+    object
+}
+
+fn add_variables(object: &mut Object, hook: &Hook, event: Event, rule: EnvRule) {
+    if hook.env && (hook.extended || rule == EnvRule::Always) {
+        inject(object, event.as_str(), hook.weight(event).unwrap_or(0));
+    }
+}
+
+/// What is to be created when a hook runs at an event: its object, or the members of the list that it is.
+///
+/// # Errors
+/// When something has no `kind` or no `apiVersion`, or a member of a list is no object.
+pub fn objects_for(hook: &Hook, event: Event, rule: EnvRule) -> Result<Vec<Object>> {
+    let failure = |cause| Error::Build { event, path: hook.path.clone(), cause };
+    let object = object_for(hook, event, rule);
+    let is_list = |object: &Object| {
+        object.kind().ends_with("List") && matches!(object.at(&["items"]), Some(Node::List(_)))
+    };
+    if !is_list(&object) {
+        check(&object).map_err(failure)?;
+        return Ok(vec![object]);
+    }
+    // JSON is YAML, so the reader of manifests takes lists apart here too.
+    let mut members = Object::read_manifest(&object.to_json(), &hook.path).map_err(failure)?;
+    for member in &mut members {
+        add_variables(member, hook, event, rule);
+    }
+    Ok(members)
+}
+
+fn check(object: &Object) -> Result<(), ObjectError> {
+    let missing = |field| {
+        Err(ObjectError::Missing { field, text: String::from_utf8_lossy(&object.to_json()).into_owned() })
+    };
+    match (object.kind(), object.api_version()) {
+        ("", _) => missing("Kind"),
+        (_, "") => missing("apiVersion"),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_objects::{Order, sort};
+
+    /// Reads the only hook of a Job with the given annotations, one to a line.
+    fn job(annotations: &str) -> Result<Hook> {
+        let annotations =
+            annotations.lines().fold(String::new(), |text, line| text + "    helm.sh/" + line.trim() + "\n");
+        let text = format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: j\n  annotations:\n{annotations}\
+             spec: {{template: {{spec: {{containers: [{{name: c}}]}}}}}}\n"
+        );
+        let files = [("c/t.yaml", text)];
+        let sorted = sort(&files, Order::Install).expect("good YAML");
+        read(&Source::of(sorted.hooks.first().expect("a hook")))
+    }
+
+    fn weights(hook: &Hook) -> Vec<(&'static str, i64)> {
+        hook.events.iter().map(|weighted| (weighted.event.as_str(), weighted.weight)).collect()
+    }
+
+    #[test]
+    fn a_plain_hook_is_what_helm_takes_it_for() {
+        let hook = job(
+            "hook: Pre-Install, test-success,test\nhook-weight: 1.5\nhook-delete-policy: never,hook-failed",
+        )
+        .expect("Helm accepts it");
+        assert_eq!(weights(&hook), [("pre-install", 0), ("test", 0), ("test", 0)]);
+        assert!(hook.is_deleted(DeletePolicy::Failed) && !hook.is_deleted(DeletePolicy::BeforeHookCreation));
+        assert!(!hook.extended && !hook.unmanaged && hook.env);
+        assert_eq!(hook.unknown_words.len(), 1);
+        assert_eq!(object_for(&hook, Event::Test, EnvRule::WhenAsked), hook.object);
+    }
+
+    #[test]
+    fn an_extended_hook_has_a_weight_for_each_event() {
+        let hook = job("hook: pre-install,post-install\nhook-weight: \"-9,30\"").expect("good annotations");
+        assert_eq!(weights(&hook), [("pre-install", -9), ("post-install", 30)]);
+        let object = object_for(&hook, Event::PostInstall, EnvRule::WhenAsked);
+        let json = String::from_utf8(object.to_json()).expect("JSON is text");
+        assert!(json.contains(r#"{"name":"HELM_HOOK_WEIGHT","value":"30"}"#), "{json}");
+    }
+
+    #[test]
+    fn variables_are_set_when_asked_and_never_when_forbidden() {
+        let forbidden = job("hook: test\nhook-env: \"no\"").expect("good annotations");
+        assert_eq!(object_for(&forbidden, Event::Test, EnvRule::Always), forbidden.object);
+        let plain = job("hook: test").expect("good annotations");
+        assert_ne!(object_for(&plain, Event::Test, EnvRule::Always), plain.object);
+    }
+
+    #[test]
+    fn contradictions_are_errors_when_fresh_and_warnings_when_stored() {
+        let error =
+            job("hook: pre-install,test\nhook-weight: 1,2,3").expect_err("three weights for two events");
+        assert_eq!(error.to_string(), "the annotations of Job j in c/t.yaml are wrong");
+        let manifest =
+            b"{kind: Job, metadata: {name: j, annotations: {helm.sh/hook: test, helm.sh/hook-weights: x}}}";
+        let source = Source {
+            name: "j",
+            kind: "Job",
+            manifest,
+            events: &[Event::Test],
+            weight: 3,
+            ..Source::default()
+        };
+        assert!(read(&source).is_err());
+        let hook = read_stored(&source).expect("stored hooks go on working");
+        assert_eq!(weights(&hook), [("test", 3)]);
+        assert_eq!(hook.warnings.len(), 1);
+    }
+
+    #[test]
+    fn weights_alone_make_a_hook() {
+        let text = "kind: Job\nmetadata: {name: j, annotations: {helm.sh/hook-weights: post-delete=4}}\n";
+        let files = [("t", text)];
+        let sorted = sort(&files, Order::Install).expect("good YAML");
+        assert!(is_hook_by_weights(&sorted.manifests[0].head));
+        let hook =
+            read(&Source { manifest: text.as_bytes(), ..Source::default() }).expect("good annotations");
+        assert_eq!(weights(&hook), [("post-delete", 4)]);
+    }
+
+    #[test]
+    fn the_members_of_a_list_are_created_one_by_one() {
+        let manifest =
+            b"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: a}}, \
+            {apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {containers: [{name: c}]}}]}";
+        let hook = read(&Source { kind: "List", manifest, events: &[Event::Test], ..Source::default() })
+            .expect("good");
+        let objects = objects_for(&hook, Event::Test, EnvRule::Always).expect("good members");
+        assert_eq!(
+            objects.iter().map(|object| object.id().to_string()).collect::<Vec<_>>(),
+            ["Secret/a", "Pod/b"]
+        );
+        assert!(String::from_utf8_lossy(&objects[1].to_json()).contains("HELM_HOOK_EVENT"));
+    }
+
+    #[test]
+    fn a_document_that_is_no_object_fails_only_when_it_is_to_run() {
+        let source =
+            Source { path: "c/t.yaml", manifest: b"kind: Job", events: &[Event::Test], ..Source::default() };
+        let hook = read(&source).expect("it need not run");
+        let error = objects_for(&hook, Event::Test, EnvRule::WhenAsked).expect_err("no API version");
+        assert_eq!(
+            error.to_string(),
+            "unable to build kubernetes object for test hook c/t.yaml: Object 'apiVersion' is missing in '{\"kind\":\"Job\"}'"
+        );
+        assert!(read(&Source { manifest: b"[]", ..source }).is_err());
+    }
+
+    #[test]
+    fn definitions_of_custom_resources_are_never_deleted() {
+        let source = Source { kind: "CustomResourceDefinition", manifest: b"{}", ..Source::default() };
+        assert!(!read(&source).expect("good").is_deleted(DeletePolicy::BeforeHookCreation));
+        assert!(
+            read(&Source { kind: "Job", ..source })
+                .expect("good")
+                .is_deleted(DeletePolicy::BeforeHookCreation)
+        );
+    }
+}

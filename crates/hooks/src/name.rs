@@ -1,0 +1,86 @@
+//! Names for the parts of a hook that is split: unique, repeatable, and short enough for a label.
+
+use sha2::{Digest, Sha256};
+
+/// The longest name; longer ones are no labels, and a Job's name becomes one.
+const LONGEST: usize = 63;
+/// How many digits of the hash a name carries.
+const DIGITS: usize = 8;
+
+/// The name of the part of `base` that runs at `event`: both joined by a dash. Where that is too long, the base is cut
+/// and a hash of the whole keeps names apart.
+pub fn split_name(base: &str, event: &str) -> String {
+    let whole = format!("{base}-{event}");
+    if whole.len() <= LONGEST {
+        return whole;
+    }
+    let hash = hash(&whole);
+    let event = cut(event, LONGEST - DIGITS - 2);
+    let room = LONGEST - DIGITS - 2 - event.len();
+    // A dot or dash in front of a dash would be no name.
+    match cut(base, room).trim_end_matches(['-', '.']) {
+        "" => format!("{event}-{hash}"),
+        base => format!("{base}-{event}-{hash}"),
+    }
+}
+
+/// The first bytes of a text, and no half of a character.
+fn cut(text: &str, length: usize) -> &str {
+    &text[..text.floor_char_boundary(length)]
+}
+
+/// The first digits of the text's SHA-256.
+fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn short_names_are_joined_and_long_ones_hashed() {
+        assert_eq!(split_name("migrate", "pre-install"), "migrate-pre-install");
+        let long = "orders-service-schema-migration-runner-with-long-release-name-01";
+        assert_eq!(
+            split_name(long, "pre-install"),
+            "orders-service-schema-migration-runner-wit-pre-install-edb1fe15"
+        );
+        assert_eq!(
+            split_name(long, "post-rollback"),
+            "orders-service-schema-migration-runner-w-post-rollback-4c79bbb1"
+        );
+    }
+
+    #[test]
+    fn names_are_unique_and_fit_a_label() {
+        let mut seen = BTreeSet::new();
+        for length in 1..200 {
+            for letter in ["a", "b", "a-", "a.b", "ä"] {
+                for event in ["pre-install", "post-rollback", "test", "test-success"] {
+                    let base: String = letter.chars().cycle().take(length).collect();
+                    let name = split_name(base.trim_end_matches(['-', '.']), event);
+                    assert!(name.len() <= LONGEST, "{name}");
+                    assert!(!name.contains(".-") && !name.starts_with('-'), "{name}");
+                    seen.insert((base.trim_end_matches(['-', '.']).to_owned(), event, name));
+                }
+            }
+        }
+        let names: BTreeSet<&String> = seen.iter().map(|(_, _, name)| name).collect();
+        assert_eq!(names.len(), seen.len());
+    }
+
+    #[test]
+    fn sixty_three_letters_need_no_hash() {
+        let base = "a".repeat(LONGEST - "-test".len());
+        assert_eq!(split_name(&base, "test"), format!("{base}-test"));
+        assert_eq!(split_name(&format!("{base}a"), "test").len(), LONGEST);
+    }
+
+    #[test]
+    fn bases_without_letters_leave_the_event_and_the_hash() {
+        assert!(split_name(&"-".repeat(80), "test").starts_with("test-"));
+    }
+}

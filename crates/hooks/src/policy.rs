@@ -1,0 +1,191 @@
+//! What happens to a hook afterwards: when its object goes, when its log is shown, and words that mean nothing.
+
+use pintle_tree::LogLine;
+
+use crate::annotation::{DELETE_POLICY, LOG_POLICY, POLICY, UNMANAGED};
+
+/// When the object of a hook is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeletePolicy {
+    /// Before the hook runs again. Holds for hooks that have no policy.
+    BeforeHookCreation,
+    /// After the hook succeeded.
+    Succeeded,
+    /// After the hook failed.
+    Failed,
+}
+
+impl DeletePolicy {
+    /// All policies.
+    pub const ALL: [DeletePolicy; 3] =
+        [DeletePolicy::BeforeHookCreation, DeletePolicy::Succeeded, DeletePolicy::Failed];
+
+    /// The word for the policy in annotations and releases.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DeletePolicy::BeforeHookCreation => "before-hook-creation",
+            DeletePolicy::Succeeded => "hook-succeeded",
+            DeletePolicy::Failed => "hook-failed",
+        }
+    }
+
+    /// The policy that `word` names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        DeletePolicy::ALL.into_iter().find(|policy| policy.as_str() == word)
+    }
+
+    /// The policies that words name. No word at all means [`DeletePolicy::BeforeHookCreation`]; a word that names no
+    /// policy means nothing, and is yet a word.
+    pub fn from_words(words: &[String]) -> Vec<Self> {
+        if words.is_empty() {
+            return vec![DeletePolicy::BeforeHookCreation];
+        }
+        words.iter().filter_map(|word| DeletePolicy::from_word(word)).collect()
+    }
+}
+
+/// When the log of a hook is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogPolicy {
+    /// After the hook succeeded.
+    Succeeded,
+    /// After the hook failed.
+    Failed,
+}
+
+impl LogPolicy {
+    /// All policies.
+    pub const ALL: [LogPolicy; 2] = [LogPolicy::Succeeded, LogPolicy::Failed];
+
+    /// The word for the policy in annotations and releases.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogPolicy::Succeeded => "hook-succeeded",
+            LogPolicy::Failed => "hook-failed",
+        }
+    }
+
+    /// The policy that `word` names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        LogPolicy::ALL.into_iter().find(|policy| policy.as_str() == word)
+    }
+}
+
+/// A word of a policy that means nothing. Lint calls it an error; running a release warns of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownWord {
+    /// The annotation that holds the word.
+    pub annotation: &'static str,
+    /// The word.
+    pub word: String,
+    /// The word that was probably meant.
+    pub likely: Option<&'static str>,
+}
+
+impl UnknownWord {
+    /// The warning, for a hook that is found under `path`.
+    pub fn warning(&self, path: &str) -> LogLine {
+        let mut attributes = vec![
+            ("annotation", self.annotation.to_owned()),
+            ("word", self.word.clone()),
+            ("path", path.to_owned()),
+        ];
+        if let Some(likely) = self.likely {
+            attributes.push(("didYouMean", likely.to_owned()));
+        }
+        LogLine::warn("unknown word in hook policy", attributes)
+    }
+}
+
+/// All words of policies that mean nothing, in the order of the annotations' names here.
+pub(crate) fn unknown_words(delete: &[String], log: &[String], policy: Option<&str>) -> Vec<UnknownWord> {
+    let delete_words = DeletePolicy::ALL.map(DeletePolicy::as_str);
+    let log_words = LogPolicy::ALL.map(LogPolicy::as_str);
+    let mut unknown = Vec::new();
+    let mut note = |annotation, words: &[String], known: &[&'static str]| {
+        for word in words.iter().filter(|word| !known.contains(&word.as_str())) {
+            unknown.push(UnknownWord { annotation, word: word.clone(), likely: likely(word, known) });
+        }
+    };
+    note(DELETE_POLICY, delete, &delete_words);
+    note(LOG_POLICY, log, &log_words);
+    note(POLICY, &policy.map(crate::annotation::normal).into_iter().collect::<Vec<_>>(), &[UNMANAGED]);
+    unknown
+}
+
+/// No word of ours is longer; what is much longer than our words is no misspelling of them.
+const LONGEST: usize = 32;
+
+/// The known word that `word` probably is: a part of it, or the nearest one if that is near.
+fn likely(word: &str, known: &[&'static str]) -> Option<&'static str> {
+    if word.len() < 3 || word.len() > LONGEST {
+        return None;
+    }
+    if let Some(whole) = known.iter().find(|known| known.contains(word)) {
+        return Some(whole);
+    }
+    let nearest = known.iter().map(|known| (distance(word, known), *known)).min()?;
+    (nearest.0 * 3 <= nearest.1.len()).then_some(nearest.1)
+}
+
+/// How many letters must be added, dropped or changed to make one word the other.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, letter) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, other) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(list: &[&str]) -> Vec<String> {
+        list.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn no_word_means_before_creation_and_an_empty_word_means_nothing() {
+        assert_eq!(DeletePolicy::from_words(&[]), [DeletePolicy::BeforeHookCreation]);
+        assert!(DeletePolicy::from_words(&words(&[""])).is_empty());
+        assert_eq!(DeletePolicy::from_words(&words(&["x", "hook-failed"])), [DeletePolicy::Failed]);
+    }
+
+    #[test]
+    fn the_likely_word_is_told() {
+        for (word, expected) in [
+            ("hook-suceeded", Some("hook-succeeded")),
+            ("succeeded", Some("hook-succeeded")),
+            ("failed", Some("hook-failed")),
+            ("before-creation", Some("before-hook-creation")),
+            ("never", None),
+            ("", None),
+        ] {
+            assert_eq!(likely(word, &DeletePolicy::ALL.map(DeletePolicy::as_str)), expected, "{word}");
+        }
+        assert_eq!(likely(&"hook-failed".repeat(100_000), &["hook-failed"]), None);
+    }
+
+    #[test]
+    fn unknown_words_become_warnings() {
+        let unknown = unknown_words(&words(&["hook-failed"]), &words(&["hook-suceeded"]), Some("managed"));
+        let lines: Vec<String> = unknown.iter().map(|word| word.warning("c/t.yaml").to_string()).collect();
+        assert_eq!(
+            lines,
+            [
+                "level=WARN msg=\"unknown word in hook policy\" annotation=helm.sh/hook-output-log-policy \
+                 word=hook-suceeded path=c/t.yaml didYouMean=hook-succeeded",
+                "level=WARN msg=\"unknown word in hook policy\" annotation=helm.sh/hook-policy word=managed \
+                 path=c/t.yaml didYouMean=unmanaged",
+            ]
+        );
+    }
+}
