@@ -10,18 +10,31 @@ use crate::shell::{cache, run, say};
 /// The release whose behaviour is the reference.
 pub(crate) const VERSION: &str = "v4.2.4";
 
+/// The release before it that shares clusters with ours.
+const VERSION_3: &str = "v3.21.4";
+
 /// The path of the real Helm, built from its published module on first use. `PINTLE_HELM` names another one.
 pub(crate) fn helm() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("PINTLE_HELM") {
+    installed("PINTLE_HELM", "helm.sh/helm/v4/cmd/helm", VERSION)
+}
+
+/// As [`helm`], of the generation before. `PINTLE_HELM3` names another one.
+pub(crate) fn helm3() -> Result<PathBuf> {
+    installed("PINTLE_HELM3", "helm.sh/helm/v3/cmd/helm", VERSION_3)
+}
+
+fn installed(variable: &str, module: &str, version: &str) -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os(variable) {
         return Ok(path.into());
     }
-    let folder = cache()?.join(format!("helm-{VERSION}"));
+    let folder = cache()?.join(format!("helm-{version}"));
     let path = folder.join("helm");
     if !path.is_file() {
-        say(&format!("building Helm {VERSION} (once)"));
-        let module = format!("helm.sh/helm/v4/cmd/helm@{VERSION}");
-        run(Command::new("go").args(["install", &module]).env("GOBIN", &folder))
-            .context("the real Helm is needed here; install Go, or name a helm with PINTLE_HELM")?;
+        say(&format!("building Helm {version} (once)"));
+        run(Command::new("go").args(["install", &format!("{module}@{version}")]).env("GOBIN", &folder))
+            .with_context(|| {
+                format!("the real Helm is needed here; install Go, or name a helm with {variable}")
+            })?;
     }
     Ok(path)
 }

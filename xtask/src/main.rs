@@ -2,7 +2,9 @@
 
 mod bench;
 mod ci;
+mod cluster;
 mod compare;
+mod e2e;
 mod fuzz;
 mod helm;
 mod instructions;
@@ -28,6 +30,12 @@ cargo xtask CHORE
                          count the instructions of the hot paths and compare with benches/instructions.tsv
   fuzz [SECONDS [TARGET]]
                          fuzz every target (or one) for so many seconds each
+  cluster up [--level control-plane|node] [--kubernetes 1.36|1.34] [--name NAME]
+  cluster down|kubeconfig [--name NAME]
+  cluster status|can-run-pods
+                         a real Kubernetes for tests, on this machine
+  e2e [--on NAME] [--kubernetes 1.36|1.34] [FILTER]
+                         bring a cluster up, run the tests of e2e/ on it, take it down
 ";
 
 fn main() -> ExitCode {
@@ -54,6 +62,8 @@ fn run() -> Result<()> {
         "bench" => bench::run(rest),
         "instructions" => instructions::chore(rest),
         "fuzz" => fuzz::run(rest),
+        "cluster" => cluster::run(rest),
+        "e2e" => e2e::run(rest),
         "help" | "--help" | "-h" => {
             shell::say(HELP);
             Ok(())

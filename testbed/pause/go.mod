@@ -1,0 +1,3 @@
+module pintle.test/testbed/pause
+
+go 1.24

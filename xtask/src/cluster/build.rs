@@ -1,0 +1,139 @@
+//! Building the Go programs of the test cluster, once for each version of their sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use sha2::{Digest as _, Sha256};
+
+use crate::shell::{cache, output, root, run, say};
+
+/// A Kubernetes that can be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Release {
+    /// Its first two numbers.
+    pub(crate) minor: &'static str,
+    /// The file that pins all its modules.
+    modules: &'static str,
+}
+
+/// Newest first.
+pub(crate) const RELEASES: [Release; 2] =
+    [Release { minor: "1.36", modules: "go.mod" }, Release { minor: "1.34", modules: "1.34.mod" }];
+
+impl Release {
+    /// The release that a person calls `minor`.
+    pub(crate) fn named(minor: &str) -> Result<Release> {
+        let found = RELEASES.into_iter().find(|release| release.minor == minor);
+        let known = RELEASES.map(|release| release.minor).join(", ");
+        found.with_context(|| format!("there is no Kubernetes `{minor}` here; there are {known}"))
+    }
+
+    /// All its numbers, as its module file says.
+    fn version(self) -> Result<String> {
+        let path = sources().join(self.modules);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes v"));
+        Ok(line.with_context(|| format!("{} names no Kubernetes", path.display()))?.to_owned())
+    }
+}
+
+fn sources() -> PathBuf {
+    root().join("testbed/kubernetes")
+}
+
+/// The folder with `kubeall`, which is all parts of a cluster in one program.
+pub(super) fn kubernetes(release: Release) -> Result<PathBuf> {
+    let sums = Path::new(release.modules).with_extension("sum");
+    let sources = sources();
+    let inputs = [sources.join("main.go"), sources.join(release.modules), sources.join(sums)];
+    let folder = folder("kubernetes", &inputs)?;
+    let modules = format!("-modfile={}", release.modules);
+    build(&sources, &[&modules], &linker_flags(&release.version()?), &folder.join("kubeall"))?;
+    Ok(folder)
+}
+
+/// The program that is the first process of every pod.
+pub(super) fn pause() -> Result<PathBuf> {
+    let sources = root().join("testbed/pause");
+    let path = folder("pause", &[sources.join("main.go"), sources.join("go.mod")])?.join("pause");
+    build(&sources, &[], "-s -w", &path)?;
+    Ok(path)
+}
+
+/// Without these the server calls itself v0.0.0-master, and no chart with a `kubeVersion` can be installed.
+fn linker_flags(version: &str) -> String {
+    let mut flags = "-s -w".to_owned();
+    let numbers: Vec<&str> = version.split('.').collect();
+    for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
+        let mut set = |name: &str, value: &str| flags.push_str(&format!(" -X {package}.{name}={value}"));
+        set("gitVersion", &format!("v{version}"));
+        set("gitMajor", numbers.first().copied().unwrap_or_default());
+        set("gitMinor", numbers.get(1).copied().unwrap_or_default());
+        set("gitCommit", &"0".repeat(40));
+        set("gitTreeState", "archive");
+        set("buildDate", "1970-01-01T00:00:00Z");
+    }
+    flags
+}
+
+/// Where a program built from `inputs` with this machine's Go is kept.
+fn folder(name: &str, inputs: &[PathBuf]) -> Result<PathBuf> {
+    let mut digest = Sha256::new();
+    for input in inputs {
+        digest.update(fs::read(input).with_context(|| format!("cannot read {}", input.display()))?);
+    }
+    digest.update(
+        output(Command::new("go").args(["env", "GOVERSION", "GOARCH"]).env("GOTOOLCHAIN", "local"))
+            .context("the test cluster is built with Go, which is not here")?,
+    );
+    let key = hex(&digest.finalize()[..6]);
+    let folder = cache()?.join("testbed").join(format!("{name}-{key}"));
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Builds the program in `sources` unless it is there. A build that is cut short leaves no half program behind.
+fn build(sources: &Path, flags: &[&str], linker_flags: &str, target: &Path) -> Result<()> {
+    if target.is_file() {
+        return Ok(());
+    }
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    say(&format!("building {name} (once; Kubernetes takes five minutes)"));
+    let unfinished = target.with_extension(std::process::id().to_string());
+    let mut go = Command::new("go");
+    go.args(["build", "-trimpath"]).args(flags).args(["-ldflags", linker_flags, "-o"]).arg(&unfinished);
+    go.arg(".").current_dir(sources).env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOWORK", "off");
+    run(&mut go)?;
+    if !unfinished.is_file() {
+        bail!("go build made no {}", unfinished.display());
+    }
+    fs::rename(&unfinished, target).with_context(|| format!("cannot make {}", target.display()))
+}
+
+/// Bytes as people compare them.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_release_is_pinned_with_all_its_numbers() {
+        for release in RELEASES {
+            let version = release.version().unwrap();
+            assert!(version.starts_with(&format!("{}.", release.minor)), "{version}");
+        }
+        assert!(Release::named("1.2").unwrap_err().to_string().contains("1.36, 1.34"));
+    }
+
+    #[test]
+    fn the_server_is_told_its_version() {
+        let flags = linker_flags("1.36.3");
+        assert!(flags.contains("-X k8s.io/component-base/version.gitVersion=v1.36.3 "));
+        assert!(flags.contains("-X k8s.io/client-go/pkg/version.gitMinor=36 "));
+    }
+}

@@ -1,0 +1,110 @@
+//! `e2e`: the tests that need a real cluster, with a cluster around them.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::cluster::{self, Cluster, RELEASES, Release, Wish};
+use crate::helm;
+use crate::shell::{cargo, run as run_command, say, target_folder};
+
+/// What somebody asks for.
+struct Order {
+    /// A cluster that is up and stays up.
+    on: Option<String>,
+    kubernetes: Release,
+    /// For the test program: part of a name, or its own flags.
+    rest: Vec<String>,
+}
+
+/// Runs `e2e [--on NAME] [--kubernetes VERSION] [FILTER] [FLAGS OF THE TEST PROGRAM]`.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let order = parse(arguments)?;
+    // Everything that can fail without a cluster comes first.
+    let program = program()?;
+    run_command(&mut cargo(&["test", "--quiet", "--package", "pintle-e2e", "--no-run"]))?;
+    let helms = [("PINTLE_HELM", helm::helm()?), ("PINTLE_HELM3", helm::helm3()?)];
+    if let Some(name) = &order.on {
+        let cluster = Cluster::load(name)?.with_context(|| format!("cluster `{name}` is not up"))?;
+        return test(&cluster, &program, &helms, &order.rest);
+    }
+    let name = format!("run-{}", std::process::id());
+    let wish = Wish { name, level: cluster::level(), kubernetes: order.kubernetes };
+    let guard = Guard::set(&wish.name)?;
+    let tested = cluster::up(&wish).and_then(|cluster| test(&cluster, &program, &helms, &order.rest));
+    guard.release()?;
+    tested
+}
+
+fn parse(arguments: &[String]) -> Result<Order> {
+    let [newest, ..] = RELEASES;
+    let mut order = Order { on: None, kubernetes: newest, rest: Vec::new() };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
+        match word.as_str() {
+            "--on" => order.on = Some(value()?.clone()),
+            "--kubernetes" => order.kubernetes = Release::named(value()?)?,
+            _ => order.rest.push(word.clone()),
+        }
+    }
+    Ok(order)
+}
+
+/// The program under test; `PINTLE_E2E_PROGRAM` names another one.
+fn program() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("PINTLE_E2E_PROGRAM") {
+        return Ok(path.into());
+    }
+    run_command(&mut cargo(&["build", "--quiet", "--package", "pintle-cli"]))?;
+    Ok(target_folder()?.join("debug/pintle"))
+}
+
+fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &[String]) -> Result<()> {
+    // Most of the time a test waits for the cluster, so more of them run than there are processors.
+    let mut command = cargo(&["test", "--package", "pintle-e2e", "--", "--test-threads=4"]);
+    command.args(rest).envs(helms.iter().map(|(name, path)| (name, path)));
+    command.env("PINTLE_E2E_PROGRAM", program);
+    command.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
+    command.env("PINTLE_E2E_LEVEL", cluster.level.name());
+    run_command(&mut command)
+}
+
+/// A process that takes the cluster down when this one is gone. It does not share the terminal's signals, so Ctrl-C and
+/// even a kill of this process leave nothing behind.
+struct Guard(Child);
+
+impl Guard {
+    fn set(name: &str) -> Result<Guard> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["cluster", "guard", "--name", name]).stdin(Stdio::piped()).process_group(0);
+        Ok(Guard(command.spawn().context("cannot start the guard of the cluster")?))
+    }
+
+    /// Lets the guard do its work, and waits for it.
+    fn release(mut self) -> Result<()> {
+        drop(self.0.stdin.take());
+        let status = self.0.wait().context("cannot wait for the guard of the cluster")?;
+        if !status.success() {
+            bail!("the cluster could not be taken down ({status}); see `cargo xtask cluster status`");
+        }
+        say("nothing is left of the cluster");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_ours_goes_to_the_test_program() {
+        let words = ["--on", "mine", "hooks", "--nocapture"].map(ToOwned::to_owned);
+        let order = parse(&words).unwrap();
+        assert_eq!(order.on.as_deref(), Some("mine"));
+        assert_eq!(order.rest, ["hooks", "--nocapture"]);
+        assert!(parse(&["--kubernetes".to_owned(), "1.2".to_owned()]).is_err());
+    }
+}
