@@ -1,0 +1,124 @@
+//! The part of a chart that a release keeps. Subcharts and original files are not kept, as in Helm.
+
+use pintle_chart::metadata::{Lock, Metadata};
+use pintle_chart::{Chart, File};
+use pintle_tree::{Map, Node, Str};
+
+use crate::Moment;
+
+/// A chart as releases keep it. Lists and values that are absent are told from empty ones, because Helm writes them
+/// differently.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoredChart {
+    /// What Chart.yaml says.
+    pub metadata: Metadata,
+    /// What the lock file says.
+    pub lock: Option<Lock>,
+    /// Everything below `templates/`.
+    pub templates: Option<Vec<StoredFile>>,
+    /// The default values, after dependencies were processed.
+    pub values: Option<Map<Node>>,
+    /// The text of values.schema.json.
+    pub schema: Option<Str>,
+    /// When the schema was last changed.
+    pub schema_modified: Option<Moment>,
+    /// The files without another heading.
+    pub files: Option<Vec<StoredFile>>,
+    /// When Chart.yaml was last changed.
+    pub modified: Option<Moment>,
+}
+
+/// A file of a stored chart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoredFile {
+    /// The path inside the chart.
+    pub name: String,
+    /// The content.
+    pub data: Option<Str>,
+    /// When the file was last changed.
+    pub modified: Option<Moment>,
+}
+
+impl StoredChart {
+    /// Takes what a release keeps of a chart.
+    pub fn of(chart: &Chart) -> Self {
+        let modified = |name: &str| {
+            let file = chart.raw.iter().find(|file| file.name == name);
+            file.and_then(|file| file.modified).map(|seconds| Moment::from_unix(seconds, 0))
+        };
+        StoredChart {
+            metadata: chart.metadata.clone(),
+            lock: chart.lock.clone(),
+            templates: stored(&chart.templates),
+            values: Some(chart.values.clone()),
+            schema: chart.schema.clone(),
+            schema_modified: modified("values.schema.json"),
+            files: stored(&chart.files),
+            modified: modified("Chart.yaml"),
+        }
+    }
+
+    /// A chart of what was kept: enough to show it and to take its values, too little to render one with subcharts.
+    pub fn to_chart(&self) -> Chart {
+        Chart {
+            metadata: self.metadata.clone(),
+            lock: self.lock.clone(),
+            templates: files(self.templates()),
+            values: self.values.clone().unwrap_or_default(),
+            schema: self.schema.clone(),
+            files: files(self.files()),
+            ..Chart::default()
+        }
+    }
+
+    /// The templates; none when the record has no list.
+    pub fn templates(&self) -> &[StoredFile] {
+        self.templates.as_deref().unwrap_or_default()
+    }
+
+    /// The other files; none when the record has no list.
+    pub fn files(&self) -> &[StoredFile] {
+        self.files.as_deref().unwrap_or_default()
+    }
+}
+
+/// Helm's lists are nil until something is added to them.
+fn stored(files: &[File]) -> Option<Vec<StoredFile>> {
+    let store = |file: &File| StoredFile {
+        name: file.name.clone(),
+        data: Some(file.data.text()),
+        modified: file.modified.map(|seconds| Moment::from_unix(seconds, 0)),
+    };
+    (!files.is_empty()).then(|| files.iter().map(store).collect())
+}
+
+fn files(stored: &[StoredFile]) -> Vec<File> {
+    let take = |file: &StoredFile| File {
+        name: file.name.clone(),
+        data: file.data.clone().unwrap_or_default().into(),
+        modified: file.modified.map(|moment| moment.unix()),
+    };
+    stored.iter().map(take).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_survives_being_kept_but_for_its_subcharts() {
+        let mut chart = Chart {
+            templates: vec![File { modified: Some(86_400), ..File::new("templates/a", "x".as_bytes()) }],
+            raw: vec![File { modified: Some(5), ..File::new("Chart.yaml", "".as_bytes()) }],
+            ..Chart::default()
+        };
+        chart.metadata.name = "web".into();
+        chart.subcharts.push(Chart::default());
+        let stored = StoredChart::of(&chart);
+        assert_eq!(stored.modified, Some(Moment::from_unix(5, 0)));
+        assert!(stored.files.is_none());
+        let back = stored.to_chart();
+        assert_eq!((back.name(), &back.templates), ("web", &chart.templates));
+        assert!(back.subcharts.is_empty());
+    }
+}

@@ -1,0 +1,50 @@
+//! Who is working on a release right now: a lease that its holder renews, and that others may take when it runs out.
+
+use crate::Moment;
+
+/// The claim of an operation on a release version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Who holds it, as the holder calls itself.
+    pub holder: String,
+    /// Since when.
+    pub since: Moment,
+    /// When the holder was last heard of.
+    pub renewed: Moment,
+    /// How many seconds after that the holder counts as gone.
+    pub seconds: u32,
+}
+
+impl Claim {
+    /// Returns the claim of `holder`, made `now`.
+    pub fn new(holder: impl Into<String>, now: Moment, seconds: u32) -> Self {
+        Claim { holder: holder.into(), since: now, renewed: now, seconds }
+    }
+
+    /// Whether the holder has not been heard of for longer than the lease.
+    pub fn is_stale(&self, now: Moment) -> bool {
+        self.renewed.plus_seconds(i64::from(self.seconds)) < now
+    }
+
+    /// The same claim, renewed `now`.
+    #[must_use]
+    pub fn renewed_at(&self, now: Moment) -> Self {
+        Claim { renewed: now, ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_stale_once_its_lease_has_passed_unrenewed() {
+        let start = Moment::from_unix(1_000, 0);
+        let claim = Claim::new("me", start, 30);
+        assert!(!claim.is_stale(start.plus_seconds(30)));
+        assert!(claim.is_stale(start.plus_seconds(31)));
+        let renewed = claim.renewed_at(start.plus_seconds(20));
+        assert!(!renewed.is_stale(start.plus_seconds(50)));
+        assert_eq!(renewed.since, start);
+    }
+}

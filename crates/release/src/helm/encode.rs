@@ -1,0 +1,307 @@
+//! A record into the JSON that Helm 4 writes: its order of fields, its rules of what is left out.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use pintle_chart::metadata::{Dependency, Lock, Maintainer, Metadata, Timestamp};
+use pintle_tree::json::{self, Layout, Writer};
+use pintle_tree::{Sink as _, Walk as _};
+
+use super::Error;
+use crate::{HookRun, Moment, Oddities, ReleaseVersion, StoredChart, StoredFile, StoredHook};
+
+type Outcome = Result<(), json::Error>;
+
+/// Writes a record as Helm 4 does. The labels are not part of it.
+///
+/// # Errors
+/// Values that JSON cannot hold: infinities and what is no number.
+pub fn encode(version: &ReleaseVersion) -> Result<Vec<u8>, Error> {
+    let mut out = Fields { writer: Writer::new(Layout::Compact, true) };
+    out.release(version)?;
+    Ok(out.writer.into_bytes())
+}
+
+/// Writes fields as Go's structs with `omitempty` do.
+struct Fields {
+    writer: Writer<'static>,
+}
+
+impl Fields {
+    fn release(&mut self, version: &ReleaseVersion) -> Outcome {
+        let usual = Oddities::default();
+        let oddities = version.oddities.as_deref().unwrap_or(&usual);
+        self.open()?;
+        self.text("name", &version.name)?;
+        if !oddities.no_info {
+            self.key("info")?;
+            self.info(version, oddities)?;
+        }
+        if !oddities.no_chart {
+            self.key("chart")?;
+            self.chart(&version.chart, oddities)?;
+        }
+        if let Some(config) = version.config.as_ref().filter(|config| !config.is_empty()) {
+            self.key("config")?;
+            config.walk(&mut self.writer)?;
+        }
+        self.text("manifest", &version.manifest)?;
+        self.hooks(&version.hooks, oddities)?;
+        if version.number != 0 {
+            self.key("version")?;
+            self.writer.uint(version.number)?;
+        }
+        self.text("namespace", &version.namespace)?;
+        self.text("apply_method", &version.apply_method)?;
+        self.close()
+    }
+
+    fn info(&mut self, version: &ReleaseVersion, oddities: &Oddities) -> Outcome {
+        let info = &version.info;
+        self.open()?;
+        self.moment("first_deployed", info.first_deployed)?;
+        self.moment("last_deployed", info.last_deployed)?;
+        self.moment("deleted", info.deleted)?;
+        self.text("description", &info.description)?;
+        self.text("status", version.status_word())?;
+        self.text("notes", &info.notes)?;
+        if !oddities.resources.is_empty() {
+            self.key("resources")?;
+            oddities.resources.walk(&mut self.writer)?;
+        }
+        self.close()
+    }
+
+    fn chart(&mut self, chart: &StoredChart, oddities: &Oddities) -> Outcome {
+        self.open()?;
+        self.key("metadata")?;
+        if oddities.no_metadata {
+            self.writer.nil()?
+        } else {
+            self.metadata(&chart.metadata)?
+        }
+        self.key("lock")?;
+        match &chart.lock {
+            Some(lock) => self.lock(lock)?,
+            None => self.writer.nil()?,
+        }
+        self.key("templates")?;
+        self.files(chart.templates.as_deref())?;
+        self.key("values")?;
+        match &chart.values {
+            Some(values) => values.walk(&mut self.writer)?,
+            None => self.writer.nil()?,
+        }
+        self.key("schema")?;
+        self.bytes(chart.schema.as_deref())?;
+        self.key("schemamodtime")?;
+        self.writer.str(chart.schema_modified.unwrap_or(Moment::ZERO).to_string().as_bytes())?;
+        self.key("files")?;
+        self.files(chart.files.as_deref())?;
+        self.moment("modtime", chart.modified)?;
+        self.close()
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) -> Outcome {
+        self.open()?;
+        self.text("name", &metadata.name)?;
+        self.text("home", &metadata.home)?;
+        self.texts("sources", &metadata.sources)?;
+        self.text("version", &metadata.version)?;
+        self.text("description", &metadata.description)?;
+        self.texts("keywords", &metadata.keywords)?;
+        self.list("maintainers", &metadata.maintainers, Self::maintainer)?;
+        self.text("icon", &metadata.icon)?;
+        self.text("apiVersion", &metadata.api_version)?;
+        self.text("condition", &metadata.condition)?;
+        self.text("tags", &metadata.tags)?;
+        self.text("appVersion", &metadata.app_version)?;
+        if metadata.deprecated {
+            self.key("deprecated")?;
+            self.writer.bool(true)?;
+        }
+        if !metadata.annotations.is_empty() {
+            self.key("annotations")?;
+            self.open()?;
+            for (key, value) in &metadata.annotations {
+                self.key(key)?;
+                self.writer.str(value.as_bytes())?;
+            }
+            self.close()?;
+        }
+        self.text("kubeVersion", &metadata.kube_version)?;
+        self.list("dependencies", &metadata.dependencies, Self::dependency)?;
+        self.text("type", &metadata.kind)?;
+        self.close()
+    }
+
+    fn maintainer(&mut self, maintainer: &Maintainer) -> Outcome {
+        self.open()?;
+        self.text("name", &maintainer.name)?;
+        self.text("email", &maintainer.email)?;
+        self.text("url", &maintainer.url)?;
+        self.close()
+    }
+
+    fn dependency(&mut self, dependency: &Dependency) -> Outcome {
+        self.open()?;
+        self.key("name")?;
+        self.writer.str(dependency.name.as_bytes())?;
+        self.text("version", &dependency.version)?;
+        self.key("repository")?;
+        self.writer.str(dependency.repository.as_bytes())?;
+        self.text("condition", &dependency.condition)?;
+        self.texts("tags", &dependency.tags)?;
+        if dependency.enabled {
+            self.key("enabled")?;
+            self.writer.bool(true)?;
+        }
+        self.list("import-values", &dependency.import_values, |out, node| node.walk(&mut out.writer))?;
+        self.text("alias", &dependency.alias)?;
+        self.close()
+    }
+
+    fn lock(&mut self, lock: &Lock) -> Outcome {
+        self.open()?;
+        self.key("generated")?;
+        let generated = Timestamp::parse(&lock.generated).unwrap_or_default();
+        self.writer.str(generated.to_string().as_bytes())?;
+        self.key("digest")?;
+        self.writer.str(lock.digest.as_bytes())?;
+        self.key("dependencies")?;
+        if lock.dependencies.is_empty() {
+            self.writer.nil()?;
+        } else {
+            self.items(&lock.dependencies, Self::dependency)?;
+        }
+        self.close()
+    }
+
+    fn files(&mut self, files: Option<&[StoredFile]>) -> Outcome {
+        let Some(files) = files else { return self.writer.nil() };
+        self.items(files, |out, file| {
+            out.open()?;
+            out.key("name")?;
+            out.writer.str(file.name.as_bytes())?;
+            out.key("data")?;
+            out.bytes(file.data.as_deref())?;
+            out.moment("modtime", file.modified)?;
+            out.close()
+        })
+    }
+
+    fn hooks(&mut self, hooks: &[StoredHook], oddities: &Oddities) -> Outcome {
+        if hooks.is_empty() && oddities.nil_hooks.is_empty() {
+            return Ok(());
+        }
+        self.key("hooks")?;
+        self.writer.begin_list(hooks.len())?;
+        let mut place = 0;
+        for (index, hook) in hooks.iter().enumerate() {
+            place += self.nil_hooks_from(place, oddities)?;
+            self.hook(hook, oddities.events.get(&index).map(Vec::as_slice))?;
+            place += 1;
+        }
+        self.nil_hooks_from(place, oddities)?;
+        self.writer.end_list()
+    }
+
+    /// Writes the gaps that begin at `place` and says how many there are.
+    fn nil_hooks_from(&mut self, place: usize, oddities: &Oddities) -> Result<usize, json::Error> {
+        let mut count = 0;
+        while oddities.nil_hooks.contains(&(place + count)) {
+            self.writer.nil()?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn hook(&mut self, hook: &StoredHook, odd_events: Option<&[String]>) -> Outcome {
+        self.open()?;
+        self.text("name", &hook.name)?;
+        self.text("kind", &hook.kind)?;
+        self.text("path", &hook.path)?;
+        self.text("manifest", &hook.manifest)?;
+        match odd_events {
+            Some(words) => self.texts("events", words)?,
+            None => {
+                self.list("events", &hook.events, |out, event| out.writer.str(event.as_str().as_bytes()))?
+            }
+        }
+        self.key("last_run")?;
+        self.hook_run(&hook.last_run)?;
+        if hook.weight != 0 {
+            self.key("weight")?;
+            self.writer.int(hook.weight)?;
+        }
+        self.texts("delete_policies", &hook.delete_policies)?;
+        self.texts("output_log_policies", &hook.output_log_policies)?;
+        self.close()
+    }
+
+    fn hook_run(&mut self, run: &HookRun) -> Outcome {
+        self.open()?;
+        self.moment("started_at", run.started)?;
+        self.moment("completed_at", run.completed)?;
+        self.key("phase")?;
+        self.writer.str(run.phase.as_str().as_bytes())?;
+        self.close()
+    }
+
+    fn open(&mut self) -> Outcome {
+        self.writer.begin_fields(0)
+    }
+
+    fn close(&mut self) -> Outcome {
+        self.writer.end_map()
+    }
+
+    fn key(&mut self, key: &str) -> Outcome {
+        self.writer.key(key.as_bytes())
+    }
+
+    /// A text, left out when empty.
+    fn text(&mut self, key: &str, text: &str) -> Outcome {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.key(key)?;
+        self.writer.str(text.as_bytes())
+    }
+
+    /// A time, left out when there is none.
+    fn moment(&mut self, key: &str, moment: Option<Moment>) -> Outcome {
+        match moment.and_then(Moment::unless_zero) {
+            Some(moment) => self.text(key, &moment.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes as base64, or nil.
+    fn bytes(&mut self, bytes: Option<&[u8]>) -> Outcome {
+        match bytes {
+            Some(bytes) => self.writer.str(BASE64.encode(bytes).as_bytes()),
+            None => self.writer.nil(),
+        }
+    }
+
+    fn texts(&mut self, key: &str, texts: &[String]) -> Outcome {
+        self.list(key, texts, |out, text| out.writer.str(text.as_bytes()))
+    }
+
+    /// A list, left out when empty.
+    fn list<T>(&mut self, key: &str, items: &[T], write: impl Fn(&mut Self, &T) -> Outcome) -> Outcome {
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.key(key)?;
+        self.items(items, write)
+    }
+
+    fn items<T>(&mut self, items: &[T], write: impl Fn(&mut Self, &T) -> Outcome) -> Outcome {
+        self.writer.begin_list(items.len())?;
+        for item in items {
+            write(self, item)?;
+        }
+        self.writer.end_list()
+    }
+}

@@ -1,0 +1,121 @@
+//! The labels of stored releases, and the annotations in which a claim hides from Helm.
+
+use std::collections::BTreeMap;
+
+use super::Error;
+use crate::{Claim, Moment, ReleaseVersion};
+
+/// The labels that Helm sets itself.
+const SYSTEM: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
+
+/// The annotation that names the holder of a claim.
+pub const HOLDER: &str = "pintle.dev/holder";
+/// The annotation that says since when a claim is held.
+pub const SINCE: &str = "pintle.dev/claimed";
+/// The annotation that says when a claim was last renewed.
+pub const RENEWED: &str = "pintle.dev/renewed";
+/// The annotation that says how long a claim lasts.
+pub const LEASE_SECONDS: &str = "pintle.dev/lease-seconds";
+
+/// Whether a record is new or changed, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    /// Stored for the first time.
+    Created(Moment),
+    /// Stored again.
+    Modified(Moment),
+}
+
+/// The labels of a stored version: the user's, when it was stored, and Helm's own, which win.
+pub fn labels(version: &ReleaseVersion, stamp: Stamp) -> BTreeMap<String, String> {
+    let (key, moment) = match stamp {
+        Stamp::Created(moment) => ("createdAt", moment),
+        Stamp::Modified(moment) => ("modifiedAt", moment),
+    };
+    let mut labels = BTreeMap::from([(key.to_owned(), moment.unix().to_string())]);
+    labels.extend(version.labels.clone());
+    labels.extend([
+        ("name".to_owned(), version.name.clone()),
+        ("owner".to_owned(), "helm".to_owned()),
+        ("status".to_owned(), version.status_word().to_owned()),
+        ("version".to_owned(), version.number.to_string()),
+    ]);
+    labels
+}
+
+/// The labels that are not Helm's own.
+pub fn user_labels(labels: impl IntoIterator<Item = (String, String)>) -> BTreeMap<String, String> {
+    labels.into_iter().filter(|(key, _)| !SYSTEM.contains(&key.as_str())).collect()
+}
+
+/// Refuses labels of the user that Helm sets itself.
+///
+/// # Errors
+/// Names all that are reserved.
+pub fn check_user_labels<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+    if keys.into_iter().any(|key| SYSTEM.contains(&key)) {
+        let system = SYSTEM.join(" ");
+        let text = "user supplied labels contains system reserved label name. System labels: ";
+        return Err(Error::new(format!("{text}[{system}]")));
+    }
+    Ok(())
+}
+
+/// The annotations that say who works on a version.
+pub fn claim_annotations(claim: &Claim) -> [(&'static str, String); 4] {
+    [
+        (HOLDER, claim.holder.clone()),
+        (SINCE, claim.since.to_string()),
+        (RENEWED, claim.renewed.to_string()),
+        (LEASE_SECONDS, claim.seconds.to_string()),
+    ]
+}
+
+/// The claim that annotations tell of, looked up by `annotation`; none when one of them is missing or senseless.
+pub fn claim_of<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<Claim> {
+    Some(Claim {
+        holder: annotation(HOLDER)?.to_owned(),
+        since: Moment::parse(annotation(SINCE)?).ok()?,
+        renewed: Moment::parse(annotation(RENEWED)?).ok()?,
+        seconds: annotation(LEASE_SECONDS)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_labels_win_over_the_user_s_and_times_lose() {
+        let version = ReleaseVersion {
+            name: "web".into(),
+            number: 3,
+            labels: [("owner", "me"), ("createdAt", "5"), ("team", "a")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+            ..ReleaseVersion::default()
+        };
+        let labels = labels(&version, Stamp::Created(Moment::from_unix(9, 0)));
+        let shown: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        assert_eq!(shown.join(" "), "createdAt=5 name=web owner=helm status=unknown team=a version=3");
+        assert_eq!(user_labels(labels).into_keys().collect::<Vec<_>>(), ["team"]);
+    }
+
+    #[test]
+    fn reserved_labels_are_refused_by_name() {
+        assert!(check_user_labels(["team"]).is_ok());
+        assert_eq!(
+            check_user_labels(["team", "status"]).expect_err("reserved").to_string(),
+            "user supplied labels contains system reserved label name. System labels: \
+             [name owner status version createdAt modifiedAt]"
+        );
+    }
+
+    #[test]
+    fn claims_survive_as_annotations() {
+        let claim = Claim::new("a@b:1", Moment::from_unix(7, 5), 30);
+        let annotations = BTreeMap::from(claim_annotations(&claim));
+        assert_eq!(claim_of(|key| annotations.get(key).map(String::as_str)), Some(claim));
+        assert_eq!(claim_of(|_| None), None);
+    }
+}

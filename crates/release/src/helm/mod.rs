@@ -1,0 +1,48 @@
+//! Helm's own format, byte by byte: the JSON of a release, how it is packed into a Secret or ConfigMap, and its labels.
+
+mod decode;
+mod encode;
+mod go;
+mod labels;
+mod pack;
+mod summary;
+
+pub use decode::{decode, decode_list};
+pub use encode::encode;
+pub use labels::{
+    HOLDER, LEASE_SECONDS, RENEWED, SINCE, Stamp, check_user_labels, claim_annotations, claim_of, labels,
+    user_labels,
+};
+pub use pack::{MAX_UNPACKED, pack, pack_bytes, unpack, unpack_bytes};
+pub use summary::summarize;
+
+/// The type of the Secrets that hold releases.
+pub const SECRET_TYPE: &str = "helm.sh/release.v1";
+/// The key of the data under which Secrets and ConfigMaps hold a release.
+pub const DATA_KEY: &str = "release";
+/// The label selector that finds all releases.
+pub const OWNER_SELECTOR: &str = "owner=helm";
+
+/// Why a record is not in Helm's format, in the words of Helm's own decoder, or cannot be written in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    message: String,
+}
+
+impl Error {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Error { message: message.into() }
+    }
+}
+
+impl From<pintle_tree::json::Error> for Error {
+    fn from(error: pintle_tree::json::Error) -> Self {
+        Error::new(error.to_string())
+    }
+}
+
+/// The name of the Secret or ConfigMap of a version, which is also its key in other stores.
+pub fn object_name(name: &str, number: u64) -> String {
+    format!("sh.helm.release.v1.{name}.v{number}")
+}

@@ -1,0 +1,237 @@
+//! What lists show of a stored release, read from the beginning of its record only.
+//!
+//! Helm writes name, info and the chart's metadata before everything that is large, so a list inflates a few kilobytes
+//! of each release and leaves the rest. What comes later in the record is known from the labels.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::read::DecoderReader;
+use flate2::read::MultiGzDecoder;
+use pintle_tree::Node;
+use pintle_tree::json::{ErrorKind, read_prefix};
+
+use super::go::{Place, Reading};
+use super::pack::{LENIENT, base64_fault, gzip_fault, is_gzip, unpack_bytes};
+use super::{Error, decode, user_labels};
+use crate::{Oddities, ReleaseVersion, Summary};
+
+/// How much is inflated at first; most records tell all before that.
+const FIRST: usize = 8 << 10;
+
+/// Reads what lists show of a stored release. `data` is the packed record, `labels` and `namespace` are those of the
+/// object that holds it.
+///
+/// # Errors
+/// A record that cannot be decoded, as far as it was read.
+pub fn summarize(data: &[u8], labels: &BTreeMap<String, String>, namespace: &str) -> Result<Summary, Error> {
+    let number = labels.get("version").and_then(|text| text.parse().ok());
+    let head = match number {
+        Some(number) => read_head(data)?.map(|head| ReleaseVersion { number, ..head }),
+        None => None,
+    };
+    let mut version = match head {
+        Some(version) => version,
+        None => decode(&super::unpack(data)?)?,
+    };
+    if !namespace.is_empty() {
+        version.namespace = namespace.to_owned();
+    }
+    let labels = labels.iter().map(|(key, value)| (key.clone(), value.clone()));
+    version.labels = user_labels(labels);
+    Ok(Summary::of(&version))
+}
+
+/// Inflates until name, info and chart metadata are known. None when the record is not in Helm's order.
+fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
+    let mut start = [0; 12];
+    let known = data.len().min(16) / 4 * 4;
+    if LENIENT.decode_slice(&data[..known], &mut start).is_err() || !is_gzip(&start) {
+        // No gzip or odd base64: there is nothing to be saved.
+        let bytes = match LENIENT.decode(data) {
+            Ok(bytes) => bytes,
+            Err(_) => base64_fault(data).map_err(Error::new)?,
+        };
+        return head_of(&unpack_bytes(bytes)?, true);
+    }
+    let mut inflated = Vec::new();
+    let mut stream = MultiGzDecoder::new(DecoderReader::new(data, &LENIENT));
+    let mut wanted = FIRST;
+    loop {
+        let before = inflated.len();
+        stream.by_ref().take((wanted - before) as u64).read_to_end(&mut inflated).map_err(gzip_fault)?;
+        let complete = inflated.len() < wanted;
+        if let Some(head) = head_of(&inflated, complete)? {
+            return Ok(Some(head));
+        }
+        if complete {
+            return Ok(None);
+        }
+        wanted *= 2;
+    }
+}
+
+/// What the beginning of a record says; none when it does not reach far enough, or is in another order.
+fn head_of(text: &[u8], complete: bool) -> Result<Option<ReleaseVersion>, Error> {
+    let mut cursor = Cursor { text, at: 0 };
+    match cursor.head() {
+        Ok(head) => head.map(|fields| from_fields(&fields)).transpose(),
+        Err(error) if complete && error.kind() != ErrorKind::Empty => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The fields at the head of a record, as nodes.
+#[derive(Default)]
+struct Head {
+    name: Option<Node>,
+    info: Option<Node>,
+    metadata: Option<Node>,
+}
+
+fn from_fields(head: &Head) -> Result<ReleaseVersion, Error> {
+    let mut version = ReleaseVersion::default();
+    let mut oddities = Oddities::default();
+    let mut reading = Reading::default();
+    let name = head.name.as_ref().unwrap_or(&Node::Nil);
+    reading.text(name, &Place::ROOT.field("Release", "name"), "string", &mut version.name);
+    let read = || {
+        if let Some(info) = &head.info {
+            super::decode::info(info, &Place::ROOT.field("Release", "info"), &mut version, &mut oddities)?;
+        }
+        if let Some(metadata) = &head.metadata {
+            let chart = Place::ROOT.field("Release", "chart");
+            version.chart.metadata =
+                super::decode::metadata(&mut reading, metadata, &chart.field("Chart", "metadata"))?;
+        }
+        reading.finish().map(|()| version)
+    };
+    let mut version = read().map_err(Error::new)?;
+    version.oddities = Some(Box::new(oddities));
+    Ok(version)
+}
+
+/// A place in the text of a record.
+struct Cursor<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+type JsonResult<T> = Result<T, pintle_tree::json::Error>;
+
+impl Cursor<'_> {
+    /// Reads up to the chart's metadata, or to the end of a record that has none.
+    fn head(&mut self) -> JsonResult<Option<Head>> {
+        let mut head = Head::default();
+        if !self.take(b'{') {
+            return Ok(None);
+        }
+        while let Some(key) = self.key()? {
+            match key.as_str() {
+                Some("name") => head.name = Some(self.value()?),
+                Some("info") => head.info = Some(self.value()?),
+                Some("chart") => {
+                    if !self.take(b'{') || self.key()?.as_ref().and_then(Node::as_str) != Some("metadata") {
+                        return Ok(None);
+                    }
+                    head.metadata = Some(self.value()?);
+                    return Ok(Some(head).filter(|head| head.info.is_some()));
+                }
+                _ => {
+                    self.value()?;
+                }
+            }
+            if !self.take(b',') {
+                break;
+            }
+        }
+        // Only a record that is all there may lack a chart.
+        Ok(self.take(b'}').then_some(head))
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        let found = self.text.get(self.at) == Some(&byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// A key and its colon; none at the end of a map.
+    fn key(&mut self) -> JsonResult<Option<Node>> {
+        if self.take(b'}') {
+            self.at -= 1;
+            return Ok(None);
+        }
+        let key = self.value()?;
+        Ok(self.take(b':').then_some(key))
+    }
+
+    fn value(&mut self) -> JsonResult<Node> {
+        let (node, length) = read_prefix(&self.text[self.at..])?;
+        self.at += length;
+        Ok(node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_tree::Map;
+
+    use super::*;
+    use crate::helm::{encode, pack};
+    use crate::{Moment, Status};
+
+    fn labels(number: &str) -> BTreeMap<String, String> {
+        [("name", "web"), ("owner", "helm"), ("version", number), ("team", "a")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into()
+    }
+
+    fn version(notes: usize) -> ReleaseVersion {
+        let mut version = ReleaseVersion { name: "web".into(), number: 4, ..ReleaseVersion::default() };
+        version.info.status = Status::Failed;
+        version.info.last_deployed = Some(Moment::from_unix(5, 0));
+        version.info.notes = "note ".repeat(notes);
+        version.chart.metadata.name = "app".into();
+        version.chart.metadata.version = "1.2.3".into();
+        version.chart.values = Some(Map::from_entries(vec![("key".into(), Node::from("value"))]));
+        version
+    }
+
+    #[test]
+    fn the_beginning_of_a_record_is_enough() {
+        for notes in [0, 1_000, 20_000] {
+            let json = encode(&version(notes)).expect("can be written");
+            // What follows the chart's metadata is not looked at: it may as well be broken.
+            let cut = json.windows(8).position(|part| part == b"\"values\"").expect("has values");
+            let mut broken = json[..cut].to_vec();
+            broken.extend(b"?".repeat(200_000));
+            let summary = summarize(pack(&broken).as_bytes(), &labels("4"), "ns").expect("a release");
+            assert_eq!((summary.name.as_str(), summary.number), ("web", 4));
+            assert_eq!((summary.chart_name.as_str(), summary.chart_version.as_str()), ("app", "1.2.3"));
+            assert_eq!((summary.status, summary.namespace.as_str()), (Status::Failed, "ns"));
+            assert_eq!(summary.labels.into_keys().collect::<Vec<_>>(), ["team"]);
+        }
+    }
+
+    #[test]
+    fn records_in_another_order_are_read_whole() {
+        let text = br#"{"version":7,"chart":{"files":null,"metadata":{"name":"app"}},"info":{"status":"deployed"},"name":"web"}"#;
+        let mut labels = labels("7");
+        for _ in 0..2 {
+            let summary = summarize(pack(text).as_bytes(), &labels, "").expect("a release");
+            assert_eq!((summary.chart_name.as_str(), summary.number), ("app", 7));
+            labels.remove("version");
+        }
+    }
+
+    #[test]
+    fn what_is_no_release_is_an_error() {
+        for data in ["aGk=", "H4sIAA==", "???", ""] {
+            assert!(summarize(data.as_bytes(), &labels("1"), "").is_err(), "{data}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Releases that live as long as the program: `HELM_DRIVER=memory`, and tests.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::helm::{Stamp, labels};
+use crate::store::{Answer, Query, Store, StoreError, newest};
+use crate::{Claim, Moment, ReleaseVersion, Summary};
+
+/// Where releases without a namespace go, as in Helm.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// Namespace, name and number.
+type Key = (String, String, u64);
+
+/// A store in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    versions: Mutex<BTreeMap<Key, (ReleaseVersion, Option<Claim>)>>,
+}
+
+impl MemoryStore {
+    /// Returns an empty store.
+    pub fn new() -> Self {
+        MemoryStore::default()
+    }
+
+    /// Adds the releases of a YAML list, as the files of `HELM_MEMORY_DRIVER_DATA` hold them.
+    ///
+    /// # Errors
+    /// Text that is no such list, and versions that are there already.
+    pub fn add_data(&self, text: &[u8]) -> Result<(), StoreError> {
+        let list = crate::helm::decode_list(text)
+            .map_err(|source| StoreError::Unreadable { key: "memory driver data".into(), source })?;
+        for version in list {
+            self.add(&version, None)?;
+        }
+        Ok(())
+    }
+
+    /// A panic elsewhere leaves the map as it was before or after a whole change, so it stays usable.
+    fn versions(&self) -> MutexGuard<'_, BTreeMap<Key, (ReleaseVersion, Option<Claim>)>> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, version: &ReleaseVersion, claim: Option<&Claim>) -> Result<(), StoreError> {
+        let key = key(&version.namespace, &version.name, version.number);
+        let mut versions = self.versions();
+        if versions.contains_key(&key) {
+            return Err(StoreError::Exists { name: key.1, number: key.2 });
+        }
+        let mut version = version.clone();
+        version.namespace.clone_from(&key.0);
+        versions.insert(key, (version, claim.cloned()));
+        Ok(())
+    }
+
+    fn matching(&self, query: &Query) -> Vec<Summary> {
+        let versions = self.versions();
+        let here = |namespace: &str| query.namespace.as_ref().is_none_or(|wanted| wanted == namespace);
+        let named = |name: &str| query.name.as_ref().is_none_or(|wanted| wanted == name);
+        let found = versions.iter().filter(|((namespace, name, _), _)| here(namespace) && named(name));
+        found.map(|(_, (version, claim))| Summary { claim: claim.clone(), ..Summary::of(version) }).collect()
+    }
+
+    fn selected(&self, query: &Query, summaries: &Summary) -> Result<bool, StoreError> {
+        let selector = query.selector()?;
+        let versions = self.versions();
+        let key = key(&summaries.namespace, &summaries.name, summaries.number);
+        let labels = versions.get(&key).map(|(version, _)| labels(version, Stamp::Created(Moment::ZERO)));
+        Ok(labels.is_some_and(|labels| selector.matches(&labels)))
+    }
+
+    fn change<T>(
+        &self,
+        key: Key,
+        change: impl FnOnce(&mut (ReleaseVersion, Option<Claim>)) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self.versions().get_mut(&key) {
+            Some(entry) => change(entry),
+            None => Err(StoreError::NotFound { name: key.1, number: key.2 }),
+        }
+    }
+}
+
+fn key(namespace: &str, name: &str, number: u64) -> Key {
+    let namespace = if namespace.is_empty() { DEFAULT_NAMESPACE } else { namespace };
+    (namespace.to_owned(), name.to_owned(), number)
+}
+
+fn now<'a, T: Send + 'a>(result: Result<T, StoreError>) -> Answer<'a, T> {
+    Box::pin(std::future::ready(result))
+}
+
+impl Store for MemoryStore {
+    fn driver(&self) -> &'static str {
+        "Memory"
+    }
+
+    fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+        now(self.add(version, claim))
+    }
+
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+        let key = key(&version.namespace, &version.name, version.number);
+        now(self.change(key.clone(), |entry| {
+            *entry = (version.clone(), claim.cloned());
+            entry.0.namespace = key.0;
+            Ok(())
+        }))
+    }
+
+    fn renew<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+        claim: &'a Claim,
+    ) -> Answer<'a, ()> {
+        now(self.change(key(namespace, name, number), |(_, held)| match held {
+            Some(other) if other.holder != claim.holder => Err(StoreError::Lost {
+                name: name.to_owned(),
+                number,
+                winner: None,
+                holder: Some(other.holder.clone()),
+            }),
+            _ => {
+                *held = Some(claim.clone());
+                Ok(())
+            }
+        }))
+    }
+
+    fn get<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+    ) -> Answer<'a, Option<ReleaseVersion>> {
+        now(Ok(self.versions().get(&key(namespace, name, number)).map(|(version, _)| version.clone())))
+    }
+
+    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
+        now(Ok(self.matching(&Query::of(&key(namespace, name, 0).0, name))))
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+        let mut kept = Vec::new();
+        for summary in self.matching(query) {
+            match self.selected(query, &summary) {
+                Ok(true) if query.wants(summary.status) => kept.push(summary),
+                Ok(_) => {}
+                Err(error) => return now(Err(error)),
+            }
+        }
+        now(Ok(kept))
+    }
+
+    fn latest<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+        if let Err(error) = query.selector() {
+            return now(Err(error));
+        }
+        let selected = |summary: &Summary| self.selected(query, summary).unwrap_or(false);
+        now(Ok(newest(self.matching(query), query, selected)))
+    }
+
+    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()> {
+        let gone = self.versions().remove(&key(namespace, name, number));
+        now(gone.map(|_| ()).ok_or_else(|| StoreError::NotFound { name: name.to_owned(), number }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+    use crate::Status;
+
+    /// Answers of this store are there at once.
+    fn block_on<T>(answer: Answer<'_, T>) -> Result<T, StoreError> {
+        answer.now_or_never().expect("is there at once")
+    }
+
+    fn version(name: &str, number: u64, status: Status) -> ReleaseVersion {
+        let mut version =
+            ReleaseVersion { name: name.into(), namespace: "ns".into(), number, ..ReleaseVersion::default() };
+        version.info.status = status;
+        version
+    }
+
+    #[test]
+    fn a_number_is_given_once() {
+        let store = MemoryStore::new();
+        let first = version("web", 1, Status::Deployed);
+        block_on(store.create(&first, None)).expect("is new");
+        assert!(matches!(block_on(store.create(&first, None)), Err(StoreError::Exists { number: 1, .. })));
+        block_on(store.delete("ns", "web", 1)).expect("is there");
+        assert!(matches!(block_on(store.update(&first, None)), Err(StoreError::NotFound { .. })));
+    }
+
+    #[test]
+    fn history_is_oldest_first_and_latest_is_filtered_last() {
+        let store = MemoryStore::new();
+        for (number, status) in [(10, Status::Failed), (2, Status::Superseded), (9, Status::Deployed)] {
+            block_on(store.create(&version("web", number, status), None)).expect("is new");
+        }
+        let numbers: Vec<u64> = block_on(store.history("ns", "web"))
+            .expect("fine")
+            .iter()
+            .map(|version| version.number)
+            .collect();
+        assert_eq!(numbers, [2, 9, 10]);
+        let mut query = Query { statuses: Some(vec![Status::Deployed]), ..Query::default() };
+        assert!(block_on(store.latest(&query)).expect("fine").is_empty());
+        query.selector = "version=9,owner".into();
+        assert_eq!(block_on(store.list(&query)).expect("fine")[0].number, 9);
+    }
+
+    #[test]
+    fn only_the_holder_renews() {
+        let store = MemoryStore::new();
+        let mine = Claim::new("me", Moment::from_unix(1, 0), 30);
+        block_on(store.create(&version("web", 1, Status::PendingInstall), Some(&mine))).expect("is new");
+        let later = mine.renewed_at(Moment::from_unix(20, 0));
+        block_on(store.renew("ns", "web", 1, &later)).expect("it is mine");
+        assert_eq!(block_on(store.history("ns", "web")).expect("fine")[0].claim, Some(later));
+        let other = Claim::new("you", Moment::from_unix(1, 0), 30);
+        assert!(matches!(block_on(store.renew("ns", "web", 1, &other)), Err(StoreError::Lost { .. })));
+    }
+
+    #[test]
+    fn data_files_fill_the_store() {
+        let store = MemoryStore::new();
+        store.add_data(b"- {name: web, version: 1, info: {status: deployed}}\n").expect("good data");
+        assert!(block_on(store.get("default", "web", 1)).expect("fine").is_some());
+        assert!(store.add_data(b"name: web\n").is_err());
+    }
+}

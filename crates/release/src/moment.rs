@@ -1,0 +1,165 @@
+//! A point in time as releases record it: RFC 3339 with nanoseconds, in the zone it was written in.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use pintle_chart::metadata::Timestamp;
+
+/// Seconds from 1970 back to the first moment of year 1, Go's zero time.
+const ZERO: i64 = -62_135_596_800;
+
+/// An instant with the offset it was recorded in. Go's zero time is a moment like any other; where Helm means "never"
+/// by it, records say `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Moment {
+    seconds: i64,
+    nanosecond: u32,
+    /// Minutes east of Greenwich.
+    offset: i32,
+}
+
+impl Moment {
+    /// The first moment of year 1, which Go takes for no time at all.
+    pub const ZERO: Moment = Moment { seconds: ZERO, nanosecond: 0, offset: 0 };
+
+    /// Returns the moment of `seconds` and `nanosecond` since 1970, in UTC.
+    pub fn from_unix(seconds: i64, nanosecond: u32) -> Self {
+        Moment { seconds, nanosecond: nanosecond.min(999_999_999), offset: 0 }
+    }
+
+    /// The same instant, told in a zone that is `minutes` east of Greenwich.
+    #[must_use]
+    pub fn in_offset(self, minutes: i32) -> Self {
+        Moment { offset: minutes.clamp(-1440, 1440), ..self }
+    }
+
+    /// Reads RFC 3339 text as Go's JSON does.
+    ///
+    /// # Errors
+    /// Go's words for what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let seconds = Timestamp::parse(text)?.unix();
+        Ok(Moment { seconds, nanosecond: nanosecond_of(text), offset: offset_of(text) })
+    }
+
+    /// Seconds since 1970.
+    pub fn unix(&self) -> i64 {
+        self.seconds
+    }
+
+    /// Milliseconds since 1970; none before that.
+    pub fn unix_millis(&self) -> u64 {
+        u64::try_from(self.seconds).unwrap_or(0) * 1000 + u64::from(self.nanosecond / 1_000_000)
+    }
+
+    /// The nanoseconds within the second.
+    pub fn nanosecond(&self) -> u32 {
+        self.nanosecond
+    }
+
+    /// Minutes east of Greenwich.
+    pub fn offset(&self) -> i32 {
+        self.offset
+    }
+
+    /// Whether this is Go's zero time.
+    pub fn is_zero(&self) -> bool {
+        self.seconds == ZERO && self.nanosecond == 0
+    }
+
+    /// The moment, unless it is Go's zero time.
+    pub fn unless_zero(self) -> Option<Self> {
+        (!self.is_zero()).then_some(self)
+    }
+
+    /// The moment some seconds later.
+    #[must_use]
+    pub fn plus_seconds(self, seconds: i64) -> Self {
+        Moment { seconds: self.seconds.saturating_add(seconds), ..self }
+    }
+}
+
+/// The digits after the point of a checked text, as nanoseconds; further digits are dropped.
+fn nanosecond_of(text: &str) -> u32 {
+    let Some((_, rest)) = text.split_once(['.', ',']) else { return 0 };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).chain(std::iter::repeat(b'0'));
+    digits.take(9).fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
+}
+
+/// The zone of a checked text, in minutes.
+fn offset_of(text: &str) -> i32 {
+    let zone = text.len().checked_sub(6).and_then(|start| text.get(start..));
+    let Some((sign, (hours, minutes))) =
+        zone.and_then(|zone| Some((zone.get(..1)?, zone.get(1..)?.split_once(':')?)))
+    else {
+        return 0;
+    };
+    match (sign, hours.parse::<i32>(), minutes.parse::<i32>()) {
+        ("+", Ok(hours), Ok(minutes)) => hours * 60 + minutes,
+        ("-", Ok(hours), Ok(minutes)) => -(hours * 60 + minutes),
+        _ => 0,
+    }
+}
+
+/// As Go's `RFC3339Nano`: no fraction when there is none, no zeros at its end.
+impl fmt::Display for Moment {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let local = self.seconds.saturating_add(i64::from(self.offset) * 60);
+        let text = Timestamp::from_unix(local, self.nanosecond).to_string();
+        if self.offset == 0 {
+            return formatter.write_str(&text);
+        }
+        let sign = if self.offset < 0 { '-' } else { '+' };
+        let (hours, minutes) = (self.offset.abs() / 60, self.offset.abs() % 60);
+        write!(formatter, "{}{sign}{hours:02}:{minutes:02}", text.trim_end_matches('Z'))
+    }
+}
+
+/// Moments are ordered as instants; the zone decides between equal ones only to agree with equality.
+impl Ord for Moment {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.seconds, self.nanosecond, self.offset).cmp(&(other.seconds, other.nanosecond, other.offset))
+    }
+}
+
+impl PartialOrd for Moment {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_come_back_as_go_writes_them() {
+        for (text, written) in [
+            ("2024-02-29T13:04:05.123456789Z", "2024-02-29T13:04:05.123456789Z"),
+            ("2024-03-01T10:00:00.50+05:30", "2024-03-01T10:00:00.5+05:30"),
+            ("2024-03-01T10:00:00-07:00", "2024-03-01T10:00:00-07:00"),
+            ("2024-03-01T10:00:00+00:00", "2024-03-01T10:00:00Z"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(Moment::parse(text).expect("a good time").to_string(), written);
+        }
+    }
+
+    #[test]
+    fn the_zone_does_not_change_the_instant() {
+        let here = Moment::parse("2024-03-01T10:00:00+02:00").expect("a good time");
+        let there = Moment::parse("2024-03-01T08:00:00Z").expect("a good time");
+        assert_eq!(here.unix(), there.unix());
+        assert_eq!(there.in_offset(120), here);
+        assert!(Moment::ZERO.unless_zero().is_none() && here.unless_zero().is_some());
+    }
+
+    #[test]
+    fn what_is_no_time_is_told_in_go_s_words() {
+        let error = Moment::parse("bad").expect_err("no time");
+        assert_eq!(
+            error,
+            r#"parsing time "bad" as "2006-01-02T15:04:05Z07:00": cannot parse "bad" as "2006""#
+        );
+    }
+}

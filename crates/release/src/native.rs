@@ -1,0 +1,103 @@
+//! The payload of the native store: what of a version is large or secret and never changes once it is written.
+//!
+//! States, times and the runs of hooks are kept apart, in the custom resource, so that the many small changes of an
+//! operation do not rewrite megabytes.
+
+use flate2::Compression;
+use sha2::{Digest as _, Sha256};
+
+use crate::helm::{self, Error};
+use crate::{HookRun, Info, Oddities, ReleaseVersion};
+
+/// The payload of a version, ready to be packed.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    json: Vec<u8>,
+    digest: String,
+}
+
+impl Payload {
+    /// Takes the unchanging part of a version.
+    ///
+    /// # Errors
+    /// Values that JSON cannot hold.
+    pub fn of(version: &ReleaseVersion) -> Result<Self, Error> {
+        let mut kept = version.clone();
+        kept.info = Info { notes: std::mem::take(&mut kept.info.notes), ..Info::default() };
+        let oddities = kept.oddities.get_or_insert_default();
+        **oddities = Oddities { status: Some(String::new()), ..std::mem::take(&mut **oddities) };
+        for hook in &mut kept.hooks {
+            hook.last_run = HookRun::default();
+        }
+        let json = helm::encode(&kept)?;
+        let digest = digest(&json);
+        Ok(Payload { json, digest })
+    }
+
+    /// The SHA-256 of the payload before it is packed.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The payload, compressed.
+    pub fn pack(&self) -> Vec<u8> {
+        helm::pack_bytes(&self.json, Compression::default())
+    }
+
+    /// Reads a packed payload back into a version that lacks what is kept apart.
+    ///
+    /// # Errors
+    /// Bytes that are no such payload, or not the one with this digest.
+    pub fn read(packed: Vec<u8>, wanted: &str) -> Result<ReleaseVersion, Error> {
+        let json = helm::unpack_bytes(packed)?;
+        if digest(&json) != wanted {
+            return Err(Error::new("the payload is not the one that was written: its digest differs"));
+        }
+        let mut version = helm::decode(&json)?;
+        if let Some(oddities) = &mut version.oddities {
+            oddities.status = None;
+            if **oddities == Oddities::default() {
+                version.oddities = None;
+            }
+        }
+        Ok(version)
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    let mut text = String::with_capacity(7 + 64);
+    text.push_str("sha256:");
+    for byte in hash {
+        text.extend([byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0')));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HookPhase, Moment, Status, StoredHook};
+
+    #[test]
+    fn states_and_runs_do_not_change_the_payload() {
+        let mut version = ReleaseVersion {
+            name: "web".into(),
+            manifest: "kind: A\n".into(),
+            hooks: vec![StoredHook { name: "h".into(), ..StoredHook::default() }],
+            ..ReleaseVersion::default()
+        };
+        version.info.notes = "hello".into();
+        let before = Payload::of(&version).expect("can be written");
+        version.info.status = Status::Deployed;
+        version.info.last_deployed = Some(Moment::from_unix(5, 0));
+        version.hooks[0].last_run.phase = HookPhase::Succeeded;
+        let after = Payload::of(&version).expect("can be written");
+        assert_eq!(before.digest(), after.digest());
+
+        let read = Payload::read(after.pack(), after.digest()).expect("good");
+        assert_eq!((read.manifest, read.info.notes), (version.manifest, version.info.notes));
+        assert_eq!(read.oddities, None);
+        assert!(Payload::read(after.pack(), "sha256:0").is_err());
+    }
+}

@@ -1,0 +1,224 @@
+//! The port to where releases are kept. Implementations live at the edges: in memory here, in a cluster or a database
+//! elsewhere.
+
+use futures::future::BoxFuture;
+
+use crate::selector::Selector;
+use crate::{Claim, ReleaseVersion, Status, Summary, VersionId};
+
+/// The answer of a store, when it comes.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// Which versions are asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Query {
+    /// The namespace; none means all.
+    pub namespace: Option<String>,
+    /// The name of the release; none means all.
+    pub name: Option<String>,
+    /// The states; none means all.
+    pub statuses: Option<Vec<Status>>,
+    /// A label selector as Kubernetes has it; empty selects all.
+    pub selector: String,
+}
+
+impl Query {
+    /// Asks for all versions of one release.
+    pub fn of(namespace: &str, name: &str) -> Self {
+        Query { namespace: Some(namespace.to_owned()), name: Some(name.to_owned()), ..Query::default() }
+    }
+
+    /// The selector, read.
+    ///
+    /// # Errors
+    /// Text that is no selector.
+    pub fn selector(&self) -> Result<Selector, StoreError> {
+        Selector::parse(&self.selector).map_err(StoreError::Selector)
+    }
+
+    /// Whether the states that are asked for include this one.
+    pub fn wants(&self, status: Status) -> bool {
+        self.statuses.as_ref().is_none_or(|statuses| statuses.contains(&status))
+    }
+}
+
+/// Keeps the versions of releases. A number that exists cannot be created again, which is what keeps two writers apart.
+pub trait Store: Send + Sync {
+    /// What the store is called: `native`, `Secret`, `ConfigMap`, `Memory` or `SQL`.
+    fn driver(&self) -> &'static str;
+
+    /// Keeps a new version.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] when there is such a version, [`StoreError::Lost`] when another writer was quicker.
+    fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()>;
+
+    /// Writes a version that exists anew; without a claim it is nobody's from then on.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no such version.
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()>;
+
+    /// Renews the claim on a version and changes nothing else.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no such version, [`StoreError::Lost`] when somebody else holds it.
+    fn renew<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+        claim: &'a Claim,
+    ) -> Answer<'a, ()>;
+
+    /// A version, whole.
+    fn get<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+    ) -> Answer<'a, Option<ReleaseVersion>>;
+
+    /// All versions of a release, oldest first.
+    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>>;
+
+    /// Every version that matches, by namespace, name and number.
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>>;
+
+    /// The newest version of each release, if it matches: states and labels are looked at after the newest is chosen.
+    fn latest<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>>;
+
+    /// Forgets a version.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no such version.
+    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()>;
+}
+
+/// Why a store did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is such a version already.
+    #[error("release: already exists")]
+    Exists {
+        /// The release.
+        name: String,
+        /// The version.
+        number: u64,
+    },
+    /// There is no such version.
+    #[error("release: not found")]
+    NotFound {
+        /// The release.
+        name: String,
+        /// The version.
+        number: u64,
+    },
+    /// Another writer was quicker, or has taken the version over.
+    #[error("another operation on release {name} came first{}{}", by(.holder.as_deref()), version(*.winner, *.number))]
+    Lost {
+        /// The release.
+        name: String,
+        /// The number that both wanted.
+        number: u64,
+        /// The id of the version that won, where the store gives ids.
+        winner: Option<VersionId>,
+        /// Who holds it.
+        holder: Option<String>,
+    },
+    /// A record cannot be read.
+    #[error("get: failed to decode data {key:?}")]
+    Unreadable {
+        /// What the store calls the record.
+        key: String,
+        /// What is wrong with it.
+        source: crate::helm::Error,
+    },
+    /// A record cannot be written.
+    #[error("{action}: failed to encode release {name:?}")]
+    Unwritable {
+        /// `create` or `update`.
+        action: &'static str,
+        /// The release.
+        name: String,
+        /// What is wrong with it.
+        source: crate::helm::Error,
+    },
+    /// The selector is none.
+    #[error("{0}")]
+    Selector(String),
+    /// The cluster lacks the kinds that the native store needs, and they may not be installed.
+    #[error(
+        "the cluster has no Release resources, and they cannot be installed; `pintle init` installs them, HELM_DRIVER=secret does without"
+    )]
+    NoKinds {
+        /// What happened when they were to be installed.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Where the releases are kept, something failed.
+    #[error("{action}")]
+    Backend {
+        /// What was being done, in Helm's words.
+        action: String,
+        /// What failed.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+fn by(holder: Option<&str>) -> String {
+    holder.map(|holder| format!(" ({holder})")).unwrap_or_default()
+}
+
+fn version(winner: Option<VersionId>, number: u64) -> String {
+    match winner {
+        Some(winner) => format!(": version {number} is {winner}"),
+        None => format!(": version {number} is taken"),
+    }
+}
+
+/// Keeps the newest version of each release, then what the query wants. `matches` looks at labels.
+pub fn newest(mut versions: Vec<Summary>, query: &Query, matches: impl Fn(&Summary) -> bool) -> Vec<Summary> {
+    // The newest of each release comes first and is the one that dedup keeps.
+    versions.sort_by(|a, b| (&a.namespace, &a.name, b.number).cmp(&(&b.namespace, &b.name, a.number)));
+    versions.dedup_by(|later, earlier| later.namespace == earlier.namespace && later.name == earlier.name);
+    versions.retain(|version| query.wants(version.status) && matches(version));
+    versions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_count_after_the_newest_is_chosen() {
+        let version =
+            |name: &str, number, status| Summary { name: name.into(), number, status, ..Summary::default() };
+        let all = vec![
+            version("a", 1, Status::Deployed),
+            version("a", 2, Status::Failed),
+            version("b", 1, Status::Deployed),
+        ];
+        let query = Query { statuses: Some(vec![Status::Deployed]), ..Query::default() };
+        let names: Vec<String> =
+            newest(all, &query, |_| true).into_iter().map(|version| version.name).collect();
+        assert_eq!(names, ["b"]);
+    }
+
+    #[test]
+    fn losing_names_the_winner() {
+        let winner = VersionId::new(1_700_000_000_000, 1);
+        let error = StoreError::Lost {
+            name: "web".into(),
+            number: 3,
+            winner: Some(winner),
+            holder: Some("a@b".into()),
+        };
+        assert_eq!(
+            error.to_string(),
+            format!("another operation on release web came first (a@b): version 3 is {winner}")
+        );
+    }
+}
