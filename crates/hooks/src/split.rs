@@ -29,6 +29,10 @@ struct Plan {
     parts: Vec<Part>,
 }
 
+/// Kinds whose name says something else than who they are: the cluster derives it from what they define, or others are
+/// found by it. Their parts all keep it.
+const FIXED_NAMES: [&str; 3] = ["APIService", "CustomResourceDefinition", "Namespace"];
+
 /// Splits the hooks among `objects`. The result has one list for each object, in the same order: its parts in the
 /// order of its events, or the object itself. References between objects of one event follow the new names.
 ///
@@ -60,7 +64,8 @@ fn plan(object: &Object) -> Result<Plan> {
         source,
     })?;
     // What has no name yet, but `generateName`, gets one of its own from the cluster anyway.
-    let renamed = events.len() > 1 && annotations.allows_suffix() && !object.name().is_empty();
+    let named = !object.name().is_empty() && !FIXED_NAMES.contains(&object.kind());
+    let renamed = events.len() > 1 && annotations.allows_suffix() && named;
     let parts = events
         .into_iter()
         .map(|(event, weight)| {
@@ -197,6 +202,15 @@ mod tests {
         for line in lines(&text) {
             assert!(line.contains(r#""name":"p""#) && !line.contains("HELM_HOOK"), "{line}");
             assert!(line.contains("hook-env") && line.contains("hook-name-suffix"), "{line}");
+        }
+    }
+
+    #[test]
+    fn names_that_the_cluster_fixes_are_kept() {
+        let text =
+            annotated("CustomResourceDefinition", "a.b.c", "helm.sh/hook: 'pre-install,pre-upgrade'", "");
+        for line in lines(&text) {
+            assert!(line.contains(r#""name":"a.b.c""#), "{line}");
         }
     }
 

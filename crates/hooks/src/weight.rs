@@ -163,4 +163,37 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn every_answer_has_each_event_once_and_is_the_same_natively() {
+        let words = ["", "pre-install", "pre-delete", "pre-install=1", "pre-delete=-2", "=", "7", "x"];
+        let lists: Vec<Option<String>> = std::iter::once(None)
+            .chain(words.iter().map(|word| Some((*word).to_owned())))
+            .chain(words.iter().flat_map(|one| words.map(|two| Some(format!("{one},{two}")))))
+            .collect();
+        let mut answers = 0;
+        for hook in &lists {
+            for weights in &lists {
+                for weight in [None, Some("5".to_owned()), Some("1,2".to_owned())] {
+                    let annotations = Annotations {
+                        hook: hook.clone(),
+                        weight,
+                        weights: weights.clone(),
+                        ..Annotations::default()
+                    };
+                    let Ok(events) = weigh(&annotations, Words::Filter) else { continue };
+                    answers += 1;
+                    assert_eq!(weigh(&annotations, Words::Native).as_ref(), Ok(&events), "{annotations:?}");
+                    assert!(!events.is_empty());
+                    for (place, (event, _)) in events.iter().enumerate() {
+                        assert!(
+                            events[..place].iter().all(|(earlier, _)| earlier != event),
+                            "{annotations:?}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!(answers > 100, "{answers} answers are too few to tell");
+    }
 }
