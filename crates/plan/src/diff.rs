@@ -1,0 +1,134 @@
+//! Which fields of an object differ between two trees, path by path.
+
+use std::fmt::Write;
+
+use pintle_tree::{Map, Node, Str, quote::quote, with_stack};
+
+/// A field that differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference<'n> {
+    /// Where it is, such as `spec.containers[0].image` or `metadata.labels["example.com/x"]`.
+    pub path: String,
+    /// What the first tree has there, if anything.
+    pub before: Option<&'n Node>,
+    /// What the second tree has there, if anything.
+    pub after: Option<&'n Node>,
+}
+
+/// Returns all fields that differ, in order of their paths. Elements of lists are compared by their place.
+pub fn differences<'n>(before: &'n Map<Node>, after: &'n Map<Node>) -> Vec<Difference<'n>> {
+    let mut found = Vec::new();
+    compare_maps(before, after, &mut String::new(), &mut found);
+    found
+}
+
+/// Returns the fields of `wanted` that `live` lacks or has with another value. What only `live` has does not count,
+/// because clusters fill in fields of their own.
+pub fn wanting<'n>(live: &'n Map<Node>, wanted: &'n Map<Node>) -> Vec<Difference<'n>> {
+    let mut found = differences(live, wanted);
+    found.retain(|difference| difference.after.is_some());
+    found
+}
+
+fn compare_maps<'n>(
+    before: &'n Map<Node>,
+    after: &'n Map<Node>,
+    path: &mut String,
+    found: &mut Vec<Difference<'n>>,
+) {
+    let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        // Both are in order of keys, so one pass over both sees each key once.
+        let key = match (old.peek(), new.peek()) {
+            (None, None) => break,
+            (Some((key, _)), None) | (None, Some((key, _))) => *key,
+            (Some((left, _)), Some((right, _))) => (*left).min(*right),
+        };
+        let before = old.next_if(|(other, _)| *other == key).map(|(_, node)| node);
+        let after = new.next_if(|(other, _)| *other == key).map(|(_, node)| node);
+        let length = path.len();
+        push_key(path, key);
+        compare(before, after, path, found);
+        path.truncate(length);
+    }
+}
+
+fn compare<'n>(
+    before: Option<&'n Node>,
+    after: Option<&'n Node>,
+    path: &mut String,
+    found: &mut Vec<Difference<'n>>,
+) {
+    match (before, after) {
+        (Some(Node::Map(before)), Some(Node::Map(after))) => {
+            with_stack(|| compare_maps(before, after, path, found));
+        }
+        (Some(Node::List(before)), Some(Node::List(after))) => {
+            with_stack(|| compare_lists(before, after, path, found));
+        }
+        _ if before == after => {}
+        _ => found.push(Difference { path: path.clone(), before, after }),
+    }
+}
+
+fn compare_lists<'n>(
+    before: &'n [Node],
+    after: &'n [Node],
+    path: &mut String,
+    found: &mut Vec<Difference<'n>>,
+) {
+    for index in 0..before.len().max(after.len()) {
+        let length = path.len();
+        // Writing to a string cannot fail.
+        let _ = write!(path, "[{index}]");
+        compare(before.get(index), after.get(index), path, found);
+        path.truncate(length);
+    }
+}
+
+/// Adds a key to a path; in brackets when it would not stand out from its neighbours.
+fn push_key(path: &mut String, key: &Str) {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$');
+    match key.as_str() {
+        Some(text) if !text.is_empty() && text.as_bytes().iter().all(plain) => {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(text);
+        }
+        _ => {
+            path.push('[');
+            path.push_str(&quote(key));
+            path.push(']');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_objects::Object;
+
+    use super::*;
+
+    fn object(text: &str) -> Object {
+        Object::read_json(text.as_bytes()).expect("good JSON")
+    }
+
+    #[test]
+    fn paths_name_every_field_that_differs_once() {
+        let before = object(r#"{"a":{"b":[1,{"c":2}],"gone":{"x":1}},"m":{"e.x/y":"1"},"same":[1]}"#);
+        let after = object(r#"{"a":{"b":[1,{"c":3},4]},"m":{"e.x/y":"2"},"new":null,"same":[1]}"#);
+        let paths: Vec<String> =
+            differences(before.body(), after.body()).into_iter().map(|found| found.path).collect();
+        assert_eq!(paths, ["a.b[1].c", "a.b[2]", "a.gone", r#"m["e.x/y"]"#, "new"]);
+    }
+
+    #[test]
+    fn what_the_cluster_fills_in_is_not_wanting() {
+        let live = object(r#"{"spec":{"replicas":1,"image":"a","list":[1,2]},"status":{}}"#);
+        let wanted = object(r#"{"spec":{"image":"b","list":[1]}}"#);
+        let paths: Vec<String> =
+            wanting(live.body(), wanted.body()).into_iter().map(|found| found.path).collect();
+        assert_eq!(paths, ["spec.image"]);
+    }
+}

@@ -1,0 +1,259 @@
+//! Two patches into one: the deletions with the changes laid over them.
+
+use pintle_tree::{Map, Node, Str, with_stack};
+
+use super::lists::{by_order, element, holds_maps, key_of, position};
+use super::spell::{go_type, spell, spell_list, spell_map};
+use super::strategic::{DELETE_FROM, DIRECTIVE, ELEMENT_ORDER, RETAIN_KEYS};
+use super::{PatchError, Schema};
+
+/// Lays the patch `over` over the patch `under`.
+pub(super) fn join_maps(
+    mut under: Map<Node>,
+    mut over: Map<Node>,
+    schema: Schema<'_>,
+) -> Result<Map<Node>, PatchError> {
+    if let Some(directive) = over.remove(DIRECTIVE) {
+        return match directive.as_str() {
+            Some("replace") => Ok(over),
+            Some("delete") => Ok(Map::new()),
+            _ => Err(PatchError::UnknownDirective { directive: spell(&directive), map: spell_map(&over) }),
+        };
+    }
+    join_retained_keys(&mut under, &mut over)?;
+    join_ordered_lists(&mut under, &mut over, schema)?;
+    for (key, new) in over {
+        let old = if key.starts_with(DELETE_FROM.as_bytes()) { None } else { under.remove(&key) };
+        let joined = match (old, new) {
+            (Some(Node::Map(old)), Node::Map(new)) => {
+                let (inner, rule) = schema.field(&key)?;
+                let replaces = rule.strategy()?.replace;
+                if replaces { new } else { with_stack(|| join_maps(old, new, inner))? }.into()
+            }
+            (Some(Node::List(old)), Node::List(new)) => {
+                let (inner, rule) = schema.elements(&key)?;
+                let merges = rule.strategy()?.merge;
+                if merges { join_lists(old, new, inner, &rule.merge_key)? } else { new }.into()
+            }
+            (_, new) => match without_directives(new) {
+                Some(new) => new,
+                None => continue,
+            },
+        };
+        under.insert(key, joined);
+    }
+    Ok(under)
+}
+
+/// Both patches are made for the same wanted object, so both retain the same fields.
+fn join_retained_keys(under: &mut Map<Node>, over: &mut Map<Node>) -> Result<(), PatchError> {
+    let Some(kept) = over.remove(RETAIN_KEYS) else { return Ok(()) };
+    match under.get(RETAIN_KEYS) {
+        Some(other) if *other != kept => Err(PatchError::RetainKeys(spell(other), spell(&kept))),
+        _ => {
+            under.insert(RETAIN_KEYS.into(), kept);
+            Ok(())
+        }
+    }
+}
+
+/// Joins the lists whose order is given, and puts their elements into it.
+fn join_ordered_lists(
+    under: &mut Map<Node>,
+    over: &mut Map<Node>,
+    schema: Schema<'_>,
+) -> Result<(), PatchError> {
+    let directives: Vec<Str> =
+        over.keys().filter(|key| key.starts_with(ELEMENT_ORDER.as_bytes())).cloned().collect();
+    for directive in directives {
+        let Some(order) = over.remove(&directive) else { continue };
+        if under.get(&directive).is_some_and(|other| *other != order) {
+            return Err(PatchError::ElementOrder);
+        }
+        let Some(key) = directive.strip_prefix(b"$setElementOrder/").map(Str::from) else {
+            return Err(PatchError::ElementOrder);
+        };
+        let old = under.remove(&key).map(list).transpose()?;
+        let new = over.remove(&key).map(list).transpose()?;
+        if let Some(joined) = join_ordered(old, new, order.as_list().unwrap_or_default(), &key, schema)? {
+            under.insert(key, Node::List(joined));
+        }
+        under.insert(directive, order);
+    }
+    Ok(())
+}
+
+fn join_ordered(
+    old: Option<Vec<Node>>,
+    new: Option<Vec<Node>>,
+    order: &[Node],
+    key: &Str,
+    schema: Schema<'_>,
+) -> Result<Option<Vec<Node>>, PatchError> {
+    let (inner, rule) = schema.elements(key)?;
+    let merge_key = Some(rule.merge_key.as_str()).filter(|key| !key.is_empty());
+    check_order(new.as_deref().unwrap_or_default(), order, merge_key)?;
+    let lists = [old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default()];
+    let server_order = lists[0].to_vec();
+    let keyed = match (&old, &new) {
+        (None, None) => return Ok(None),
+        _ => holds_maps(&lists)?,
+    };
+    let joined = match (old, new) {
+        (None, None) => return Ok(None),
+        (Some(old), None) => old,
+        (None, Some(new)) => new.into_iter().filter_map(without_directives).collect(),
+        (Some(old), Some(new)) if rule.strategy()?.merge => join_lists(old, new, inner, &rule.merge_key)?,
+        (Some(_), Some(new)) => new,
+    };
+    in_order(joined, order, &server_order, merge_key.filter(|_| keyed)).map(Some)
+}
+
+/// The changed elements must be a part of the given order.
+fn check_order(list: &[Node], order: &[Node], merge_key: Option<&str>) -> Result<(), PatchError> {
+    if list.is_empty() || order.is_empty() {
+        return Ok(());
+    }
+    let is_same = |a: &Node, b: &Node| match merge_key {
+        Some(key) => Ok::<_, PatchError>(key_of(element(a)?, key)? == key_of(element(b)?, key)?),
+        None => Ok(a == b),
+    };
+    let mut places = order.iter();
+    'elements: for node in list {
+        if node.get(DIRECTIVE).is_some() {
+            continue;
+        }
+        for place in places.by_ref() {
+            if is_same(node, place)? {
+                continue 'elements;
+            }
+        }
+        return Err(PatchError::OrderMismatch { list: spell_list(list), order: spell_list(order) });
+    }
+    Ok(())
+}
+
+/// Lays a list of elements over another one.
+fn join_lists(
+    mut old: Vec<Node>,
+    new: Vec<Node>,
+    schema: Schema<'_>,
+    merge_key: &str,
+) -> Result<Vec<Node>, PatchError> {
+    if old.is_empty() && new.is_empty() {
+        return Ok(old);
+    }
+    if !holds_maps(&[&old, &new])? {
+        let before = old.clone();
+        old.extend(new.iter().filter(|node| !before.contains(node)).cloned());
+        return in_order(old, &new, &before, None);
+    }
+    if merge_key.is_empty() {
+        return Err(PatchError::NoKeyDeclared);
+    }
+    let new = take_directives(&mut old, new, merge_key)?;
+    let before = old.clone();
+    for node in &new {
+        key_of(element(node)?, merge_key)?;
+        match position(&old, node, Some(merge_key)) {
+            Some(index) => {
+                let (Node::Map(under), Node::Map(over)) = (std::mem::take(&mut old[index]), node.clone())
+                else {
+                    return Err(PatchError::NoKeyDeclared);
+                };
+                old[index] = Node::Map(with_stack(|| join_maps(under, over, schema))?);
+            }
+            None => old.push(node.clone()),
+        }
+    }
+    in_order(old, &new, &before, Some(merge_key))
+}
+
+/// Carries out the directives that a manifest holds, and returns the elements without them.
+fn take_directives(old: &mut Vec<Node>, new: Vec<Node>, merge_key: &str) -> Result<Vec<Node>, PatchError> {
+    let mut rest = Vec::with_capacity(new.len());
+    let mut replaces = false;
+    for node in new {
+        match node.get(DIRECTIVE).map(|directive| (directive.as_str(), directive)) {
+            None => rest.push(node),
+            Some((Some("delete"), _)) => {
+                let key = key_of(element(&node)?, merge_key)?;
+                old.retain(|other| other.get(merge_key) != Some(key));
+            }
+            Some((Some("replace"), _)) => replaces = true,
+            Some((_, directive)) => {
+                let map = spell_map(element(&node)?);
+                return Err(PatchError::UnknownDirective { directive: spell(directive), map });
+            }
+        }
+    }
+    if replaces {
+        *old = std::mem::take(&mut rest);
+    }
+    Ok(rest)
+}
+
+/// Puts the elements that `order` has into its order, and the others between them as `server_order` suggests.
+fn in_order(
+    list: Vec<Node>,
+    order: &[Node],
+    server_order: &[Node],
+    merge_key: Option<&str>,
+) -> Result<Vec<Node>, PatchError> {
+    let (ours, theirs): (Vec<Node>, Vec<Node>) =
+        list.into_iter().partition(|node| position(order, node, merge_key).is_some());
+    let ours = by_order(ours, order, merge_key)?;
+    let theirs = by_order(theirs, server_order, merge_key)?;
+    let place = |node: &Node| position(server_order, node, merge_key);
+    let mut merged = Vec::with_capacity(ours.len() + theirs.len());
+    let mut theirs = theirs.into_iter().peekable();
+    for node in ours {
+        while let Some(other) =
+            theirs.next_if(|other| matches!((place(other), place(&node)), (Some(a), Some(b)) if a < b))
+        {
+            merged.push(other);
+        }
+        merged.push(node);
+    }
+    merged.extend(theirs);
+    Ok(merged)
+}
+
+/// The node without the maps that are directives; nothing if it is one itself.
+fn without_directives(node: Node) -> Option<Node> {
+    match node {
+        Node::Map(map) if map.contains_key(DIRECTIVE) => None,
+        Node::Map(map) => with_stack(|| {
+            let kept = map.into_iter().filter_map(|(key, node)| Some((key, without_directives(node)?)));
+            Some(Node::Map(kept.collect()))
+        }),
+        Node::List(list) => {
+            with_stack(|| Some(Node::List(list.into_iter().filter_map(without_directives).collect())))
+        }
+        other => Some(other),
+    }
+}
+
+fn list(node: Node) -> Result<Vec<Node>, PatchError> {
+    match node {
+        Node::List(list) => Ok(list),
+        other => Err(PatchError::WrongType { expected: "[]interface {}", actual: go_type(&other) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_tree::json;
+
+    use super::*;
+
+    #[test]
+    fn elements_of_others_stay_where_the_server_has_them() {
+        let read = |text: &str| match json::read_exact(text.as_bytes()) {
+            Ok(Node::List(list)) => list,
+            _ => panic!("the test has bad JSON"),
+        };
+        let merged = in_order(read("[1,2,3,4,5]"), &read("[4,2]"), &read("[1,2,3,4,5]"), None);
+        assert_eq!(merged, Ok(read("[1,3,4,2,5]")));
+    }
+}

@@ -1,0 +1,106 @@
+//! JSON merge patches, for kinds whose lists nobody can take apart.
+
+use pintle_objects::Object;
+use pintle_tree::{Map, Node, with_stack};
+
+use super::PatchError;
+use super::spell::spell_map;
+
+/// Returns the patch from `original` to `modified`. It is empty when they are equal.
+pub fn two_way_json(original: &Object, modified: &Object) -> Map<Node> {
+    diff(original.body(), modified.body())
+}
+
+/// Returns the patch that brings `current`, the live object, to `modified`, the wanted one, and takes away what only
+/// `original`, the object as it was wanted before, has. The patch is empty when there is nothing to do.
+///
+/// # Errors
+/// When the patch would change the API version, the kind or the name.
+pub fn three_way_json(
+    original: &Object,
+    modified: &Object,
+    current: &Object,
+) -> Result<Map<Node>, PatchError> {
+    let changes = values_only(diff(current.body(), modified.body()));
+    let deletions = nulls_only(diff(original.body(), modified.body()));
+    let patch = lay_over(deletions, changes);
+    let renames = patch.get("metadata").and_then(|metadata| metadata.get("name")).is_some();
+    if renames || patch.contains_key("apiVersion") || patch.contains_key("kind") {
+        return Err(PatchError::Precondition(spell_map(&patch)));
+    }
+    Ok(patch)
+}
+
+fn diff(old: &Map<Node>, new: &Map<Node>) -> Map<Node> {
+    let mut patch = Map::new();
+    for (key, new) in new.iter() {
+        match (old.get(key), new) {
+            (Some(Node::Map(old)), Node::Map(new)) => {
+                let inner = with_stack(|| diff(old, new));
+                if !inner.is_empty() {
+                    patch.insert(key.clone(), Node::Map(inner));
+                }
+            }
+            (old, new) => {
+                if old != Some(new) {
+                    patch.insert(key.clone(), new.clone());
+                }
+            }
+        }
+    }
+    for key in old.keys().filter(|key| !new.contains_key(key)) {
+        patch.insert(key.clone(), Node::Nil);
+    }
+    patch
+}
+
+/// The patch without its nulls, and without the maps that are empty after that.
+fn values_only(patch: Map<Node>) -> Map<Node> {
+    let keep = |node| match node {
+        Node::Nil => None,
+        // An empty map that was given is a value.
+        Node::Map(map) if !map.is_empty() => {
+            let inner = with_stack(|| values_only(map));
+            (!inner.is_empty()).then_some(Node::Map(inner))
+        }
+        other => Some(other),
+    };
+    patch.into_iter().filter_map(|(key, node)| Some((key, keep(node)?))).collect()
+}
+
+/// The nulls of the patch, and the maps that lead to them.
+fn nulls_only(patch: Map<Node>) -> Map<Node> {
+    let keep = |node| match node {
+        Node::Nil => Some(Node::Nil),
+        Node::Map(map) => {
+            let inner = with_stack(|| nulls_only(map));
+            (!inner.is_empty()).then_some(Node::Map(inner))
+        }
+        _ => None,
+    };
+    patch.into_iter().filter_map(|(key, node)| Some((key, keep(node)?))).collect()
+}
+
+/// Applies `over`, which holds no nulls but inside lists, to `under`.
+fn lay_over(mut under: Map<Node>, over: Map<Node>) -> Map<Node> {
+    for (key, new) in over {
+        let joined = match (under.remove(&key), new) {
+            (Some(Node::Map(old)), Node::Map(new)) => Node::Map(with_stack(|| lay_over(old, new))),
+            (_, new) => without_nulls(new),
+        };
+        under.insert(key, joined);
+    }
+    under
+}
+
+/// Takes the nulls out of maps, as applying a patch does to what it adds; those of lists stay.
+fn without_nulls(node: Node) -> Node {
+    match node {
+        Node::Map(map) => with_stack(|| {
+            let kept = map.into_iter().filter(|(_, node)| !node.is_nil());
+            Node::Map(kept.map(|(key, node)| (key, without_nulls(node))).collect())
+        }),
+        Node::List(list) => with_stack(|| Node::List(list.into_iter().map(without_nulls).collect())),
+        other => other,
+    }
+}

@@ -1,0 +1,223 @@
+//! Differences of lists whose elements are merged: maps by their merge key, texts and numbers by themselves.
+
+use std::cmp::Ordering;
+
+use pintle_tree::{Map, Node};
+
+use super::spell::{go_type, spell, spell_list, spell_map};
+use super::strategic::{DIRECTIVE, Half, diff_maps};
+use super::{PatchError, Schema};
+
+/// The part of a patch that concerns one list.
+#[derive(Default)]
+pub(super) struct ListPatch {
+    /// Elements to add, change or delete.
+    pub(super) elements: Vec<Node>,
+    /// Texts or numbers to delete.
+    pub(super) deleted: Vec<Node>,
+    /// The order of all elements that we know.
+    pub(super) order: Vec<Node>,
+}
+
+/// The half of a patch from one list to another.
+pub(super) fn diff_lists(
+    original: &[Node],
+    modified: &[Node],
+    schema: Schema<'_>,
+    merge_key: &str,
+    half: Half,
+    retain: bool,
+) -> Result<ListPatch, PatchError> {
+    if original.is_empty() {
+        let elements = if half == Half::Changes { modified.to_vec() } else { Vec::new() };
+        return Ok(ListPatch { elements, ..ListPatch::default() });
+    }
+    if holds_maps(&[original, modified])? {
+        diff_maps_by_key(original, modified, schema, merge_key, half, retain)
+    } else {
+        Ok(diff_scalars(original, modified, half))
+    }
+}
+
+/// Whether the elements of all these lists are maps, rather than texts or numbers.
+pub(super) fn holds_maps(lists: &[&[Node]]) -> Result<bool, PatchError> {
+    let mut first: Option<&Node> = None;
+    for node in lists.iter().copied().flatten() {
+        match first {
+            None if node.as_list().is_some() => return Err(PatchError::ListOfLists),
+            None => first = Some(node),
+            Some(first) if std::mem::discriminant(first) == std::mem::discriminant(node) => {}
+            Some(_) => {
+                let all: Vec<String> = lists.iter().map(|list| spell_list(list)).collect();
+                return Err(PatchError::MixedElements(format!("[{}]", all.join(" "))));
+            }
+        }
+    }
+    Ok(first.ok_or(PatchError::NoElements)?.as_map().is_some())
+}
+
+/// An element that is a map, which it has to be.
+pub(super) fn element(node: &Node) -> Result<&Map<Node>, PatchError> {
+    node.as_map()
+        .ok_or_else(|| PatchError::WrongType { expected: "map[string]interface {}", actual: go_type(node) })
+}
+
+/// What tells an element from the others.
+pub(super) fn key_of<'n>(element: &'n Map<Node>, merge_key: &str) -> Result<&'n Node, PatchError> {
+    element
+        .get(merge_key)
+        .ok_or_else(|| PatchError::NoMergeKey { element: spell_map(element), key: merge_key.to_owned() })
+}
+
+/// An element with its key, and the key's spelling for sorting.
+struct Keyed<'n> {
+    element: &'n Map<Node>,
+    key: &'n Node,
+    spelled: String,
+}
+
+fn keyed<'n>(list: &'n [Node], merge_key: &str) -> Result<Vec<Keyed<'n>>, PatchError> {
+    let mut keyed = Vec::with_capacity(list.len());
+    for node in list {
+        let element = element(node)?;
+        let key = key_of(element, merge_key)?;
+        keyed.push(Keyed { element, key, spelled: spell(key) });
+    }
+    // Kubernetes' sort turns elements of the same key round, such as one port number with two protocols; which of them
+    // meet depends on it.
+    keyed.reverse();
+    keyed.sort_by(|a, b| a.spelled.cmp(&b.spelled));
+    Ok(keyed)
+}
+
+fn diff_maps_by_key(
+    original: &[Node],
+    modified: &[Node],
+    schema: Schema<'_>,
+    merge_key: &str,
+    half: Half,
+    retain: bool,
+) -> Result<ListPatch, PatchError> {
+    let (mut elements, mut deletions) = (Vec::new(), Vec::new());
+    let (before, after) = (keyed(original, merge_key)?, keyed(modified, merge_key)?);
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (None, None) => break,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(_), None) => Ordering::Less,
+            (Some(old), Some(new)) => old.spelled.cmp(&new.spelled),
+        };
+        let old = if order.is_le() { before.next() } else { None };
+        let new = if order.is_ge() { after.next() } else { None };
+        match (old, new) {
+            (Some(old), Some(new)) => {
+                let mut patch = diff_maps(old.element, new.element, schema, half, retain)?;
+                if !patch.is_empty() {
+                    patch.insert(merge_key.into(), new.key.clone());
+                    elements.push(Node::Map(patch));
+                }
+            }
+            (None, Some(new)) if half == Half::Changes => elements.push(Node::Map(new.element.clone())),
+            (Some(old), None) if half == Half::Deletions => deletions.push(deletion(merge_key, old.key)),
+            _ => {}
+        }
+    }
+    let mut elements = by_order(elements, modified, Some(merge_key))?;
+    elements.append(&mut deletions);
+    let reordered = || half == Half::Changes && !is_same_order(original, modified, merge_key);
+    let order =
+        if !elements.is_empty() || reordered() { keys_only(modified, merge_key)? } else { Vec::new() };
+    Ok(ListPatch { elements, deleted: Vec::new(), order })
+}
+
+/// The element of a patch that deletes an element.
+fn deletion(merge_key: &str, key: &Node) -> Node {
+    let entries = vec![(merge_key.into(), key.clone()), (DIRECTIVE.into(), "delete".into())];
+    Node::Map(Map::from_entries(entries))
+}
+
+/// The elements with nothing but their keys.
+fn keys_only(list: &[Node], merge_key: &str) -> Result<Vec<Node>, PatchError> {
+    let only = |node| {
+        let key = key_of(element(node)?, merge_key)?.clone();
+        Ok(Node::Map(Map::from_entries(vec![(merge_key.into(), key)])))
+    };
+    list.iter().map(only).collect()
+}
+
+fn is_same_order(original: &[Node], modified: &[Node], merge_key: &str) -> bool {
+    let key = |node| Node::get(node, merge_key);
+    original.iter().map(key).eq(modified.iter().map(key))
+}
+
+fn diff_scalars(original: &[Node], modified: &[Node], half: Half) -> ListPatch {
+    let before = spelled(original);
+    let after = spelled(modified);
+    let (mut added, mut deleted) = (Vec::new(), Vec::new());
+    let (mut left, mut right) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (left.peek(), right.peek()) {
+            (None, None) => break,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(_), None) => Ordering::Less,
+            (Some(old), Some(new)) => old.0.cmp(&new.0),
+        };
+        let old = if order.is_le() { left.next() } else { None };
+        let new = if order.is_ge() { right.next() } else { None };
+        match (old, new) {
+            (None, Some((_, new))) if half == Half::Changes => added.push((*new).clone()),
+            (Some((_, old)), None) if half == Half::Deletions && !deleted.contains(*old) => {
+                deleted.push((*old).clone());
+            }
+            _ => {}
+        }
+    }
+    // Kubernetes compares with the list after sorting it in place, so that a list that is not sorted has its order set
+    // again and again. Harmless, and part of what Helm sends.
+    let moved = || !before.iter().map(|(_, node)| *node).eq(modified);
+    let orders = match half {
+        Half::Changes => moved(),
+        Half::Deletions => !deleted.is_empty(),
+    };
+    let place = |node: &Node| modified.iter().position(|other| other == node);
+    added.sort_by_key(place);
+    ListPatch { elements: added, deleted, order: if orders { modified.to_vec() } else { Vec::new() } }
+}
+
+/// Texts or numbers by their spelling.
+fn spelled(list: &[Node]) -> Vec<(String, &Node)> {
+    let mut spelled: Vec<_> = list.iter().map(|node| (spell(node), node)).collect();
+    spelled.sort_by(|a, b| a.0.cmp(&b.0));
+    spelled
+}
+
+/// Sorts elements as `order` has them; deletions go to the end.
+pub(super) fn by_order(
+    list: Vec<Node>,
+    order: &[Node],
+    merge_key: Option<&str>,
+) -> Result<Vec<Node>, PatchError> {
+    if let Some(merge_key) = merge_key {
+        for node in list.iter().chain(order) {
+            key_of(element(node)?, merge_key)?;
+        }
+    }
+    let (mut deletions, mut rest): (Vec<Node>, Vec<Node>) = list.into_iter().partition(is_deletion);
+    rest.sort_by_cached_key(|node| position(order, node, merge_key).unwrap_or(0));
+    rest.append(&mut deletions);
+    Ok(rest)
+}
+
+/// Whether an element of a patch deletes an element.
+pub(super) fn is_deletion(node: &Node) -> bool {
+    node.get(DIRECTIVE).and_then(Node::as_str) == Some("delete")
+}
+
+/// Where an element stands in a list.
+pub(super) fn position(list: &[Node], node: &Node, merge_key: Option<&str>) -> Option<usize> {
+    match merge_key {
+        Some(key) => list.iter().position(|other| other.get(key) == node.get(key)),
+        None => list.iter().position(|other| other == node),
+    }
+}

@@ -1,0 +1,266 @@
+//! Which lists of which kinds are merged, and by which field of their elements: read from the cluster's OpenAPI v3.
+//!
+//! An OpenAPI document of a group is large and nearly all of it is prose, so it is boiled down to types and fields once.
+
+use std::collections::BTreeMap;
+
+use pintle_tree::{Map, Node, Str, json, with_stack};
+
+use super::PatchError;
+
+/// The merge keys of all kinds that were read so far.
+#[derive(Clone, Debug, Default)]
+pub struct MergeKeys {
+    types: Vec<Type>,
+    /// The types that have a name, by it.
+    names: BTreeMap<Str, usize>,
+    /// The kinds: group, version, kind.
+    kinds: BTreeMap<(Str, Str, Str), usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Type {
+    /// The name as Go has it; empty for types that stand inside others.
+    name: String,
+    shape: Shape,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Struct(Map<Field>),
+    Map,
+    List(usize),
+    Scalar(&'static str),
+}
+
+#[derive(Clone, Debug)]
+struct Field {
+    rule: Rule,
+    to: usize,
+}
+
+/// How a field is patched.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rule {
+    strategies: Vec<String>,
+    pub(super) merge_key: String,
+}
+
+/// What is done to a field, taken from its strategies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Strategy {
+    /// The patch names the fields to retain, so that all others are cleared.
+    pub(super) retain_keys: bool,
+    /// The value is replaced as a whole.
+    pub(super) replace: bool,
+    /// Elements are merged.
+    pub(super) merge: bool,
+}
+
+impl Rule {
+    pub(super) fn strategy(&self) -> Result<Strategy, PatchError> {
+        let unknown = || PatchError::UnknownStrategy(self.strategies.join(" "));
+        let (retain_keys, other) = match self.strategies.as_slice() {
+            [] => (false, ""),
+            [one] if one == "retainKeys" => (true, ""),
+            [one] => (false, one.as_str()),
+            [first, second] if first == "retainKeys" => (true, second.as_str()),
+            [first, second] if second == "retainKeys" => (true, first.as_str()),
+            _ => return Err(unknown()),
+        };
+        Ok(Strategy { retain_keys, replace: other == "replace", merge: other == "merge" })
+    }
+}
+
+/// A type of a kind, as far as patching needs to know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema<'k> {
+    keys: &'k MergeKeys,
+    index: usize,
+}
+
+impl<'k> Schema<'k> {
+    /// The type of a field that holds a map, and how it is patched.
+    pub(super) fn field(self, key: &Str) -> Result<(Schema<'k>, &'k Rule), PatchError> {
+        let owner = &self.keys.types[self.index];
+        let unknown =
+            || PatchError::UnknownField { owner: owner.name.clone(), field: key.to_str_lossy().into_owned() };
+        match &owner.shape {
+            Shape::Struct(fields) => {
+                let field = fields.get(key).ok_or_else(unknown)?;
+                Ok((Schema { keys: self.keys, index: field.to }, &field.rule))
+            }
+            Shape::Map => Err(PatchError::NoStruct("map")),
+            Shape::List(_) => Err(PatchError::NoStruct("slice")),
+            // Quantities and the like have a name, because they are structs to Go.
+            Shape::Scalar(_) if !owner.name.is_empty() => Err(unknown()),
+            Shape::Scalar(name) => Err(PatchError::NoStruct(name)),
+        }
+    }
+
+    /// The type of the elements of a field that holds a list, and how the field is patched.
+    pub(super) fn elements(self, key: &Str) -> Result<(Schema<'k>, &'k Rule), PatchError> {
+        let (list, rule) = self.field(key)?;
+        match self.keys.types[list.index].shape {
+            Shape::List(element) => Ok((Schema { keys: self.keys, index: element }, rule)),
+            _ => Err(PatchError::NoList),
+        }
+    }
+}
+
+impl MergeKeys {
+    /// Returns the merge keys of one OpenAPI v3 document.
+    ///
+    /// # Errors
+    /// When the text is no JSON.
+    pub fn read(document: &[u8]) -> Result<Self, json::Error> {
+        let mut keys = MergeKeys::default();
+        keys.add(document)?;
+        Ok(keys)
+    }
+
+    /// Adds the kinds of another OpenAPI v3 document, such as that of one more group.
+    ///
+    /// # Errors
+    /// When the text is no JSON.
+    pub fn add(&mut self, document: &[u8]) -> Result<(), json::Error> {
+        let document = json::read_exact(document)?;
+        let schemas = document.get("components").and_then(|node| node.get("schemas")).and_then(Node::as_map);
+        let Some(schemas) = schemas else { return Ok(()) };
+        let mut new = Vec::new();
+        for (name, schema) in schemas.iter() {
+            // Documents repeat the types that groups share.
+            if !self.names.contains_key(name) {
+                let index = self.place(go_name(name));
+                self.names.insert(name.clone(), index);
+                new.push((index, schema));
+            }
+            self.add_kinds(name, schema);
+        }
+        for (index, schema) in new {
+            self.types[index].shape = self.shape(schema);
+        }
+        Ok(())
+    }
+
+    /// The type of a kind.
+    pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<Schema<'_>> {
+        let index = *self.kinds.get(&(group.into(), version.into(), kind.into()))?;
+        Some(Schema { keys: self, index })
+    }
+
+    fn add_kinds(&mut self, name: &Str, schema: &Node) {
+        let Some(list) = schema.get("x-kubernetes-group-version-kind").and_then(Node::as_list) else {
+            return;
+        };
+        let text = |node: &Node, key| node.get(key).and_then(Node::as_text).cloned().unwrap_or_default();
+        for kind in list {
+            let words = (text(kind, "group"), text(kind, "version"), text(kind, "kind"));
+            self.kinds.entry(words).or_insert(self.names[name]);
+        }
+    }
+
+    /// Makes room for a type that is described later.
+    fn place(&mut self, name: String) -> usize {
+        self.types.push(Type { name, shape: Shape::Scalar("interface") });
+        self.types.len() - 1
+    }
+
+    /// The type that a schema stands for; a new one unless it refers to a named one.
+    fn type_of(&mut self, schema: &Node) -> usize {
+        let schema = match schema.get("allOf").and_then(Node::as_list) {
+            Some([first, ..]) => first,
+            _ => schema,
+        };
+        if let Some(reference) = schema.get("$ref").and_then(Node::as_str) {
+            let name = reference.strip_prefix("#/components/schemas/").unwrap_or(reference);
+            if let Some(index) = self.names.get(name.as_bytes()) {
+                return *index;
+            }
+        }
+        let index = self.place(String::new());
+        self.types[index].shape = self.shape(schema);
+        index
+    }
+
+    fn shape(&mut self, schema: &Node) -> Shape {
+        if let Some(properties) = schema.get("properties").and_then(Node::as_map) {
+            return with_stack(|| Shape::Struct(self.fields(properties)));
+        }
+        match schema.get("type").and_then(Node::as_str) {
+            Some("array") => match schema.get("items") {
+                Some(items) => with_stack(|| Shape::List(self.type_of(items))),
+                None => Shape::List(self.place(String::new())),
+            },
+            Some("object") if schema.get("additionalProperties").is_some() => Shape::Map,
+            Some("object") => Shape::Struct(Map::new()),
+            Some("string") => Shape::Scalar("string"),
+            Some("boolean") => Shape::Scalar("bool"),
+            Some("integer") => Shape::Scalar("int32"),
+            Some("number") => Shape::Scalar("float64"),
+            _ => Shape::Scalar("interface"),
+        }
+    }
+
+    fn fields(&mut self, properties: &Map<Node>) -> Map<Field> {
+        let mut fields = Map::with_capacity(properties.len());
+        for (name, schema) in properties.iter() {
+            let text = |key| schema.get(key).and_then(Node::as_str).unwrap_or_default();
+            let strategies = text("x-kubernetes-patch-strategy").split(',');
+            let rule = Rule {
+                strategies: strategies.filter(|word| !word.is_empty()).map(str::to_owned).collect(),
+                merge_key: text("x-kubernetes-patch-merge-key").to_owned(),
+            };
+            let to = self.type_of(schema);
+            fields.insert(name.clone(), Field { rule, to });
+        }
+        fields
+    }
+}
+
+/// The Go name of a type: the last word of its dotted name.
+fn go_name(name: &Str) -> String {
+    let name = name.to_str_lossy();
+    name.rsplit('.').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_followed_through_all_of_and_items() {
+        let keys = MergeKeys::read(
+            br##"{"components":{"schemas":{
+                "a.Pod":{"type":"object","properties":{"spec":{"allOf":[{"$ref":"#/components/schemas/a.Spec"}]}},
+                         "x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"Pod"}]},
+                "a.Spec":{"type":"object","properties":{
+                    "volumes":{"type":"array","items":{"allOf":[{"$ref":"#/components/schemas/a.Volume"}]},
+                               "x-kubernetes-patch-merge-key":"name","x-kubernetes-patch-strategy":"merge,retainKeys"},
+                    "labels":{"type":"object","additionalProperties":{"type":"string"}}}},
+                "a.Volume":{"type":"object","properties":{"name":{"type":"string"}}}}}}"##,
+        )
+        .expect("good JSON");
+        let (spec, _) = keys.kind("", "v1", "Pod").expect("a kind").field(&"spec".into()).expect("a field");
+        let (_, rule) = spec.elements(&"volumes".into()).expect("a list");
+        assert_eq!(rule.merge_key, "name");
+        let strategy = rule.strategy().expect("known words");
+        assert_eq!(strategy, Strategy { retain_keys: true, replace: false, merge: true });
+        let (labels, _) = spec.field(&"labels".into()).expect("a field");
+        assert_eq!(labels.field(&"a".into()).expect_err("a plain map"), PatchError::NoStruct("map"));
+        assert_eq!(spec.elements(&"labels".into()).expect_err("no list"), PatchError::NoList);
+        let error = spec.field(&"nonsense".into()).expect_err("no such field").to_string();
+        assert_eq!(error, "unable to find api field in struct Spec for the json field \"nonsense\"");
+    }
+
+    #[test]
+    fn types_that_contain_themselves_and_bad_references_are_no_trap() {
+        let keys = MergeKeys::read(
+            br##"{"components":{"schemas":{"Loop":{"properties":{"next":{"$ref":"#/components/schemas/Loop"},
+                "lost":{"$ref":"#/nowhere"}},"x-kubernetes-group-version-kind":[{"version":"v1","kind":"Loop"}]}}}}"##,
+        )
+        .expect("good JSON");
+        let (next, _) = keys.kind("", "v1", "Loop").expect("a kind").field(&"next".into()).expect("itself");
+        assert!(next.field(&"next".into()).is_ok() && next.field(&"lost".into()).is_ok());
+    }
+}

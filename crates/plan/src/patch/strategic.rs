@@ -1,0 +1,176 @@
+//! The three-way strategic merge patch: what changes from the live object to the wanted one, without the fields that
+//! are none of ours, plus what we wanted once and no longer do.
+
+use pintle_objects::Object;
+use pintle_tree::{Map, Node, Str, with_stack};
+
+use super::join::join_maps;
+use super::lists::diff_lists;
+use super::merge_keys::Strategy;
+use super::{MergeKeys, PatchError, Schema};
+
+/// Marks a map of a patch that is deleted or replaced.
+pub(super) const DIRECTIVE: &str = "$patch";
+/// Lists the fields of a map that stay.
+pub(super) const RETAIN_KEYS: &str = "$retainKeys";
+/// Begins the key of a list of texts or numbers to delete from another list.
+pub(super) const DELETE_FROM: &str = "$deleteFromPrimitiveList";
+/// Begins the key of a list that gives the order of another list.
+pub(super) const ELEMENT_ORDER: &str = "$setElementOrder";
+
+/// Which half of a difference is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Half {
+    /// What is new or other.
+    Changes,
+    /// What is gone.
+    Deletions,
+}
+
+/// Returns the patch that brings `current`, the live object, to `modified`, the wanted one, and takes away what only
+/// `original`, the object as it was wanted before, has. The patch is empty when there is nothing to do.
+///
+/// # Errors
+/// When the kind is not among the merge keys, or one of the objects does not fit it.
+pub fn three_way_strategic(
+    original: &Object,
+    modified: &Object,
+    current: &Object,
+    keys: &MergeKeys,
+) -> Result<Map<Node>, PatchError> {
+    let id = modified.id();
+    let schema = keys
+        .kind(&id.group, &id.version, &id.kind)
+        .ok_or_else(|| PatchError::UnknownKind { api_version: id.api_version(), kind: id.kind.clone() })?;
+    let changes = diff_maps(current.body(), modified.body(), schema, Half::Changes, false)?;
+    let deletions = diff_maps(original.body(), modified.body(), schema, Half::Deletions, false)?;
+    join_maps(deletions, changes, schema)
+}
+
+/// The half of a patch from one map to another. `retain` asks for the fields that stay to be listed.
+pub(super) fn diff_maps(
+    original: &Map<Node>,
+    modified: &Map<Node>,
+    schema: Schema<'_>,
+    half: Half,
+    retain: bool,
+) -> Result<Map<Node>, PatchError> {
+    let mut patch = Map::new();
+    for (key, new) in modified.iter() {
+        match (original.get(key), new) {
+            (Some(old), new) if key == DIRECTIVE => diff_directive(old, new, &mut patch)?,
+            (Some(Node::Map(old)), Node::Map(new)) => {
+                with_stack(|| diff_map_field(key, old, new, &mut patch, schema, half))?;
+            }
+            (Some(Node::List(old)), Node::List(new)) => {
+                with_stack(|| diff_list_field(key, old, new, &mut patch, schema, half))?;
+            }
+            (old, new) => {
+                if half == Half::Changes && old != Some(new) {
+                    patch.insert(key.clone(), new.clone());
+                }
+            }
+        }
+    }
+    if half == Half::Deletions {
+        for key in original.keys().filter(|key| !modified.contains_key(key)) {
+            patch.insert(key.clone(), Node::Nil);
+        }
+    }
+    if retain {
+        list_retained_keys(original, modified, &mut patch);
+    }
+    Ok(patch)
+}
+
+/// A manifest that is itself a patch: strange, and Kubernetes lets it pass.
+fn diff_directive(old: &Node, new: &Node, patch: &mut Map<Node>) -> Result<(), PatchError> {
+    match (old, new) {
+        (Node::Str(old), Node::Str(text)) => {
+            if old != text {
+                patch.insert(DIRECTIVE.into(), new.clone());
+            }
+            Ok(())
+        }
+        _ => Err(PatchError::BadDirective),
+    }
+}
+
+fn diff_map_field(
+    key: &Str,
+    old: &Map<Node>,
+    new: &Map<Node>,
+    patch: &mut Map<Node>,
+    schema: Schema<'_>,
+    half: Half,
+) -> Result<(), PatchError> {
+    let (inner, rule) = match schema.field(key) {
+        Ok(found) => found,
+        // What does not change needs no merge keys.
+        Err(_) if old == new => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let Strategy { retain_keys, replace, .. } = rule.strategy()?;
+    if replace {
+        if half == Half::Changes {
+            patch.insert(key.clone(), Node::Map(new.clone()));
+        }
+        return Ok(());
+    }
+    let difference = diff_maps(old, new, inner, half, retain_keys)?;
+    if !difference.is_empty() {
+        patch.insert(key.clone(), Node::Map(difference));
+    }
+    Ok(())
+}
+
+fn diff_list_field(
+    key: &Str,
+    old: &[Node],
+    new: &[Node],
+    patch: &mut Map<Node>,
+    schema: Schema<'_>,
+    half: Half,
+) -> Result<(), PatchError> {
+    let (element, rule) = match schema.elements(key) {
+        Ok(found) => found,
+        Err(_) if old == new => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let strategy = rule.strategy()?;
+    if !strategy.merge {
+        if half == Half::Changes && old != new {
+            patch.insert(key.clone(), Node::List(new.to_vec()));
+        }
+        return Ok(());
+    }
+    let difference = diff_lists(old, new, element, &rule.merge_key, half, strategy.retain_keys)?;
+    let mut insert = |key: Str, list: Vec<Node>| {
+        if !list.is_empty() {
+            patch.insert(key, Node::List(list));
+        }
+    };
+    insert(key.clone(), difference.elements);
+    insert(parallel_key(DELETE_FROM, key), difference.deleted);
+    insert(parallel_key(ELEMENT_ORDER, key), difference.order);
+    Ok(())
+}
+
+/// The key of the list that accompanies the list at `key`.
+fn parallel_key(prefix: &str, key: &Str) -> Str {
+    let mut name = Vec::with_capacity(prefix.len() + 1 + key.len());
+    name.extend_from_slice(prefix.as_bytes());
+    name.push(b'/');
+    name.extend_from_slice(key);
+    Str::from(name)
+}
+
+/// Names the fields that stay, if the patch changes anything or the original has a field to be cleared.
+fn list_retained_keys(original: &Map<Node>, modified: &Map<Node>, patch: &mut Map<Node>) {
+    let kept: Vec<Node> =
+        modified.iter().filter(|(_, value)| !value.is_nil()).map(|(key, _)| Node::Str(key.clone())).collect();
+    let clears = || original.iter().any(|(key, value)| !value.is_nil() && !modified.contains_key(key));
+    if !kept.is_empty() && (!patch.is_empty() || clears()) {
+        patch.insert(RETAIN_KEYS.into(), Node::List(kept));
+    }
+}

@@ -1,0 +1,94 @@
+//! Taking a whole release away: which objects of its manifest go, in which order, and which are kept.
+
+use pintle_objects::{Manifest, Object, ObjectError, Order, sort, split};
+
+use crate::plan::RESOURCE_POLICY;
+
+/// What becomes of the objects of a manifest when its release goes.
+#[derive(Clone, Debug, Default)]
+pub struct Removal {
+    /// The objects to delete, in order. Neighbours of one kind can be deleted side by side.
+    pub delete: Vec<Object>,
+    /// The objects that ask to be kept.
+    pub keep: Vec<Kept>,
+}
+
+/// An object that stays behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Why it cannot be told what to delete.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemovalError {
+    /// The manifest cannot be sorted.
+    #[error("corrupted release record. You must manually delete the resources")]
+    Corrupted(#[source] Box<pintle_objects::Error>),
+    /// A document of the manifest is no object.
+    #[error("unable to build kubernetes objects for delete")]
+    Object(#[from] ObjectError),
+}
+
+impl Removal {
+    /// What Helm says about the objects that are kept; empty when there are none.
+    pub fn kept_text(&self) -> String {
+        if self.keep.is_empty() {
+            return String::new();
+        }
+        let lines: String = self.keep.iter().map(|kept| format!("[{}] {}\n", kept.kind, kept.name)).collect();
+        format!("These resources were kept due to the resource policy:\n{lines}")
+    }
+}
+
+/// What the resource policy of a document means for it.
+enum Policy {
+    Delete,
+    Keep,
+    /// A word that is none: Helm neither deletes such an object nor says that it keeps it.
+    Neither,
+}
+
+/// Sorts out what becomes of the objects of a stored manifest when its release goes.
+///
+/// # Errors
+/// When the manifest cannot be read.
+pub fn removal(manifest: &str) -> Result<Removal, RemovalError> {
+    // Each document counts as a file, numbered as Helm does it, because equal kinds stay in the order of the files.
+    let documents: Vec<(String, &[u8])> = split(manifest.as_bytes())
+        .enumerate()
+        .map(|(index, document)| (format!("manifest-{index}"), document))
+        .collect();
+    let sorted =
+        sort(&documents, Order::Uninstall).map_err(|error| RemovalError::Corrupted(Box::new(error)))?;
+    let mut removal = Removal::default();
+    for manifest in &sorted.manifests {
+        match policy(manifest) {
+            Policy::Delete => removal.delete.extend(Object::read_manifest(manifest.content, manifest.path)?),
+            Policy::Keep => removal.keep.push(Kept {
+                kind: manifest.head.kind.to_string(),
+                name: manifest
+                    .head
+                    .metadata
+                    .as_ref()
+                    .map(|metadata| metadata.name.to_string())
+                    .unwrap_or_default(),
+            }),
+            Policy::Neither => {}
+        }
+    }
+    Ok(removal)
+}
+
+fn policy(manifest: &Manifest<'_>) -> Policy {
+    let word = manifest.head.metadata.as_ref().and_then(|metadata| metadata.annotations.get(RESOURCE_POLICY));
+    match word.map(|word| word.to_str_lossy().trim().to_lowercase()) {
+        None => Policy::Delete,
+        Some(word) if word == "keep" => Policy::Keep,
+        Some(_) => Policy::Neither,
+    }
+}
