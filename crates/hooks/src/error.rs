@@ -1,6 +1,6 @@
 //! What can be wrong with a hook, and the words for it.
 
-use pintle_objects::{Event, ObjectError};
+use pintle_objects::ObjectError;
 
 /// A result of this room.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -34,14 +34,14 @@ pub enum Error {
         source: Problem,
     },
     /// The hook is to run and is no Kubernetes object. The text is Helm's.
-    #[error("unable to build kubernetes object for {} hook {path}: {cause}", event.as_str())]
+    #[error("unable to build kubernetes object for {occasion} hook {path}: {reason}")]
     Build {
-        /// When it was to run.
-        event: Event,
+        /// The event, or `deleting` where Helm notices before the hook runs.
+        occasion: &'static str,
         /// The rendered file it comes from.
         path: String,
         /// What it lacks.
-        cause: ObjectError,
+        reason: String,
     },
     /// A hook that is split would get the name of another object.
     #[error("splitting {kind} {name} would make a second {kind} named {new}")]

@@ -209,32 +209,58 @@ fn add_variables(object: &mut Object, hook: &Hook, event: Event, rule: EnvRule) 
 /// # Errors
 /// When something has no `kind` or no `apiVersion`, or a member of a list is no object.
 pub fn objects_for(hook: &Hook, event: Event, rule: EnvRule) -> Result<Vec<Object>> {
-    let failure = |cause| Error::Build { event, path: hook.path.clone(), cause };
-    let object = object_for(hook, event, rule);
-    let is_list = |object: &Object| {
-        object.kind().ends_with("List") && matches!(object.at(&["items"]), Some(Node::List(_)))
-    };
-    if !is_list(&object) {
-        check(&object).map_err(failure)?;
-        return Ok(vec![object]);
-    }
-    // JSON is YAML, so the reader of manifests takes lists apart here too.
-    let mut members = Object::read_manifest(&object.to_json(), &hook.path).map_err(failure)?;
+    let mut members = members(hook.object.clone()).map_err(|reason| Error::Build {
+        occasion: event.as_str(),
+        path: hook.path.clone(),
+        reason,
+    })?;
     for member in &mut members {
+        check(member, hook, event)?;
         add_variables(member, hook, event, rule);
     }
     Ok(members)
 }
 
-fn check(object: &Object) -> Result<(), ObjectError> {
-    let missing = |field| {
-        Err(ObjectError::Missing { field, text: String::from_utf8_lossy(&object.to_json()).into_owned() })
-    };
-    match (object.kind(), object.api_version()) {
-        ("", _) => missing("Kind"),
-        (_, "") => missing("apiVersion"),
-        _ => Ok(()),
+/// The object, or the members of the list that it is, and of the lists among them.
+fn members(object: Object) -> Result<Vec<Object>, String> {
+    let (mut pending, mut members) = (vec![object], Vec::new());
+    while let Some(mut object) = pending.pop() {
+        if !object.kind().ends_with("List") || !matches!(object.at(&["items"]), Some(Node::List(_))) {
+            members.push(object);
+            continue;
+        }
+        let Some(Node::List(items)) = object.body_mut().remove("items") else { continue };
+        for item in items.into_iter().rev() {
+            match item {
+                Node::Map(body) => pending.push(Object::new(body)),
+                other => {
+                    let found = other.json_type();
+                    return Err(format!("a member of {} is no object but {found}", object.kind()));
+                }
+            }
+        }
     }
+    Ok(members)
+}
+
+/// Refuses what has no kind or no API version, in Helm's words. These depend on where Helm notices: deleting what the
+/// last run left only needs a kind, and creating looks at both.
+fn check(object: &Object, hook: &Hook, event: Event) -> Result<()> {
+    let (has_version, has_kind) = (!object.api_version().is_empty(), !object.kind().is_empty());
+    let unset = match (has_version, has_kind) {
+        (true, true) => return Ok(()),
+        (_, false) if hook.is_deleted(DeletePolicy::BeforeHookCreation) => {
+            let text = String::from_utf8_lossy(&object.to_json()).into_owned();
+            let cause = ObjectError::Missing { field: "Kind", text };
+            let reason = format!("unable to decode \"\": {cause}");
+            return Err(Error::Build { occasion: "deleting", path: hook.path.clone(), reason });
+        }
+        (false, true) => "apiVersion not set",
+        (true, false) => "kind not set",
+        (false, false) => "[apiVersion not set, kind not set]",
+    };
+    let reason = format!("error validating \"\": error validating data: {unset}");
+    Err(Error::Build { occasion: event.as_str(), path: hook.path.clone(), reason })
 }
 
 #[cfg(test)]
@@ -337,16 +363,30 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_is_no_object_fails_only_when_it_is_to_run() {
-        let source =
-            Source { path: "c/t.yaml", manifest: b"kind: Job", events: &[Event::Test], ..Source::default() };
-        let hook = read(&source).expect("it need not run");
-        let error = objects_for(&hook, Event::Test, EnvRule::WhenAsked).expect_err("no API version");
-        assert_eq!(
-            error.to_string(),
-            "unable to build kubernetes object for test hook c/t.yaml: Object 'apiVersion' is missing in '{\"kind\":\"Job\"}'"
-        );
-        assert!(read(&Source { manifest: b"[]", ..source }).is_err());
+    fn a_document_that_is_no_object_fails_only_when_it_is_to_run_and_as_under_helm() {
+        let keep = [String::from("hook-failed")];
+        let both = "error validating \"\": error validating data: [apiVersion not set, kind not set]";
+        let rows: [(&[u8], &[String], &str, &str); 4] = [
+            (b"kind: Job", &[], "test", "error validating \"\": error validating data: apiVersion not set"),
+            (
+                b"kind: ''",
+                &[],
+                "deleting",
+                "unable to decode \"\": Object 'Kind' is missing in '{\"kind\":\"\"}'",
+            ),
+            (b"apiVersion: v1", &keep, "test", "error validating \"\": error validating data: kind not set"),
+            (b"{}", &keep, "test", both),
+        ];
+        for (manifest, delete_policies, occasion, reason) in rows {
+            let events = &[Event::Test];
+            let source = Source { path: "c/t.yaml", manifest, events, delete_policies, ..Source::default() };
+            let hook = read(&source).expect("it need not run");
+            let error = objects_for(&hook, Event::Test, EnvRule::WhenAsked).expect_err("no object");
+            let expected =
+                format!("unable to build kubernetes object for {occasion} hook c/t.yaml: {reason}");
+            assert_eq!(error.to_string(), expected);
+        }
+        assert!(read(&Source { manifest: b"[]", ..Source::default() }).is_err());
     }
 
     #[test]
