@@ -1,7 +1,7 @@
 //! Any text as a template that runs: with all functions but the slow ones, it ends within its limits.
 #![no_main]
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use pintle_gotmpl::{Body, Exec, Function, Functions, Limits, Set, Type, Value};
@@ -30,7 +30,7 @@ const HELPER: &str =
     r#"{{ define "helper" }}<{{ . }}>{{ end }}{{ define "list" }}{{ range . }}{{ . }},{{ end }}{{ end }}"#;
 
 thread_local! {
-    static FUNCTIONS: Rc<Functions> = Rc::new(functions());
+    static FUNCTIONS: Arc<Functions> = Arc::new(functions());
     static DATA: Node = pintle_yaml::read(VALUES).expect("the values are YAML");
 }
 
@@ -52,13 +52,13 @@ fn functions() -> Functions {
     };
     functions.add(text_and_data(
         "include",
-        Body::Host(Rc::new(|exec, arguments| {
+        Body::Host(Arc::new(|exec, arguments| {
             exec.include(arguments.str(0), arguments.any(1)).map(Value::Str)
         })),
     ));
     functions.add(text_and_data(
         "tpl",
-        Body::Host(Rc::new(|exec, arguments| {
+        Body::Host(Arc::new(|exec, arguments| {
             Ok(Value::Str(exec.evaluate_string("tpl", &arguments.str(0), arguments.any(1))?))
         })),
     ));
@@ -66,7 +66,7 @@ fn functions() -> Functions {
 }
 
 fuzz_target!(|text: &[u8]| {
-    let mut set = Set::new(FUNCTIONS.with(Rc::clone));
+    let mut set = Set::new(FUNCTIONS.with(Arc::clone));
     set.parse("helpers", HELPER).expect("the helpers parse");
     if set.parse("fuzz", Str::from(text)).is_err() || !set.contains("fuzz") {
         return;

@@ -29,7 +29,7 @@ pub(crate) fn build(template: &str, fields: &'static [(&str, &str)]) -> Result<V
 }
 
 fn execute(name: &str, template: &str, functions: Functions, data: &Value) -> Result<Vec<u8>, String> {
-    let mut set = Set::new(Rc::new(functions));
+    let mut set = Set::new(functions);
     set.parse(name, template).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
     Exec::new(&set, Limits::default()).execute(name, data, &mut out).map_err(|error| error.to_string())?;

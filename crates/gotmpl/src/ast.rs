@@ -2,13 +2,13 @@
 //! and all parts of a source lie together in pools.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pintle_tree::Str;
 
 use crate::builtins::Builtin;
 use crate::function::{FunctionId, Functions};
 use crate::pool::{Id, Pool, Span};
-use crate::value::Value;
 
 /// A place in the source, in bytes.
 pub(crate) type Position = u32;
@@ -38,7 +38,7 @@ pub(crate) struct Source {
     pub(crate) name: Str,
     pub(crate) text: Str,
     /// What its calls mean.
-    pub(crate) functions: Rc<Functions>,
+    pub(crate) functions: Arc<Functions>,
     /// The names of its variables.
     pub(crate) variables: Vec<Str>,
     pub(crate) nodes: Pool<Node>,
@@ -54,11 +54,11 @@ pub(crate) struct Source {
 
 impl Source {
     /// Returns a source of which nothing is read yet.
-    pub(crate) fn new(name: &Str, text: &Str, functions: &Rc<Functions>) -> Self {
+    pub(crate) fn new(name: &Str, text: &Str, functions: &Arc<Functions>) -> Self {
         Source {
             name: name.clone(),
             text: text.clone(),
-            functions: Rc::clone(functions),
+            functions: Arc::clone(functions),
             variables: vec!["$".into()],
             nodes: Pool::default(),
             branches: Pool::default(),
@@ -215,7 +215,7 @@ pub(crate) struct Text {
     pub(crate) position: Position,
     /// Where it ends in the source, with its quotes.
     pub(crate) end: Position,
-    pub(crate) value: Value,
+    pub(crate) value: Str,
 }
 
 /// A numeric literal, in all the types that it can take.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use pintle_tree::Str;
 
@@ -127,7 +127,7 @@ impl From<&str> for CallError {
 pub type CallResult = Result<Value, CallError>;
 
 /// The body of a function that needs the running engine.
-pub type HostBody = Rc<dyn Fn(&mut Exec<'_>, Args<'_>) -> CallResult>;
+pub type HostBody = Arc<dyn Fn(&mut Exec<'_>, Args<'_>) -> CallResult + Send + Sync>;
 
 /// The body of a function.
 #[derive(Clone)]

@@ -6,10 +6,9 @@
 //! and error texts alike, is what Go 1.26 with `missingkey=zero` gives.
 //!
 //! ```
-//! use std::rc::Rc;
 //! use pintle_gotmpl::{Exec, Functions, Limits, Set, Value};
 //!
-//! let mut set = Set::new(Rc::new(Functions::new()));
+//! let mut set = Set::new(Functions::new());
 //! set.parse("greeting", "Hello, {{ . }}!")?;
 //! let mut out = Vec::new();
 //! Exec::new(&set, Limits::default()).execute("greeting", &Value::from("Go"), &mut out)?;

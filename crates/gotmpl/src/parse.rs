@@ -4,6 +4,7 @@ mod expression;
 pub(crate) mod literal;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pintle_tree::{Str, quote};
 
@@ -17,18 +18,30 @@ use crate::print::with_stack;
 /// How deep blocks may nest. Go has no bound; this one keeps generated templates from taking all memory.
 const MAX_BLOCK_DEPTH: usize = 100_000;
 
-/// Parses a source into its templates: what it defines, and itself, which comes last.
-pub(crate) fn parse(name: &Str, text: &Str, functions: &Rc<Functions>) -> Result<Vec<Rc<Tree>>, Error> {
+/// A source that is parsed, and what it defines. Can be sent to another thread, which the trees made of it cannot.
+pub(crate) struct ParsedSource {
+    source: Source,
+    drafts: Vec<Draft>,
+}
+
+impl ParsedSource {
+    /// The templates: what the source defines, and itself, which comes last.
+    pub(crate) fn into_trees(self) -> impl Iterator<Item = Rc<Tree>> {
+        let source = Rc::new(self.source);
+        self.drafts.into_iter().map(move |draft| {
+            Rc::new(Tree { name: draft.name, nodes: draft.nodes, source: Rc::clone(&source) })
+        })
+    }
+}
+
+/// Parses a source into its templates.
+pub(crate) fn parse(name: &Str, text: &Str, functions: &Arc<Functions>) -> Result<ParsedSource, Error> {
     let mut parser = Parser::new(name, text, functions);
     let nodes = parser.source_nodes()?;
     parser.add(nodes)?;
     let Parser { mut source, drafts, .. } = parser;
     source.shrink();
-    let source = Rc::new(source);
-    let trees = drafts
-        .into_iter()
-        .map(|draft| Rc::new(Tree { name: draft.name, nodes: draft.nodes, source: Rc::clone(&source) }));
-    Ok(trees.collect())
+    Ok(ParsedSource { source, drafts })
 }
 
 /// A template that is parsed, while its source is not yet.
@@ -104,7 +117,7 @@ enum Item {
 }
 
 impl<'s> Parser<'s> {
-    fn new(name: &Str, text: &'s Str, functions: &Rc<Functions>) -> Self {
+    fn new(name: &Str, text: &'s Str, functions: &Arc<Functions>) -> Self {
         let mut lexer = Lexer::new(text.as_bytes());
         lexer.break_is_keyword = functions.get("break").is_none();
         lexer.continue_is_keyword = functions.get("continue").is_none();

@@ -3,13 +3,15 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
 
 use pintle_tree::{Map, Str};
 
 use crate::ast::Tree;
 use crate::error::Error;
 use crate::function::{Functions, MapMethods};
-use crate::parse;
+use crate::parse::{self, ParsedSource};
 
 /// How many parsed texts are remembered at once.
 const MAX_CACHED: usize = 4_096;
@@ -24,12 +26,12 @@ pub(crate) struct ParseCache {
 }
 
 impl ParseCache {
-    fn parse(&self, name: &Str, source: &Str, functions: &Rc<Functions>) -> Result<Parsed, Error> {
+    fn parse(&self, name: &Str, source: &Str, functions: &Arc<Functions>) -> Result<Parsed, Error> {
         let key = (name.clone(), source.clone());
         if let Some(parsed) = self.parsed.borrow().get(&key) {
             return Ok(Rc::clone(parsed));
         }
-        let parsed: Parsed = parse::parse(name, source, functions)?.into();
+        let parsed: Parsed = parse::parse(name, source, functions)?.into_trees().collect();
         let mut cache = self.parsed.borrow_mut();
         if cache.len() >= MAX_CACHED {
             cache.clear();
@@ -39,11 +41,28 @@ impl ParseCache {
     }
 }
 
+/// From this size on, in bytes, two threads parse quicker than one.
+const WORTH_A_THREAD: usize = 200_000;
+
+/// The number of sources that make up half of the text, or all of them when they are few.
+fn halfway(sources: &[(Str, Str)]) -> usize {
+    let whole: usize = sources.iter().map(|(_, source)| source.len()).sum();
+    if whole < WORTH_A_THREAD {
+        return sources.len();
+    }
+    let mut before = 0;
+    let reaches = |(_, source): &(Str, Str)| {
+        before += source.len();
+        before >= whole / 2
+    };
+    sources.iter().position(reaches).map_or(sources.len(), |index| index + 1)
+}
+
 /// Named templates that share one table of functions.
 #[derive(Clone)]
 pub struct Set {
     root: Str,
-    functions: Rc<Functions>,
+    functions: Arc<Functions>,
     values_methods: Option<MapMethods>,
     templates: Map<Rc<Tree>>,
     parent: Option<Rc<Set>>,
@@ -52,10 +71,10 @@ pub struct Set {
 
 impl Set {
     /// Returns an empty set whose templates may call these functions and Go's builtins.
-    pub fn new(functions: Rc<Functions>) -> Self {
+    pub fn new(functions: impl Into<Arc<Functions>>) -> Self {
         Set {
             root: "gotpl".into(),
-            functions,
+            functions: functions.into(),
             values_methods: None,
             templates: Map::new(),
             parent: None,
@@ -75,7 +94,7 @@ impl Set {
     pub fn overlay(self: &Rc<Self>) -> Set {
         Set {
             root: self.root.clone(),
-            functions: Rc::clone(&self.functions),
+            functions: Arc::clone(&self.functions),
             values_methods: self.values_methods,
             templates: Map::new(),
             parent: Some(Rc::clone(self)),
@@ -90,12 +109,44 @@ impl Set {
     /// # Errors
     /// When the source is no template, calls an unknown function or defines a name twice.
     pub fn parse(&mut self, name: impl Into<Str>, source: impl Into<Str>) -> Result<(), Error> {
-        for tree in parse::parse(&name.into(), &source.into(), &self.functions)? {
+        let parsed = parse::parse(&name.into(), &source.into(), &self.functions)?;
+        self.add(parsed);
+        Ok(())
+    }
+
+    /// Parses many sources as [`Set::parse`] does one after the other, on two threads when they are large together.
+    ///
+    /// # Errors
+    /// The first source that cannot be parsed, by its number; those before it have been added.
+    pub fn parse_all(&mut self, sources: &[(Str, Str)]) -> Result<(), (usize, Error)> {
+        let functions = &Arc::clone(&self.functions);
+        let all = |sources: &[(Str, Str)]| -> Vec<_> {
+            sources.iter().map(|(name, source)| parse::parse(name, source, functions)).collect()
+        };
+        let (first, second) = sources.split_at(halfway(sources));
+        let parsed = if second.is_empty() {
+            vec![all(first)]
+        } else {
+            thread::scope(|scope| {
+                // A thread that cannot be had or that fails leaves its half to this one.
+                let helper = thread::Builder::new().spawn_scoped(scope, || all(second));
+                let first = all(first);
+                let second = helper.ok().and_then(|helper| helper.join().ok()).unwrap_or_else(|| all(second));
+                vec![first, second]
+            })
+        };
+        for (index, parsed) in parsed.into_iter().flatten().enumerate() {
+            self.add(parsed.map_err(|error| (index, error))?);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, parsed: ParsedSource) {
+        for tree in parsed.into_trees() {
             if !tree.is_empty() || !self.contains(&tree.name) {
                 self.templates.insert(tree.name.clone(), tree);
             }
         }
-        Ok(())
     }
 
     /// Whether there is a template of this name.
@@ -138,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_blank_definition_replaces_nothing() {
-        let mut set = Set::new(Rc::default());
+        let mut set = Set::new(Functions::default());
         set.parse("a", r#"{{define "x"}}one{{end}}"#).unwrap();
         set.parse("b", r#"{{define "x"}}  {{end}}"#).unwrap();
         assert!(!set.find(b"x").unwrap().is_empty());
@@ -147,8 +198,27 @@ mod tests {
     }
 
     #[test]
+    fn large_sources_give_the_same_set_and_the_same_error_on_two_threads() {
+        let source = |index: usize| {
+            let text = format!("{{{{define \"all\"}}}}{index}{{{{end}}}}{}", "x".repeat(WORTH_A_THREAD / 5));
+            (Str::from(format!("t{index}")), Str::from(text))
+        };
+        let mut sources: Vec<(Str, Str)> = (0..10).map(source).collect();
+        let mut set = Set::new(Functions::default());
+        set.parse_all(&sources).expect("good templates");
+        assert_eq!(set.find(b"all").unwrap().source.name, "t9");
+        sources[8].1 = "{{bad".into();
+        sources[6].1 = "{{worse".into();
+        let (index, error) = Set::new(Functions::default()).parse_all(&sources).unwrap_err();
+        assert_eq!(
+            (index, error.to_string().as_str()),
+            (6, "template: t6:1: function \"worse\" not defined")
+        );
+    }
+
+    #[test]
     fn an_overlay_keeps_its_definitions() {
-        let mut base = Set::new(Rc::default());
+        let mut base = Set::new(Functions::default());
         base.parse("a", "text").unwrap();
         let base = Rc::new(base);
         let mut overlay = base.overlay();
@@ -158,7 +228,8 @@ mod tests {
 
     #[test]
     fn a_name_defined_twice_in_one_source_is_an_error() {
-        let error = Set::new(Rc::default()).parse("a", "{{define \"x\"}}1{{end}}\n{{define \"x\"}}2{{end}}");
+        let error =
+            Set::new(Functions::default()).parse("a", "{{define \"x\"}}1{{end}}\n{{define \"x\"}}2{{end}}");
         let text = error.unwrap_err().to_string();
         assert_eq!(text, "template: a:2: template: multiple definition of template \"x\"");
     }

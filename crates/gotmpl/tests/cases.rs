@@ -2,7 +2,7 @@
 //! of the real Helm where they are at hand (`PINTLE_CORPUS`, or `shared` beside the project).
 
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use pintle_gotmpl::{
     Body, CallError, Error, ErrorKind, Exec, Function, Functions, Limits, MapRef, MapType, Set, Type, Value,
@@ -12,13 +12,13 @@ use pintle_tree::{Map, Node, Str, json, quote};
 /// How often each name is being included, as Helm counts.
 type Included = RefCell<Map<usize>>;
 
-fn functions() -> Rc<Functions> {
+fn functions() -> Arc<Functions> {
     let mut functions = Functions::new();
     let text_and_data = &[Type::Str, Type::Any];
     let host = |name, body| Function { name, params: text_and_data, variadic: None, result: Type::Str, body };
     functions.add(host(
         "include",
-        Body::Host(Rc::new(|exec, arguments| {
+        Body::Host(Arc::new(|exec, arguments| {
             let name = arguments.str(0);
             let included = exec.host::<Included>();
             if *included.borrow_mut().entry_or_insert_with(&name, || 0) > 1000 {
@@ -35,7 +35,7 @@ fn functions() -> Rc<Functions> {
     ));
     functions.add(host(
         "tpl",
-        Body::Host(Rc::new(|exec, arguments| {
+        Body::Host(Arc::new(|exec, arguments| {
             let source = arguments.str(0);
             match exec.evaluate_string("gotpl", &source, arguments.any(1)) {
                 Ok(text) => Ok(Value::str(text.to_str_lossy().replace("<no value>", ""))),
@@ -50,7 +50,7 @@ fn functions() -> Rc<Functions> {
             }
         })),
     ));
-    Rc::new(functions)
+    Arc::new(functions)
 }
 
 /// Helm's form of an error of a parsed or executed file.

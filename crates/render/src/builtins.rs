@@ -87,9 +87,9 @@ fn host(
     name: &'static str,
     params: &'static [Type],
     result: Type,
-    body: impl Fn(&mut Exec<'_>, Args<'_>) -> CallResult + 'static,
+    body: impl Fn(&mut Exec<'_>, Args<'_>) -> CallResult + Send + Sync + 'static,
 ) -> Function {
-    Function { name, params, variadic: None, result, body: Body::Host(Rc::new(body)) }
+    Function { name, params, variadic: None, result, body: Body::Host(Arc::new(body)) }
 }
 
 fn include() -> Function {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use pintle_chart::{Chart, File, library};
 use pintle_gotmpl::{Exec, MapRef, MapType, Set, Value};
-use pintle_tree::{Map, Node, json};
+use pintle_tree::{Map, Node, Str, json};
 
 use crate::builtins::{self, Remark, State, remove_no_value};
 use crate::context::{Scope, scopes};
@@ -39,12 +39,11 @@ pub struct Rendered {
 pub fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Rendered, Error> {
     let scopes = scopes(chart, values, target);
     let templates = ordered_templates(&scopes);
-    let mut set = Set::new(Rc::new(builtins::functions(target))).with_values_methods(VALUES);
+    let mut set = Set::new(builtins::functions(target)).with_values_methods(VALUES);
     parse_libraries(chart, &mut set)?;
-    for template in &templates {
-        set.parse(template.path.as_str(), template.file.data.text())
-            .map_err(|error| Error::parse(&template.path, error))?;
-    }
+    let sources: Vec<(Str, Str)> =
+        templates.iter().map(|template| (template.path.as_str().into(), template.file.data.text())).collect();
+    set.parse_all(&sources).map_err(|(index, error)| Error::parse(&templates[index].path, error))?;
     let state = Rc::new(State::new(target));
     let mut exec = Exec::new(&set, target.limits).with_host(&state);
     let mut rendered = Rendered::default();

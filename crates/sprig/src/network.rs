@@ -1,7 +1,7 @@
 //! Looking up host names. Rendering must not depend on the network, so the answer is empty unless the user allows it.
 
 use std::net::ToSocketAddrs as _;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use pintle_gotmpl::{Body, CallResult, Function, Type, Value};
 
@@ -12,7 +12,7 @@ pub type Resolver = fn(&str) -> Vec<String>;
 pub fn host_by_name(resolver: Option<Resolver>) -> Function {
     let body = match resolver {
         None => Body::Pure(|_| Ok(Value::str(""))),
-        Some(resolve) => Body::Host(Rc::new(move |_, args| lookup(resolve, &args.str(0).to_str_lossy()))),
+        Some(resolve) => Body::Host(Arc::new(move |_, args| lookup(resolve, &args.str(0).to_str_lossy()))),
     };
     Function { name: "getHostByName", params: &[Type::Str], variadic: None, result: Type::Str, body }
 }

@@ -1,7 +1,7 @@
 //! Compares the functions with what Helm recorded, function by function.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -84,8 +84,8 @@ fn root(input: &Node) -> Value {
     ])
 }
 
-fn render(functions: &Rc<Functions>, input: &Node) -> Result<Vec<u8>, String> {
-    let mut templates = Set::new(Rc::clone(functions));
+fn render(functions: &Arc<Functions>, input: &Node) -> Result<Vec<u8>, String> {
+    let mut templates = Set::new(Arc::clone(functions));
     let source = text_at(input, "tpl").expect("a case has a template");
     templates.parse(TEMPLATE, source).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
@@ -124,7 +124,7 @@ enum Outcome {
     Skipped,
 }
 
-fn compare(functions: &Rc<Functions>, case: &Node) -> Outcome {
+fn compare(functions: &Arc<Functions>, case: &Node) -> Outcome {
     let (Some(input), Some(out)) = (case.get("in"), case.get("out")) else { return Outcome::Skipped };
     let source = text_at(input, "tpl").unwrap_or_default();
     let nil_map = text_at(case, "id").is_some_and(|id| NIL_MAPS.contains(&id));
@@ -146,7 +146,7 @@ fn functions_do_what_was_recorded() {
     for function in pintle_sprig::functions() {
         table.add(function);
     }
-    let table = Rc::new(table);
+    let table = Arc::new(table);
     let mut tally: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let (mut same, mut skipped, mut different) = (0, 0, Vec::new());
     for case in cases() {

@@ -217,7 +217,7 @@ fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value,
             _ => (None, "bool"),
         },
         Type::Str => match expr {
-            Expr::Text(text) => (Some(frame.source.texts[*text].value.clone()), "string"),
+            Expr::Text(text) => (Some(Value::Str(frame.source.texts[*text].value.clone())), "string"),
             _ => (None, "string"),
         },
         Type::Int => (number(|number| number.int.map(Value::int)), "integer"),

@@ -120,7 +120,7 @@ impl Exec<'_> {
     pub(super) fn constant(&self, frame: &Frame<'_>, expr: &Expr) -> Result<Operand, Error> {
         Ok(Operand::concrete(match expr {
             Expr::Bool(_, value) => Value::Bool(*value),
-            Expr::Text(text) => frame.source.texts[*text].value.clone(),
+            Expr::Text(text) => Value::Str(frame.source.texts[*text].value.clone()),
             Expr::Number(number) => number_value(frame, &frame.source.numbers[*number])?,
             _ => Value::Nil,
         }))

@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::lex::{Kind, Token};
 use crate::pool::{Id, Span};
 use crate::print::with_stack;
-use crate::value::Value;
 
 /// How deep parentheses may nest, as in Go.
 const MAX_PAREN_DEPTH: usize = 10_000;
@@ -224,8 +223,7 @@ impl Parser<'_> {
                 Expr::Pipe(pipe)
             }
             Kind::Quoted | Kind::RawText => {
-                let text =
-                    Text { position: token.start, end: token.end, value: Value::Str(self.unquoted(token)?) };
+                let text = Text { position: token.start, end: token.end, value: self.unquoted(token)? };
                 Expr::Text(self.source.texts.push(text))
             }
             _ => {
