@@ -40,7 +40,7 @@ pub(crate) fn object(resource: &Resource, namespace: &str, name: &str) -> Result
 }
 
 /// Refuses what would lead to another place.
-fn check(what: &str, segment: &str) -> Result<()> {
+pub(crate) fn check(what: &str, segment: &str) -> Result<()> {
     let mut problems = Vec::new();
     if segment == "." || segment == ".." {
         problems.push(format!("may not be '{segment}'"));

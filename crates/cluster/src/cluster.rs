@@ -6,6 +6,7 @@ use crate::connect::{self, Settings};
 use crate::discovery::Catalog;
 use crate::error::Result;
 use crate::limit::Limiter;
+use crate::openapi::Schemas;
 
 /// A connection to a Kubernetes cluster. Clones share it.
 #[derive(Clone)]
@@ -20,6 +21,7 @@ struct Inner {
     default_namespace: String,
     limiter: Option<Limiter>,
     catalog: Catalog,
+    schemas: Schemas,
 }
 
 impl Cluster {
@@ -44,8 +46,8 @@ impl Cluster {
         default_namespace: String,
         limiter: Option<Limiter>,
     ) -> Self {
-        let catalog = Catalog::default();
-        Cluster { inner: Arc::new(Inner { client, address, default_namespace, limiter, catalog }) }
+        let (catalog, schemas) = (Catalog::default(), Schemas::default());
+        Cluster { inner: Arc::new(Inner { client, address, default_namespace, limiter, catalog, schemas }) }
     }
 
     /// The namespace for objects that name none.
@@ -64,6 +66,10 @@ impl Cluster {
 
     pub(crate) fn limiter(&self) -> Option<&Limiter> {
         self.inner.limiter.as_ref()
+    }
+
+    pub(crate) fn schemas(&self) -> &Schemas {
+        &self.inner.schemas
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {

@@ -123,7 +123,7 @@ impl Cluster {
     /// # Errors
     /// When the server does not answer.
     pub async fn facts(&self) -> Result<Facts> {
-        let (version, table) = futures::join!(self.version(), self.table());
+        let (version, table) = futures::join!(self.version(), self.known_kinds());
         let version =
             version.map_err(|error| error.during("could not get server version from Kubernetes"))?.clone();
         let table = table.map_err(|error| error.during("could not get apiVersions from Kubernetes"))?;
@@ -143,7 +143,7 @@ impl Cluster {
             return Ok(resource);
         }
         let key = format!("{api_version}/{kind}");
-        if let Some(resource) = self.table().await?.kinds.get(&key) {
+        if let Some(resource) = self.known_kinds().await?.kinds.get(&key) {
             return Ok(resource.clone());
         }
         let mut known = self.catalog().known.lock().await;
@@ -183,12 +183,17 @@ impl Cluster {
         Ok(resource)
     }
 
+    /// Whether the server serves a group and version at all.
+    pub(crate) async fn serves(&self, api_version: &str) -> Result<bool> {
+        Ok(self.known_kinds().await?.api_versions.contains(api_version))
+    }
+
     /// Forgets the kinds, because some were added or removed.
     pub async fn forget_discovery(&self) {
         *self.catalog().known.lock().await = Known::default();
     }
 
-    async fn table(&self) -> Result<Arc<Table>> {
+    async fn known_kinds(&self) -> Result<Arc<Table>> {
         let mut known = self.catalog().known.lock().await;
         if let Some(table) = &known.table {
             return Ok(table.clone());

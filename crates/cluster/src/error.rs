@@ -67,6 +67,12 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// There is no patch from one object to the other.
+    #[error("{0}")]
+    Patch(#[source] Box<pintle_plan::patch::PatchError>),
+    /// The owners of an object's fields cannot be changed.
+    #[error("{0}")]
+    Fields(#[source] pintle_plan::managed_fields::Error),
     /// Another error with a word on what was being done.
     #[error("{doing}: {source}")]
     While {

@@ -8,16 +8,23 @@
 //! [`Cluster::from_client`].
 
 mod address;
+pub mod apply;
 mod cluster;
 mod connect;
 mod discovery;
 mod error;
 mod kubeconfig;
 mod limit;
+pub mod logs;
+mod lookup;
+mod openapi;
 mod proxy;
 mod read;
 mod request;
+mod snapshot;
+mod table;
 mod transport;
+pub mod wait;
 mod watch;
 mod write;
 

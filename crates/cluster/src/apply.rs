@@ -1,0 +1,164 @@
+//! Carries plans out the way Helm does: server-side apply, client-side apply, replacing, deleting.
+//!
+//! Single requests are sent elsewhere; this adds what Helm makes of them: which conflicts are tried again, how fields
+//! change owners, and the words in which failures are told. Many steps run at once, kind by kind.
+
+mod batch;
+mod client_side;
+mod delete;
+mod server_side;
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use pintle_objects::{Object, ObjectId};
+use pintle_plan::patch::MergeKeys;
+use pintle_plan::{Action, Change, Method, Step};
+
+pub use batch::{AT_ONCE, all_at_once, in_batches};
+
+use crate::cluster::Cluster;
+use crate::error::{Error, Result};
+use crate::write::{PatchKind, Propagation, Validation, Write, Written};
+
+/// How often something is tried that others can get in the way of.
+const TRIES: u32 = 5;
+/// How long to wait before the next try.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How the steps of a plan are carried out.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// How objects are written.
+    pub method: Method,
+    /// Whether server-side apply takes fields that others own.
+    pub force_conflicts: bool,
+    /// Whether fields that our client-side apply owns are handed to server-side apply first.
+    pub hand_over: bool,
+    /// What becomes of unknown fields; client-side apply leaves that to the server.
+    pub validation: Validation,
+    /// Whether everything happens but the storing.
+    pub dry_run: bool,
+    /// What becomes of the objects that a deleted object owns.
+    pub propagation: Propagation,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Manner {
+            method: Method::ServerSide,
+            force_conflicts: false,
+            hand_over: false,
+            validation: Validation::Strict,
+            dry_run: false,
+            propagation: Propagation::Background,
+        }
+    }
+}
+
+impl Manner {
+    /// How requests are made that tell the server about unknown fields.
+    fn validated(&self) -> Write {
+        Write { dry_run: self.dry_run, validation: self.validation, ..Write::default() }
+    }
+
+    fn unvalidated(&self) -> Write {
+        Write { dry_run: self.dry_run, ..Write::default() }
+    }
+}
+
+/// What a step came to.
+#[derive(Clone, Debug)]
+pub enum Done {
+    /// There was nothing to do.
+    Nothing,
+    /// The object, as it is now.
+    Written(Written),
+    /// The object is on its way out.
+    Deleted,
+    /// The object to be deleted was gone already.
+    Gone,
+}
+
+impl Cluster {
+    /// Carries out one step. The server sees the object that the step wants, in the namespace that it names.
+    ///
+    /// # Errors
+    /// In Helm's words: what could not be done, and why.
+    pub async fn carry_out(&self, step: &Step<'_>, manner: &Manner) -> Result<Done> {
+        let update = matches!(step.action, Action::Update { .. } | Action::Adopt);
+        let failed = |error: Error| error.during("failed to create patch");
+        let keys = if update && manner.method.needs_merge_keys(&step.id) {
+            Some(self.merge_keys(&step.id.api_version()).await.map_err(failed)?)
+        } else {
+            None
+        };
+        let none = MergeKeys::default();
+        let change = Change::of(step, manner.method, keys.as_deref().unwrap_or(&none));
+        let change = change.map_err(|error| failed(Error::Patch(Box::new(error))))?;
+        match (change, step.desired) {
+            (Change::Delete, _) => match self.delete_object(&step.id, manner.propagation).await? {
+                true => Ok(Done::Deleted),
+                false => Ok(Done::Gone),
+            },
+            (Change::Nothing, _) | (_, None) => Ok(Done::Nothing),
+            (change, Some(object)) => self.bring(step, change, object, manner).await.map(Done::Written),
+        }
+    }
+
+    async fn bring(
+        &self,
+        step: &Step<'_>,
+        change: Change,
+        object: &Object,
+        manner: &Manner,
+    ) -> Result<Written> {
+        match change {
+            Change::Create => self.create_object(object, &manner.unvalidated()).await,
+            Change::Replace => self.replace_object(object, step.live, &manner.validated()).await,
+            Change::Strategic(patch) => {
+                self.patch_object(&step.id, PatchKind::Strategic, &patch, &manner.unvalidated()).await
+            }
+            Change::Merge(patch) => {
+                self.patch_object(&step.id, PatchKind::Merge, &patch, &manner.unvalidated()).await
+            }
+            Change::Apply | Change::Nothing | Change::Delete => {
+                if let (true, Some(live)) = (manner.hand_over, step.live) {
+                    self.hand_over(live, &manner.validated()).await?;
+                }
+                self.apply_object(object, manner.force_conflicts, &manner.validated()).await
+            }
+        }
+    }
+
+    /// Carries out steps, those of one kind at once and kind by kind. Failures stop nothing. The results are in the
+    /// order of the steps.
+    pub fn carry_out_all<'a>(
+        &'a self,
+        steps: &'a [Step<'a>],
+        manner: &'a Manner,
+    ) -> BoxFuture<'a, Vec<Result<Done>>> {
+        in_batches(steps, |step| &step.id.kind, move |step| self.carry_out(step, manner).boxed())
+    }
+}
+
+/// Tries again while the failure is of the kind that goes away by itself.
+async fn persist<T, A>(passing: fn(&Error) -> bool, mut attempt: impl FnMut() -> A) -> Result<T>
+where
+    A: Future<Output = Result<T>>,
+{
+    let mut tries = 1;
+    loop {
+        match attempt().await {
+            Err(error) if tries < TRIES && passing(&error) => tries += 1,
+            other => return other,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// An object as Helm's errors name it.
+fn place(id: &ObjectId) -> String {
+    format!("{}/{} {}/{}, Kind={}", id.namespace, id.name, id.group, id.version, id.kind)
+}

@@ -1,0 +1,68 @@
+//! Many requests at once, but not too many.
+
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
+
+/// How many requests are under way at once. Each takes a connection, and the server answers no quicker to more.
+pub const AT_ONCE: usize = 16;
+
+/// Does something with every item, several at a time, and returns the results in the order of the items.
+pub fn all_at_once<'a, T, R: Send + 'a>(
+    items: &'a [T],
+    work: impl Fn(&'a T) -> BoxFuture<'a, R>,
+) -> BoxFuture<'a, Vec<R>> {
+    // Boxes, and all of them made first, because the compiler cannot see that a stream of closures can be sent.
+    let waiting: Vec<BoxFuture<'a, R>> = items.iter().map(work).collect();
+    stream::iter(waiting).buffered(AT_ONCE).collect().boxed()
+}
+
+/// Does something with every item, several at a time; neighbours of one kind make a batch, and a batch begins when the
+/// one before it is done. Failures stop nothing. The results are in the order of the items.
+pub fn in_batches<'a, T, R: Send + 'a>(
+    items: &'a [T],
+    kind: impl Fn(&T) -> &str,
+    work: impl Fn(&'a T) -> BoxFuture<'a, R>,
+) -> BoxFuture<'a, Vec<R>> {
+    let batches: Vec<BoxFuture<'a, Vec<R>>> =
+        items.chunk_by(|one, next| kind(one) == kind(next)).map(|batch| all_at_once(batch, &work)).collect();
+    async move {
+        let mut results = Vec::new();
+        for batch in batches {
+            results.extend(batch.await);
+        }
+        results
+    }
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn batches_keep_the_order_of_kinds_and_of_results() {
+        let items = ["a1", "a2", "b1", "a3"];
+        let begun = Mutex::new(Vec::new());
+        let results = in_batches(
+            &items,
+            |item| &item[..1],
+            |item| {
+                async {
+                    begun.lock().expect("no panic").push(*item);
+                    tokio::task::yield_now().await;
+                    begun.lock().expect("no panic").push("done");
+                    item.len()
+                }
+                .boxed()
+            },
+        )
+        .await;
+        assert_eq!(results, [2; 4]);
+        assert_eq!(
+            *begun.lock().expect("no panic"),
+            ["a1", "a2", "done", "done", "b1", "done", "a3", "done"]
+        );
+    }
+}

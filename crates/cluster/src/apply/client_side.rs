@@ -1,0 +1,72 @@
+//! Client-side apply as Helm does it: create, patch, or replace.
+
+use pintle_objects::{Object, ObjectId};
+use pintle_tree::{Map, Node, json};
+
+use super::persist;
+use crate::cluster::Cluster;
+use crate::error::{Error, Result};
+use crate::write::{PatchKind, Write, Written};
+
+impl Cluster {
+    /// Makes an object, trying again when others get in the way.
+    ///
+    /// # Errors
+    /// When the server refuses or does not answer.
+    pub async fn create_object(&self, object: &Object, write: &Write) -> Result<Written> {
+        if object.resource_version().is_empty() {
+            return persist(Error::is_conflict, || self.create(object, write)).await;
+        }
+        let mut fresh = object.clone();
+        fresh.metadata_mut().remove("resourceVersion");
+        persist(Error::is_conflict, || self.create(&fresh, write)).await
+    }
+
+    /// Replaces an object as a whole. `live` saves asking for its state.
+    ///
+    /// # Errors
+    /// In Helm's words: that it could not be replaced, and why.
+    pub async fn replace_object(
+        &self,
+        object: &Object,
+        live: Option<&Object>,
+        write: &Write,
+    ) -> Result<Written> {
+        let failed = |error: Error| error.during("failed to replace object");
+        if !object.resource_version().is_empty() {
+            return self.replace(object, write).await.map_err(failed);
+        }
+        // Some kinds cannot be replaced without saying which state is replaced.
+        let version = match live {
+            Some(live) => live.resource_version().to_owned(),
+            None => self
+                .get(&object.id())
+                .await
+                .ok()
+                .flatten()
+                .map_or_else(String::new, |live| live.resource_version().to_owned()),
+        };
+        let mut guarded = object.clone();
+        if !version.is_empty() {
+            guarded.metadata_mut().insert("resourceVersion".into(), version.into());
+        }
+        self.replace(&guarded, write).await.map_err(failed)
+    }
+
+    /// Sends a patch that was worked out here.
+    ///
+    /// # Errors
+    /// In Helm's words: what could not be patched, and why.
+    pub async fn patch_object(
+        &self,
+        id: &ObjectId,
+        kind: PatchKind,
+        patch: &Map<Node>,
+        write: &Write,
+    ) -> Result<Written> {
+        // The only numbers that JSON cannot hold are infinities, and no reader of objects lets these in.
+        let body = json::write_raw(patch).unwrap_or_default();
+        let sent = self.patch(id, kind, body, write).await;
+        sent.map_err(|error| error.during(format!("cannot patch {:?} with kind {}", id.name, id.kind)))
+    }
+}

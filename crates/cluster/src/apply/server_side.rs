@@ -1,0 +1,76 @@
+//! Server-side apply as Helm does it.
+
+use pintle_objects::Object;
+use pintle_plan::managed_fields;
+use pintle_tree::json;
+
+use super::{PAUSE, TRIES, persist, place};
+use crate::cluster::Cluster;
+use crate::error::{Error, Result};
+use crate::write::{PatchKind, Write, Written};
+
+impl Cluster {
+    /// Applies an object, new or not. Only quarrels over a quota are tried again; a conflict over fields is told.
+    ///
+    /// # Errors
+    /// In Helm's words: what could not be applied, and why.
+    pub async fn apply_object(&self, object: &Object, force: bool, write: &Write) -> Result<Written> {
+        let applied = persist(is_quota_conflict, || self.apply(object, force, write)).await;
+        applied.map_err(|error| {
+            let place = place(&object.id());
+            match error.status() {
+                Some(status) if status.code == 415 => {
+                    error.during("server-side apply not available on the server")
+                }
+                _ if error.is_conflict() => {
+                    error.during(format!("conflict occurred while applying object {place}"))
+                }
+                _ => error.during(format!("server-side apply failed for object {place}")),
+            }
+        })
+    }
+
+    /// Hands the fields of a live object that our client-side apply owns over to our server-side apply, so that what
+    /// is no longer wanted goes away. Returns whether there were any.
+    ///
+    /// # Errors
+    /// In Helm's words: whose fields could not be handed over, and why.
+    pub async fn hand_over(&self, live: &Object, write: &Write) -> Result<bool> {
+        let id = live.id();
+        let mut fresh: Option<Object> = None;
+        let mut tries = 1;
+        loop {
+            let object = fresh.as_ref().unwrap_or(live);
+            let patch = managed_fields::upgrade(object).map_err(|error| {
+                let doing = format!("failed to upgrade managed fields for object {}", place(&id));
+                Error::Fields(error).during(doing)
+            })?;
+            let Some(patch) = patch else { return Ok(false) };
+            let body = json::write_raw(&patch).unwrap_or_default();
+            match self.patch(&id, PatchKind::Json, body, write).await {
+                Ok(_) => return Ok(true),
+                Err(error) if error.is_conflict() && tries < TRIES => tries += 1,
+                Err(error) if error.is_conflict() => return Err(error),
+                Err(error) => {
+                    let doing = format!("failed to patch object to upgrade CSA field manager {}", place(&id));
+                    return Err(error.during(doing));
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+            let read = self.get(&id).await;
+            fresh = read.map_err(|error| error.during(format!("failed to get object {}", place(&id))))?;
+            if fresh.is_none() {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+/// Whether a quota was being counted by two at once.
+fn is_quota_conflict(error: &Error) -> bool {
+    let quarrel = |text: &str| {
+        text.contains("Operation cannot be fulfilled on resourcequotas")
+            && text.contains("the object has been modified")
+    };
+    error.is_conflict() && error.status().is_some_and(|status| quarrel(&status.message))
+}

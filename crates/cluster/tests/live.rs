@@ -1,0 +1,166 @@
+//! Against a real API server: `PINTLE_E2E_KUBECONFIG` names its configuration, whose context must be `pintle-e2e…`.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use futures::FutureExt;
+use pintle_cluster::apply::{Done, Manner, all_at_once, in_batches};
+use pintle_cluster::{Cluster, Guard, Propagation, Selection, Settings, Write};
+use pintle_objects::{Object, ObjectId};
+use pintle_plan::{Adoption, Method, Situation, Snapshot, plan};
+
+/// Connects to the test cluster and makes a namespace of its own; nothing when there is no test cluster.
+async fn testbed(test: &str) -> Option<(Cluster, String)> {
+    let Some(path) = std::env::var_os("PINTLE_E2E_KUBECONFIG") else {
+        #[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+        {
+            eprintln!("skipped: {test} needs PINTLE_E2E_KUBECONFIG");
+        }
+        return None;
+    };
+    let text = std::fs::read_to_string(&path).expect("a readable configuration");
+    assert!(text.contains("current-context: pintle-e2e"), "only test clusters may be written to");
+    let settings =
+        Settings { kubeconfig: vec![path.into()], user_agent: "pintle-test".into(), ..Settings::default() };
+    let cluster = Cluster::connect(&settings).await.expect("a configuration");
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let namespace = format!("live-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let object = Object::of(&ObjectId::new("v1", "Namespace", "", &namespace));
+    cluster.create(&object, &Write::default()).await.expect("a namespace");
+    Some((cluster, namespace))
+}
+
+fn object(text: &str) -> Object {
+    Object::read_manifest(text.as_bytes(), "test").expect("YAML").remove(0)
+}
+
+fn config_maps(namespace: &str, count: usize, value: &str) -> Vec<Object> {
+    (0..count)
+        .map(|number| {
+            object(&format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}, namespace: {namespace}}}\ndata: {{a: '{value}'}}\n"
+            ))
+        })
+        .collect()
+}
+
+async fn carry_out(cluster: &Cluster, old: &[Object], new: &[Object], manner: &Manner) -> Vec<Done> {
+    let ids: Vec<ObjectId> = old.iter().chain(new).map(Object::id).collect();
+    let live = cluster.snapshot(&ids).await.expect("readable");
+    let situation = Situation { desired: new, previous: old, live: &live, adoption: Adoption::Unchecked };
+    let plan = plan(&situation).expect("a plan");
+    let steps: Vec<_> = plan.steps.into_iter().chain(plan.removals).collect();
+    let done = cluster.carry_out_all(&steps, manner).await;
+    done.into_iter().map(|done| done.expect("done")).collect()
+}
+
+#[tokio::test]
+async fn the_server_tells_its_kinds() {
+    let Some((cluster, _)) = testbed("the_server_tells_its_kinds").await else { return };
+    let facts = cluster.facts().await.expect("facts");
+    assert!(facts.version.git_version.starts_with("v1."));
+    for known in
+        ["v1", "v1/Pod", "apps/v1/Deployment", "apps/v1/Scale", "autoscaling/v2", "v1/PodAttachOptions"]
+    {
+        assert!(facts.api_versions.iter().any(|one| one == known), "{known}");
+    }
+    assert!(
+        !cluster.resource("rbac.authorization.k8s.io/v1", "ClusterRole").await.expect("known").namespaced
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plans_are_carried_out_by_either_way_of_applying_and_end_alike() {
+    let Some((cluster, namespace)) = testbed("plans_are_carried_out").await else { return };
+    let deployment = |image: &str, extra: &str| {
+        object(&format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web, namespace: {namespace}}}\nspec:\n  selector: {{matchLabels: {{a: b}}}}\n  template:\n    metadata: {{labels: {{a: b}}}}\n    spec:\n      containers:\n      - {{name: one, image: '{image}'}}\n{extra}"
+        ))
+    };
+    let two = "      - {name: two, image: 'x:1'}\n";
+    let client = Manner { method: Method::ClientSide { custom_three_way: false }, ..Manner::default() };
+    let (old, new) = ([deployment("x:1", two)], [deployment("x:2", "")]);
+    assert!(
+        matches!(&carry_out(&cluster, &[], &old, &client).await[..], [Done::Written(one)] if one.created)
+    );
+    carry_out(&cluster, &old, &new, &client).await;
+    let live = cluster.get(&new[0].id()).await.expect("readable").expect("there");
+    let containers = |object: &Object| {
+        let list = object
+            .at(&["spec", "template", "spec", "containers"])
+            .and_then(|node| node.as_list().map(<[_]>::to_vec));
+        list.unwrap_or_default()
+            .iter()
+            .map(|one| one.get("image").and_then(|image| image.as_str()).unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(containers(&live), ["x:2"]);
+    assert!(matches!(carry_out(&cluster, &new, &new, &client).await[..], [Done::Nothing]));
+
+    // Fields that client-side apply owned go away with server-side apply once they are handed over.
+    carry_out(&cluster, &new, &old, &client).await;
+    let server = Manner { hand_over: true, ..Manner::default() };
+    carry_out(&cluster, &old, &new, &server).await;
+    let live = cluster.get(&new[0].id()).await.expect("readable").expect("there");
+    assert_eq!(containers(&live), ["x:2"]);
+
+    let replace = Manner { method: Method::Replace, ..Manner::default() };
+    carry_out(&cluster, &new, &old, &replace).await;
+    let live = cluster.get(&new[0].id()).await.expect("readable").expect("there");
+    assert_eq!(containers(&live), ["x:2", "x:1"].map(|_| "x:1"));
+    assert!(matches!(carry_out(&cluster, &old, &[], &server).await[..], [Done::Deleted]));
+}
+
+#[tokio::test]
+async fn a_conflict_over_fields_is_told_in_helms_words() {
+    let Some((cluster, namespace)) = testbed("a_conflict_over_fields").await else { return };
+    let map = config_maps(&namespace, 1, "1").remove(0);
+    let other = Write { manager: "other", ..Write::default() };
+    cluster.apply(&map, false, &other).await.expect("applied");
+    let changed = config_maps(&namespace, 1, "2").remove(0);
+    let error = cluster.apply_object(&changed, false, &Write::strict()).await.expect_err("conflict");
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "conflict occurred while applying object {namespace}/c0 /v1, Kind=ConfigMap: Apply failed with 1 conflict: conflict with \"other\": .data.a"
+        )
+    );
+    let strange = object(&format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: s, namespace: {namespace}}}\nstrange: 1\n"
+    ));
+    let error = cluster.apply_object(&strange, false, &Write::strict()).await.expect_err("unknown field");
+    assert!(error.to_string().starts_with("server-side apply failed for object "), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_objects_come_and_go_quickly() {
+    let Some((cluster, namespace)) = testbed("many_objects_come_and_go").await else { return };
+    let objects = config_maps(&namespace, 500, "1");
+    let write = Write::strict();
+    let clock = Instant::now();
+    let written = in_batches(
+        &objects,
+        |object| object.kind(),
+        |object| cluster.apply_object(object, false, &write).boxed(),
+    )
+    .await;
+    assert!(written.iter().all(|one| one.as_ref().is_ok_and(|one| one.created)));
+    eprintln!("500 applies: {:?}", clock.elapsed());
+    let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
+    let clock = Instant::now();
+    let read = all_at_once(&ids, |id| cluster.get(id).boxed()).await;
+    assert!(read.iter().all(|one| matches!(one, Ok(Some(_)))));
+    eprintln!("500 reads one by one: {:?}", clock.elapsed());
+    let clock = Instant::now();
+    let live: Snapshot = cluster.snapshot(&ids).await.expect("readable");
+    assert_eq!(live.len(), 500);
+    eprintln!("500 reads as a snapshot: {:?}", clock.elapsed());
+    let clock = Instant::now();
+    let gone = all_at_once(&ids, |id| cluster.delete_object(id, Propagation::Background).boxed()).await;
+    assert!(gone.iter().all(|one| matches!(one, Ok(true))));
+    eprintln!("500 deletions: {:?}", clock.elapsed());
+    let maps = cluster.resource("v1", "ConfigMap").await.expect("known");
+    let left = cluster.list(&maps, &namespace, &Selection::default()).await.expect("readable");
+    assert!(left.iter().all(|object| !object.name().starts_with('c')));
+    assert!(!cluster.delete(&ids[0], Propagation::Background, &Guard::default()).await.expect("gone"));
+}
