@@ -1,5 +1,5 @@
 //! Links the program at a fixed address where that is possible: starting it then needs no relocation, which is a tenth
-//! of the time that a small chart takes (docs/decisions/0008-fixed-address.md).
+//! of the time that a small chart takes (docs/decisions/0010-fixed-address.md).
 
 #![allow(clippy::print_stdout, reason = "printing is how a build script speaks to cargo")]
 
