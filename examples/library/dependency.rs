@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use pintle::Reporter;
-use pintle::ops::{list, update};
+use pintle::ops::dependency::{list, update};
 use pintle::values::LogLine;
 
 /// Passes the steps of an update on to the person who waits for it.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// The result of an operation.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation stopped. The text is Helm's wherever Helm has one, because tools match on it.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +94,272 @@ pub enum Error {
     /// Bad input of another kind.
     #[error("{0}")]
     Input(String),
+    /// The cluster refused, or could not be asked.
+    #[error(transparent)]
+    Cluster(#[from] pintle_cluster::Error),
+    /// The cluster does not answer, so that an installation cannot begin.
+    #[error("cluster reachability check failed: {0}")]
+    ReachabilityCheck(#[source] pintle_cluster::Error),
+    /// The store of releases refused, or could not be asked.
+    #[error(transparent)]
+    Store(#[from] pintle_release::StoreError),
+    /// A manifest holds something that is no object.
+    #[error(transparent)]
+    Object(#[from] pintle_objects::ObjectError),
+    /// A hook's annotations make no sense.
+    #[error(transparent)]
+    Hook(#[from] pintle_hooks::Error),
+    /// The way from a manifest to objects failed.
+    #[error("unable to build kubernetes objects from {what}: {source}")]
+    Build {
+        /// Whose manifest it is.
+        what: &'static str,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// Several things are wrong.
+    #[error("[{}]", joined(.errors, ", "))]
+    Several {
+        /// What is wrong.
+        errors: Vec<Error>,
+    },
+    /// There is no such release.
+    #[error("release: not found")]
+    NoSuchRelease {
+        /// The name.
+        name: String,
+    },
+    /// There is no such release, so it cannot be uninstalled.
+    #[error("uninstall: Release not loaded: {name}: release: not found")]
+    NotLoaded {
+        /// The name.
+        name: String,
+    },
+    /// Nothing of the release was ever deployed.
+    #[error("{name:?} has no deployed releases")]
+    NoDeployedReleases {
+        /// The name.
+        name: String,
+    },
+    /// There is no such version.
+    #[error("release has no {number} version")]
+    NoSuchVersion {
+        /// The number.
+        number: u64,
+    },
+    /// The reference to a version means none, or more than one.
+    #[error("release {name:?} has {} version {reference:?}", if .candidates.is_empty() { "no" } else { "more than one" })]
+    BadVersion {
+        /// The release.
+        name: String,
+        /// The reference.
+        reference: String,
+        /// The ids that it could mean.
+        candidates: Vec<String>,
+    },
+    /// The name cannot be that of a release.
+    #[error("{prefix}: {name}")]
+    InvalidName {
+        /// What Helm says before it.
+        prefix: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// The name is that of a release that exists.
+    #[error("release name check failed: cannot reuse a name that is still in use")]
+    NameInUse {
+        /// Whether that release is an installation that was interrupted.
+        interrupted: bool,
+    },
+    /// Someone is at work on the release.
+    #[error("another operation (install/upgrade/rollback) is in progress")]
+    Pending {
+        /// Who, if that is known.
+        claim: Option<Box<pintle_release::Claim>>,
+    },
+    /// Someone else took the release over while we were at work on it.
+    #[error("someone else has taken the release over")]
+    TakenOver {
+        /// What the store said.
+        source: Box<Error>,
+    },
+    /// The user has had enough.
+    #[error("context canceled")]
+    Cancelled,
+    /// Secrets can only be hidden from what is shown.
+    #[error("hiding Kubernetes secrets requires a dry-run mode")]
+    HideSecretsNeedsPreview,
+    /// A label that every record has was given by the user.
+    #[error("user supplied labels contains system reserved label name. System labels: [{reserved}]")]
+    ReservedLabel {
+        /// All such labels.
+        reserved: String,
+    },
+    /// The values of an earlier version do not fit together.
+    #[error("failed to rebuild old values: {source}")]
+    OldValues {
+        /// Why.
+        source: pintle_values::Error,
+    },
+    /// Objects that are there already stand in the way.
+    #[error("unable to continue with {operation}: {source}")]
+    CannotContinue {
+        /// `install` or `update`.
+        operation: &'static str,
+        /// Which, and why.
+        source: Box<pintle_plan::Error>,
+    },
+    /// The record of the release cannot be read as objects.
+    #[error(transparent)]
+    Removal(#[from] pintle_plan::RemovalError),
+    /// A definition of `crds/` could not be installed.
+    #[error("failed to install CRD {path}: {reason}")]
+    Crd {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The hooks of an event failed.
+    #[error("{doing}: {source}")]
+    HooksFailed {
+        /// Which, in Helm's words.
+        doing: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// A hook is of a kind that the cluster does not know.
+    #[error("unable to build kubernetes object for {event} hook {path}: {source}")]
+    HookBuild {
+        /// The event.
+        event: &'static str,
+        /// The template.
+        path: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// A hook could not be created.
+    #[error("warning: Hook {event} {path} failed: {source}")]
+    HookCreation {
+        /// The event.
+        event: &'static str,
+        /// The template.
+        path: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// Waiting ended without success.
+    #[error(transparent)]
+    Wait(#[from] Box<pintle_cluster::wait::WaitError>),
+    /// The plan cannot be made.
+    #[error(transparent)]
+    Plan(#[from] Box<pintle_plan::Error>),
+    /// Objects could not be applied.
+    #[error("{}", joined(.errors, .separator))]
+    Apply {
+        /// Why each.
+        errors: Vec<Error>,
+        /// What Helm puts between them.
+        separator: &'static str,
+    },
+    /// An object could not be made.
+    #[error("failed to create resource: {0}")]
+    Create(#[source] pintle_cluster::Error),
+    /// An object that is no longer wanted could not be deleted.
+    #[error("failed to delete resource {what}: {source}")]
+    Delete {
+        /// The object, in Helm's words.
+        what: String,
+        /// Why.
+        source: pintle_cluster::Error,
+    },
+    /// The record of the release cannot be read as objects, so that nothing can be deleted.
+    #[error("failed to delete release: {name}")]
+    NotDeleted {
+        /// The release.
+        name: String,
+        /// Why.
+        #[source]
+        source: Box<Error>,
+    },
+    /// A release failed while its objects were waited for.
+    #[error("release {name} failed: {source}")]
+    ReleaseFailed {
+        /// The release.
+        name: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// It failed, and was undone.
+    #[error("release {name} failed, and has been {how} due to rollback-on-failure being set: {source}")]
+    Undone {
+        /// The release.
+        name: String,
+        /// What was done about it.
+        how: &'static str,
+        /// Why it failed.
+        source: Box<Error>,
+    },
+    /// It failed, and could not be undone.
+    #[error("an error occurred while {doing} the release. original {operation} error: {first}: {second}")]
+    UndoFailed {
+        /// What was being done.
+        doing: &'static str,
+        /// The operation.
+        operation: &'static str,
+        /// Why it failed.
+        first: Box<Error>,
+        /// Why it could not be undone.
+        second: Box<Error>,
+    },
+    /// It failed, and there is nothing to go back to.
+    #[error(
+        "unable to find a previously successful release when attempting to rollback. original upgrade error: {source}"
+    )]
+    NothingToRollBackTo {
+        /// Why it failed.
+        source: Box<Error>,
+    },
+    /// It failed, and what it had made could not be deleted.
+    #[error(
+        "an error occurred while cleaning up resources. original {operation} error: {first}: unable to cleanup resources: {second}"
+    )]
+    CleanUpFailed {
+        /// The operation.
+        operation: &'static str,
+        /// Why it failed.
+        first: Box<Error>,
+        /// Why its objects could not be deleted.
+        second: Box<Error>,
+    },
+    /// The release was uninstalled before, and its history is kept.
+    #[error("the release named {name:?} is already deleted")]
+    AlreadyDeleted {
+        /// The release.
+        name: String,
+    },
+    /// The objects are gone, but something else went wrong.
+    #[error("uninstallation completed with {} error(s): {}", .problems.len(), .problems.join("; "))]
+    UninstalledWithProblems {
+        /// What went wrong.
+        problems: Vec<String>,
+    },
+    /// The records could not be deleted.
+    #[error("uninstall: Failed to purge the release: {source}")]
+    NotPurged {
+        /// Why.
+        source: Box<Error>,
+    },
+    /// The pod of a test is not there.
+    #[error("unable to get pod {pod}: pods {pod:?} not found")]
+    NoTestPod {
+        /// The pod.
+        pod: String,
+    },
+}
+
+fn joined(errors: &[Error], separator: &str) -> String {
+    errors.iter().map(Error::to_string).collect::<Vec<_>>().join(separator)
 }
 
 impl Error {
@@ -118,6 +384,37 @@ impl Error {
                 "give a path inside the chart, as in `templates/service.yaml`; it must render to something"
                     .to_owned()
             }
+            Error::NameInUse { interrupted: true } => {
+                "an installation of that name was interrupted: `pintle upgrade --install` carries on, and \
+                 `pintle uninstall` takes away what it left"
+                    .to_owned()
+            }
+            Error::NameInUse { interrupted: false } => {
+                "choose another name, or use `pintle upgrade --install`".to_owned()
+            }
+            Error::Pending { claim: Some(claim) } => format!(
+                "{} began at {} and gave its last sign of life at {}; `pintle unlock` frees the release when \
+                 nobody is at work on it",
+                claim.holder, claim.since, claim.renewed
+            ),
+            Error::Pending { claim: None } => {
+                "if nobody is at work on the release, `pintle unlock NAME --free` frees it".to_owned()
+            }
+            Error::NoSuchRelease { .. } | Error::NotLoaded { .. } | Error::NoDeployedReleases { .. } => {
+                "`pintle list --all-namespaces` shows all releases".to_owned()
+            }
+            Error::BadVersion { candidates, .. } if !candidates.is_empty() => {
+                format!("it could be {}", candidates.join(", "))
+            }
+            Error::BadVersion { .. } => "`pintle history NAME` shows all versions".to_owned(),
+            Error::CannotContinue { source, .. }
+                if matches!(**source, pintle_plan::Error::Foreign { .. }) =>
+            {
+                "`--take-ownership` makes such objects part of the release, whoever made them".to_owned()
+            }
+            Error::HooksFailed { source, .. }
+            | Error::ReleaseFailed { source, .. }
+            | Error::Undone { source, .. } => return source.hint(),
             _ => return None,
         })
     }

@@ -19,17 +19,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod crds;
+mod deliver;
 mod error;
 mod input;
 pub mod lint;
+mod live;
 pub mod ops;
+mod options;
 pub mod prepare;
+mod records;
 mod report;
+mod session;
 
 pub use error::{Error, Result};
-pub use report::{Reporter, Silent};
+pub use options::{Delivery, HookLogs, Method, MethodChoice, Mode, Rendering, Strategy};
+pub use report::{ObjectProgress, Reporter, Silent};
+pub use session::{Cancel, Clock, Holder, Session};
 
 pub use pintle_chart as chart;
+pub use pintle_cluster as cluster;
 pub use pintle_objects as objects;
+pub use pintle_release as release;
 pub use pintle_render as render;
 pub use pintle_values as values;

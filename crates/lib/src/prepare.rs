@@ -1,7 +1,7 @@
 //! The first half of the flow: chart → values → render → objects. Every operation that needs objects comes here.
 
 use pintle_chart::Chart;
-use pintle_objects::{Order, Sorted};
+use pintle_objects::{Manifest, Order, Sorted};
 use pintle_render::{Rendered, Target};
 use pintle_semver::{Constraint, Version};
 use pintle_tree::{Map, Node};
@@ -26,6 +26,8 @@ pub struct Rules {
 pub struct Prepared {
     /// The chart after dependency processing.
     pub chart: Chart,
+    /// The values that the user gave.
+    pub user: Map<Node>,
     /// The final values.
     pub values: Map<Node>,
     /// The rendered files without notes, in order of their paths.
@@ -45,6 +47,24 @@ impl Prepared {
     }
 }
 
+/// The text in place of a Secret that must not be seen.
+const HIDDEN: &[u8] = b"# HIDDEN: The Secret output has been suppressed";
+
+/// What a document shows: itself, unless it is a Secret that must not be seen.
+pub(crate) fn shown<'a>(manifest: &'a Manifest<'_>, hide_secrets: bool) -> &'a [u8] {
+    let hidden = hide_secrets && manifest.head.kind == "Secret" && manifest.head.api_version == "v1";
+    if hidden { HIDDEN } else { manifest.content }
+}
+
+/// Adds a document to a manifest, under the name of its source.
+pub(crate) fn push_document(text: &mut Vec<u8>, path: &str, content: &[u8]) {
+    text.extend_from_slice(b"---\n# Source: ");
+    text.extend_from_slice(path.as_bytes());
+    text.push(b'\n');
+    text.extend_from_slice(content);
+    text.push(b'\n');
+}
+
 /// Takes a loaded chart and the user's values all the way to rendered files.
 ///
 /// # Errors
@@ -56,12 +76,40 @@ pub fn prepare(
     rules: Rules,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
-    let (chart, values) = with_log(reporter, |log| {
-        let chart = pintle_values::process_dependencies(chart, &user, rules.nulls, log)
-            .map_err(Error::Dependencies)?;
+    let chart = process(chart, &user, rules, reporter)?;
+    finish(chart, user, target, rules, reporter)
+}
+
+/// Settles which subcharts take part.
+///
+/// # Errors
+/// When a dependency's description makes no sense.
+pub(crate) fn process(
+    chart: Chart,
+    user: &Map<Node>,
+    rules: Rules,
+    reporter: &mut dyn Reporter,
+) -> Result<Chart> {
+    with_log(reporter, |log| {
+        pintle_values::process_dependencies(chart, user, rules.nulls, log).map_err(Error::Dependencies)
+    })
+}
+
+/// Takes a processed chart to rendered files. What the cluster can do may be found out in between, because a chart's
+/// custom resource definitions come first.
+///
+/// # Errors
+/// The first stage that fails.
+pub(crate) fn finish(
+    chart: Chart,
+    user: Map<Node>,
+    target: &Target,
+    rules: Rules,
+    reporter: &mut dyn Reporter,
+) -> Result<Prepared> {
+    let values = with_log(reporter, |log| {
         let read = &mut input::read_referenced;
-        let values = pintle_values::render_values(&chart, &user, rules.nulls, rules.schema, read, log)?;
-        Ok((chart, values))
+        Ok(pintle_values::render_values(&chart, &user, rules.nulls, rules.schema, read, log)?)
     })?;
     check_kubernetes(&chart, target)?;
     let mut rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
@@ -69,7 +117,7 @@ pub fn prepare(
     let mut files: Vec<(String, Vec<u8>)> =
         rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
     files.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(Prepared { chart, values, files, notes })
+    Ok(Prepared { chart, user, values, files, notes })
 }
 
 fn check_kubernetes(chart: &Chart, target: &Target) -> Result<()> {

@@ -2,6 +2,7 @@
 //! elsewhere.
 
 use futures::future::BoxFuture;
+use pintle_tree::{Map, Node};
 
 use crate::selector::Selector;
 use crate::{Claim, ReleaseVersion, Status, Summary, VersionId};
@@ -93,6 +94,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such version.
     fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()>;
+
+    /// What the objects of a release name as their owner, if this store keeps releases as objects: an entry for
+    /// `metadata.ownerReferences`. The release must have a version.
+    ///
+    /// # Errors
+    /// When the store cannot be asked.
+    fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Option<Map<Node>>> {
+        let _ = (namespace, name);
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 /// Why a store did not do what it was asked to.

@@ -63,6 +63,18 @@ pub struct BadVersionRef {
     text: String,
 }
 
+impl fmt::Display for VersionRef {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VersionRef::Current => formatter.write_str("~0"),
+            VersionRef::Number(number) => number.fmt(formatter),
+            VersionRef::Id(id) => id.fmt(formatter),
+            VersionRef::Suffix(end) => formatter.write_str(end),
+            VersionRef::Before(steps) => write!(formatter, "~{steps}"),
+        }
+    }
+}
+
 impl VersionRef {
     /// Reads a reference. Digits alone are a number; nothing at all is the newest version.
     ///

@@ -86,15 +86,15 @@ fn chart(invocation: &Invocation<'_>) -> PathBuf {
 }
 
 fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    Ok(pintle::ops::build(&chart(invocation), clock::now(), &mut Reporting(invocation.ui))?)
+    Ok(pintle::ops::dependency::build(&chart(invocation), clock::now(), &mut Reporting::new(invocation.ui))?)
 }
 
 fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    Ok(pintle::ops::update(&chart(invocation), clock::now(), &mut Reporting(invocation.ui))?)
+    Ok(pintle::ops::dependency::update(&chart(invocation), clock::now(), &mut Reporting::new(invocation.ui))?)
 }
 
 fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let listing = pintle::ops::list(&chart(invocation))?;
+    let listing = pintle::ops::dependency::list(&chart(invocation))?;
     if let Some(rows) = &listing.rows {
         let mut cells = vec![["NAME", "VERSION", "REPOSITORY", "STATUS"].map(str::to_owned).to_vec()];
         cells.extend(rows.iter().map(|row| {

@@ -50,7 +50,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let path = chart_reference::absolute(&chart);
         let now = clock::now();
         if invocation.flags.on("dependency-update") {
-            pintle::ops::update(Path::new(&path), now, &mut Silent)?;
+            pintle::ops::dependency::update(Path::new(&path), now, &mut Silent)?;
         }
         let request = PackageRequest {
             chart: PathBuf::from(path),
@@ -64,7 +64,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             epoch: invocation.environment.source_date_epoch(),
             now,
         };
-        let archive = pintle::ops::package(&request, &mut Reporting(invocation.ui))?;
+        let archive = pintle::ops::package(&request, &mut Reporting::new(invocation.ui))?;
         let line = format!("Successfully packaged chart and saved it to: {}\n", archive.display());
         invocation.ui.print(&line)?;
     }

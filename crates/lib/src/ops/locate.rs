@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pintle_chart::Chart;
+use pintle_tree::LogLine;
 
 use crate::report::with_log;
 use crate::{Error, Reporter, Result};
@@ -30,4 +31,18 @@ pub(crate) fn locate(reference: &Path) -> Result<PathBuf> {
 pub(crate) fn load(reference: &Path, reporter: &mut dyn Reporter) -> Result<Chart> {
     let path = locate(reference)?;
     with_log(reporter, |log| Ok(pintle_chart::load(&path, log)?))
+}
+
+/// Refuses charts that cannot be installed, and says what should not be.
+///
+/// # Errors
+/// When the chart is a library, or lacks charts that it lists.
+pub(crate) fn check_installable(chart: &Chart, reporter: &mut dyn Reporter) -> Result<()> {
+    if chart.check_installable().is_err() {
+        return Err(Error::NotInstallable { kind: chart.metadata.kind.clone() });
+    }
+    if chart.is_deprecated() {
+        reporter.log(LogLine::warn("this chart is deprecated", Vec::new()));
+    }
+    chart.check_dependencies().map_err(Error::MissingDependencies)
 }

@@ -1,18 +1,55 @@
 //! The operations, one file each: a request in, a result out.
 
+mod adopt;
 mod create;
-mod dependency;
+pub mod dependency;
+mod get;
+mod history;
+mod install;
 mod lint;
+mod list;
 mod locate;
+mod name;
 mod package;
+mod rollback;
 mod schema;
 mod show;
+mod status;
 mod template;
+mod test;
+mod uninstall;
+mod unlock;
+mod upgrade;
 
+pub use adopt::adopt;
 pub use create::{CreateRequest, create};
-pub use dependency::{build, list, update};
+pub use get::{computed_values, exists, get};
+pub use history::history;
+pub use install::{InstallRequest, install, preview_install};
 pub use lint::{LintRequest, Linted, lint, subchart_folders};
+pub use list::{ListRequest, list};
 pub use package::{PackageRequest, package};
+pub use rollback::{RollbackRequest, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};
 pub use show::{Shown, show};
+pub use status::{ResourceView, StatusReport, status};
 pub use template::{Layout, TemplateRequest, Templated, template};
+pub use test::{PodLog, TestRequest, Tested, test};
+pub use uninstall::{UninstallRequest, Uninstalled, uninstall};
+pub use unlock::{Unlocked, unlock};
+pub use upgrade::{UpgradeRequest, Upgraded, ValuesRule, upgrade};
+
+use std::collections::BTreeMap;
+
+use crate::{Error, Result};
+
+/// Labels that every record has, and that users may therefore not give.
+const RESERVED: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
+
+/// Refuses labels that mean something already.
+fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
+    if RESERVED.iter().any(|reserved| labels.contains_key(*reserved)) {
+        return Err(Error::ReservedLabel { reserved: RESERVED.join(" ") });
+    }
+    Ok(())
+}

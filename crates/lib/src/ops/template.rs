@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use pintle_objects::{Event, Sorted};
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
-use pintle_tree::LogLine;
 use pintle_values::{NullRules, Overrides, SchemaCheck};
 
-use super::locate;
+use super::{locate, name};
 use crate::input;
-use crate::prepare::{Prepared, Rules, prepare};
+use crate::prepare::{Prepared, Rules, prepare, push_document, shown};
 use crate::{Error, Reporter, Result};
 
 /// What to render, and how.
@@ -124,8 +123,8 @@ pub fn template(request: &TemplateRequest, reporter: &mut dyn Reporter) -> Resul
     let path = locate::locate(&request.chart)?;
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
     let chart = locate::load(&path, reporter)?;
-    check_installable(&chart, reporter)?;
-    check_name(&request.name, reporter)?;
+    locate::check_installable(&chart, reporter)?;
+    name::check(&request.name, reporter)?;
     let prepared = prepare(chart, user, &request.target(), request.rules(), reporter)?;
     let sorted = prepared.objects()?;
     for line in &sorted.log {
@@ -143,49 +142,6 @@ pub fn template(request: &TemplateRequest, reporter: &mut dyn Reporter) -> Resul
     }
 }
 
-fn check_installable(chart: &pintle_chart::Chart, reporter: &mut dyn Reporter) -> Result<()> {
-    if chart.check_installable().is_err() {
-        return Err(Error::NotInstallable { kind: chart.metadata.kind.clone() });
-    }
-    if chart.is_deprecated() {
-        reporter.log(LogLine::warn("this chart is deprecated", Vec::new()));
-    }
-    chart.check_dependencies().map_err(Error::MissingDependencies)
-}
-
-/// The longest release name.
-const MAX_NAME: usize = 53;
-
-fn check_name(name: &str, reporter: &mut dyn Reporter) -> Result<()> {
-    let reason = if name.is_empty() {
-        "no name provided".to_owned()
-    } else if name.len() > MAX_NAME || !is_subdomain(name) {
-        let pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
-        format!("invalid release name, must match regex {pattern} and the length must not be longer than 53")
-    } else {
-        return Ok(());
-    };
-    let error = Error::BadReleaseName { name: name.to_owned(), reason };
-    let text = error.to_string();
-    let cause = text.trim_start_matches("release name check failed: ").to_owned();
-    let attributes = vec![("error", cause)];
-    reporter.log(LogLine { level: "ERROR", message: "release name check failed".into(), attributes });
-    Err(error)
-}
-
-fn is_subdomain(name: &str) -> bool {
-    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    name.split('.').all(|label| {
-        let bytes = label.as_bytes();
-        bytes.first().is_some_and(|&first| word(first))
-            && bytes.last().is_some_and(|&last| word(last))
-            && bytes.iter().all(|&byte| word(byte) || byte == b'-')
-    })
-}
-
-/// The text in place of a Secret that must not be seen.
-const HIDDEN: &[u8] = b"# HIDDEN: The Secret output has been suppressed";
-
 /// The documents that are not hooks: custom resource definitions if asked for, then objects in their order.
 fn documents<'a>(
     request: &TemplateRequest,
@@ -196,11 +152,12 @@ fn documents<'a>(
     if request.include_crds {
         documents.extend(prepared.chart.crds().into_iter().map(|crd| (crd.path, &*crd.file.data)));
     }
-    documents.extend(sorted.manifests.iter().map(|manifest| {
-        let head = &manifest.head;
-        let hidden = request.hide_secrets && head.kind == "Secret" && head.api_version == "v1";
-        (manifest.path.to_owned(), if hidden { HIDDEN } else { manifest.content })
-    }));
+    documents.extend(
+        sorted
+            .manifests
+            .iter()
+            .map(|manifest| (manifest.path.to_owned(), shown(manifest, request.hide_secrets))),
+    );
     documents
 }
 
@@ -212,14 +169,6 @@ fn hooks<'a>(request: &TemplateRequest, sorted: &'a Sorted<'_>) -> Vec<(String, 
     let wanted = |events: &[Event]| !(request.skip_tests && events.contains(&Event::Test));
     let hooks = sorted.hooks.iter().filter(|hook| wanted(&hook.events));
     hooks.map(|hook| (hook.path.to_owned(), hook.manifest)).collect()
-}
-
-fn push_document(text: &mut Vec<u8>, path: &str, content: &[u8]) {
-    text.extend_from_slice(b"---\n# Source: ");
-    text.extend_from_slice(path.as_bytes());
-    text.push(b'\n');
-    text.extend_from_slice(content);
-    text.push(b'\n');
 }
 
 fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> Vec<u8> {

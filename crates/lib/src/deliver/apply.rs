@@ -1,0 +1,179 @@
+//! Carrying out a plan: objects are made, changed and taken away, those of one kind together, kind after kind.
+
+use futures::stream::{self, StreamExt as _};
+use pintle_cluster::apply::{Done, Manner};
+use pintle_cluster::{Propagation, Validation, Write};
+use pintle_objects::{Object, ObjectId};
+use pintle_plan::{self as plan, Action, Baseline, Plan, Step, batches};
+use pintle_tree::{LogLine, Node};
+
+use super::Work;
+use super::scene::{IN_FLIGHT, Scene};
+use crate::options::Method;
+use crate::{Error, Reporter, Result, Session};
+
+/// The annotation by which an object says that it is to stay.
+const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
+
+impl Work<'_> {
+    /// Brings the cluster from what is there to what is wanted.
+    pub(super) async fn apply(&mut self, scene: &mut Scene, reporter: &mut dyn Reporter) -> Result<()> {
+        for object in scene.desired_mut() {
+            self.own(object).await?;
+        }
+        let plan = scene.plan()?;
+        warn_about_strangers(&plan, reporter);
+        // Helm makes everything that it can when nothing was there; otherwise, it stops at the first that it cannot make.
+        let all_new = scene.is_first() && plan.steps.iter().all(|step| step.action == Action::Create);
+        let mut errors = Vec::new();
+        for batch in batches(&plan.steps) {
+            let failures = self.apply_batch(batch).await;
+            let refused = failures.iter().position(|error| matches!(error, Error::Create(_)));
+            match (all_new, refused) {
+                (false, Some(place)) => {
+                    return Err(failures.into_iter().nth(place).unwrap_or(Error::Cancelled));
+                }
+                _ => errors.extend(failures),
+            }
+        }
+        if all_new {
+            return outcome(errors.into_iter().map(bare).collect(), "\n");
+        }
+        outcome(errors, " && ")?;
+        self.take_away(&plan).await
+    }
+
+    /// Applies the objects of one kind. Gives what went wrong; what was made is noted.
+    async fn apply_batch(&mut self, batch: &[Step<'_>]) -> Vec<Error> {
+        let mut failures = Vec::new();
+        let mut created = Vec::new();
+        {
+            let work = &*self;
+            let mut applied =
+                stream::iter(batch.iter().map(|step| work.apply_step(step))).buffered(IN_FLIGHT);
+            let mut steps = batch.iter();
+            while let (Some(outcome), Some(step)) = (applied.next().await, steps.next()) {
+                match outcome {
+                    Ok(true) => created.push(step.id.clone()),
+                    Ok(false) => {}
+                    Err(error) => failures.push(error),
+                }
+            }
+        }
+        self.created.extend(created);
+        failures
+    }
+
+    /// Carries out one step, and tells whether it made an object.
+    async fn apply_step(&self, step: &Step<'_>) -> Result<bool> {
+        let mut manner = self.manner(step.action);
+        manner.hand_over =
+            self.method == Method::ServerSide && (self.migrate || step.action == Action::Adopt);
+        match self.session.cluster.carry_out(step, &manner).await {
+            Ok(Done::Written(written)) => Ok(written.created),
+            Ok(Done::Nothing | Done::Deleted | Done::Gone) => Ok(false),
+            Err(error) if step.action == Action::Create => Err(Error::Create(error)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn manner(&self, action: Action) -> Manner {
+        let custom_three_way = action == Action::Adopt;
+        Manner {
+            method: match self.method {
+                _ if self.options.force_replace => plan::Method::Replace,
+                Method::ServerSide => plan::Method::ServerSide,
+                Method::ClientSide => plan::Method::ClientSide { custom_three_way },
+            },
+            force_conflicts: self.options.force_conflicts && action != Action::Create,
+            validation: if self.strict_fields { Validation::Strict } else { Validation::Ignore },
+            ..Manner::default()
+        }
+    }
+
+    /// Makes an object that is part of no plan, such as a hook's.
+    pub(super) async fn create(&self, object: &Object) -> pintle_cluster::Result<()> {
+        let step = Step {
+            id: object.id(),
+            action: Action::Create,
+            desired: Some(object),
+            previous: None,
+            live: None,
+        };
+        self.session.cluster.carry_out(&step, &self.manner(Action::Create)).await.map(drop)
+    }
+
+    /// Deletes what an earlier version had and this one has not.
+    async fn take_away(&self, plan: &Plan<'_>) -> Result<()> {
+        let removed: Vec<&ObjectId> =
+            plan.removals.iter().filter(|step| step.action == Action::Delete).map(|step| &step.id).collect();
+        let each = removed.into_iter().map(|id| async move {
+            let deleted = self.session.cluster.delete_object(id, Propagation::Background).await;
+            let what = || format!("namespace={}, name={}, kind={}", id.namespace, id.name, id.kind);
+            deleted.map_err(|source| Error::Delete { what: what(), source })
+        });
+        let results: Vec<Result<bool>> = stream::iter(each).buffered(IN_FLIGHT).collect().await;
+        outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
+    }
+
+    /// Makes the release the owner of an object, where the store keeps releases as objects and the object lives beside
+    /// it. What is to outlive the release must not be owned by it.
+    pub(super) async fn own(&self, object: &mut Object) -> Result<()> {
+        let beside = object.namespace() == self.version.namespace;
+        if !beside || object.annotation(RESOURCE_POLICY).is_some() {
+            return Ok(());
+        }
+        if let Some(owner) = self.owner().await? {
+            let owners = vec![Node::Map(owner.clone())];
+            object.metadata_mut().insert("ownerReferences".into(), Node::List(owners));
+        }
+        Ok(())
+    }
+}
+
+/// Says which objects are there without belonging to the earlier version.
+fn warn_about_strangers(plan: &Plan<'_>, reporter: &mut dyn Reporter) {
+    for step in &plan.steps {
+        if step.action == (Action::Update { baseline: Baseline::Live }) {
+            let id = &step.id;
+            let attributes = vec![
+                ("namespace", id.namespace.clone()),
+                ("name", id.name.clone()),
+                ("kind", id.kind.clone()),
+            ];
+            let text =
+                "resource exists on cluster but not in original release, using cluster state as baseline";
+            reporter.log(LogLine::warn(text, attributes));
+        }
+    }
+}
+
+/// Takes Helm's words about creating away, which it does not say when everything is new.
+fn bare(error: Error) -> Error {
+    match error {
+        Error::Create(source) => Error::Cluster(source),
+        other => other,
+    }
+}
+
+fn outcome(mut errors: Vec<Error>, separator: &'static str) -> Result<()> {
+    match errors.len() {
+        0 => Ok(()),
+        1 => Err(errors.remove(0)),
+        _ => Err(Error::Apply { errors, separator }),
+    }
+}
+
+/// Makes an object that belongs to no version, such as a namespace; one that is there already is fine.
+pub(crate) async fn create_or_apply(session: &Session, object: &Object, method: Method) -> Result<()> {
+    let cluster = &session.cluster;
+    match method {
+        Method::ServerSide => cluster.apply_object(object, false, &Write::strict()).await.map(drop)?,
+        Method::ClientSide => match cluster.create_object(object, &Write::default()).await {
+            Ok(_) => {}
+            Err(error) if error.is_already_exists() => {}
+            Err(error) => return Err(error.into()),
+        },
+    }
+    Ok(())
+}

@@ -1,0 +1,324 @@
+//! Running the hooks of an event: in their order, each to its end, with their logs, and cleaning up after them.
+
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use pintle_cluster::logs::{self, LogSource};
+use pintle_cluster::{Guard, Propagation};
+use pintle_hooks::{DeletePolicy, EnvRule, Hook, LogPolicy, Source};
+use pintle_objects::{Event, Object, ObjectId};
+use pintle_release::{HookPhase, StoredHook};
+use pintle_tree::LogLine;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::{Work, wait};
+use crate::options::HookLogs;
+use crate::report::ObjectProgress;
+use crate::{Error, Reporter, Result};
+
+/// What is left to do when the hooks of an event have run.
+#[derive(Debug, Default)]
+pub(crate) struct Aftermath {
+    /// The hooks that went well, in the order in which they ran.
+    succeeded: Vec<Hook>,
+    /// The hooks that did not.
+    failed: Vec<Hook>,
+}
+
+/// A hook that failed, and what is left to do.
+pub(crate) struct HookFailure {
+    /// Why.
+    pub(crate) error: Error,
+    /// What is left to do.
+    pub(crate) aftermath: Aftermath,
+}
+
+impl From<Error> for HookFailure {
+    fn from(error: Error) -> Self {
+        HookFailure { error, aftermath: Aftermath::default() }
+    }
+}
+
+/// What a running hook has to say.
+pub(super) enum Note {
+    /// A piece of a log.
+    Log(LogSource, Vec<u8>),
+    /// What an object has come to.
+    Object { id: ObjectId, state: &'static str, message: String, ready: bool },
+    /// A remark.
+    Remark(LogLine),
+}
+
+impl Work<'_> {
+    /// Runs the hooks of an event and cleans up after them.
+    pub(super) async fn hooks(
+        &mut self,
+        (event, doing): (Event, &str),
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
+        if !self.options.hooks {
+            return Ok(());
+        }
+        let outcome = match self.run_hooks(event, reporter).await {
+            Ok(aftermath) => self.settle_hooks(aftermath, reporter).await,
+            Err(HookFailure { error, aftermath }) => {
+                self.settle_hooks(aftermath, reporter).await.and(Err(error))
+            }
+        };
+        outcome.map_err(|source| match doing {
+            "" => source,
+            doing => Error::HooksFailed { doing: doing.to_owned(), source: Box::new(source) },
+        })
+    }
+
+    /// Runs the hooks of an event, and leaves them where they are.
+    pub(crate) async fn run_hooks(
+        &mut self,
+        event: Event,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Aftermath, HookFailure> {
+        let hooks = self.read_hooks(event, reporter)?;
+        let mut aftermath = Aftermath::default();
+        let together = self.options.hook_parallelism.max(1);
+        for batch in pintle_hooks::batches(&hooks, event) {
+            for group in batch.chunks(together) {
+                let group: Vec<Hook> = group.iter().map(|hook| (*hook).clone()).collect();
+                if let Err(error) = self.run_group(event, group, &mut aftermath, reporter).await {
+                    return Err(HookFailure { error, aftermath });
+                }
+            }
+        }
+        Ok(aftermath)
+    }
+
+    /// The hooks of an event, as types.
+    fn read_hooks(&self, event: Event, reporter: &mut dyn Reporter) -> Result<Vec<Hook>> {
+        let due = self.version.hooks.iter().filter(|hook| hook.events.contains(&event));
+        let mut hooks = Vec::new();
+        for stored in due {
+            let hook = pintle_hooks::read_stored(&source(stored))?;
+            hook.warnings.iter().for_each(|warning| reporter.log(warning.clone()));
+            hooks.push(hook);
+        }
+        Ok(hooks)
+    }
+
+    /// Runs some hooks together.
+    async fn run_group(
+        &mut self,
+        event: Event,
+        group: Vec<Hook>,
+        aftermath: &mut Aftermath,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
+        for hook in &group {
+            self.mark(hook, HookPhase::Running);
+            self.settle_delete_policy(hook);
+        }
+        self.record_progress().await?;
+        let (sender, mut notes) = unbounded_channel();
+        let mut results = Vec::new();
+        {
+            let work = &*self;
+            let mut running: FuturesUnordered<_> = group
+                .iter()
+                .enumerate()
+                .map(|(place, hook)| {
+                    let sender = sender.clone();
+                    async move { (place, work.run_one(hook, event, sender).await) }
+                })
+                .collect();
+            while !running.is_empty() {
+                tokio::select! {
+                    Some(note) = notes.recv() => tell(reporter, note),
+                    Some(result) = running.next() => results.push(result),
+                }
+            }
+        }
+        drop(sender);
+        drain(&mut notes, reporter);
+        self.sort_out(group, results, aftermath)
+    }
+
+    /// Marks each hook by how it ended; the first failure is the answer.
+    fn sort_out(
+        &mut self,
+        group: Vec<Hook>,
+        mut results: Vec<(usize, Result<()>)>,
+        aftermath: &mut Aftermath,
+    ) -> Result<()> {
+        results.sort_by_key(|(place, _)| *place);
+        let mut first = None;
+        for (hook, (_, result)) in group.into_iter().zip(results) {
+            match result {
+                Ok(()) => {
+                    self.mark(&hook, HookPhase::Succeeded);
+                    aftermath.succeeded.push(hook);
+                }
+                Err(error) => {
+                    self.mark(&hook, HookPhase::Failed);
+                    aftermath.failed.push(hook);
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Notes in the record what a hook has come to.
+    fn mark(&mut self, hook: &Hook, phase: HookPhase) {
+        let now = self.session.clock.now();
+        for stored in self.version.hooks.iter_mut().filter(|stored| is_of(stored, hook)) {
+            match phase {
+                HookPhase::Running => {
+                    (stored.last_run.started, stored.last_run.completed) = (Some(now), None)
+                }
+                _ => stored.last_run.completed = Some(now),
+            }
+            stored.last_run.phase = phase.clone();
+        }
+    }
+
+    /// Helm writes the usual policy into the record of a hook that names none, once the hook runs.
+    fn settle_delete_policy(&mut self, hook: &Hook) {
+        for stored in self.version.hooks.iter_mut().filter(|stored| is_of(stored, hook)) {
+            if stored.delete_policies.is_empty() {
+                stored.delete_policies.push(DeletePolicy::BeforeHookCreation.as_str().to_owned());
+            }
+        }
+    }
+
+    /// Takes one hook from its creation to its end.
+    async fn run_one(&self, hook: &Hook, event: Event, notes: UnboundedSender<Note>) -> Result<()> {
+        if hook.is_deleted(DeletePolicy::BeforeHookCreation) {
+            self.delete_hook(hook).await?;
+        }
+        let rule = if self.options.hook_env { EnvRule::Always } else { EnvRule::WhenAsked };
+        let mut objects = pintle_hooks::objects_for(hook, event, rule)?;
+        for object in &mut objects {
+            self.session.cluster.scope(object, &self.version.namespace).await.map_err(|source| {
+                Error::HookBuild {
+                    event: event.as_str(),
+                    path: hook.path.clone(),
+                    source: Box::new(source.into()),
+                }
+            })?;
+            self.own_hook(hook, object).await?;
+        }
+        for object in &objects {
+            self.create(object).await.map_err(|source| Error::HookCreation {
+                event: event.as_str(),
+                path: hook.path.clone(),
+                source: Box::new(source.into()),
+            })?;
+        }
+        let shows = hook.shows_log(LogPolicy::Failed) || hook.shows_log(LogPolicy::Succeeded);
+        let stream = shows && self.options.logs == HookLogs::Stream;
+        let outcome = wait::hook(self, &objects, stream, &notes).await;
+        let policy = if outcome.is_ok() { None } else { Some(LogPolicy::Failed) };
+        if let Some(policy) = policy
+            && !stream
+        {
+            self.send_logs(hook, policy, &notes).await;
+        }
+        outcome
+    }
+
+    /// Tells the logs of a hook's pods, if its policy says so. That they cannot be had changes nothing.
+    async fn send_logs(&self, hook: &Hook, policy: LogPolicy, notes: &UnboundedSender<Note>) {
+        if self.options.logs == HookLogs::Off || !hook.shows_log(policy) {
+            return;
+        }
+        let mut id = hook.object.id();
+        if id.namespace.is_empty() {
+            id.namespace.clone_from(&self.version.namespace);
+        }
+        let mut sink = |source: &LogSource, bytes: &[u8]| {
+            // Nobody listens only when the operation has been given up.
+            let _ = notes.send(Note::Log(source.clone(), bytes.to_vec()));
+        };
+        if let Err(error) = logs::of_hook(&self.session.cluster, &id, &mut sink).await {
+            let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
+            let _ = notes.send(Note::Remark(LogLine::warn("the log of a hook cannot be shown", attributes)));
+        }
+    }
+
+    /// Shows logs and deletes objects, as the policies of the hooks that ran say.
+    pub(crate) async fn settle_hooks(
+        &mut self,
+        aftermath: Aftermath,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
+        for hook in aftermath.failed.iter().filter(|hook| hook.is_deleted(DeletePolicy::Failed)) {
+            if let Err(error) = self.delete_hook(hook).await {
+                let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
+                reporter.log(LogLine::warn("a hook that failed cannot be deleted", attributes));
+            }
+        }
+        let all_went_well = aftermath.failed.is_empty();
+        for hook in aftermath.succeeded.iter().rev() {
+            if all_went_well && self.options.logs == HookLogs::AtEnd {
+                let (sender, mut notes) = unbounded_channel();
+                self.send_logs(hook, LogPolicy::Succeeded, &sender).await;
+                drop(sender);
+                drain(&mut notes, reporter);
+            }
+            if hook.is_deleted(DeletePolicy::Succeeded) {
+                self.delete_hook(hook).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the object of a hook and waits until it is gone, so that the next one can be made.
+    async fn delete_hook(&self, hook: &Hook) -> Result<()> {
+        let mut objects = pintle_hooks::objects_for(hook, Event::Test, EnvRule::WhenAsked)?;
+        let mut gone = Vec::new();
+        for object in &mut objects {
+            self.session.cluster.scope(object, &self.version.namespace).await?;
+            let id = object.id();
+            if self.session.cluster.delete(&id, Propagation::Background, &Guard::default()).await? {
+                gone.push(id);
+            }
+        }
+        if gone.is_empty() { Ok(()) } else { wait::until_gone(self, &gone).await }
+    }
+
+    /// Makes the release the owner of a hook's object, so that it goes with the release; unless it is to outlive it.
+    async fn own_hook(&self, hook: &Hook, object: &mut Object) -> Result<()> {
+        if hook.unmanaged { Ok(()) } else { self.own(object).await }
+    }
+}
+
+fn is_of(stored: &StoredHook, hook: &Hook) -> bool {
+    stored.path == hook.path && stored.name == hook.name && stored.kind == hook.kind
+}
+
+/// What is known of a stored hook.
+fn source(stored: &StoredHook) -> Source<'_> {
+    Source {
+        name: &stored.name,
+        kind: &stored.kind,
+        path: &stored.path,
+        manifest: stored.manifest.as_bytes(),
+        events: &stored.events,
+        weight: stored.weight,
+        delete_policies: &stored.delete_policies,
+        log_policies: &stored.output_log_policies,
+    }
+}
+
+/// Tells what has not been told yet.
+fn drain(notes: &mut UnboundedReceiver<Note>, reporter: &mut dyn Reporter) {
+    while let Ok(note) = notes.try_recv() {
+        tell(reporter, note);
+    }
+}
+
+fn tell(reporter: &mut dyn Reporter, note: Note) {
+    match note {
+        Note::Log(source, bytes) => reporter.hook_log(&source, &bytes),
+        Note::Object { id, state, message, ready } => {
+            reporter.object(&ObjectProgress { id: &id, state, message: &message, ready });
+        }
+        Note::Remark(line) => reporter.log(line),
+    }
+}

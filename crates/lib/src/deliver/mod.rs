@@ -1,0 +1,211 @@
+//! The second half of the flow: hooks → plan → apply → wait → release record. Every operation that changes a cluster
+//! comes here; uninstalling is delivering nothing, rolling back is delivering a stored version.
+
+mod apply;
+mod hooks;
+mod remove;
+mod scene;
+mod wait;
+
+use std::time::Duration;
+
+use pintle_objects::{Event, ObjectId};
+use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary};
+
+use pintle_tree::{Map, Node};
+use tokio::sync::OnceCell;
+
+use crate::options::{Delivery, Method};
+use crate::records::Records;
+use crate::{Error, Reporter, Result, Session};
+
+pub(crate) use apply::create_or_apply;
+pub(crate) use scene::{Claims, Scene};
+
+/// The hooks around an operation, each with the words that stand before its failure.
+#[derive(Clone, Copy)]
+pub(crate) struct Events {
+    /// What runs before anything is applied.
+    pub(crate) before: (Event, &'static str),
+    /// What runs when everything is there.
+    pub(crate) after: (Event, &'static str),
+}
+
+/// How far an operation has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Before,
+    Applying,
+    Waiting,
+    After,
+}
+
+/// How an operation ended. Holds what the record is to say.
+pub(crate) enum Ending {
+    /// Everything is there.
+    Deployed(String),
+    /// Something went wrong.
+    Failed(String),
+    /// Nothing is there any more.
+    Uninstalled(String),
+}
+
+/// A version on its way into the cluster.
+pub(crate) struct Work<'a> {
+    session: &'a Session,
+    records: &'a Records<'a>,
+    /// The version that is being delivered.
+    pub(crate) version: ReleaseVersion,
+    /// How.
+    pub(crate) options: &'a Delivery,
+    method: Method,
+    /// Whether the cluster refuses fields that it does not know.
+    pub(crate) strict_fields: bool,
+    /// Whether fields of an earlier client-side version are handed over to the server's bookkeeping.
+    pub(crate) migrate: bool,
+    /// The objects that this operation made.
+    created: Vec<ObjectId>,
+    claim: Option<Claim>,
+    owner: OnceCell<Option<Map<Node>>>,
+    stage: Stage,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn new(
+        session: &'a Session,
+        records: &'a Records<'a>,
+        version: ReleaseVersion,
+        options: &'a Delivery,
+        method: Method,
+    ) -> Work<'a> {
+        Work {
+            session,
+            records,
+            version,
+            options,
+            method,
+            strict_fields: true,
+            migrate: false,
+            created: Vec::new(),
+            claim: Some(session.claim()),
+            owner: OnceCell::new(),
+            stage: Stage::Before,
+        }
+    }
+
+    /// Leaves the release open to others meanwhile, as tests do.
+    pub(crate) fn unclaimed(&mut self) {
+        self.claim = None;
+    }
+
+    /// Whether something was sent to the cluster.
+    pub(crate) fn has_applied(&self) -> bool {
+        self.stage >= Stage::Applying
+    }
+
+    /// Whether everything was applied.
+    pub(crate) fn reached_waiting(&self) -> bool {
+        self.stage >= Stage::Waiting
+    }
+
+    /// Puts the pending version into the store. From here on, others keep away.
+    pub(crate) async fn begin(&mut self, history: &[Summary], max_history: u64) -> Result<()> {
+        self.records.create(&mut self.version, self.claim.as_ref(), history, max_history).await
+    }
+
+    /// Runs the hooks, applies the objects and waits. Ends early when the user cancels, or when someone else has taken
+    /// the release over; nothing goes on behind the caller then.
+    pub(crate) async fn deliver(
+        &mut self,
+        scene: &mut Scene,
+        events: Events,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
+        let watch = Watch::of(self);
+        tokio::select! {
+            outcome = self.steps(scene, events, reporter) => outcome,
+            stop = watch.until_stopped() => Err(stop),
+        }
+    }
+
+    async fn steps(&mut self, scene: &mut Scene, events: Events, reporter: &mut dyn Reporter) -> Result<()> {
+        self.hooks(events.before, reporter).await?;
+        self.stage = Stage::Applying;
+        self.apply(scene, reporter).await?;
+        self.stage = Stage::Waiting;
+        self.wait_until_ready(scene, reporter).await?;
+        self.stage = Stage::After;
+        self.hooks(events.after, reporter).await
+    }
+
+    /// Records how it ended, and frees the release for others.
+    pub(crate) async fn finish(&mut self, ending: Ending) -> Result<()> {
+        let (status, description) = match ending {
+            Ending::Deployed(text) => (Status::Deployed, text),
+            Ending::Failed(text) => (Status::Failed, text),
+            Ending::Uninstalled(text) => (Status::Uninstalled, text),
+        };
+        self.version.info.status = status;
+        self.version.info.description = description;
+        self.records.update(&self.version, None).await
+    }
+
+    /// Records that an earlier version is no longer the one that counts.
+    pub(crate) async fn supersede(&self, earlier: &mut ReleaseVersion) -> Result<()> {
+        earlier.info.status = Status::Superseded;
+        self.records.update(earlier, None).await
+    }
+
+    /// What the objects of the release name as their owner, if anything.
+    async fn owner(&self) -> Result<Option<&Map<Node>>> {
+        let ask = || self.records.store().owner(&self.version.namespace, &self.version.name);
+        Ok(self.owner.get_or_try_init(ask).await?.as_ref())
+    }
+
+    async fn record_progress(&self) -> Result<()> {
+        match &self.claim {
+            Some(claim) => {
+                let claim = claim.renewed_at(self.session.clock.now());
+                self.records.update(&self.version, Some(&claim)).await
+            }
+            None => self.records.update(&self.version, None).await,
+        }
+    }
+}
+
+/// What keeps an operation alive in the eyes of others, and what can end it from outside.
+struct Watch<'a> {
+    session: &'a Session,
+    records: &'a Records<'a>,
+    number: u64,
+    claim: Option<Claim>,
+}
+
+impl<'a> Watch<'a> {
+    fn of(work: &Work<'a>) -> Watch<'a> {
+        let claim = work.claim.clone();
+        Watch { session: work.session, records: work.records, number: work.version.number, claim }
+    }
+
+    /// Renews the claim, and returns once the operation must stop.
+    async fn until_stopped(self) -> Error {
+        tokio::select! {
+            () = self.session.cancel.cancelled() => Error::Cancelled,
+            error = self.keep_claim() => error,
+        }
+    }
+
+    async fn keep_claim(&self) -> Error {
+        let Some(claim) = &self.claim else { return std::future::pending().await };
+        let pause = (self.session.lease / 3).max(Duration::from_millis(100));
+        loop {
+            tokio::time::sleep(pause).await;
+            let claim = claim.renewed_at(self.session.clock.now());
+            match self.records.renew(self.number, &claim).await {
+                // A claim that cannot be renewed for a while is still ours until the lease runs out.
+                Ok(()) | Err(Error::Store(StoreError::Backend { .. })) => {}
+                Err(error) => return Error::TakenOver { source: Box::new(error) },
+            }
+        }
+    }
+}

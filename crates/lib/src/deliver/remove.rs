@@ -1,0 +1,89 @@
+//! Taking a release out of the cluster: delivering nothing.
+
+use futures::stream::{self, StreamExt as _};
+use pintle_cluster::{Guard, Propagation};
+use pintle_objects::{Event, Object, ObjectId};
+use pintle_plan::Removal;
+
+use super::scene::{IN_FLIGHT, in_scope};
+use super::{Watch, Work, wait};
+use crate::options::Strategy;
+use crate::{Error, Reporter, Result};
+
+impl Work<'_> {
+    /// Runs the hooks before, deletes the objects, waits if asked to, and runs the hooks after. What goes wrong once
+    /// the objects are deleted is given back, because the release is gone all the same.
+    ///
+    /// # Errors
+    /// When a hook before fails, or an object cannot be deleted.
+    pub(crate) async fn remove(
+        &mut self,
+        removal: &Removal,
+        cascade: Propagation,
+        (before, after): (Event, Event),
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<Error>> {
+        let watch = Watch::of(self);
+        tokio::select! {
+            outcome = self.removal_steps(removal, cascade, (before, after), reporter) => outcome,
+            stop = watch.until_stopped() => Err(stop),
+        }
+    }
+
+    async fn removal_steps(
+        &mut self,
+        removal: &Removal,
+        cascade: Propagation,
+        (before, after): (Event, Event),
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<Error>> {
+        self.record_progress().await?;
+        self.hooks((before, ""), reporter).await?;
+        let name = self.version.name.clone();
+        let refused = |source| Error::NotDeleted { name: name.clone(), source: Box::new(source) };
+        let objects = in_scope(&self.session.cluster, removal.delete.clone(), &self.version.namespace)
+            .await
+            .map_err(refused)?;
+        let gone = self.delete_all(&objects, cascade).await.map_err(refused)?;
+        let mut problems = Vec::new();
+        if self.options.wait != Strategy::HookOnly
+            && let Err(error) = wait::until_gone(self, &gone).await
+        {
+            problems.push(error);
+        }
+        if let Err(error) = self.hooks((after, ""), reporter).await {
+            problems.push(error);
+        }
+        Ok(problems)
+    }
+
+    /// Deletes objects, those of one kind together, kind after kind. Gives those that were there.
+    async fn delete_all(&self, objects: &[Object], cascade: Propagation) -> Result<Vec<ObjectId>> {
+        let mut gone = Vec::new();
+        let mut errors = Vec::new();
+        for batch in objects.chunk_by(|object, next| object.kind() == next.kind()) {
+            let each = batch.iter().map(|object| async move {
+                let id = object.id();
+                (self.session.cluster.delete(&id, cascade, &Guard::default()).await, id)
+            });
+            let mut deleted = stream::iter(each).buffered(IN_FLIGHT);
+            while let Some((outcome, id)) = deleted.next().await {
+                match outcome {
+                    Ok(true) => gone.push(id),
+                    Ok(false) => {}
+                    Err(error) => errors.push(error),
+                }
+            }
+        }
+        match pintle_cluster::Error::several(errors, "; ") {
+            None => Ok(gone),
+            Some(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes the objects that a failed operation made.
+    pub(crate) async fn clean_up(&mut self) -> Result<()> {
+        let made: Vec<Object> = std::mem::take(&mut self.created).iter().map(Object::of).collect();
+        self.delete_all(&made, Propagation::Background).await.map(drop)
+    }
+}

@@ -1,0 +1,186 @@
+//! What is wanted, what was wanted before, and what is there: everything that a plan is made of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use pintle_cluster::{Cluster, Selection};
+use pintle_objects::{Object, ObjectId};
+use pintle_plan::{Adoption, Plan, Situation, Snapshot, ownership};
+use pintle_release::ReleaseVersion;
+
+use crate::options::Method;
+use crate::{Error, Result, Session};
+
+/// How many requests are under way at once.
+pub(super) const IN_FLIGHT: usize = 16;
+
+/// From how many objects of one kind on, asking for the list is cheaper than asking for each.
+const WORTH_A_LIST: usize = 8;
+
+/// How many objects a list may have before asking for each is cheaper after all.
+const LIST_LIMIT: u32 = 1000;
+
+/// Whose objects may become part of the release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claims {
+    /// Those that are marked as its own.
+    Own,
+    /// All.
+    All,
+    /// All, because this was settled when the version was first delivered.
+    Settled,
+}
+
+/// Everything that a plan is made of.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    release: String,
+    namespace: String,
+    desired: Vec<Object>,
+    previous: Vec<Object>,
+    live: Snapshot,
+    claims: Claims,
+}
+
+impl Scene {
+    /// Reads what a version wants and what an earlier one wanted, and asks the cluster what is there.
+    ///
+    /// # Errors
+    /// When a manifest holds what is no object, or of a kind that the cluster does not know.
+    pub(crate) async fn survey(
+        session: &Session,
+        version: &ReleaseVersion,
+        earlier: Option<&ReleaseVersion>,
+        method: Method,
+        claims: Claims,
+    ) -> Result<Scene> {
+        let cluster = &session.cluster;
+        let mut desired = scoped(cluster, &version.manifest, &version.namespace)
+            .await
+            .map_err(|source| Error::Build { what: new_manifest(earlier), source: Box::new(source) })?;
+        for object in &mut desired {
+            ownership::set(object, &version.name, &version.namespace);
+        }
+        let previous = match earlier {
+            Some(earlier) => {
+                scoped(cluster, &earlier.manifest, &earlier.namespace).await.map_err(|source| {
+                    Error::Build { what: "current release manifest", source: Box::new(source) }
+                })?
+            }
+            None => Vec::new(),
+        };
+        let ids = desired.iter().chain(&previous).map(Object::id);
+        let whole = method == Method::ClientSide;
+        let live = snapshot(cluster, ids.collect(), whole).await?;
+        let (release, namespace) = (version.name.clone(), version.namespace.clone());
+        Ok(Scene { release, namespace, desired, previous, live, claims })
+    }
+
+    /// What is to be done.
+    ///
+    /// # Errors
+    /// When an object exists that belongs to someone else.
+    pub(crate) fn plan(&self) -> Result<Plan<'_>, Box<pintle_plan::Error>> {
+        let adoption = match self.claims {
+            Claims::Own => Adoption::Marked { release: &self.release, namespace: &self.namespace },
+            Claims::All => Adoption::Any,
+            Claims::Settled => Adoption::Unchecked,
+        };
+        let Scene { desired, previous, live, .. } = self;
+        pintle_plan::plan(&Situation { desired, previous, live, adoption }).map_err(Box::new)
+    }
+
+    /// The objects that are to be there.
+    pub(super) fn desired(&self) -> &[Object] {
+        &self.desired
+    }
+
+    /// The objects that are to be there, for changing them before they are sent.
+    pub(super) fn desired_mut(&mut self) -> &mut [Object] {
+        &mut self.desired
+    }
+
+    /// Whether nothing was there before, so that everything is made anew.
+    pub(super) fn is_first(&self) -> bool {
+        self.previous.is_empty() && self.claims != Claims::Settled
+    }
+}
+
+/// What Helm calls the manifest of a version that follows another, or none.
+fn new_manifest(earlier: Option<&ReleaseVersion>) -> &'static str {
+    if earlier.is_some() { "new release manifest" } else { "release manifest" }
+}
+
+/// Reads a manifest and settles the namespace of each object by the scope of its kind.
+pub(super) async fn scoped(cluster: &Cluster, manifest: &str, namespace: &str) -> Result<Vec<Object>> {
+    let objects = Object::read_manifest(manifest.as_bytes(), "manifest")?;
+    in_scope(cluster, objects, namespace).await
+}
+
+/// Settles the namespace of each object by the scope of its kind.
+pub(super) async fn in_scope(
+    cluster: &Cluster,
+    mut objects: Vec<Object>,
+    namespace: &str,
+) -> Result<Vec<Object>> {
+    let mut unknown = Vec::new();
+    for object in &mut objects {
+        if let Err(error) = cluster.scope(object, namespace).await {
+            unknown.push(Error::from(error));
+        }
+    }
+    match unknown.len() {
+        0 => Ok(objects),
+        1 => Err(unknown.remove(0)),
+        _ => Err(Error::Several { errors: unknown }),
+    }
+}
+
+/// Those of the objects that exist: whole, or as far as their metadata goes.
+async fn snapshot(cluster: &Cluster, ids: Vec<ObjectId>, whole: bool) -> Result<Snapshot> {
+    let mut groups: BTreeMap<(String, String, String), BTreeMap<String, ObjectId>> = BTreeMap::new();
+    for id in ids.into_iter().filter(|id| !id.name.is_empty()) {
+        let group = (id.group.clone(), id.kind.clone(), id.namespace.clone());
+        groups.entry(group).or_default().insert(id.name.clone(), id);
+    }
+    let each = groups.into_values().map(|ids| of_one_kind(cluster, ids.into_values().collect(), whole));
+    let found: Vec<Vec<Object>> = stream::iter(each).buffered(IN_FLIGHT).try_collect().await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+async fn of_one_kind(cluster: &Cluster, ids: Vec<ObjectId>, whole: bool) -> Result<Vec<Object>> {
+    if ids.len() >= WORTH_A_LIST
+        && let Some(found) = listed(cluster, &ids, whole).await?
+    {
+        return Ok(found);
+    }
+    let each = ids.iter().map(|id| async move {
+        cluster.get(id).await.map_err(|error| error.during("could not get information about the resource"))
+    });
+    let found: Vec<Option<Object>> = stream::iter(each).buffered(IN_FLIGHT).try_collect().await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// The objects by one list of their kind; nothing when there are too many of that kind, or when listing is not
+/// allowed.
+async fn listed(cluster: &Cluster, ids: &[ObjectId], whole: bool) -> Result<Option<Vec<Object>>> {
+    let Some(first) = ids.first() else { return Ok(Some(Vec::new())) };
+    let resource = cluster.resource(&first.api_version(), &first.kind).await?;
+    let selection = Selection { limit: LIST_LIMIT, metadata_only: !whole, ..Selection::default() };
+    let page = match cluster.page(&resource, &first.namespace, &selection, "").await {
+        Ok(page) if page.next.is_empty() => page,
+        Ok(_) => return Ok(None),
+        Err(error) if error.is_forbidden() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let wanted: BTreeSet<&str> = ids.iter().map(|id| id.name.as_str()).collect();
+    let found = page.objects.into_iter().filter(|object| wanted.contains(object.name()));
+    Ok(Some(found.map(|object| of_kind(object, first)).collect()))
+}
+
+/// An object whose metadata alone was asked for says that it is of the kind "metadata"; here it is again what it is.
+fn of_kind(mut object: Object, example: &ObjectId) -> Object {
+    object.body_mut().insert("apiVersion".into(), example.api_version().into());
+    object.body_mut().insert("kind".into(), example.kind.as_str().into());
+    object
+}

@@ -1,0 +1,139 @@
+//! Preparing a release for a live cluster: what the cluster can do, what templates may look up, and what is recorded.
+
+use std::sync::Arc;
+
+use pintle_chart::Chart;
+use pintle_cluster::{Cluster, Facts};
+use pintle_hooks::Source;
+use pintle_release::{HookRun, StoredHook};
+use pintle_render::{Capabilities, KubeVersion, Lookup, Release, Target};
+use pintle_tree::{Map, Node};
+use tokio::runtime::Handle;
+
+use crate::options::Rendering;
+use crate::prepare::{Prepared, Rules, finish, push_document, shown};
+use crate::report::Kept;
+use crate::{Error, Reporter, Result};
+
+/// Answers `lookup` from the cluster. Rendering runs on a thread of its own, where waiting for the answer is allowed.
+struct LiveLookup {
+    cluster: Cluster,
+    handle: Handle,
+}
+
+impl Lookup for LiveLookup {
+    fn lookup(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> std::result::Result<Map<Node>, String> {
+        let answer = self.cluster.lookup(api_version, kind, namespace, name);
+        self.handle.block_on(answer).map_err(|error| error.to_string())
+    }
+}
+
+/// Whom a chart is rendered for.
+pub(crate) fn target(
+    cluster: &Cluster,
+    facts: &Facts,
+    release: Release,
+    options: &Rendering,
+    ask: bool,
+) -> Target {
+    let mut target = Target::offline(release, capabilities(facts));
+    target.dns = options.dns;
+    if ask {
+        target.lookup = Arc::new(LiveLookup { cluster: cluster.clone(), handle: Handle::current() });
+    }
+    target
+}
+
+fn capabilities(facts: &Facts) -> Capabilities {
+    let version = &facts.version;
+    Capabilities {
+        kube_version: KubeVersion {
+            version: version.git_version.clone(),
+            normalized: version.git_version.clone(),
+            major: version.major.clone(),
+            minor: version.minor.clone(),
+        },
+        api_versions: facts.api_versions.clone().into(),
+        ..Capabilities::default()
+    }
+}
+
+/// Renders on a thread where waiting for look-ups is allowed.
+pub(crate) async fn render(
+    chart: Chart,
+    user: Map<Node>,
+    target: Target,
+    rules: Rules,
+    reporter: &mut dyn Reporter,
+) -> Result<Prepared> {
+    let work = move || {
+        let mut log = Kept::default();
+        let outcome = finish(chart, user, &target, rules, &mut log);
+        (outcome, log)
+    };
+    let (outcome, log) = tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Error::Input(format!("rendering template failed: {error}")))?;
+    for line in log.0 {
+        reporter.log(line);
+    }
+    outcome
+}
+
+/// The part of a release record that comes from rendering.
+pub(crate) struct Recorded {
+    /// The objects as text.
+    pub(crate) manifest: String,
+    /// The hooks.
+    pub(crate) hooks: Vec<StoredHook>,
+    /// The notes.
+    pub(crate) notes: String,
+}
+
+/// Makes the record of what was rendered.
+pub(crate) fn record(
+    prepared: &Prepared,
+    hide_secrets: bool,
+    reporter: &mut dyn Reporter,
+) -> Result<Recorded> {
+    let sorted = prepared.objects()?;
+    for line in &sorted.log {
+        reporter.log(line.clone());
+    }
+    let mut manifest = Vec::new();
+    let mut hooks = Vec::new();
+    for hook in &sorted.hooks {
+        let read = pintle_hooks::read(&Source::of(hook))?;
+        read.warnings.iter().for_each(|warning| reporter.log(warning.clone()));
+        hooks.push(stored(hook));
+    }
+    for object in &sorted.manifests {
+        push_document(&mut manifest, object.path, shown(object, hide_secrets));
+    }
+    Ok(Recorded {
+        hooks,
+        manifest: String::from_utf8_lossy(&manifest).into_owned(),
+        notes: String::from_utf8_lossy(&prepared.notes).into_owned(),
+    })
+}
+
+/// What the record keeps of a hook.
+fn stored(hook: &pintle_objects::Hook<'_>) -> StoredHook {
+    StoredHook {
+        name: hook.name.to_string(),
+        kind: hook.kind.to_string(),
+        path: hook.path.to_owned(),
+        manifest: String::from_utf8_lossy(hook.manifest).into_owned(),
+        events: hook.events.clone(),
+        last_run: HookRun::default(),
+        weight: hook.weight,
+        delete_policies: hook.delete_policies.clone(),
+        output_log_policies: hook.output_log_policies.clone(),
+    }
+}

@@ -1,0 +1,51 @@
+//! `get`: one version of a release, as it was recorded.
+
+use pintle_release::{ReleaseVersion, Summary, VersionRef};
+use pintle_tree::{LogLine, Map, Node};
+use pintle_values::NullRules;
+
+use super::name;
+use crate::records::Records;
+use crate::{Error, Result, Session};
+
+/// Reads one version of a release.
+///
+/// # Errors
+/// When there is no such release or version.
+pub async fn get(session: &Session, namespace: &str, name: &str, at: &VersionRef) -> Result<ReleaseVersion> {
+    session.cluster.reach().await?;
+    content(session, namespace, name, at).await
+}
+
+/// Reads one version of a release from a cluster that is known to answer.
+pub(super) async fn content(
+    session: &Session,
+    namespace: &str,
+    name: &str,
+    at: &VersionRef,
+) -> Result<ReleaseVersion> {
+    if !name::is_valid(name) {
+        return Err(Error::InvalidName {
+            prefix: "releaseContent: Release name is invalid",
+            name: name.to_owned(),
+        });
+    }
+    Records::find(session, namespace, name).await?.resolve(at).await
+}
+
+/// The newest version of a release, if there is one.
+///
+/// # Errors
+/// When the store cannot be asked.
+pub async fn exists(session: &Session, namespace: &str, name: &str) -> Result<Option<Summary>> {
+    Ok(Records::find(session, namespace, name).await?.history().await?.pop())
+}
+
+/// All values of a version: those that were given, laid over the chart's defaults.
+///
+/// # Errors
+/// When they do not fit together.
+pub fn computed_values(version: &ReleaseVersion, log: &mut Vec<LogLine>) -> Result<Map<Node>> {
+    let given = version.config.clone().unwrap_or_default();
+    Ok(pintle_values::coalesce(&version.chart.to_chart(), &given, NullRules::Helm4, log)?)
+}

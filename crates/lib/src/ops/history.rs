@@ -1,0 +1,23 @@
+//! `history`: the versions of a release.
+
+use pintle_release::Summary;
+
+use super::name;
+use crate::records::Records;
+use crate::{Error, Result, Session};
+
+/// Lists the versions of a release, oldest first, but no more than the newest `max`.
+///
+/// # Errors
+/// When there is no such release.
+pub async fn history(session: &Session, namespace: &str, name: &str, max: usize) -> Result<Vec<Summary>> {
+    session.cluster.reach().await?;
+    if !name::is_valid(name) {
+        return Err(Error::InvalidName { prefix: "release name is invalid", name: name.to_owned() });
+    }
+    let mut history = Records::find(session, namespace, name).await?.some_history().await?;
+    if max > 0 && history.len() > max {
+        history.drain(..history.len() - max);
+    }
+    Ok(history)
+}

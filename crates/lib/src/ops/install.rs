@@ -1,0 +1,295 @@
+//! `install`: prepare a chart, deliver it, and record the first version of a release.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use pintle_chart::Chart;
+use pintle_objects::{Event, Object, ObjectId};
+use pintle_release::{Info, Moment, ReleaseVersion, Status, StoredChart};
+use pintle_render::{Capabilities, Release, Target};
+use pintle_tree::{LogLine, Map, Node};
+use pintle_values::Overrides;
+
+use super::uninstall::{self, UninstallRequest};
+use super::{locate, name};
+use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
+use crate::options::{Delivery, Method, Mode, Rendering};
+use crate::prepare::{Prepared, finish, process};
+use crate::records::Records;
+use crate::{Error, Reporter, Result, Session, crds, input, live};
+
+/// What to install, and how.
+#[derive(Clone, Debug, Default)]
+pub struct InstallRequest {
+    /// The chart: a folder or an archive.
+    pub chart: PathBuf,
+    /// The name of the release.
+    pub name: String,
+    /// The namespace of the release.
+    pub namespace: String,
+    /// The value flags.
+    pub values: Overrides,
+    /// Whether the namespace is made when it is not there.
+    pub create_namespace: bool,
+    /// Whether the name of a release that failed or was uninstalled may be used again.
+    pub replace: bool,
+    /// Whether `crds/` is left alone.
+    pub skip_crds: bool,
+    /// Whether objects that exist already are taken over, whoever made them.
+    pub take_ownership: bool,
+    /// What the record says of it; empty for the usual words.
+    pub description: String,
+    /// Labels to keep with the record.
+    pub labels: BTreeMap<String, String>,
+    /// Whether everything is uninstalled when something fails.
+    pub rollback_on_failure: bool,
+    /// Who merges.
+    pub method: Method,
+    /// How the chart is rendered.
+    pub rendering: Rendering,
+    /// How it reaches the cluster.
+    pub delivery: Delivery,
+    /// Whether anything is done.
+    pub mode: Mode,
+}
+
+/// Installs a chart as a new release.
+///
+/// # Errors
+/// The first stage that fails. When something had been applied, the record says so.
+pub async fn install(
+    session: &Session,
+    request: &InstallRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    let (chart, user) = load(request, reporter)?;
+    session.cluster.reach().await.map_err(Error::ReachabilityCheck)?;
+    install_loaded(session, request, chart, user, reporter).await
+}
+
+/// Renders what would be installed, without a cluster.
+///
+/// # Errors
+/// The first stage that fails.
+pub fn preview_install(
+    request: &InstallRequest,
+    now: Moment,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    let (chart, user) = load(request, reporter)?;
+    name::check(&request.name, reporter)?;
+    let rules = request.rendering.rules();
+    let chart = process(chart, &user, rules, reporter)?;
+    let mut target = Target::offline(release(request, 1), Capabilities::default());
+    target.dns = request.rendering.dns;
+    let prepared = finish(chart, user, &target, rules, reporter)?;
+    let mut version = first_version(request, &prepared, now, reporter)?;
+    version.info.description = "Dry run complete".to_owned();
+    Ok(version)
+}
+
+/// Reads the chart and the values that the user gave.
+pub(super) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Result<(Chart, Map<Node>)> {
+    let path = locate::locate(&request.chart)?;
+    let user = pintle_values::layer(&request.values, &mut input::read_values)?;
+    let chart = locate::load(&path, reporter)?;
+    locate::check_installable(&chart, reporter)?;
+    if request.rendering.hide_secrets && !request.mode.is_preview() {
+        return Err(Error::HideSecretsNeedsPreview);
+    }
+    Ok((chart, user))
+}
+
+/// Installs a chart that was read. The cluster is known to answer.
+pub(super) async fn install_loaded(
+    session: &Session,
+    request: &InstallRequest,
+    chart: Chart,
+    user: Map<Node>,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    let records = Records::of(session, &request.namespace, &request.name);
+    let number = free_number(&records, request, reporter).await?;
+    let chart = process(chart, &user, request.rendering.rules(), reporter)?;
+    install_crds(session, request, &chart, reporter).await?;
+    let prepared = render(session, request, chart, user, reporter).await?;
+    let mut version = first_version(request, &prepared, session.clock.now(), reporter)?;
+    let claims = if request.take_ownership { Claims::All } else { Claims::Own };
+    let scene = Scene::survey(session, &version, None, request.method, claims).await?;
+    scene.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
+    if request.mode.is_preview() {
+        version.info.description = "Dry run complete".to_owned();
+        return Ok(version);
+    }
+    if request.create_namespace {
+        create_namespace(session, request).await?;
+    }
+    version.number = number;
+    run(session, request, &records, version, scene, reporter).await
+}
+
+/// The number that the new version gets; an error when the name is taken.
+async fn free_number(
+    records: &Records<'_>,
+    request: &InstallRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<u64> {
+    name::check(&request.name, reporter)?;
+    if request.mode.is_preview() {
+        return Ok(1);
+    }
+    let mut history = records.history().await?;
+    let Some(last) = history.last_mut() else { return Ok(1) };
+    if last.status == Status::PendingInstall
+        && let Some(claim) = &last.claim
+        && records.is_abandoned(claim)
+    {
+        records.write_off(last).await?;
+    }
+    if !request.replace || !matches!(last.status, Status::Uninstalled | Status::Failed) {
+        return Err(name::refused(
+            Error::NameInUse { interrupted: last.description.starts_with("interrupted") },
+            reporter,
+        ));
+    }
+    let number = last.number;
+    if last.status != Status::Failed {
+        let mut old = records.load(number).await?;
+        old.info.status = Status::Superseded;
+        old.info.description = "superseded by new release".to_owned();
+        records.update(&old, None).await?;
+    }
+    Ok(number + 1)
+}
+
+async fn install_crds(
+    session: &Session,
+    request: &InstallRequest,
+    chart: &Chart,
+    reporter: &mut dyn Reporter,
+) -> Result<()> {
+    if request.skip_crds || chart.crds().is_empty() {
+        return Ok(());
+    }
+    if request.mode.is_preview() {
+        let text =
+            "This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies.";
+        reporter.log(LogLine::warn(text, Vec::new()));
+        return Ok(());
+    }
+    crds::install(session, chart, request.method).await
+}
+
+async fn render(
+    session: &Session,
+    request: &InstallRequest,
+    chart: Chart,
+    user: Map<Node>,
+    reporter: &mut dyn Reporter,
+) -> Result<Prepared> {
+    let facts = session.cluster.facts().await?;
+    let ask = request.mode != Mode::PreviewClient;
+    let target = live::target(&session.cluster, &facts, release(request, 1), &request.rendering, ask);
+    live::render(chart, user, target, request.rendering.rules(), reporter).await
+}
+
+fn release(request: &InstallRequest, revision: i64) -> Release {
+    Release { name: request.name.clone(), namespace: request.namespace.clone(), revision, is_upgrade: false }
+}
+
+/// The record of a release that is about to be installed.
+fn first_version(
+    request: &InstallRequest,
+    prepared: &Prepared,
+    now: Moment,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    super::check_labels(&request.labels)?;
+    let recorded = live::record(prepared, request.rendering.hide_secrets, reporter)?;
+    Ok(ReleaseVersion {
+        name: request.name.clone(),
+        namespace: request.namespace.clone(),
+        number: 1,
+        id: None,
+        info: Info {
+            first_deployed: Some(now),
+            last_deployed: Some(now),
+            deleted: None,
+            description: "Initial install underway".to_owned(),
+            status: Status::PendingInstall,
+            notes: recorded.notes,
+            rollback_revision: None,
+        },
+        chart: StoredChart::of(&prepared.chart),
+        config: Some(prepared.user.clone()),
+        manifest: recorded.manifest,
+        hooks: recorded.hooks,
+        apply_method: request.method.as_str().to_owned(),
+        labels: request.labels.clone(),
+        ..ReleaseVersion::default()
+    })
+}
+
+async fn create_namespace(session: &Session, request: &InstallRequest) -> Result<()> {
+    let mut namespace = Object::of(&ObjectId::new("v1", "Namespace", "", &request.namespace));
+    namespace.set_label("name", &request.namespace);
+    deliver::create_or_apply(session, &namespace, request.method).await
+}
+
+/// Delivers the version and settles its record.
+async fn run(
+    session: &Session,
+    request: &InstallRequest,
+    records: &Records<'_>,
+    version: ReleaseVersion,
+    mut scene: Scene,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    let delivery = request.delivery.clone().noticing_failure(request.rollback_on_failure);
+    let mut work = Work::new(session, records, version, &delivery, request.method);
+    work.strict_fields = !request.rendering.disable_openapi;
+    work.begin(&[], 0).await?;
+    let events = Events {
+        before: (Event::PreInstall, "failed pre-install"),
+        after: (Event::PostInstall, "failed post-install"),
+    };
+    match work.deliver(&mut scene, events, reporter).await {
+        Ok(()) => {
+            let text = if request.description.is_empty() { "Install complete" } else { &request.description };
+            work.finish(Ending::Deployed(text.to_owned())).await?;
+            Ok(work.version)
+        }
+        Err(error) => Err(failed(session, request, &mut work, error, reporter).await),
+    }
+}
+
+/// Records the failure, and takes everything away again when that was asked for.
+async fn failed(
+    session: &Session,
+    request: &InstallRequest,
+    work: &mut Work<'_>,
+    error: Error,
+    reporter: &mut dyn Reporter,
+) -> Error {
+    let text = format!("Release {:?} failed: {error}", request.name);
+    // There is an error to tell already; that it could not be recorded either would only hide it.
+    let _ = work.finish(Ending::Failed(text)).await;
+    if !request.rollback_on_failure {
+        return error;
+    }
+    let undo = UninstallRequest {
+        name: request.name.clone(),
+        namespace: request.namespace.clone(),
+        delivery: work.options.clone(),
+        ..UninstallRequest::default()
+    };
+    match uninstall::uninstall(session, &undo, reporter).await {
+        Ok(_) => Error::Undone { name: request.name.clone(), how: "uninstalled", source: Box::new(error) },
+        Err(second) => Error::UndoFailed {
+            doing: "uninstalling",
+            operation: "install",
+            first: Box::new(error),
+            second: Box::new(second),
+        },
+    }
+}

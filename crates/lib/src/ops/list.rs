@@ -1,0 +1,84 @@
+//! `list`: the releases of a namespace or of the whole cluster.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pintle_regex::Regex;
+use pintle_release::{Query, Selector, Status, Store, Summary};
+
+use crate::{Error, Result, Session};
+
+/// Which releases to list, and in what order.
+#[derive(Clone, Debug, Default)]
+pub struct ListRequest {
+    /// The namespace; none for all.
+    pub namespace: Option<String>,
+    /// The states that count; none for all.
+    pub statuses: Vec<Status>,
+    /// A regular expression that the name must match; empty for any.
+    pub filter: String,
+    /// A label selector; empty for any.
+    pub selector: String,
+    /// Whether the order is that of the last deployment instead of the name.
+    pub by_date: bool,
+    /// Whether the order is turned round.
+    pub reverse: bool,
+    /// How many to show; 0 for all.
+    pub limit: usize,
+    /// How many to leave out first.
+    pub offset: usize,
+}
+
+/// Lists releases, each by its newest version.
+///
+/// # Errors
+/// When the filter or the selector cannot be read, or a store cannot be asked.
+pub async fn list(session: &Session, request: &ListRequest) -> Result<Vec<Summary>> {
+    session.cluster.reach().await?;
+    let filter = match request.filter.as_str() {
+        "" => None,
+        pattern => Some(Regex::compile(pattern).map_err(|error| Error::Input(error.to_string()))?),
+    };
+    // Superseded versions are never the newest, so asking for nothing else asks for all versions.
+    let all_versions = request.statuses == [Status::Superseded];
+    let mut found = Vec::new();
+    for store in std::iter::once(&session.store).chain(&session.others) {
+        found.extend(versions(store, request, all_versions).await?);
+    }
+    let total = found.len();
+    let selector = Selector::parse(&request.selector).map_err(Error::Input)?;
+    found.retain(|version| {
+        filter.as_ref().is_none_or(|filter| filter.is_match(version.name.as_bytes()))
+            && (request.statuses.is_empty() || request.statuses.contains(&version.status))
+            && selector.matches(&labels(version))
+    });
+    sort(&mut found, request);
+    let limit = if request.limit == 0 { total } else { request.limit };
+    Ok(found.into_iter().skip(request.offset).take(limit).collect())
+}
+
+async fn versions(store: &Arc<dyn Store>, request: &ListRequest, all: bool) -> Result<Vec<Summary>> {
+    let query = Query { namespace: request.namespace.clone(), ..Query::default() };
+    Ok(if all { store.list(&query).await? } else { store.latest(&query).await? })
+}
+
+/// The labels that a selector sees: the user's, and those that every record has.
+fn labels(version: &Summary) -> BTreeMap<String, String> {
+    let mut labels = version.labels.clone();
+    labels.insert("name".to_owned(), version.name.clone());
+    labels.insert("owner".to_owned(), "helm".to_owned());
+    labels.insert("status".to_owned(), version.status.as_str().to_owned());
+    labels.insert("version".to_owned(), version.number.to_string());
+    labels
+}
+
+fn sort(found: &mut [Summary], request: &ListRequest) {
+    // A stable order below the chosen one, so that two runs print the same.
+    found.sort_by(|a, b| (&a.name, &a.namespace, a.number).cmp(&(&b.name, &b.namespace, b.number)));
+    if request.by_date {
+        found.sort_by_key(|version| version.last_deployed.map(|moment| (moment.unix(), moment.nanosecond())));
+    }
+    if request.reverse {
+        found.reverse();
+    }
+}

@@ -1,0 +1,61 @@
+//! What a release may be called.
+
+use pintle_tree::LogLine;
+
+use crate::{Error, Reporter, Result};
+
+/// The longest release name.
+const MAX_NAME: usize = 53;
+
+/// Whether releases may have this name.
+pub(crate) fn is_valid(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_NAME && is_subdomain(name)
+}
+
+/// Refuses a name that no release may have, in the words of an installation.
+pub(crate) fn check(name: &str, reporter: &mut dyn Reporter) -> Result<()> {
+    if is_valid(name) {
+        return Ok(());
+    }
+    let reason = if name.is_empty() {
+        "no name provided".to_owned()
+    } else {
+        let pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+        format!("invalid release name, must match regex {pattern} and the length must not be longer than 53")
+    };
+    Err(refused(Error::BadReleaseName { name: name.to_owned(), reason }, reporter))
+}
+
+/// Reports the refusal of a name as Helm logs it, and hands it on.
+pub(crate) fn refused(error: Error, reporter: &mut dyn Reporter) -> Error {
+    let text = error.to_string();
+    let cause = text.trim_start_matches("release name check failed: ").to_owned();
+    let attributes = vec![("error", cause)];
+    reporter.log(LogLine { level: "ERROR", message: "release name check failed".into(), attributes });
+    error
+}
+
+fn is_subdomain(name: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.split('.').all(|label| {
+        let bytes = label.as_bytes();
+        bytes.first().is_some_and(|&first| word(first))
+            && bytes.last().is_some_and(|&last| word(last))
+            && bytes.iter().all(|&byte| word(byte) || byte == b'-')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_valid;
+
+    #[test]
+    fn names_are_subdomains_of_at_most_53_characters() {
+        for good in ["a", "web", "a.b-c", "0", &"a".repeat(53)] {
+            assert!(is_valid(good), "{good}");
+        }
+        for bad in ["", "A", "-a", "a-", "a..b", "a_b", &"a".repeat(54)] {
+            assert!(!is_valid(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `rollback`: deliver a stored version again. Nothing is rendered.
+
+use pintle_objects::Event;
+use pintle_release::{HookRun, Info, ReleaseVersion, Status, Summary, VersionRef};
+use pintle_tree::LogLine;
+
+use super::{adopt, name};
+use crate::deliver::{Claims, Ending, Events, Scene, Work};
+use crate::options::{Delivery, Method, MethodChoice, Mode};
+use crate::records::Records;
+use crate::{Error, Reporter, Result, Session};
+
+/// What to go back to, and how.
+#[derive(Clone, Debug)]
+pub struct RollbackRequest {
+    /// The name of the release.
+    pub name: String,
+    /// The namespace of the release.
+    pub namespace: String,
+    /// The version to go back to.
+    pub to: VersionRef,
+    /// Who merges.
+    pub method: MethodChoice,
+    /// Whether objects that a failed rollback made are deleted again.
+    pub cleanup_on_fail: bool,
+    /// How many versions are kept; 0 for all.
+    pub max_history: u64,
+    /// How it reaches the cluster.
+    pub delivery: Delivery,
+    /// Whether anything is done.
+    pub mode: Mode,
+}
+
+impl Default for RollbackRequest {
+    fn default() -> Self {
+        RollbackRequest {
+            name: String::new(),
+            namespace: String::new(),
+            to: VersionRef::Before(1),
+            method: MethodChoice::Auto,
+            cleanup_on_fail: false,
+            max_history: 0,
+            delivery: Delivery::default(),
+            mode: Mode::Apply,
+        }
+    }
+}
+
+/// Rolls a release back to an earlier version, which becomes the newest.
+///
+/// # Errors
+/// The first stage that fails. When something had been applied, the record says so.
+pub async fn rollback(
+    session: &Session,
+    request: &RollbackRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    session.cluster.reach().await?;
+    if !name::is_valid(&request.name) {
+        return Err(Error::InvalidName {
+            prefix: "prepareRollback: Release name is invalid",
+            name: request.name.clone(),
+        });
+    }
+    adopt::if_foreign(session, &request.namespace, &request.name).await?;
+    let records = Records::of(session, &request.namespace, &request.name);
+    let mut history = records.some_history().await?;
+    let number = wanted(&records, &history, &request.to)?;
+    if !request.mode.is_preview()
+        && let Some(last) = history.last_mut()
+    {
+        clear_the_way(&records, last).await?;
+    }
+    let current = records.load(history.last().map_or(0, |last| last.number)).await?;
+    let source = if number == current.number { current.clone() } else { records.load(number).await? };
+    let method = request.method.resolve(&source.apply_method);
+    let version = next_version(session, &current, source, method);
+    if request.mode.is_preview() {
+        return Ok(version);
+    }
+    run(session, request, &records, &history, current, version, method, reporter).await
+}
+
+/// Helm lets a rollback go over a pending version; so do we, unless its holder is alive and well.
+async fn clear_the_way(records: &Records<'_>, last: &mut Summary) -> Result<()> {
+    match &last.claim {
+        Some(_) => records.clear_the_way(last).await,
+        None => Ok(()),
+    }
+}
+
+fn wanted(records: &Records<'_>, history: &[Summary], to: &VersionRef) -> Result<u64> {
+    let last = history.last().map_or(0, |last| last.number);
+    let number = match to {
+        VersionRef::Before(steps) => last.saturating_sub(u64::from(*steps)),
+        other => records.number(history, other)?,
+    };
+    if history.iter().any(|version| version.number == number) {
+        return Ok(number);
+    }
+    Err(Error::NoSuchVersion { number })
+}
+
+fn next_version(
+    session: &Session,
+    current: &ReleaseVersion,
+    source: ReleaseVersion,
+    method: Method,
+) -> ReleaseVersion {
+    let mut version = ReleaseVersion {
+        namespace: current.namespace.clone(),
+        number: current.number + 1,
+        id: None,
+        info: Info {
+            first_deployed: current.info.first_deployed,
+            last_deployed: Some(session.clock.now()),
+            deleted: None,
+            description: format!("Rollback to {}", source.number),
+            status: Status::PendingRollback,
+            notes: source.info.notes.clone(),
+            rollback_revision: None,
+        },
+        apply_method: method.as_str().to_owned(),
+        ..source
+    };
+    // What earlier runs came to belongs to the earlier version.
+    for hook in &mut version.hooks {
+        hook.last_run = HookRun::default();
+    }
+    version
+}
+
+#[allow(clippy::too_many_arguments, reason = "the facts that a rollback has gathered by now")]
+async fn run(
+    session: &Session,
+    request: &RollbackRequest,
+    records: &Records<'_>,
+    history: &[Summary],
+    mut current: ReleaseVersion,
+    version: ReleaseVersion,
+    method: Method,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    let mut work = Work::new(session, records, version, &request.delivery, method);
+    work.strict_fields = false;
+    work.migrate = Method::of_record(&current.apply_method) == Method::ClientSide;
+    work.begin(history, request.max_history).await?;
+    let outcome = async {
+        let claims = Claims::Settled;
+        let mut scene = Scene::survey(session, &work.version, Some(&current), method, claims).await?;
+        let events = Events { before: (Event::PreRollback, ""), after: (Event::PostRollback, "") };
+        work.deliver(&mut scene, events, reporter).await
+    };
+    match outcome.await {
+        Ok(()) => {
+            records.supersede_all_but(work.version.number).await?;
+            let text = work.version.info.description.clone();
+            work.finish(Ending::Deployed(text)).await?;
+            Ok(work.version)
+        }
+        Err(error) => Err(failed(request, &mut work, &mut current, error, reporter).await),
+    }
+}
+
+async fn failed(
+    request: &RollbackRequest,
+    work: &mut Work<'_>,
+    current: &mut ReleaseVersion,
+    error: Error,
+    reporter: &mut dyn Reporter,
+) -> Error {
+    let waited = work.reached_waiting();
+    let text = match waited {
+        true => format!("Release {:?} failed: {error}", request.name),
+        false => format!("Rollback {:?} failed: {error}", request.name),
+    };
+    if !waited {
+        reporter.log(LogLine::warn(text.clone(), Vec::new()));
+    }
+    // There is an error to tell already; that it could not be recorded either would only hide it.
+    if work.has_applied() && !waited {
+        let _ = work.supersede(current).await;
+    }
+    let _ = work.finish(Ending::Failed(text)).await;
+    if request.cleanup_on_fail
+        && !waited
+        && let Err(second) = work.clean_up().await
+    {
+        return Error::CleanUpFailed {
+            operation: "rollback",
+            first: Box::new(error),
+            second: Box::new(second),
+        };
+    }
+    if waited { Error::ReleaseFailed { name: request.name.clone(), source: Box::new(error) } } else { error }
+}

@@ -1,0 +1,135 @@
+//! `status`: a release as it was recorded, and its objects as the cluster has them.
+
+use std::collections::BTreeMap;
+
+use futures::StreamExt as _;
+use pintle_cluster::{Cluster, Resource, Selection};
+use pintle_objects::Object;
+use pintle_release::{ReleaseVersion, VersionRef};
+use pintle_tree::{LogLine, Map, Node};
+
+use super::get::content;
+use crate::{Reporter, Result, Session};
+
+/// How many objects are read at once.
+const TOGETHER: usize = 16;
+
+/// In what form the objects are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResourceView {
+    /// As tables for people.
+    #[default]
+    Tables,
+    /// Whole, for programs.
+    Objects,
+    /// Not at all.
+    None,
+}
+
+/// A release and what the cluster has of it.
+#[derive(Clone, Debug)]
+pub struct StatusReport {
+    /// The release as it was recorded.
+    pub version: ReleaseVersion,
+    /// The objects, or tables of them, by version and kind: `v1/Service`. Pods that belong to the release without being
+    /// part of it are under `v1/Pod(related)`.
+    pub resources: BTreeMap<String, Vec<Object>>,
+}
+
+/// Reads a version of a release and its objects. Objects that are gone are left out.
+///
+/// # Errors
+/// When there is no such release, or its objects are of kinds that the cluster does not know.
+pub async fn status(
+    session: &Session,
+    namespace: &str,
+    name: &str,
+    at: &VersionRef,
+    view: ResourceView,
+    reporter: &mut dyn Reporter,
+) -> Result<StatusReport> {
+    session.cluster.reach().await?;
+    let version = content(session, namespace, name, at).await?;
+    let mut report = StatusReport { version, resources: BTreeMap::new() };
+    if view == ResourceView::None {
+        return Ok(report);
+    }
+    let recorded = recorded(&session.cluster, &report.version.manifest, namespace).await?;
+    let read = |(object, resource): &(Object, Resource)| {
+        let (object, resource) = (object.clone(), resource.clone());
+        async move { read(&session.cluster, &resource, object.namespace(), object.name(), view).await }
+    };
+    let live: Vec<Option<Object>> =
+        futures::stream::iter(recorded.iter().map(read)).buffered(TOGETHER).collect().await;
+    let mut selectors: Vec<Map<Node>> = Vec::new();
+    for ((object, resource), live) in recorded.iter().zip(live) {
+        let Some(live) = live else { continue };
+        let kind = format!("{}/{}", resource.version, resource.kind);
+        report.resources.entry(kind).or_default().push(live);
+        let Some(selector) = selector(object).filter(|selector| !selectors.contains(selector)) else {
+            continue;
+        };
+        match pods(&session.cluster, object.namespace(), selector, view).await {
+            Ok(pods) if pods.is_empty() => {}
+            Ok(pods) => report.resources.entry("v1/Pod(related)".to_owned()).or_default().extend(pods),
+            Err(error) => reporter
+                .log(LogLine::warn("get the relation pod is failed", vec![("error", error.to_string())])),
+        }
+        selectors.push(selector.clone());
+    }
+    Ok(report)
+}
+
+/// The objects of a manifest, each with its kind as the cluster knows it.
+async fn recorded(cluster: &Cluster, manifest: &str, namespace: &str) -> Result<Vec<(Object, Resource)>> {
+    let mut recorded = Vec::new();
+    for mut object in Object::read_manifest(manifest.as_bytes(), "")? {
+        let resource = cluster.scope(&mut object, namespace).await?;
+        recorded.push((object, resource));
+    }
+    Ok(recorded)
+}
+
+/// An object as the cluster has it. One that cannot be read is left out like one that is gone, as Helm does.
+async fn read(
+    cluster: &Cluster,
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+    view: ResourceView,
+) -> Option<Object> {
+    let read = match view {
+        ResourceView::Tables => cluster.table(resource, namespace, name).await,
+        _ => cluster.get_at(resource, namespace, name).await,
+    };
+    read.ok().flatten()
+}
+
+/// The labels of the pods that an object controls.
+fn selector(object: &Object) -> Option<&Map<Node>> {
+    let selector = match object.kind() {
+        "ReplicaSet" | "Deployment" | "StatefulSet" | "DaemonSet" | "Job" => {
+            object.at(&["spec", "selector", "matchLabels"])
+        }
+        "ReplicationController" => object.at(&["spec", "selector"]),
+        _ => None,
+    };
+    selector?.as_map().filter(|labels| labels.values().all(|value| value.as_str().is_some()))
+}
+
+async fn pods(
+    cluster: &Cluster,
+    namespace: &str,
+    selector: &Map<Node>,
+    view: ResourceView,
+) -> Result<Vec<Object>> {
+    let pair = |(key, value): (&pintle_tree::Str, &Node)| {
+        format!("{}={}", key.to_str_lossy(), value.as_str().unwrap_or_default())
+    };
+    let labels = selector.iter().map(pair).collect::<Vec<String>>().join(",");
+    let pods = Resource::new("", "v1", "Pod", "pods");
+    if view == ResourceView::Tables {
+        return Ok(vec![cluster.table_of(&pods, namespace, &labels).await?]);
+    }
+    Ok(cluster.list(&pods, namespace, &Selection::labelled(labels)).await?)
+}

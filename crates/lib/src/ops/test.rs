@@ -1,0 +1,144 @@
+//! `test`: run the test hooks of the newest version of a release.
+
+use std::time::Duration;
+
+use pintle_cluster::logs::{self, LogSource};
+use pintle_objects::{Event, ObjectId};
+use pintle_release::{ReleaseVersion, StoredHook, VersionRef};
+
+use super::name;
+use crate::deliver::Work;
+use crate::options::{Delivery, Method, Strategy};
+use crate::records::Records;
+use crate::{Error, Reporter, Result, Session};
+
+/// What to test, and how.
+#[derive(Clone, Debug)]
+pub struct TestRequest {
+    /// The name of the release.
+    pub name: String,
+    /// The namespace of the release.
+    pub namespace: String,
+    /// Only the tests of these names; none for all.
+    pub include: Vec<String>,
+    /// Not the tests of these names.
+    pub exclude: Vec<String>,
+    /// Whether the logs of the tests' pods are fetched.
+    pub logs: bool,
+    /// How the tests are run.
+    pub delivery: Delivery,
+}
+
+impl Default for TestRequest {
+    fn default() -> Self {
+        let delivery = Delivery { wait: Strategy::Watcher, ..Delivery::default() };
+        TestRequest {
+            name: String::new(),
+            namespace: String::new(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            logs: false,
+            delivery,
+        }
+    }
+}
+
+/// What the tests came to.
+#[derive(Debug)]
+pub struct Tested {
+    /// The version with its tests' outcomes.
+    pub version: ReleaseVersion,
+    /// The first test that failed.
+    pub failure: Option<Error>,
+    /// The logs that were asked for.
+    pub logs: Vec<PodLog>,
+    /// Why logs could not be fetched.
+    pub logs_failure: Option<Error>,
+}
+
+/// The log of one container of a test.
+#[derive(Clone, Debug)]
+pub struct PodLog {
+    /// The pod.
+    pub pod: String,
+    /// The container.
+    pub container: String,
+    /// The text.
+    pub text: Vec<u8>,
+}
+
+impl TestRequest {
+    fn takes_part(&self, name: &str) -> bool {
+        let named = |names: &[String]| names.iter().any(|other| other == name);
+        !named(&self.exclude) && (self.include.is_empty() || named(&self.include))
+    }
+
+    /// How long one test may take.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.delivery.timeout = timeout;
+    }
+}
+
+/// Runs the tests of a release. A test that fails is part of the answer, not an error.
+///
+/// # Errors
+/// When there is no such release, or its record cannot be written.
+pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn Reporter) -> Result<Tested> {
+    session.cluster.reach().await?;
+    if !name::is_valid(&request.name) {
+        return Err(Error::InvalidName {
+            prefix: "releaseTest: Release name is invalid",
+            name: request.name.clone(),
+        });
+    }
+    let records = Records::find(session, &request.namespace, &request.name).await?;
+    let mut version = records.resolve(&VersionRef::Current).await?;
+    let (running, skipped): (Vec<StoredHook>, Vec<StoredHook>) =
+        std::mem::take(&mut version.hooks).into_iter().partition(|hook| request.takes_part(&hook.name));
+    version.hooks = running;
+    let method = Method::of_record(&version.apply_method);
+    let mut work = Work::new(session, &records, version, &request.delivery, method);
+    work.unclaimed();
+    let (aftermath, failure) = match work.run_hooks(Event::Test, reporter).await {
+        Ok(aftermath) => (aftermath, None),
+        Err(failure) => (failure.aftermath, Some(failure.error)),
+    };
+    let (logs, logs_failure) =
+        if request.logs { test_logs(session, request, &work.version).await } else { (Vec::new(), None) };
+    let cleaned = work.settle_hooks(aftermath, reporter).await;
+    let tested = std::mem::take(&mut work.version.hooks);
+    work.version.hooks = skipped.into_iter().chain(tested).collect();
+    records.update(&work.version, None).await?;
+    Ok(Tested { version: work.version, failure: failure.or(cleaned.err()), logs, logs_failure })
+}
+
+/// The logs of the tests' pods, in the order in which the tests ran.
+async fn test_logs(
+    session: &Session,
+    request: &TestRequest,
+    version: &ReleaseVersion,
+) -> (Vec<PodLog>, Option<Error>) {
+    let mut tests: Vec<&StoredHook> =
+        version.hooks.iter().filter(|hook| hook.events.contains(&Event::Test)).collect();
+    tests.sort_by_key(|hook| (hook.weight, hook.name.clone()));
+    let mut logs = Vec::new();
+    for hook in tests {
+        let id = ObjectId::new("v1", "Pod", &request.namespace, &hook.name);
+        match pod_logs(session, &id).await {
+            Ok(of_pod) => logs.extend(of_pod),
+            Err(error) => return (logs, Some(error)),
+        }
+    }
+    (logs, None)
+}
+
+async fn pod_logs(session: &Session, id: &ObjectId) -> Result<Vec<PodLog>> {
+    let pod = session.cluster.get(id).await?.ok_or_else(|| Error::NoTestPod { pod: id.name.clone() })?;
+    let mut found = Vec::new();
+    for container in logs::containers(&pod) {
+        let source = LogSource::new(&id.namespace, &id.name, &container);
+        let text = logs::whole(&session.cluster, &source).await?;
+        found.push(PodLog { pod: id.name.clone(), container, text: text.to_vec() });
+    }
+    Ok(found)
+}

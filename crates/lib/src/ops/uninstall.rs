@@ -1,0 +1,150 @@
+//! `uninstall`: deliver nothing, and take the records away.
+
+use pintle_cluster::Propagation;
+use pintle_objects::Event;
+use pintle_release::{ReleaseVersion, Status, Summary};
+
+use super::name;
+use crate::deliver::{Ending, Work};
+use crate::options::{Delivery, Method};
+use crate::records::Records;
+use crate::{Error, Reporter, Result, Session};
+
+/// What to uninstall, and how.
+#[derive(Clone, Debug, Default)]
+pub struct UninstallRequest {
+    /// The name of the release.
+    pub name: String,
+    /// The namespace of the release.
+    pub namespace: String,
+    /// Whether the records stay.
+    pub keep_history: bool,
+    /// Whether it is no error that there is no such release.
+    pub ignore_not_found: bool,
+    /// What becomes of the objects that the deleted ones own.
+    pub cascade: Propagation,
+    /// What the record says of it; empty for the usual words.
+    pub description: String,
+    /// How it reaches the cluster.
+    pub delivery: Delivery,
+    /// Whether nothing is done.
+    pub dry_run: bool,
+}
+
+/// What was uninstalled.
+#[derive(Clone, Debug)]
+pub struct Uninstalled {
+    /// The version that was there.
+    pub version: ReleaseVersion,
+    /// What Helm says about objects that stay because of their policy; empty when there are none.
+    pub kept: String,
+}
+
+/// Uninstalls a release. Gives nothing when there is none and that is no error.
+///
+/// # Errors
+/// The first stage that fails. The record then says that the deletion is under way, and it can be tried again.
+pub async fn uninstall(
+    session: &Session,
+    request: &UninstallRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Option<Uninstalled>> {
+    session.cluster.reach().await?;
+    let records = Records::find(session, &request.namespace, &request.name).await?;
+    if request.dry_run {
+        return dry_run(&records, request).await;
+    }
+    if !name::is_valid(&request.name) {
+        return Err(Error::InvalidName {
+            prefix: "uninstall: Release name is invalid",
+            name: request.name.clone(),
+        });
+    }
+    let mut history = records.history().await?;
+    let Some(last) = history.last_mut() else {
+        return match request.ignore_not_found {
+            true => Ok(None),
+            false => Err(Error::NotLoaded { name: request.name.clone() }),
+        };
+    };
+    // Someone who is still at work on the release would only put back what is taken away here.
+    if last.claim.is_some() {
+        records.clear_the_way(last).await?;
+    }
+    let version = records.load(last.number).await?;
+    if version.info.status == Status::Uninstalled {
+        return again(&records, request, &history, version).await.map(Some);
+    }
+    run(session, request, &records, &history, version, reporter).await.map(Some)
+}
+
+async fn dry_run(records: &Records<'_>, request: &UninstallRequest) -> Result<Option<Uninstalled>> {
+    let history = records.history().await?;
+    match history.last() {
+        Some(last) => {
+            Ok(Some(Uninstalled { version: records.load(last.number).await?, kept: String::new() }))
+        }
+        None if request.ignore_not_found => Ok(None),
+        None => Err(Error::NoSuchRelease { name: request.name.clone() }),
+    }
+}
+
+/// A release whose objects are gone already: only its records are left to take away.
+async fn again(
+    records: &Records<'_>,
+    request: &UninstallRequest,
+    history: &[Summary],
+    version: ReleaseVersion,
+) -> Result<Uninstalled> {
+    if request.keep_history {
+        return Err(Error::AlreadyDeleted { name: request.name.clone() });
+    }
+    purge(records, history).await?;
+    Ok(Uninstalled { version, kept: String::new() })
+}
+
+async fn run(
+    session: &Session,
+    request: &UninstallRequest,
+    records: &Records<'_>,
+    history: &[Summary],
+    mut version: ReleaseVersion,
+    reporter: &mut dyn Reporter,
+) -> Result<Uninstalled> {
+    version.info.status = Status::Uninstalling;
+    version.info.deleted = Some(session.clock.now());
+    version.info.description = "Deletion in progress (or silently failed)".to_owned();
+    let removal = pintle_plan::removal(&version.manifest).map_err(|source| Error::NotDeleted {
+        name: request.name.clone(),
+        source: Box::new(source.into()),
+    })?;
+    let mut work = Work::new(session, records, version, &request.delivery, Method::ServerSide);
+    let problems =
+        work.remove(&removal, request.cascade, (Event::PreDelete, Event::PostDelete), reporter).await?;
+    let mut problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let text = if request.description.is_empty() { "Uninstallation complete" } else { &request.description };
+    if request.keep_history {
+        work.finish(Ending::Uninstalled(text.to_owned())).await?;
+        records.supersede_all_but(work.version.number).await?;
+    } else {
+        work.version.info.status = Status::Uninstalled;
+        work.version.info.description = text.to_owned();
+        if let Err(error) = purge(records, history).await {
+            problems.push(error.to_string());
+        }
+    }
+    if problems.is_empty() {
+        return Ok(Uninstalled { version: work.version, kept: removal.kept_text() });
+    }
+    Err(Error::UninstalledWithProblems { problems })
+}
+
+async fn purge(records: &Records<'_>, history: &[Summary]) -> Result<()> {
+    for version in history {
+        records
+            .delete(version.number)
+            .await
+            .map_err(|source| Error::NotPurged { source: Box::new(source) })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,314 @@
+//! `upgrade`: prepare a chart anew and deliver it over what the release has in the cluster.
+
+use std::collections::BTreeMap;
+
+use pintle_chart::Chart;
+use pintle_objects::Event;
+use pintle_release::{Info, ReleaseVersion, Status, StoredChart, Summary, VersionRef};
+use pintle_render::Release;
+use pintle_tree::{LogLine, Map, Node};
+
+use super::install::{self, InstallRequest};
+use super::rollback::{self, RollbackRequest};
+use super::{adopt, name};
+use crate::deliver::{Claims, Ending, Events, Scene, Work};
+use crate::options::{Delivery, Method, MethodChoice, Mode};
+use crate::prepare::{Prepared, process};
+use crate::records::{Records, newest_deployed};
+use crate::{Error, Reporter, Result, Session, live};
+
+/// What becomes of the values that were given earlier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ValuesRule {
+    /// They count when no new ones are given.
+    #[default]
+    WhenNoneAreGiven,
+    /// They are forgotten.
+    Reset,
+    /// They count below new ones, together with the old chart's defaults.
+    Reuse,
+    /// They count below new ones, on the new chart's defaults.
+    ResetThenReuse,
+}
+
+/// What to upgrade to, and how.
+#[derive(Clone, Debug, Default)]
+pub struct UpgradeRequest {
+    /// What an installation would be: the chart, the values, the name and how it is rendered and delivered.
+    pub target: InstallRequest,
+    /// Whether the release is installed when there is none.
+    pub install: bool,
+    /// What becomes of the values that were given earlier.
+    pub values_rule: ValuesRule,
+    /// Who merges.
+    pub method: MethodChoice,
+    /// Whether objects that a failed upgrade made are deleted again.
+    pub cleanup_on_fail: bool,
+    /// How many versions are kept; 0 for all.
+    pub max_history: u64,
+}
+
+/// What an upgrade came to.
+#[derive(Clone, Debug)]
+pub struct Upgraded {
+    /// The new version.
+    pub version: ReleaseVersion,
+    /// Whether the release was installed, because there was none.
+    pub installed: bool,
+}
+
+/// Upgrades a release.
+///
+/// # Errors
+/// The first stage that fails. When something had been applied, the record says so.
+pub async fn upgrade(
+    session: &Session,
+    request: &UpgradeRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Upgraded> {
+    let target = &request.target;
+    let (chart, user) = install::load(target, reporter)?;
+    session.cluster.reach().await?;
+    if request.install && is_new(session, target).await? {
+        let version = install::install_loaded(session, target, chart, user, reporter).await?;
+        return Ok(Upgraded { version, installed: true });
+    }
+    if !name::is_valid(&target.name) {
+        return Err(Error::InvalidName { prefix: "release name is invalid", name: target.name.clone() });
+    }
+    adopt::if_foreign(session, &target.namespace, &target.name).await?;
+    let version = Upgrade::new(session, request).await?.run(chart, user, reporter).await?;
+    Ok(Upgraded { version, installed: false })
+}
+
+/// Whether there is nothing to upgrade: no record at all, or one that was uninstalled last.
+async fn is_new(session: &Session, target: &InstallRequest) -> Result<bool> {
+    let records = Records::find(session, &target.namespace, &target.name).await?;
+    let history = records.history().await?;
+    Ok(history.last().is_none_or(|last| last.status == Status::Uninstalled))
+}
+
+/// An upgrade on its way.
+struct Upgrade<'s> {
+    session: &'s Session,
+    request: &'s UpgradeRequest,
+    records: Records<'s>,
+    history: Vec<Summary>,
+    /// The newest version.
+    last: Summary,
+    /// The version whose objects are in the cluster.
+    base: ReleaseVersion,
+    method: Method,
+}
+
+impl<'s> Upgrade<'s> {
+    async fn new(session: &'s Session, request: &'s UpgradeRequest) -> Result<Upgrade<'s>> {
+        let target = &request.target;
+        let records = Records::of(session, &target.namespace, &target.name);
+        let mut history = records.history().await?;
+        let missing = || Error::NoDeployedReleases { name: target.name.clone() };
+        let last = history.last_mut().ok_or_else(missing)?;
+        records.clear_the_way(last).await?;
+        let last = last.clone();
+        let base = match last.status {
+            Status::Deployed => last.number,
+            status => match newest_deployed(&history) {
+                Some(deployed) => deployed.number,
+                None if matches!(status, Status::Failed | Status::Superseded) => last.number,
+                None => return Err(missing()),
+            },
+        };
+        let base = records.load(base).await?;
+        let method = request.method.resolve(&last.apply_method);
+        Ok(Upgrade { session, request, records, history, last, base, method })
+    }
+
+    async fn run(
+        mut self,
+        mut chart: Chart,
+        user: Map<Node>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<ReleaseVersion> {
+        let target = &self.request.target;
+        let user = self.values(&mut chart, user, reporter)?;
+        // Helm adds no words of its own to what goes wrong here, unlike when installing.
+        let chart =
+            process(chart, &user, target.rendering.rules(), reporter).map_err(|error| match error {
+                Error::Dependencies(source) => Error::Values(source),
+                other => other,
+            })?;
+        let prepared = self.render(chart, user, reporter).await?;
+        let mut version = self.next_version(&prepared, reporter)?;
+        let claims = if target.take_ownership { Claims::All } else { Claims::Own };
+        let mut scene = Scene::survey(self.session, &version, Some(&self.base), self.method, claims).await?;
+        scene.plan().map_err(|source| Error::CannotContinue { operation: "update", source })?;
+        if target.mode.is_preview() {
+            version.info.description = described(&target.description, "Dry run complete");
+            return Ok(version);
+        }
+        let delivery = target.delivery.clone().noticing_failure(target.rollback_on_failure);
+        let mut work = Work::new(self.session, &self.records, version, &delivery, self.method);
+        work.strict_fields = !target.rendering.disable_openapi;
+        work.migrate = Method::of_record(&self.base.apply_method) == Method::ClientSide;
+        work.begin(&self.history, self.request.max_history).await?;
+        let events = Events {
+            before: (Event::PreUpgrade, "pre-upgrade hooks failed"),
+            after: (Event::PostUpgrade, "post-upgrade hooks failed"),
+        };
+        match work.deliver(&mut scene, events, reporter).await {
+            Ok(()) => {
+                work.supersede(&mut self.base).await?;
+                work.finish(Ending::Deployed(described(&target.description, "Upgrade complete"))).await?;
+                Ok(work.version)
+            }
+            Err(error) => Err(failed(self.session, self.request, &mut work, error, reporter).await),
+        }
+    }
+
+    /// The values that the user gives, with those of the earlier version where the rule says so.
+    fn values(&self, chart: &mut Chart, new: Map<Node>, reporter: &mut dyn Reporter) -> Result<Map<Node>> {
+        let old = self.base.config.clone().unwrap_or_default();
+        let mut log = Vec::new();
+        let values = match self.request.values_rule {
+            ValuesRule::Reset => new,
+            ValuesRule::Reuse => {
+                let stored = self.base.chart.to_chart();
+                let nulls = self.request.target.rendering.nulls;
+                chart.values = pintle_values::coalesce(&stored, &old, nulls, &mut log)
+                    .map_err(|source| Error::OldValues { source })?;
+                pintle_values::lay_over(&new, &old, &mut log)
+            }
+            ValuesRule::ResetThenReuse => pintle_values::lay_over(&new, &old, &mut log),
+            ValuesRule::WhenNoneAreGiven if new.is_empty() && !old.is_empty() => old,
+            ValuesRule::WhenNoneAreGiven => new,
+        };
+        log.into_iter().for_each(|line| reporter.log(line));
+        Ok(values)
+    }
+
+    async fn render(&self, chart: Chart, user: Map<Node>, reporter: &mut dyn Reporter) -> Result<Prepared> {
+        let target = &self.request.target;
+        let facts = self.session.cluster.facts().await?;
+        let release = Release {
+            name: target.name.clone(),
+            namespace: self.base.namespace.clone(),
+            revision: i64::try_from(self.last.number + 1).unwrap_or(i64::MAX),
+            is_upgrade: true,
+        };
+        let ask = target.mode != Mode::PreviewClient;
+        let whom = live::target(&self.session.cluster, &facts, release, &target.rendering, ask);
+        live::render(chart, user, whom, target.rendering.rules(), reporter).await
+    }
+
+    fn next_version(&self, prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {
+        let target = &self.request.target;
+        let recorded = live::record(prepared, target.rendering.hide_secrets, reporter)?;
+        super::check_labels(&target.labels)?;
+        Ok(ReleaseVersion {
+            name: target.name.clone(),
+            namespace: self.base.namespace.clone(),
+            number: self.last.number + 1,
+            id: None,
+            info: Info {
+                first_deployed: self.base.info.first_deployed,
+                last_deployed: Some(self.session.clock.now()),
+                deleted: None,
+                description: "Preparing upgrade".to_owned(),
+                status: Status::PendingUpgrade,
+                notes: recorded.notes,
+                rollback_revision: None,
+            },
+            chart: StoredChart::of(&prepared.chart),
+            config: Some(prepared.user.clone()),
+            manifest: recorded.manifest,
+            hooks: recorded.hooks,
+            apply_method: self.method.as_str().to_owned(),
+            labels: merged_labels(&self.last.labels, &target.labels),
+            ..ReleaseVersion::default()
+        })
+    }
+}
+
+/// The words that were asked for, or the usual ones.
+fn described(asked: &str, usual: &str) -> String {
+    if asked.is_empty() { usual } else { asked }.to_owned()
+}
+
+/// Labels laid over others; the word `null` takes one away.
+fn merged_labels(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut labels = old.clone();
+    labels.extend(new.iter().map(|(key, value)| (key.clone(), value.clone())));
+    labels.retain(|_, value| value != "null");
+    labels
+}
+
+/// Records the failure, cleans up and rolls back, as far as that was asked for.
+async fn failed(
+    session: &Session,
+    request: &UpgradeRequest,
+    work: &mut Work<'_>,
+    error: Error,
+    reporter: &mut dyn Reporter,
+) -> Error {
+    let target = &request.target;
+    let attributes = vec![("name", target.name.clone()), ("error", error.to_string())];
+    reporter.log(LogLine::warn("upgrade failed", attributes));
+    // There is an error to tell already; that it could not be recorded either would only hide it.
+    let _ = work.finish(Ending::Failed(format!("Upgrade {:?} failed: {error}", target.name))).await;
+    if request.cleanup_on_fail
+        && let Err(second) = work.clean_up().await
+    {
+        return Error::CleanUpFailed {
+            operation: "upgrade",
+            first: Box::new(error),
+            second: Box::new(second),
+        };
+    }
+    if !target.rollback_on_failure {
+        return error;
+    }
+    roll_back(session, request, work.options, error, reporter).await
+}
+
+/// Goes back to the newest version that went well.
+async fn roll_back(
+    session: &Session,
+    request: &UpgradeRequest,
+    options: &Delivery,
+    error: Error,
+    reporter: &mut dyn Reporter,
+) -> Error {
+    let target = &request.target;
+    let history = match Records::of(session, &target.namespace, &target.name).history().await {
+        Ok(history) => history,
+        Err(second) => {
+            return Error::UndoFailed {
+                doing: "finding last successful release",
+                operation: "upgrade",
+                first: Box::new(error),
+                second: Box::new(second),
+            };
+        }
+    };
+    let went_well = |version: &&Summary| matches!(version.status, Status::Superseded | Status::Deployed);
+    let Some(good) = history.iter().rev().find(went_well) else {
+        return Error::NothingToRollBackTo { source: Box::new(error) };
+    };
+    let back = RollbackRequest {
+        name: target.name.clone(),
+        namespace: target.namespace.clone(),
+        to: VersionRef::Number(good.number),
+        method: request.method,
+        delivery: options.clone(),
+        ..RollbackRequest::default()
+    };
+    match rollback::rollback(session, &back, reporter).await {
+        Ok(_) => Error::Undone { name: target.name.clone(), how: "rolled back", source: Box::new(error) },
+        Err(second) => Error::UndoFailed {
+            doing: "rolling back",
+            operation: "upgrade",
+            first: Box::new(error),
+            second: Box::new(second),
+        },
+    }
+}

@@ -1,0 +1,183 @@
+//! How a release is rendered and delivered, in types that leave out the combinations that make no sense.
+
+use std::time::Duration;
+
+use pintle_values::{NullRules, SchemaCheck};
+
+use crate::prepare::Rules;
+
+/// How a chart is rendered.
+#[derive(Clone, Copy, Debug)]
+pub struct Rendering {
+    /// Whether schemas are left alone.
+    pub skip_schema: bool,
+    /// Whether templates may ask the name service.
+    pub dns: bool,
+    /// Whether the notes of subcharts count.
+    pub subchart_notes: bool,
+    /// Whether Secrets are replaced by a remark.
+    pub hide_secrets: bool,
+    /// Whether the cluster is not asked to check field names.
+    pub disable_openapi: bool,
+    /// Which generation's rules hold for nulls.
+    pub nulls: NullRules,
+}
+
+impl Default for Rendering {
+    fn default() -> Self {
+        Rendering {
+            skip_schema: false,
+            dns: false,
+            subchart_notes: false,
+            hide_secrets: false,
+            disable_openapi: false,
+            nulls: NullRules::Helm4,
+        }
+    }
+}
+
+impl Rendering {
+    pub(crate) fn rules(&self) -> Rules {
+        let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
+        Rules { nulls: self.nulls, schema, subchart_notes: self.subchart_notes }
+    }
+}
+
+/// Who merges the wanted state into an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// The cluster, field by field.
+    #[default]
+    ServerSide,
+    /// This program, by a three-way patch.
+    ClientSide,
+}
+
+impl Method {
+    /// The word for it in release records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::ServerSide => "ssa",
+            Method::ClientSide => "csa",
+        }
+    }
+
+    /// What a release record says; nothing means the way of old.
+    pub(crate) fn of_record(word: &str) -> Method {
+        if word == "ssa" { Method::ServerSide } else { Method::ClientSide }
+    }
+}
+
+/// Who is to merge, where an earlier version may have decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MethodChoice {
+    /// As the earlier version had it.
+    #[default]
+    Auto,
+    /// As given.
+    Fixed(Method),
+}
+
+impl MethodChoice {
+    pub(crate) fn resolve(self, earlier: &str) -> Method {
+        match self {
+            MethodChoice::Auto => Method::of_record(earlier),
+            MethodChoice::Fixed(method) => method,
+        }
+    }
+}
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// Until every object is ready, by what the objects tell of themselves.
+    Watcher,
+    /// For hooks alone.
+    #[default]
+    HookOnly,
+    /// Until every object is ready, by the rules of Helm 3.
+    Legacy,
+}
+
+/// When the logs of hooks are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HookLogs {
+    /// When the hook has ended, if its policy says so.
+    #[default]
+    AtEnd,
+    /// While the hook runs, if it has a policy.
+    Stream,
+    /// Never.
+    Off,
+}
+
+/// How a release reaches the cluster.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// Whether fields are taken from other managers.
+    pub force_conflicts: bool,
+    /// Whether objects are replaced instead of merged.
+    pub force_replace: bool,
+    /// What to wait for.
+    pub wait: Strategy,
+    /// Whether to wait for Jobs to complete, too.
+    pub wait_for_jobs: bool,
+    /// How long each wait may take.
+    pub timeout: Duration,
+    /// Whether hooks run.
+    pub hooks: bool,
+    /// How many hooks of one weight run together.
+    pub hook_parallelism: usize,
+    /// Whether every hook is told its event and weight.
+    pub hook_env: bool,
+    /// When the logs of hooks are shown.
+    pub logs: HookLogs,
+    /// Whether waiting ends as soon as it cannot succeed any more.
+    pub fail_fast: bool,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Delivery {
+            force_conflicts: false,
+            force_replace: false,
+            wait: Strategy::HookOnly,
+            wait_for_jobs: false,
+            timeout: Duration::from_secs(300),
+            hooks: true,
+            hook_parallelism: 1,
+            hook_env: false,
+            logs: HookLogs::AtEnd,
+            fail_fast: true,
+        }
+    }
+}
+
+impl Delivery {
+    /// Undoing a failure needs to notice it, so that it implies waiting.
+    pub(crate) fn noticing_failure(mut self, wanted: bool) -> Delivery {
+        if wanted && self.wait == Strategy::HookOnly {
+            self.wait = Strategy::Watcher;
+        }
+        self
+    }
+}
+
+/// Whether anything is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It is done.
+    #[default]
+    Apply,
+    /// Nothing is done, and the cluster is not asked about what a chart wants to know.
+    PreviewClient,
+    /// Nothing is done, and the cluster is asked.
+    PreviewServer,
+}
+
+impl Mode {
+    /// Whether nothing is done.
+    pub fn is_preview(self) -> bool {
+        self != Mode::Apply
+    }
+}

@@ -1,0 +1,188 @@
+//! What the store says about one release: its versions, which of them counts, and whether someone is at work on it.
+
+use std::sync::Arc;
+
+use pintle_release::{Claim, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef};
+
+use crate::{Error, Result, Session};
+
+/// The records of one release.
+pub(crate) struct Records<'s> {
+    session: &'s Session,
+    store: Arc<dyn Store>,
+    namespace: String,
+    name: String,
+}
+
+impl<'s> Records<'s> {
+    /// The records of a release in the session's own store.
+    pub(crate) fn of(session: &'s Session, namespace: &str, name: &str) -> Records<'s> {
+        let store = Arc::clone(&session.store);
+        Records { session, store, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// The records of a release in whichever store has it; the session's own store when none does.
+    pub(crate) async fn find(session: &'s Session, namespace: &str, name: &str) -> Result<Records<'s>> {
+        let mut records = Records::of(session, namespace, name);
+        if session.others.is_empty() || !records.history().await?.is_empty() {
+            return Ok(records);
+        }
+        for other in &session.others {
+            if !other.history(namespace, name).await?.is_empty() {
+                records.store = Arc::clone(other);
+            }
+        }
+        Ok(records)
+    }
+
+    /// Where they are kept.
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// All versions, oldest first; none when there is no such release.
+    pub(crate) async fn history(&self) -> Result<Vec<Summary>> {
+        Ok(self.store.history(&self.namespace, &self.name).await?)
+    }
+
+    /// All versions, oldest first.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub(crate) async fn some_history(&self) -> Result<Vec<Summary>> {
+        let history = self.history().await?;
+        if history.is_empty() { Err(Error::NoSuchRelease { name: self.name.clone() }) } else { Ok(history) }
+    }
+
+    /// One version, whole.
+    pub(crate) async fn load(&self, number: u64) -> Result<ReleaseVersion> {
+        match self.store.get(&self.namespace, &self.name, number).await? {
+            Some(version) => Ok(version),
+            None => Err(Error::NoSuchRelease { name: self.name.clone() }),
+        }
+    }
+
+    /// The version that a reference means.
+    pub(crate) async fn resolve(&self, reference: &VersionRef) -> Result<ReleaseVersion> {
+        if let VersionRef::Number(number) = reference {
+            return self.load(*number).await;
+        }
+        let history = self.some_history().await?;
+        self.load(self.number(&history, reference)?).await
+    }
+
+    /// The number of the version that a reference means. An end of an id must mean one version only.
+    pub(crate) fn number(&self, history: &[Summary], reference: &VersionRef) -> Result<u64> {
+        let ends_so =
+            |version: &&Summary, end: &str| version.id.is_some_and(|id| id.to_string().ends_with(end));
+        let found: Vec<&Summary> = match reference {
+            VersionRef::Current => history.last().into_iter().collect(),
+            VersionRef::Number(number) => return Ok(*number),
+            VersionRef::Id(id) => history.iter().filter(|version| version.id == Some(*id)).collect(),
+            VersionRef::Suffix(end) => history.iter().filter(|version| ends_so(version, end)).collect(),
+            VersionRef::Before(steps) => history.iter().rev().nth(*steps as usize).into_iter().collect(),
+        };
+        match found.as_slice() {
+            [version] => Ok(version.number),
+            found => Err(Error::BadVersion {
+                name: self.name.clone(),
+                reference: reference.to_string(),
+                candidates: found.iter().filter_map(|version| version.id).map(|id| id.to_string()).collect(),
+            }),
+        }
+    }
+
+    /// Makes sure that nobody else is at work: the last version must not be pending. One whose holder has died is
+    /// written off as failed, and the work goes on.
+    pub(crate) async fn clear_the_way(&self, last: &mut Summary) -> Result<()> {
+        // Helm leaves `uninstalling` behind when it is interrupted, and lets others go on; only a claim says more.
+        let deleting = last.status == Status::Uninstalling && last.claim.is_some();
+        if !last.status.is_pending() && !deleting {
+            return Ok(());
+        }
+        let Some(claim) = &last.claim else { return Err(Error::Pending { claim: None }) };
+        if !self.is_abandoned(claim) {
+            return Err(Error::Pending { claim: Some(Box::new(claim.clone())) });
+        }
+        self.write_off(last).await
+    }
+
+    /// Whether the one who made the claim can be taken for dead.
+    pub(crate) fn is_abandoned(&self, claim: &Claim) -> bool {
+        claim.is_stale(self.session.clock.now()) || (self.session.holder.is_dead)(&claim.holder)
+    }
+
+    /// Marks a pending version as failed, because nobody will finish it.
+    pub(crate) async fn write_off(&self, pending: &mut Summary) -> Result<()> {
+        let mut version = self.load(pending.number).await?;
+        let holder = pending.claim.as_ref().map_or("its holder", |claim| claim.holder.as_str());
+        let description = format!("interrupted: {holder} went away during {}", version.info.status.as_str());
+        version.info.status = Status::Failed;
+        version.info.description.clone_from(&description);
+        self.update(&version, None).await?;
+        (pending.status, pending.description, pending.claim) = (Status::Failed, description, None);
+        Ok(())
+    }
+
+    /// Puts a new version into the store, after making room for it.
+    pub(crate) async fn create(
+        &self,
+        version: &mut ReleaseVersion,
+        claim: Option<&Claim>,
+        history: &[Summary],
+        max_history: u64,
+    ) -> Result<()> {
+        if max_history > 0 {
+            self.prune(history, max_history - 1).await?;
+        }
+        let clock = &self.session.clock;
+        version.id = Some(VersionId::new(clock.now().unix_millis(), clock.random()));
+        Ok(self.store.create(version, claim).await?)
+    }
+
+    /// Writes a version that is in the store anew.
+    pub(crate) async fn update(&self, version: &ReleaseVersion, claim: Option<&Claim>) -> Result<()> {
+        Ok(self.store.update(version, claim).await?)
+    }
+
+    /// Tells the store that the work goes on.
+    pub(crate) async fn renew(&self, number: u64, claim: &Claim) -> Result<()> {
+        Ok(self.store.renew(&self.namespace, &self.name, number, claim).await?)
+    }
+
+    /// Deletes the oldest versions until no more than `keep` are left; the one that is deployed always stays.
+    async fn prune(&self, history: &[Summary], keep: u64) -> Result<()> {
+        let deployed = newest_deployed(history).map(|version| version.number);
+        let surplus = history.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
+        let old = history.iter().filter(|version| Some(version.number) != deployed);
+        for version in old.take(surplus) {
+            self.delete(version.number).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes one version; that it is gone already is no error.
+    pub(crate) async fn delete(&self, number: u64) -> Result<()> {
+        match self.store.delete(&self.namespace, &self.name, number).await {
+            Ok(()) | Err(StoreError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Marks every version that says it is deployed as superseded, but for one.
+    pub(crate) async fn supersede_all_but(&self, number: u64) -> Result<()> {
+        for summary in self.history().await? {
+            if summary.status == Status::Deployed && summary.number != number {
+                let mut version = self.load(summary.number).await?;
+                version.info.status = Status::Superseded;
+                self.update(&version, None).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The newest version that says it is deployed.
+pub(crate) fn newest_deployed(history: &[Summary]) -> Option<&Summary> {
+    history.iter().rev().find(|version| version.status == Status::Deployed)
+}
