@@ -1,5 +1,7 @@
 //! One step of a plan, and what has to be sent for it.
 
+use std::collections::BTreeSet;
+
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::{Map, Node};
 
@@ -111,12 +113,12 @@ impl<'a> Step<'a> {
         if let (Action::Update { baseline: Baseline::Previous }, Some(previous)) =
             (self.action, self.previous)
         {
-            let there = differences(live.body(), desired.body());
-            let dropped = differences(previous.body(), desired.body());
-            let is_dropped =
-                |path: &str| dropped.iter().any(|drop| drop.after.is_none() && drop.path == path);
-            changes
-                .extend(there.into_iter().filter(|found| found.after.is_none() && is_dropped(&found.path)));
+            let dropped: BTreeSet<String> = differences(previous.body(), desired.body())
+                .into_iter()
+                .filter_map(|difference| difference.after.is_none().then_some(difference.path))
+                .collect();
+            let there = differences(live.body(), desired.body()).into_iter();
+            changes.extend(there.filter(|found| found.after.is_none() && dropped.contains(&found.path)));
         }
         changes
     }

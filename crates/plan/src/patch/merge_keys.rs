@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use pintle_objects::ObjectId;
 use pintle_tree::{Map, Node, Str, json, with_stack};
 
 use super::PatchError;
@@ -149,6 +150,17 @@ impl MergeKeys {
         Some(Schema { keys: self, index })
     }
 
+    /// Whether objects like this one can be patched strategically with what was read so far.
+    pub fn knows(&self, id: &ObjectId) -> bool {
+        self.kind(&id.group, &id.version, &id.kind).is_some()
+    }
+
+    /// The path at which a cluster serves the document that describes objects like this one.
+    pub fn document_path(id: &ObjectId) -> String {
+        let prefix = if id.group.is_empty() { "api" } else { "apis" };
+        format!("/openapi/v3/{prefix}/{}", id.api_version())
+    }
+
     fn add_kinds(&mut self, name: &Str, schema: &Node) {
         let Some(list) = schema.get("x-kubernetes-group-version-kind").and_then(Node::as_list) else {
             return;
@@ -251,6 +263,14 @@ mod tests {
         assert_eq!(spec.elements(&"labels".into()).expect_err("no list"), PatchError::NoList);
         let error = spec.field(&"nonsense".into()).expect_err("no such field").to_string();
         assert_eq!(error, "unable to find api field in struct Spec for the json field \"nonsense\"");
+    }
+
+    #[test]
+    fn documents_are_found_by_group_and_version() {
+        let path = |api_version| MergeKeys::document_path(&ObjectId::new(api_version, "X", "", "x"));
+        assert_eq!(path("v1"), "/openapi/v3/api/v1");
+        assert_eq!(path("apps/v1"), "/openapi/v3/apis/apps/v1");
+        assert!(!MergeKeys::default().knows(&ObjectId::new("v1", "Pod", "", "x")));
     }
 
     #[test]

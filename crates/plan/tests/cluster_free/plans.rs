@@ -181,6 +181,24 @@ fn the_method_decides_what_is_sent() {
 }
 
 #[test]
+fn the_changes_of_a_step_leave_out_what_the_cluster_filled_in() {
+    let with = |spec: &str| {
+        let mut object = object("example.com/v1", "Widget", "w");
+        let text = format!("{{\"spec\":{spec}}}");
+        let spec = Object::read_json(text.as_bytes()).expect("good JSON").into_body();
+        object.body_mut().insert("spec".into(), spec.get("spec").expect("just written").clone());
+        object
+    };
+    let (desired, previous) =
+        ([with(r#"{"a":2,"b":{"x":1}}"#)], [with(r#"{"a":1,"b":{"x":1,"y":1},"c":1,"d":1}"#)]);
+    let live: Snapshot = [with(r#"{"a":1,"b":{"x":1,"y":1},"c":3,"filled":{"in":1}}"#)].into_iter().collect();
+    let plan = plan(&Situation { desired: &desired, previous: &previous, live: &live, adoption: OWN })
+        .expect("a plan");
+    let paths: Vec<String> = plan.steps[0].changes().into_iter().map(|change| change.path).collect();
+    assert_eq!(paths, ["spec.a", "spec.b.y", "spec.c"]);
+}
+
+#[test]
 fn uninstalling_goes_by_kind_and_heeds_the_policy_of_the_manifest() {
     let document = |kind: &str, name: &str, policy: &str| {
         let annotations = if policy.is_empty() {
