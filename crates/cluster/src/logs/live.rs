@@ -1,0 +1,269 @@
+//! The logs of a hook while it runs: every container is followed from its start to its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bytes::Bytes;
+use pintle_objects::{Object, ObjectId};
+use pintle_tree::Node;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::{LogRange, LogSink, LogSource, named, open, pods_of_hook};
+use crate::cluster::Cluster;
+use crate::wait::{Group, News, follow};
+
+/// How long the rest of the logs may take once the hook has ended.
+const REST: Duration = Duration::from_secs(5);
+/// How long to wait before asking again for a log that is not there yet, and how often.
+const RETRY: (Duration, u32) = (Duration::from_millis(200), 10);
+/// How many pieces of logs may wait to be passed on.
+const BACKLOG: usize = 256;
+
+/// One run of a container; restarted containers have several.
+type Instance = (LogSource, i64);
+
+/// What the task that reads a log has to say.
+enum Piece {
+    Line(usize, Bytes),
+    End(usize),
+}
+
+/// Follows the logs of a hook.
+#[derive(Debug)]
+pub struct HookLogs<'c> {
+    cluster: &'c Cluster,
+    hook: ObjectId,
+}
+
+impl<'c> HookLogs<'c> {
+    /// Gets ready to follow a hook. Its namespace must be filled in.
+    pub fn new(cluster: &'c Cluster, hook: &ObjectId) -> Self {
+        HookLogs { cluster, hook: hook.clone() }
+    }
+
+    /// Passes on what the hook writes, line by line, while `waiting` is at work, and returns what that returns once all
+    /// that was written has been passed on. Trouble with logs is never trouble for the hook.
+    pub async fn during<T>(&self, waiting: impl Future<Output = T>, sink: LogSink<'_>) -> T {
+        let Some(selection) = super::selection_of(&self.hook) else { return waiting.await };
+        let mut state = Following::new(self.cluster);
+        let (sender, mut news) = mpsc::channel(BACKLOG);
+        let group = Group {
+            kind: "Pod".into(),
+            api_version: "v1".into(),
+            names: if selection.labels.is_empty() {
+                [self.hook.name.clone()].into()
+            } else {
+                BTreeSet::new()
+            },
+            labels: selection.labels,
+            ..Group::of(&self.hook)
+        };
+        let mut follower = JoinSet::new();
+        follower.spawn(follow(self.cluster.clone(), group, 0, sender));
+        tokio::pin!(waiting);
+        let result = loop {
+            tokio::select! {
+                biased;
+                Some(piece) = state.pieces.recv() => state.take(piece, sink),
+                Some((_, heard)) = news.recv() => state.hear(heard),
+                result = &mut waiting => break result,
+            }
+        };
+        drop(follower);
+        let _ = tokio::time::timeout(REST, self.rest(&mut state, sink)).await;
+        result
+    }
+
+    /// Reads to the end what has ended, and what was too quick to be seen running.
+    async fn rest(&self, state: &mut Following, sink: LogSink<'_>) {
+        let pods = pods_of_hook(self.cluster, &self.hook).await.unwrap_or_default();
+        state.mine = Some(pods.iter().map(|pod| pod.uid().to_owned()).collect());
+        pods.into_iter().for_each(|pod| state.see(pod));
+        while state.open.values().any(|instance| state.has_ended(instance)) {
+            let Some(piece) = state.pieces.recv().await else { return };
+            state.take(piece, sink);
+        }
+    }
+}
+
+struct Following {
+    cluster: Cluster,
+    /// The latest state of each pod.
+    pods: BTreeMap<String, Object>,
+    /// The runs that are or were followed.
+    known: BTreeSet<Instance>,
+    /// The runs that are being followed, by their numbers.
+    open: BTreeMap<usize, Instance>,
+    next: usize,
+    tasks: JoinSet<()>,
+    sender: mpsc::Sender<Piece>,
+    pieces: mpsc::Receiver<Piece>,
+    /// The uids of the pods that are the hook's, once that is known.
+    mine: Option<BTreeSet<String>>,
+}
+
+impl Following {
+    fn new(cluster: &Cluster) -> Self {
+        let (sender, pieces) = mpsc::channel(BACKLOG);
+        Following {
+            cluster: cluster.clone(),
+            pods: BTreeMap::new(),
+            known: BTreeSet::new(),
+            open: BTreeMap::new(),
+            next: 0,
+            tasks: JoinSet::new(),
+            sender,
+            pieces,
+            mine: None,
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Seen(pod) => self.see(*pod),
+            News::Listed(pods) => pods.into_iter().for_each(|pod| self.see(pod)),
+            News::Gone(_) | News::Broken(_) => {}
+        }
+    }
+
+    fn see(&mut self, pod: Object) {
+        // What is on its way out before it was ever seen belongs to an earlier run of the hook.
+        let known = self.pods.contains_key(pod.name());
+        let leaving = pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|moment| !moment.is_nil());
+        let alien = self.mine.as_ref().is_some_and(|mine| !mine.contains(pod.uid()));
+        if alien || (leaving && !known) {
+            return;
+        }
+        let name = pod.name().to_owned();
+        self.pods.insert(name.clone(), pod);
+        self.start(&name);
+    }
+
+    /// Starts to follow the containers of a pod that have started and are not followed.
+    fn start(&mut self, name: &str) {
+        let Some(pod) = self.pods.get(name) else { return };
+        let preparing = named(pod, "initContainers");
+        let lasting = sidecars(pod);
+        let mut due = Vec::new();
+        for (container, run) in started(pod) {
+            let source = LogSource::new(pod.namespace(), pod.name(), &container);
+            // The log of the preparation comes first, so the others wait until it is read to the end.
+            let is_preparing = |instance: &Instance| {
+                instance.0.pod == name
+                    && instance.0.container != container
+                    && preparing.contains(&instance.0.container)
+                    && !lasting.contains(&instance.0.container)
+            };
+            let busy = self.open.values().chain(&due).any(is_preparing);
+            if !self.known.contains(&(source.clone(), run)) && !busy {
+                due.push((source, run));
+            }
+        }
+        for instance in due {
+            self.spawn(instance);
+        }
+    }
+
+    fn spawn(&mut self, instance: Instance) {
+        let number = self.next;
+        self.next += 1;
+        self.known.insert(instance.clone());
+        let source = instance.0.clone();
+        self.open.insert(number, instance);
+        let (cluster, sender) = (self.cluster.clone(), self.sender.clone());
+        self.tasks.spawn(async move {
+            read(&cluster, &source, number, &sender).await;
+            // When nobody listens any more, nobody needs to know.
+            let _ = sender.send(Piece::End(number)).await;
+        });
+    }
+
+    fn take(&mut self, piece: Piece, sink: LogSink<'_>) {
+        match piece {
+            Piece::Line(number, line) => {
+                if let Some((source, _)) = self.open.get(&number) {
+                    sink(source, &line);
+                }
+            }
+            Piece::End(number) => {
+                if let Some((source, _)) = self.open.remove(&number) {
+                    self.start(&source.pod);
+                }
+            }
+        }
+    }
+
+    /// Whether a run is over, so that its log will end soon.
+    fn has_ended(&self, (source, run): &Instance) -> bool {
+        let Some(pod) = self.pods.get(&source.pod) else { return true };
+        let status = statuses(pod).find(|status| text(status, "name") == source.container);
+        status.is_none_or(|status| restarts(status) > *run || in_state(status, "running").is_none())
+    }
+}
+
+/// Passes on the lines of a log until it ends.
+async fn read(cluster: &Cluster, source: &LogSource, number: usize, sender: &mpsc::Sender<Piece>) {
+    let range = LogRange { follow: true, ..LogRange::default() };
+    for _ in 0..RETRY.1 {
+        let Ok(mut log) = open(cluster, source, range).await else {
+            tokio::time::sleep(RETRY.0).await;
+            continue;
+        };
+        while let Ok(Some(line)) = log.next().await {
+            let mut whole = Vec::with_capacity(line.len() + 1);
+            whole.extend_from_slice(&line);
+            whole.push(b'\n');
+            if sender.send(Piece::Line(number, whole.into())).await.is_err() {
+                return;
+            }
+        }
+        return;
+    }
+}
+
+/// The containers of a pod that have started at least once, with the number of their latest run; in the order in which
+/// their logs are shown.
+fn started(pod: &Object) -> Vec<(String, i64)> {
+    let mut found = Vec::new();
+    for container in super::containers(pod) {
+        let Some(status) = statuses(pod).find(|status| text(status, "name") == container) else { continue };
+        let has_run = in_state(status, "running").is_some()
+            || in_state(status, "terminated").is_some()
+            || status.get("lastState").is_some_and(|state| state.get("terminated").is_some());
+        if has_run {
+            found.push((container, restarts(status)));
+        }
+    }
+    found
+}
+
+/// The init containers that go on beside the others.
+fn sidecars(pod: &Object) -> Vec<String> {
+    let list = pod.at(&["spec", "initContainers"]).and_then(Node::as_list).unwrap_or_default();
+    list.iter()
+        .filter(|container| text(container, "restartPolicy") == "Always")
+        .map(|container| text(container, "name").to_owned())
+        .collect()
+}
+
+fn statuses(pod: &Object) -> impl Iterator<Item = &Node> {
+    ["initContainerStatuses", "containerStatuses"]
+        .into_iter()
+        .flat_map(|field| pod.at(&["status", field]).and_then(Node::as_list).unwrap_or_default())
+}
+
+fn in_state<'n>(status: &'n Node, state: &str) -> Option<&'n Node> {
+    status.get("state")?.get(state)
+}
+
+fn restarts(status: &Node) -> i64 {
+    match status.get("restartCount") {
+        Some(Node::Int(restarts)) => *restarts,
+        _ => 0,
+    }
+}
+
+fn text<'n>(node: &'n Node, key: &str) -> &'n str {
+    node.get(key).and_then(Node::as_str).unwrap_or_default()
+}

@@ -1,0 +1,369 @@
+//! Finding out why waiting will not help: the pods of a workload, their events, and the last lines of their logs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use pintle_objects::{Object, ObjectId};
+use pintle_tree::Node;
+
+use super::legacy::newest_replica_set;
+use super::moment::{age, unix_seconds};
+use super::readiness::{ready, unix_now};
+use super::selector::{is_controlled_by, pods_of};
+use super::trouble::{self, Cause, Patience, Trouble};
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::error::Result;
+use crate::logs::{LogSource, tail};
+use crate::read::Selection;
+
+/// How many lines of a log a diagnosis has.
+const LOG_LINES: u32 = 20;
+/// How many events a diagnosis has.
+const EVENTS: usize = 10;
+/// Trouble that was not seen for so long had gone away, and counts anew when it comes back.
+const FORGOTTEN: Duration = Duration::from_secs(15);
+/// How many objects are explained when waiting ends; the first ones tell enough.
+const EXPLAINED: usize = 3;
+/// How long the search for reasons may take once waiting has ended.
+const EXPLANATION: Duration = Duration::from_secs(10);
+
+/// Why an object does not become ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The object.
+    pub id: ObjectId,
+    /// What is wrong.
+    pub sentence: String,
+    /// The pod that is in trouble; empty when there is none.
+    pub pod: String,
+    /// The container that is in trouble; empty when there is none.
+    pub container: String,
+    /// The recent events of the pod, or of the object when there is no pod, oldest first.
+    pub events: Vec<String>,
+    /// The last lines that the container wrote.
+    pub log: Vec<String>,
+}
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.id, self.sentence)?;
+        if !self.events.is_empty() {
+            let whose = if self.pod.is_empty() { self.id.to_string() } else { format!("Pod/{}", self.pod) };
+            write!(formatter, "\n  events of {whose}:")?;
+            self.events.iter().try_for_each(|event| write!(formatter, "\n    {event}"))?;
+        }
+        if !self.log.is_empty() {
+            write!(formatter, "\n  last lines of container {}:", self.container)?;
+            self.log.iter().try_for_each(|line| write!(formatter, "\n    {line}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Looks at workloads again and again, and speaks up once trouble has lasted.
+#[derive(Debug)]
+pub(super) struct Examiner {
+    patience: Patience,
+    /// Since when each trouble is known, by the object's or pod's uid, the container and the cause.
+    since: BTreeMap<(String, String, Cause), Lasting>,
+}
+
+impl Examiner {
+    pub(super) fn new(patience: Patience) -> Self {
+        Examiner { patience, since: BTreeMap::new() }
+    }
+
+    /// Looks at a workload; an answer means that waiting for it makes no sense.
+    pub(super) async fn examine(
+        &mut self,
+        cluster: &Cluster,
+        id: &ObjectId,
+        workload: &Object,
+    ) -> Option<Diagnosis> {
+        // Failing to look is no trouble of the workload.
+        let pods = newest_pods(cluster, workload).await.ok()?;
+        let now = Instant::now();
+        let mut lasting = None;
+        for pod in &pods {
+            let trouble = trouble::of_pod(pod, &self.patience);
+            if let Some(trouble) = trouble.filter(|trouble| self.has_lasted(pod.uid(), trouble, now)) {
+                lasting.get_or_insert((Some(pod), trouble));
+            }
+        }
+        if lasting.is_none()
+            && let Some(trouble) = refusal(cluster, workload, &pods).await
+        {
+            // Every step forward shows that the refusal is not the end, so it counts from there.
+            let key = format!("{} {}", workload.uid(), ready(workload).message);
+            lasting = self.has_lasted(&key, &trouble, now).then_some((None, trouble));
+        }
+        let (pod, trouble) = lasting?;
+        Some(report(cluster, id, workload, pod, &trouble).await)
+    }
+
+    fn has_lasted(&mut self, whose: &str, trouble: &Trouble, now: Instant) -> bool {
+        let key = (whose.to_owned(), trouble.container.clone(), trouble.cause);
+        let lasting = self.since.entry(key).or_insert(Lasting { since: now, seen: now });
+        if now.duration_since(lasting.seen) > FORGOTTEN {
+            lasting.since = now;
+        }
+        lasting.seen = now;
+        now.duration_since(lasting.since) >= trouble.cause.patience(&self.patience)
+    }
+}
+
+/// When trouble was seen first and last.
+#[derive(Debug)]
+struct Lasting {
+    since: Instant,
+    seen: Instant,
+}
+
+/// Says of objects that have failed, or that time ran out for, what is known about the reasons.
+pub(super) async fn explain<'o>(
+    cluster: &Cluster,
+    suspects: impl Iterator<Item = (&'o ObjectId, &'o Object)>,
+) -> Vec<Diagnosis> {
+    let mut diagnoses = Vec::new();
+    let search = async {
+        for (id, workload) in suspects.take(EXPLAINED) {
+            diagnoses.extend(explanation(cluster, id, workload).await);
+        }
+    };
+    // Whoever has waited to the end shall not wait much longer for the reasons.
+    let _ = tokio::time::timeout(EXPLANATION, search).await;
+    diagnoses
+}
+
+async fn explanation(cluster: &Cluster, id: &ObjectId, workload: &Object) -> Option<Diagnosis> {
+    let pods = newest_pods(cluster, workload).await.unwrap_or_default();
+    let impatient = Patience { restarts: 1, ..Patience::default() };
+    let troubled = pods
+        .iter()
+        .rev()
+        .find_map(|pod| Some((Some(pod), trouble::of_pod(pod, &impatient).or_else(|| ended_badly(pod))?)));
+    let found = match troubled {
+        Some(found) => Some(found),
+        None => refusal(cluster, workload, &pods).await.map(|trouble| (None, trouble)),
+    };
+    if let Some((pod, trouble)) = found {
+        return Some(report(cluster, id, workload, pod, &trouble).await);
+    }
+    // No container has failed, so the youngest pod that is not ready says most.
+    let slow = pods.iter().rev().find(|pod| !super::legacy::pod_ready(pod))?;
+    let trouble =
+        Trouble { cause: Cause::Configuration, container: running_container(slow), sentence: String::new() };
+    let mut diagnosis = report(cluster, id, workload, Some(slow), &trouble).await;
+    diagnosis.sentence = format!("pod {}: {}", slow.name(), ready(slow).sentence);
+    Some(diagnosis)
+}
+
+/// A container of a pod that ended with an error.
+fn ended_badly(pod: &Object) -> Option<Trouble> {
+    containers(pod).find_map(|status| {
+        let ended = status.get("state")?.get("terminated")?;
+        let Some(Node::Int(code)) = ended.get("exitCode") else { return None };
+        (*code != 0).then(|| Trouble {
+            cause: Cause::CrashLoop,
+            container: status.get("name").and_then(Node::as_str).unwrap_or_default().to_owned(),
+            sentence: format!("ended with exit code {code}{}", reason_of_end(ended)),
+        })
+    })
+}
+
+fn reason_of_end(ended: &Node) -> String {
+    let reason = ended.get("reason").and_then(Node::as_str).filter(|reason| *reason != "Error");
+    reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
+}
+
+fn containers(pod: &Object) -> impl Iterator<Item = &Node> {
+    ["initContainerStatuses", "containerStatuses"]
+        .into_iter()
+        .flat_map(|field| pod.at(&["status", field]).and_then(Node::as_list).unwrap_or_default())
+}
+
+/// The first container of a pod that has started and is not ready.
+fn running_container(pod: &Object) -> String {
+    let unready = |status: &&Node| {
+        status.get("ready").and_then(Node::as_bool) == Some(false)
+            && status.get("state").is_some_and(|state| state.get("running").is_some())
+    };
+    let name = containers(pod).find(unready).and_then(|status| status.get("name")?.as_str());
+    name.unwrap_or_default().to_owned()
+}
+
+/// Collects what is to be said about trouble.
+async fn report(
+    cluster: &Cluster,
+    id: &ObjectId,
+    workload: &Object,
+    pod: Option<&Object>,
+    trouble: &Trouble,
+) -> Diagnosis {
+    let subject = pod.unwrap_or(workload);
+    let events = events(cluster, subject).await.unwrap_or_default();
+    let now = unix_now();
+    let skipped = events.len().saturating_sub(EVENTS);
+    let mut diagnosis = Diagnosis {
+        id: id.clone(),
+        sentence: trouble.sentence.clone(),
+        pod: pod.map(|pod| pod.name().to_owned()).unwrap_or_default(),
+        container: trouble.container.clone(),
+        events: events[skipped..].iter().map(|event| event_line(event, now)).collect(),
+        log: Vec::new(),
+    };
+    let Some(pod) = pod else { return diagnosis };
+    if !trouble.container.is_empty() {
+        let whose = if pod.name() == id.name && id.kind == "Pod" {
+            String::new()
+        } else {
+            format!(" of pod {}", pod.name())
+        };
+        diagnosis.sentence = format!("container {}{whose} {}", trouble.container, trouble.sentence);
+        if trouble.cause == Cause::CrashLoop || trouble.sentence.is_empty() {
+            let source = LogSource::new(pod.namespace(), pod.name(), &trouble.container);
+            diagnosis.log = tail(cluster, &source, LOG_LINES).await.unwrap_or_default();
+        }
+    }
+    diagnosis
+}
+
+/// Why the cluster refuses the pods of a workload, if it does.
+async fn refusal(cluster: &Cluster, workload: &Object, pods: &[Object]) -> Option<Trouble> {
+    if let Some(trouble) = trouble::of_conditions(workload) {
+        return Some(trouble);
+    }
+    let wanted = match workload.kind() {
+        "StatefulSet" | "ReplicaSet" | "ReplicationController" => {
+            workload.int(&["spec", "replicas"]).unwrap_or(1)
+        }
+        "DaemonSet" => workload.int(&["status", "desiredNumberScheduled"]).unwrap_or(0),
+        "Job" => 1,
+        _ => return None,
+    };
+    if i64::try_from(pods.len()).is_ok_and(|there| there >= wanted) {
+        return None;
+    }
+    let events = events(cluster, workload).await.ok()?;
+    let latest = events.iter().rev().find(|event| {
+        matches!(event.text(&["reason"]), "FailedCreate" | "SuccessfulCreate" | "FailedDaemonPod")
+    })?;
+    (latest.text(&["reason"]) == "FailedCreate").then(|| trouble::refusal(latest.text(&["message"])))?
+}
+
+fn pod_resource() -> Resource {
+    Resource::new("", "v1", "Pod", "pods")
+}
+
+/// The pods that a workload selects, whoever made them, oldest first.
+pub(super) async fn selected_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
+    let Some(query) = pods_of(workload) else { return Ok(Vec::new()) };
+    let mut pods = cluster.list(&pod_resource(), workload.namespace(), &Selection::labelled(query)).await?;
+    pods.sort_by(|a, b| age_key(a).cmp(&age_key(b)));
+    Ok(pods)
+}
+
+fn age_key(object: &Object) -> (&str, &str) {
+    (object.text(&["metadata", "creationTimestamp"]), object.name())
+}
+
+/// The pods of a workload that are of its present template, oldest first; those of older ones may fail in peace.
+async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
+    let mut pods = match workload.kind() {
+        "Pod" => return Ok(vec![workload.clone()]),
+        _ => selected_pods(cluster, workload).await?,
+    };
+    match workload.kind() {
+        "Deployment" => {
+            let Some(query) = pods_of(workload) else { return Ok(Vec::new()) };
+            let sets = Resource::new("apps", "v1", "ReplicaSet", "replicasets");
+            let sets = cluster.list(&sets, workload.namespace(), &Selection::labelled(query)).await?;
+            let newest = newest_replica_set(workload, &sets);
+            pods.retain(|pod| newest.is_some_and(|newest| is_controlled_by(pod, newest)));
+        }
+        kind => {
+            pods.retain(|pod| is_controlled_by(pod, workload));
+            match kind {
+                "StatefulSet" => {
+                    let revision = workload.text(&["status", "updateRevision"]);
+                    pods.retain(|pod| {
+                        pod.label("controller-revision-hash").is_none_or(|hash| hash == revision)
+                    });
+                }
+                "DaemonSet" => {
+                    let generation = workload.annotation("deprecated.daemonset.template.generation");
+                    pods.retain(|pod| {
+                        generation.is_none()
+                            || pod.label("pod-template-generation").is_none_or(|of| Some(of) == generation)
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(pods)
+}
+
+/// The events of an object, oldest first.
+async fn events(cluster: &Cluster, object: &Object) -> Result<Vec<Object>> {
+    let fields = format!("involvedObject.uid={}", object.uid());
+    let selection = Selection { fields, ..Selection::default() };
+    let resource = Resource::new("", "v1", "Event", "events");
+    let mut events = cluster.list(&resource, object.namespace(), &selection).await?;
+    events.sort_by_key(event_time);
+    Ok(events)
+}
+
+/// When an event happened last; clients fill different fields.
+fn event_time(event: &Object) -> i64 {
+    let paths: [&[&str]; 5] = [
+        &["series", "lastObservedTime"],
+        &["lastTimestamp"],
+        &["eventTime"],
+        &["firstTimestamp"],
+        &["metadata", "creationTimestamp"],
+    ];
+    paths.iter().find_map(|path| unix_seconds(event.text(path))).unwrap_or(0)
+}
+
+fn event_line(event: &Object, now: i64) -> String {
+    let count = event.int(&["series", "count"]).or_else(|| event.int(&["count"])).unwrap_or(1);
+    let times = if count > 1 { format!(" (x{count})") } else { String::new() };
+    let message = event.text(&["message"]).trim().replace('\n', " ");
+    format!(
+        "{} ago{times} {} {}: {message}",
+        age(now.saturating_sub(event_time(event))),
+        event.text(&["type"]),
+        event.text(&["reason"]),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diagnosis_reads_as_a_sentence_with_events_and_log_below() {
+        let diagnosis = Diagnosis {
+            id: ObjectId::new("apps/v1", "Deployment", "ns", "web"),
+            sentence: "container app of pod web-1 crashes".into(),
+            pod: "web-1".into(),
+            container: "app".into(),
+            events: vec!["3s ago Warning BackOff: no".into()],
+            log: vec!["boom".into()],
+        };
+        assert_eq!(
+            diagnosis.to_string(),
+            "Deployment/ns/web: container app of pod web-1 crashes\n  events of Pod/web-1:\n    3s ago Warning BackOff: no\n  last lines of container app:\n    boom"
+        );
+    }
+
+    #[test]
+    fn events_tell_when_how_often_and_what() {
+        let text = "apiVersion: v1\nkind: Event\ntype: Warning\nreason: BackOff\ncount: 4\nlastTimestamp: '1970-01-01T00:01:00Z'\nmessage: \"Back-off\\npulling\"\n";
+        let event = &Object::read_manifest(text.as_bytes(), "test").expect("good")[0];
+        assert_eq!(event_line(event, 70), "10s ago (x4) Warning BackOff: Back-off pulling");
+    }
+}

@@ -1,0 +1,49 @@
+//! DaemonSets: an updated and available pod on every node that should have one.
+
+use pintle_objects::Object;
+
+use super::generic::generations;
+use super::{Malformed, Readiness, share};
+
+pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
+    let kind = object.kind();
+    // The controller always fills these, so without them it has not been here yet.
+    let unseen = "its controller has not looked at it yet";
+    match generations(object)? {
+        (None, _) => {
+            return Ok(Readiness::in_progress(format!("{kind} metadata.generation not found"), unseen));
+        }
+        (_, None) => {
+            return Ok(Readiness::in_progress(format!("{kind} status.observedGeneration not found"), unseen));
+        }
+        _ => {}
+    }
+    // Minus one is what kstatus takes for "not set".
+    let wanted = object.int(&["status", "desiredNumberScheduled"]).filter(|wanted| *wanted != -1);
+    let Some(wanted) = wanted else {
+        return Ok(Readiness::in_progress("Missing .status.desiredNumberScheduled", unseen));
+    };
+    Ok(by_numbers(object, wanted))
+}
+
+fn by_numbers(object: &Object, wanted: i64) -> Readiness {
+    let steps = [
+        ("Current", "currentNumberScheduled", "scheduled"),
+        ("Updated", "updatedNumberScheduled", "updated"),
+        ("Available", "numberAvailable", "available"),
+        ("Ready", "numberReady", "ready"),
+    ];
+    for (word, field, what) in steps {
+        let have = object.int(&["status", field]).unwrap_or(0);
+        if wanted > have {
+            return Readiness::in_progress(
+                format!("{word}: {have}/{wanted}"),
+                share(have, wanted, "pod", what),
+            );
+        }
+    }
+    Readiness::current(
+        format!("All replicas scheduled as expected. Replicas: {wanted}"),
+        share(wanted, wanted, "pod", "ready"),
+    )
+}

@@ -1,0 +1,80 @@
+//! Deployments: all replicas updated and available, and the controller's own verdict.
+
+use pintle_objects::Object;
+
+use super::generic::because;
+use super::{Malformed, Readiness, conditions, counted, share};
+
+/// The deadline that means "none" to the controller.
+const NO_DEADLINE: i64 = i32::MAX as i64;
+
+pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
+    let deadline = object.int(&["spec", "progressDeadlineSeconds"]).unwrap_or(NO_DEADLINE);
+    // Without a deadline the controller keeps no such condition, so nothing can be asked of it.
+    let mut progressing = deadline == NO_DEADLINE;
+    let mut available = false;
+    let mut refused = "";
+    for condition in conditions(object)? {
+        match condition.kind {
+            "Progressing" if condition.reason == "ProgressDeadlineExceeded" => {
+                let statement = format!("it made no progress for {}", counted(deadline, "second"));
+                let sentence = because(&statement, condition.message);
+                return Ok(Readiness::failed("Progress deadline exceeded", sentence));
+            }
+            "Progressing" => {
+                progressing |=
+                    condition.is_true("Progressing") && condition.reason == "NewReplicaSetAvailable";
+            }
+            "Available" => available |= condition.is_true("Available"),
+            "ReplicaFailure" if condition.is_true("ReplicaFailure") => refused = condition.why(),
+            _ => {}
+        }
+    }
+    Ok(by_replicas(object, refused).unwrap_or_else(|| by_conditions(object, progressing, available)))
+}
+
+/// What is missing by the numbers; `refused` is the reason why pods cannot be made, if there is one.
+fn by_replicas(object: &Object, refused: &str) -> Option<Readiness> {
+    let status = |field| object.int(&["status", field]).unwrap_or(0);
+    let wanted = object.int(&["spec", "replicas"]).unwrap_or(1);
+    let replicas = status("replicas");
+    let updated = status("updatedReplicas");
+    let available = status("availableReplicas");
+    let ready = status("readyReplicas");
+    let answer = |message: String, sentence: String| {
+        Some(Readiness::in_progress(message, because(&sentence, refused)))
+    };
+    if wanted > replicas {
+        answer(format!("Replicas: {replicas}/{wanted}"), share(replicas, wanted, "replica", "created"))
+    } else if wanted > updated {
+        answer(format!("Updated: {updated}/{wanted}"), share(updated, wanted, "replica", "updated"))
+    } else if replicas > wanted {
+        let surplus = replicas - wanted;
+        answer(
+            format!("Pending termination: {surplus}"),
+            format!("{} still to end", counted(surplus, "old replica")),
+        )
+    } else if updated > available {
+        let sentence = share(available, updated, "updated replica", "available");
+        answer(format!("Available: {available}/{updated}"), sentence)
+    } else if wanted > ready {
+        answer(format!("Ready: {ready}/{wanted}"), share(ready, wanted, "replica", "ready"))
+    } else {
+        None
+    }
+}
+
+fn by_conditions(object: &Object, progressing: bool, available: bool) -> Readiness {
+    if !progressing {
+        return Readiness::in_progress("ReplicaSet not Available", "its new ReplicaSet is not available yet");
+    }
+    if !available {
+        let sentence = "it does not call itself available yet";
+        return Readiness::in_progress("Deployment not Available", sentence);
+    }
+    let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
+    Readiness::current(
+        format!("Deployment is available. Replicas: {replicas}"),
+        share(replicas, replicas, "replica", "available"),
+    )
+}

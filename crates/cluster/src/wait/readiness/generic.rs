@@ -1,0 +1,139 @@
+//! What holds for every kind: deletion, observed generations, and the conditions that controllers agree on.
+
+use pintle_objects::Object;
+use pintle_tree::Node;
+
+use super::{Malformed, Readiness, State};
+
+/// One entry of `status.conditions`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Condition<'o> {
+    /// Which condition it is.
+    pub(crate) kind: &'o str,
+    /// `True`, `False` or `Unknown`.
+    pub(crate) status: &'o str,
+    /// One word that says why.
+    pub(crate) reason: &'o str,
+    /// A text that says why.
+    pub(crate) message: &'o str,
+}
+
+impl<'o> Condition<'o> {
+    /// Whether this is the condition of that kind, and true.
+    pub(crate) fn is_true(&self, kind: &str) -> bool {
+        self.kind == kind && self.status == "True"
+    }
+
+    /// The message, or the reason where there is no message.
+    pub(crate) fn why(&self) -> &'o str {
+        if self.message.is_empty() { self.reason } else { self.message }
+    }
+}
+
+/// The conditions of an object.
+pub(crate) fn conditions(object: &Object) -> Result<Vec<Condition<'_>>, Malformed> {
+    let status = match object.at(&["status"]) {
+        None | Some(Node::Nil) => return Ok(Vec::new()),
+        Some(Node::Map(status)) => status,
+        Some(_) => return Err(Malformed("status")),
+    };
+    match status.get("conditions") {
+        None | Some(Node::Nil) => Ok(Vec::new()),
+        Some(Node::List(list)) => list.iter().map(condition).collect(),
+        Some(_) => Err(Malformed("list of conditions")),
+    }
+}
+
+fn condition(node: &Node) -> Result<Condition<'_>, Malformed> {
+    let map = match node {
+        Node::Nil => return Ok(Condition::default()),
+        Node::Map(map) => map,
+        _ => return Err(Malformed("list of conditions")),
+    };
+    let text = |key: &str| match map.get(key) {
+        None | Some(Node::Nil) => Ok(""),
+        Some(node) => node.as_str().ok_or(Malformed("list of conditions")),
+    };
+    Ok(Condition {
+        kind: text("type")?,
+        status: text("status")?,
+        reason: text("reason")?,
+        message: text("message")?,
+    })
+}
+
+/// The answer that needs no knowledge of the kind, if there is one.
+pub(super) fn before_kind(object: &Object) -> Result<Option<Readiness>, Malformed> {
+    if is_being_deleted(object)? {
+        let answer =
+            Readiness::new(State::Terminating, "Resource scheduled for deletion", "it is being deleted");
+        return Ok(Some(answer));
+    }
+    if let Some(answer) = unobserved_generation(object)? {
+        return Ok(Some(answer));
+    }
+    for condition in conditions(object)? {
+        if condition.is_true("Reconciling") {
+            let sentence = because("its controller is at work", condition.why());
+            return Ok(Some(Readiness::in_progress(condition.message, sentence)));
+        }
+        if condition.is_true("Stalled") {
+            let sentence = because("its controller has given up", condition.why());
+            return Ok(Some(Readiness::failed(condition.message, sentence)));
+        }
+    }
+    Ok(None)
+}
+
+fn is_being_deleted(object: &Object) -> Result<bool, Malformed> {
+    match object.at(&["metadata", "deletionTimestamp"]) {
+        None => Ok(false),
+        Some(Node::Str(moment)) => Ok(!moment.is_empty()),
+        Some(_) => Err(Malformed("deletion timestamp")),
+    }
+}
+
+fn unobserved_generation(object: &Object) -> Result<Option<Readiness>, Malformed> {
+    let (Some(wanted), Some(observed)) = generations(object)? else { return Ok(None) };
+    if wanted == observed {
+        return Ok(None);
+    }
+    let kind = object.kind();
+    Ok(Some(Readiness::in_progress(
+        format!("{kind} generation is {wanted}, but latest observed generation is {observed}"),
+        "its controller has not seen the latest change yet",
+    )))
+}
+
+/// The generation of the object and the one that its controller has seen.
+pub(super) fn generations(object: &Object) -> Result<(Option<i64>, Option<i64>), Malformed> {
+    let number = |path: &[&str], what| match object.at(path) {
+        None => Ok(None),
+        Some(Node::Int(value)) => Ok(Some(*value)),
+        Some(_) => Err(Malformed(what)),
+    };
+    Ok((
+        number(&["metadata", "generation"], "generation")?,
+        number(&["status", "observedGeneration"], "observed generation")?,
+    ))
+}
+
+/// The answer for kinds that have no rules of their own.
+pub(super) fn by_ready_condition(object: &Object) -> Result<Readiness, Malformed> {
+    for condition in conditions(object)?.into_iter().filter(|condition| condition.kind == "Ready") {
+        match condition.status {
+            "True" => return Ok(Readiness::current("Resource is Ready", "it says that it is ready")),
+            "False" | "Unknown" => {
+                let sentence = because("it says that it is not ready", condition.why());
+                return Ok(Readiness::in_progress(condition.message, sentence));
+            }
+            _ => {}
+        }
+    }
+    Ok(Readiness::current("Resource is current", "it is as it was asked for"))
+}
+
+/// A statement and its reason, where one is known.
+pub(super) fn because(statement: &str, reason: &str) -> String {
+    if reason.is_empty() { statement.to_owned() } else { format!("{statement}: {reason}") }
+}

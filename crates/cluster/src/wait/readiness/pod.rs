@@ -1,0 +1,108 @@
+//! Pods: ready ones, ended ones, those that crash over and over, and those that no node takes.
+
+use pintle_objects::Object;
+use pintle_tree::Node;
+
+use super::generic::because;
+use super::{Condition, Malformed, Readiness, conditions};
+use crate::wait::moment::unix_seconds;
+
+/// How long a pod may look for a node before that counts as failure, in seconds.
+const SCHEDULE_WINDOW: i64 = 15;
+
+pub(super) fn readiness(object: &Object, now: i64) -> Result<Readiness, Malformed> {
+    let conditions = conditions(object)?;
+    Ok(match object.text(&["status", "phase"]) {
+        "Succeeded" => Readiness::current("Pod has completed successfully", "it ended well"),
+        "Failed" => {
+            let why = object.text(&["status", "message"]);
+            let sentence = because("it ended with a failure", why);
+            Readiness::current("Pod has completed, but not successfully", sentence)
+        }
+        "Running" if conditions.iter().any(|condition| condition.is_true("Ready")) => {
+            Readiness::current("Pod is Ready", "it is ready")
+        }
+        "Running" => running(object),
+        "Pending" => pending(object, &conditions, now),
+        "" => Readiness::in_progress("Pod phase not available", "its node has not looked at it yet"),
+        _ => return Err(Malformed("phase")),
+    })
+}
+
+fn running(object: &Object) -> Readiness {
+    let crashing = crash_looping(object);
+    if crashing.is_empty() {
+        return Readiness::in_progress("Pod is running but is not Ready", "it runs and is not ready yet");
+    }
+    let noun = if crashing.len() == 1 { "its container" } else { "its containers" };
+    let verb = if crashing.len() == 1 { "crashes" } else { "crash" };
+    Readiness::failed(
+        format!("Containers in CrashLoop state: {}", crashing.join(",")),
+        format!("{noun} {} {verb} again and again", crashing.join(", ")),
+    )
+}
+
+fn pending(object: &Object, conditions: &[Condition<'_>], now: i64) -> Readiness {
+    let unscheduled =
+        conditions.iter().find(|condition| condition.kind == "PodScheduled" && condition.status == "False");
+    match unscheduled.filter(|condition| condition.reason == "Unschedulable") {
+        None => Readiness::in_progress(
+            "Pod is in the Pending phase",
+            because("it is pending", &waiting_for(object)),
+        ),
+        Some(condition) => {
+            let sentence = because("no node takes it", condition.message);
+            let created = unix_seconds(object.text(&["metadata", "creationTimestamp"])).unwrap_or(0);
+            if now.saturating_sub(SCHEDULE_WINDOW) < created {
+                Readiness::in_progress("Pod has not been scheduled", sentence)
+            } else {
+                Readiness::failed("Pod could not be scheduled", sentence)
+            }
+        }
+    }
+}
+
+/// What the first waiting container of a pending pod waits for.
+fn waiting_for(object: &Object) -> String {
+    let statuses = object.at(&["status", "containerStatuses"]).and_then(Node::as_list).unwrap_or_default();
+    let reason =
+        |status: &Node| status.get("state")?.get("waiting")?.get("reason")?.as_str().map(str::to_owned);
+    statuses.iter().find_map(reason).unwrap_or_default()
+}
+
+/// The containers of a pod that wait to be started again after crashes.
+fn crash_looping(object: &Object) -> Vec<&str> {
+    let statuses = object.at(&["status", "containerStatuses"]).and_then(Node::as_list).unwrap_or_default();
+    let crashing = |status: &&Node| {
+        let reason = status.get("state").and_then(|state| state.get("waiting")?.get("reason")?.as_str());
+        reason == Some("CrashLoopBackOff")
+    };
+    statuses.iter().filter(crashing).filter_map(|status| status.get("name")?.as_str()).collect()
+}
+
+/// Whether the scheduler has found no node for the pod.
+pub(crate) fn is_unschedulable(object: &Object) -> bool {
+    conditions(object).is_ok_and(|conditions| {
+        conditions.iter().any(|condition| {
+            condition.kind == "PodScheduled"
+                && condition.status == "False"
+                && condition.reason == "Unschedulable"
+        })
+    })
+}
+
+/// Whether a pod that is a hook has run to its end.
+pub(crate) fn completion(object: &Object) -> Readiness {
+    let name = object.name();
+    match object.text(&["status", "phase"]) {
+        "Succeeded" => Readiness::current(format!("pod {name} succeeded"), "it ended well"),
+        "Failed" => Readiness::failed(
+            format!("pod {name} failed"),
+            because("it ended with a failure", object.text(&["status", "message"])),
+        ),
+        "" | "Pending" => {
+            Readiness::in_progress("Pod in progress", because("it has not started yet", &waiting_for(object)))
+        }
+        _ => Readiness::in_progress("Pod in progress", "it is running"),
+    }
+}

@@ -1,0 +1,44 @@
+//! ReplicaSets: all replicas labelled, available and ready.
+
+use pintle_objects::Object;
+
+use super::generic::because;
+use super::{Malformed, Readiness, conditions, counted, share};
+
+pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
+    if let Some(failure) = conditions(object)?.iter().find(|condition| condition.is_true("ReplicaFailure")) {
+        let sentence = because("its pods cannot be created", failure.why());
+        return Ok(Readiness::in_progress("Replica Failure condition. Check Pods", sentence));
+    }
+    Ok(by_replicas(object))
+}
+
+fn by_replicas(object: &Object) -> Readiness {
+    let wanted = object.int(&["spec", "replicas"]).unwrap_or(1);
+    let steps = [
+        ("Labelled", "fullyLabeledReplicas", "fully labelled"),
+        ("Available", "availableReplicas", "available"),
+        ("Ready", "readyReplicas", "ready"),
+    ];
+    for (word, field, what) in steps {
+        let have = object.int(&["status", field]).unwrap_or(0);
+        if wanted > have {
+            return Readiness::in_progress(
+                format!("{word}: {have}/{wanted}"),
+                share(have, wanted, "replica", what),
+            );
+        }
+    }
+    let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
+    if replicas > wanted {
+        let surplus = replicas - wanted;
+        return Readiness::in_progress(
+            format!("Pending termination: {surplus}"),
+            format!("{} still to end", counted(surplus, "surplus replica")),
+        );
+    }
+    Readiness::current(
+        format!("ReplicaSet is available. Replicas: {replicas}"),
+        share(replicas, replicas, "replica", "available"),
+    )
+}

@@ -1,0 +1,568 @@
+//! Every branch of every rule, with the words of kstatus and ours.
+
+use super::*;
+
+/// When the tests take place.
+const NOW: i64 = 1_000_000;
+
+fn object(text: &str) -> Object {
+    let mut objects = Object::read_manifest(text.as_bytes(), "test").expect("good YAML");
+    assert_eq!(objects.len(), 1, "{text}");
+    objects.remove(0)
+}
+
+/// Checks `(what the object is, state, message of kstatus, sentence)` for objects with a common beginning.
+fn check(head: &str, cases: &[(&str, State, &str, &str)]) {
+    for (rest, state, message, sentence) in cases {
+        let found = ready_at(&object(&format!("{head}\n{rest}\n")), NOW);
+        assert_eq!(found, Readiness::new(*state, *message, *sentence), "{rest}");
+    }
+}
+
+use State::{Current, Failed, InProgress, Terminating, Unknown};
+
+#[test]
+fn deletion_generations_and_agreed_conditions_count_for_every_kind() {
+    check(
+        "apiVersion: x.io/v1\nkind: Thing",
+        &[
+            (
+                "metadata: {deletionTimestamp: '2026-01-01T00:00:00Z', generation: 2}",
+                Terminating,
+                "Resource scheduled for deletion",
+                "it is being deleted",
+            ),
+            (
+                "metadata: {generation: 2}\nstatus: {observedGeneration: 1}",
+                InProgress,
+                "Thing generation is 2, but latest observed generation is 1",
+                "its controller has not seen the latest change yet",
+            ),
+            (
+                "status: {conditions: [{type: Reconciling, status: 'True', reason: R, message: pulling}]}",
+                InProgress,
+                "pulling",
+                "its controller is at work: pulling",
+            ),
+            (
+                "status: {conditions: [{type: Stalled, status: 'True', reason: BadSpec}]}",
+                Failed,
+                "",
+                "its controller has given up: BadSpec",
+            ),
+            (
+                "status: {conditions: [{type: Stalled, status: 'False'}, {type: Ready, status: 'True'}]}",
+                Current,
+                "Resource is Ready",
+                "it says that it is ready",
+            ),
+            (
+                "status: {conditions: [{type: Ready, status: 'False', reason: R, message: no peer}]}",
+                InProgress,
+                "no peer",
+                "it says that it is not ready: no peer",
+            ),
+            (
+                "status: {conditions: [{type: Ready, status: Unknown}]}",
+                InProgress,
+                "",
+                "it says that it is not ready",
+            ),
+            (
+                "status: {conditions: [{type: Ready, status: Odd}]}",
+                Current,
+                "Resource is current",
+                "it is as it was asked for",
+            ),
+            ("spec: {}", Current, "Resource is current", "it is as it was asked for"),
+        ],
+    );
+}
+
+#[test]
+fn what_has_no_known_form_is_unknown() {
+    check(
+        "apiVersion: x.io/v1\nkind: Thing",
+        &[
+            (
+                "status: {conditions: yes please}",
+                Unknown,
+                "",
+                "its list of conditions has an unexpected form",
+            ),
+            ("status: {conditions: [1]}", Unknown, "", "its list of conditions has an unexpected form"),
+            (
+                "status: {conditions: [{type: 1}]}",
+                Unknown,
+                "",
+                "its list of conditions has an unexpected form",
+            ),
+            ("status: fine", Unknown, "", "its status has an unexpected form"),
+            (
+                "metadata: {deletionTimestamp: 1}",
+                Unknown,
+                "",
+                "its deletion timestamp has an unexpected form",
+            ),
+            ("metadata: {generation: '1'}", Unknown, "", "its generation has an unexpected form"),
+            (
+                "metadata: {generation: 1}\nstatus: {observedGeneration: x}",
+                Unknown,
+                "",
+                "its observed generation has an unexpected form",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn some_kinds_are_always_ready() {
+    for head in [
+        "apiVersion: v1\nkind: Secret",
+        "apiVersion: v1\nkind: ConfigMap",
+        "apiVersion: batch/v1\nkind: CronJob",
+    ] {
+        check(head, &[("metadata: {}", Current, "Resource is always ready", "it needs nothing more")]);
+    }
+    check(
+        "apiVersion: policy/v1\nkind: PodDisruptionBudget",
+        &[
+            ("metadata: {}", Current, "AllowedDisruptions has been computed.", "its budget is computed"),
+            (
+                "metadata: {generation: 3}\nstatus: {observedGeneration: 2}",
+                InProgress,
+                "PodDisruptionBudget generation is 3, but latest observed generation is 2",
+                "its controller has not seen the latest change yet",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_deployment_is_ready_when_its_numbers_and_its_conditions_are() {
+    let done = "replicas: 3, updatedReplicas: 3, availableReplicas: 3, readyReplicas: 3";
+    let available = "{type: Available, status: 'True'}";
+    let progressing = "{type: Progressing, status: 'True', reason: NewReplicaSetAvailable}";
+    check(
+        "apiVersion: apps/v1\nkind: Deployment",
+        &[
+            (
+                "spec: {progressDeadlineSeconds: 600}\nstatus: {conditions: [{type: Progressing, status: 'False', reason: ProgressDeadlineExceeded, message: too slow}]}",
+                Failed,
+                "Progress deadline exceeded",
+                "it made no progress for 600 seconds: too slow",
+            ),
+            ("spec: {}", InProgress, "Replicas: 0/1", "0 of 1 replica is created"),
+            (
+                "spec: {replicas: 3}\nstatus: {replicas: 1, conditions: [{type: ReplicaFailure, status: 'True', message: exceeded quota}]}",
+                InProgress,
+                "Replicas: 1/3",
+                "1 of 3 replicas are created: exceeded quota",
+            ),
+            (
+                "spec: {replicas: 3}\nstatus: {replicas: 3, updatedReplicas: 2}",
+                InProgress,
+                "Updated: 2/3",
+                "2 of 3 replicas are updated",
+            ),
+            (
+                "spec: {replicas: 3}\nstatus: {replicas: 5, updatedReplicas: 3}",
+                InProgress,
+                "Pending termination: 2",
+                "2 old replicas still to end",
+            ),
+            (
+                "spec: {replicas: 3}\nstatus: {replicas: 3, updatedReplicas: 3, availableReplicas: 1}",
+                InProgress,
+                "Available: 1/3",
+                "1 of 3 updated replicas are available",
+            ),
+            (
+                "spec: {replicas: 3}\nstatus: {replicas: 3, updatedReplicas: 3, availableReplicas: 3, readyReplicas: 2}",
+                InProgress,
+                "Ready: 2/3",
+                "2 of 3 replicas are ready",
+            ),
+            (
+                &format!(
+                    "spec: {{replicas: 3, progressDeadlineSeconds: 600}}\nstatus: {{{done}, conditions: [{available}]}}"
+                ),
+                InProgress,
+                "ReplicaSet not Available",
+                "its new ReplicaSet is not available yet",
+            ),
+            (
+                &format!(
+                    "spec: {{replicas: 3, progressDeadlineSeconds: 600}}\nstatus: {{{done}, conditions: [{progressing}]}}"
+                ),
+                InProgress,
+                "Deployment not Available",
+                "it does not call itself available yet",
+            ),
+            (
+                &format!("spec: {{replicas: 3}}\nstatus: {{{done}, conditions: [{available}]}}"),
+                Current,
+                "Deployment is available. Replicas: 3",
+                "3 of 3 replicas are available",
+            ),
+            (
+                &format!(
+                    "spec: {{replicas: 0, progressDeadlineSeconds: 9}}\nstatus: {{conditions: [{available}, {progressing}]}}"
+                ),
+                Current,
+                "Deployment is available. Replicas: 0",
+                "0 of 0 replicas are available",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_stateful_set_is_ready_by_replicas_partition_and_revision() {
+    let done = "replicas: 2, readyReplicas: 2";
+    check(
+        "apiVersion: apps/v1\nkind: StatefulSet",
+        &[
+            (
+                "spec: {updateStrategy: {type: OnDelete}}",
+                Current,
+                "StatefulSet is using the ondelete update strategy",
+                "its pods change only when somebody deletes them",
+            ),
+            ("spec: {replicas: 2}", InProgress, "Replicas: 0/2", "0 of 2 replicas are created"),
+            (
+                "spec: {replicas: 2}\nstatus: {replicas: 2, readyReplicas: 1}",
+                InProgress,
+                "Ready: 1/2",
+                "1 of 2 replicas are ready",
+            ),
+            (
+                "spec: {replicas: 1}\nstatus: {replicas: 2, readyReplicas: 2}",
+                InProgress,
+                "Pending termination: 1",
+                "1 surplus replica still to end",
+            ),
+            (
+                &format!(
+                    "spec: {{replicas: 2, updateStrategy: {{rollingUpdate: {{partition: 1}}}}}}\nstatus: {{{done}}}"
+                ),
+                InProgress,
+                "updated: 0/1",
+                "0 of 1 replica is updated beyond the partition",
+            ),
+            (
+                &format!(
+                    "spec: {{replicas: 2, updateStrategy: {{rollingUpdate: {{partition: 1}}}}}}\nstatus: {{{done}, updatedReplicas: 1}}"
+                ),
+                Current,
+                "Partition rollout complete. updated: 1",
+                "1 updated replica beyond the partition",
+            ),
+            (
+                &format!("spec: {{replicas: 2}}\nstatus: {{{done}, currentReplicas: 1}}"),
+                InProgress,
+                "current: 1/2",
+                "1 of 2 replicas are of the current revision",
+            ),
+            (
+                &format!(
+                    "spec: {{replicas: 2}}\nstatus: {{{done}, currentReplicas: 2, currentRevision: a, updateRevision: b}}"
+                ),
+                InProgress,
+                "Waiting for updated revision to match current",
+                "its replicas are not all of the latest revision yet",
+            ),
+            (
+                &format!(
+                    "spec: {{replicas: 2}}\nstatus: {{{done}, currentReplicas: 2, currentRevision: b, updateRevision: b}}"
+                ),
+                Current,
+                "All replicas scheduled as expected. Replicas: 2",
+                "2 of 2 replicas are ready",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_daemon_set_needs_its_controller_and_all_its_pods() {
+    let seen = "metadata: {generation: 1}\nstatus: {observedGeneration: 1";
+    check(
+        "apiVersion: apps/v1\nkind: DaemonSet",
+        &[
+            (
+                "spec: {}",
+                InProgress,
+                "DaemonSet metadata.generation not found",
+                "its controller has not looked at it yet",
+            ),
+            (
+                "metadata: {generation: 1}",
+                InProgress,
+                "DaemonSet status.observedGeneration not found",
+                "its controller has not looked at it yet",
+            ),
+            (
+                &format!("{seen}}}"),
+                InProgress,
+                "Missing .status.desiredNumberScheduled",
+                "its controller has not looked at it yet",
+            ),
+            (
+                &format!("{seen}, desiredNumberScheduled: 2, currentNumberScheduled: 1}}"),
+                InProgress,
+                "Current: 1/2",
+                "1 of 2 pods are scheduled",
+            ),
+            (
+                &format!(
+                    "{seen}, desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 1}}"
+                ),
+                InProgress,
+                "Updated: 1/2",
+                "1 of 2 pods are updated",
+            ),
+            (
+                &format!(
+                    "{seen}, desiredNumberScheduled: 1, currentNumberScheduled: 1, updatedNumberScheduled: 1}}"
+                ),
+                InProgress,
+                "Available: 0/1",
+                "0 of 1 pod is available",
+            ),
+            (
+                &format!(
+                    "{seen}, desiredNumberScheduled: 1, currentNumberScheduled: 1, updatedNumberScheduled: 1, numberAvailable: 1}}"
+                ),
+                InProgress,
+                "Ready: 0/1",
+                "0 of 1 pod is ready",
+            ),
+            (
+                &format!(
+                    "{seen}, desiredNumberScheduled: 1, currentNumberScheduled: 1, updatedNumberScheduled: 1, numberAvailable: 1, numberReady: 1}}"
+                ),
+                Current,
+                "All replicas scheduled as expected. Replicas: 1",
+                "1 of 1 pod is ready",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_replica_set_is_ready_when_its_replicas_are() {
+    check(
+        "apiVersion: apps/v1\nkind: ReplicaSet",
+        &[
+            (
+                "status: {conditions: [{type: ReplicaFailure, status: 'True', reason: FailedCreate}]}",
+                InProgress,
+                "Replica Failure condition. Check Pods",
+                "its pods cannot be created: FailedCreate",
+            ),
+            ("spec: {}", InProgress, "Labelled: 0/1", "0 of 1 replica is fully labelled"),
+            (
+                "status: {fullyLabeledReplicas: 1}",
+                InProgress,
+                "Available: 0/1",
+                "0 of 1 replica is available",
+            ),
+            (
+                "status: {fullyLabeledReplicas: 1, availableReplicas: 1}",
+                InProgress,
+                "Ready: 0/1",
+                "0 of 1 replica is ready",
+            ),
+            (
+                "status: {fullyLabeledReplicas: 1, availableReplicas: 1, readyReplicas: 1, replicas: 3}",
+                InProgress,
+                "Pending termination: 2",
+                "2 surplus replicas still to end",
+            ),
+            (
+                "status: {fullyLabeledReplicas: 1, availableReplicas: 1, readyReplicas: 1, replicas: 1}",
+                Current,
+                "ReplicaSet is available. Replicas: 1",
+                "1 of 1 replica is available",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_pod_is_ready_or_ended_or_waits_or_crashes() {
+    let unschedulable = "status: {phase: Pending, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable, message: 0/1 nodes}]}";
+    check(
+        "apiVersion: v1\nkind: Pod",
+        &[
+            ("status: {phase: Succeeded}", Current, "Pod has completed successfully", "it ended well"),
+            (
+                "status: {phase: Failed, message: evicted}",
+                Current,
+                "Pod has completed, but not successfully",
+                "it ended with a failure: evicted",
+            ),
+            (
+                "status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}",
+                Current,
+                "Pod is Ready",
+                "it is ready",
+            ),
+            (
+                "status: {phase: Running}",
+                InProgress,
+                "Pod is running but is not Ready",
+                "it runs and is not ready yet",
+            ),
+            (
+                "status: {phase: Running, containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff}}}, {name: b, state: {running: {}}}, {name: c, state: {waiting: {reason: CrashLoopBackOff}}}]}",
+                Failed,
+                "Containers in CrashLoop state: a,c",
+                "its containers a, c crash again and again",
+            ),
+            ("status: {phase: Pending}", InProgress, "Pod is in the Pending phase", "it is pending"),
+            (
+                "status: {phase: Pending, containerStatuses: [{name: a, state: {waiting: {reason: ContainerCreating}}}]}",
+                InProgress,
+                "Pod is in the Pending phase",
+                "it is pending: ContainerCreating",
+            ),
+            (
+                &format!("metadata: {{creationTimestamp: '1970-01-12T13:46:26Z'}}\n{unschedulable}"),
+                InProgress,
+                "Pod has not been scheduled",
+                "no node takes it: 0/1 nodes",
+            ),
+            (
+                &format!("metadata: {{creationTimestamp: '1970-01-12T13:46:25Z'}}\n{unschedulable}"),
+                Failed,
+                "Pod could not be scheduled",
+                "no node takes it: 0/1 nodes",
+            ),
+            ("spec: {}", InProgress, "Pod phase not available", "its node has not looked at it yet"),
+            ("status: {phase: Dreaming}", Unknown, "", "its phase has an unexpected form"),
+        ],
+    );
+}
+
+#[test]
+fn a_job_is_ready_once_it_has_started_unless_it_failed() {
+    check(
+        "apiVersion: batch/v1\nkind: Job",
+        &[
+            ("spec: {}", InProgress, "Job not started", "it has not started yet"),
+            (
+                "spec: {parallelism: 2}\nstatus: {startTime: t, active: 2, failed: 1}",
+                Current,
+                "Job in progress. success:0, active: 2, failed: 1",
+                "0 of 2 pods are done, 2 running, 1 failed",
+            ),
+            (
+                "spec: {completions: 3}\nstatus: {succeeded: 3, conditions: [{type: Complete, status: 'True'}]}",
+                Current,
+                "Job Completed. succeeded: 3/3",
+                "3 of 3 pods are done",
+            ),
+            (
+                "status: {failed: 1, conditions: [{type: Complete, status: 'False'}, {type: Failed, status: 'True', reason: BackoffLimitExceeded}]}",
+                Failed,
+                "Job Failed. failed: 1/1",
+                "1 pod failed: BackoffLimitExceeded",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn claims_services_and_definitions_wait_for_what_they_lack() {
+    check(
+        "apiVersion: v1\nkind: PersistentVolumeClaim",
+        &[
+            (
+                "spec: {}",
+                InProgress,
+                "PVC is not Bound. phase: unknown",
+                "it has no volume yet (phase unknown)",
+            ),
+            (
+                "status: {phase: Pending}",
+                InProgress,
+                "PVC is not Bound. phase: Pending",
+                "it has no volume yet (phase Pending)",
+            ),
+            ("status: {phase: Bound}", Current, "PVC is Bound", "it has its volume"),
+        ],
+    );
+    check(
+        "apiVersion: v1\nkind: Service",
+        &[
+            (
+                "spec: {type: LoadBalancer}",
+                InProgress,
+                "ClusterIP not set. Service type: LoadBalancer",
+                "it has no address inside the cluster yet",
+            ),
+            (
+                "spec: {type: LoadBalancer, clusterIP: 10.0.0.1}",
+                Current,
+                "Service is ready",
+                "it has its address",
+            ),
+            ("spec: {}", Current, "Service is ready", "it has its address"),
+        ],
+    );
+    check(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition",
+        &[
+            (
+                "status: {conditions: [{type: NamesAccepted, status: 'False', reason: R, message: taken}]}",
+                Failed,
+                "taken",
+                "the cluster refuses to serve it: taken",
+            ),
+            (
+                "status: {conditions: [{type: Established, status: 'False', reason: NotAccepted, message: refused}]}",
+                Failed,
+                "refused",
+                "the cluster refuses to serve it: refused",
+            ),
+            (
+                "status: {conditions: [{type: Established, status: 'False', reason: Installing}]}",
+                InProgress,
+                "Install in progress",
+                "the cluster does not serve it yet",
+            ),
+            (
+                "status: {conditions: [{type: NamesAccepted, status: 'True'}, {type: Established, status: 'True'}]}",
+                Current,
+                "CRD is established",
+                "the cluster serves it",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn hooks_wait_for_the_end_of_jobs_and_pods() {
+    let job = |rest: &str| job_completion(&object(&format!("apiVersion: batch/v1\nkind: Job\n{rest}")));
+    assert_eq!(job("status: {startTime: t, active: 1}").message, "Job in progress");
+    let failed =
+        job("spec: {completions: 2}\nstatus: {failed: 1, conditions: [{type: Failed, status: 'True'}]}");
+    assert_eq!((failed.state, failed.message.as_str()), (Failed, "Job Failed. failed: 1/2"));
+    // A job that ended counts, even while it is being deleted.
+    let deleted = job(
+        "metadata: {deletionTimestamp: t}\nstatus: {succeeded: 1, conditions: [{type: Complete, status: 'True'}]}",
+    );
+    assert_eq!((deleted.state, deleted.message.as_str()), (Current, "Job Completed. succeeded: 1/1"));
+
+    let pod = |phase: &str| {
+        let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nstatus: {{phase: {phase}}}");
+        let found = pod_completion(&object(&text));
+        (found.state, found.message)
+    };
+    assert_eq!(pod("Succeeded"), (Current, "pod p succeeded".into()));
+    assert_eq!(pod("Failed"), (Failed, "pod p failed".into()));
+    assert_eq!(pod("Running"), (InProgress, "Pod in progress".into()));
+    assert_eq!(pod("''"), (InProgress, "Pod in progress".into()));
+}

@@ -1,0 +1,277 @@
+//! Waiting against a server with a script.
+
+use std::time::Duration;
+
+use pintle_objects::ObjectId;
+
+use super::script::{Reply, cluster, events, list, one, refuse};
+use super::*;
+
+const READY: &str = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"n","uid":"u","resourceVersion":"9"},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"web"}},"template":{"spec":{}}},"status":{"replicas":1,"updatedReplicas":1,"availableReplicas":1,"readyReplicas":1,"conditions":[{"type":"Available","status":"True"}]}}"#;
+const STARTING: &str = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"n","uid":"u","resourceVersion":"6"},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"web"}},"template":{"spec":{}}},"status":{"replicas":1}}"#;
+const PAUSED: &str = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"n"},"spec":{"paused":true}}"#;
+const FAILED_JOB: &str = r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"n","uid":"ju"},"spec":{"selector":{"matchLabels":{"uid":"ju"}}},"status":{"failed":1,"conditions":[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded"}]}}"#;
+
+fn deployment() -> ObjectId {
+    ObjectId::new("apps/v1", "Deployment", "n", "web")
+}
+
+fn job() -> ObjectId {
+    ObjectId::new("batch/v1", "Job", "n", "j")
+}
+
+fn waiting(goal: Goal, milliseconds: u64) -> Waiting {
+    Waiting {
+        goal,
+        strategy: Strategy::Watcher,
+        timeout: Duration::from_millis(milliseconds),
+        early_failure: None,
+    }
+}
+
+/// Waits and returns the error's text, with all that was told on the way.
+async fn outcome(
+    cluster: &crate::Cluster,
+    waiting: Waiting,
+    ids: &[ObjectId],
+) -> (Result<(), String>, Vec<String>) {
+    let mut told = Vec::new();
+    let mut observer = |progress: &Progress<'_>| {
+        let Progress { id, readiness, done, total, .. } = progress;
+        told.push(format!("{} {} {done}/{total} {}", id.name, readiness.state, readiness.sentence));
+    };
+    let result = Waiter::new(cluster, waiting).wait(ids, &mut observer).await;
+    (result.map_err(|error| error.to_string()), told)
+}
+
+#[tokio::test]
+async fn changes_are_told_until_all_is_ready() {
+    let (cluster, asked) = cluster(|request, times| match (request, times) {
+        ("list deployments", _) => list(&[STARTING]),
+        ("watch deployments", 1) => events(&[("BOOKMARK", r#"{"metadata":{"resourceVersion":"8"}}"#)]),
+        ("watch deployments", 2) => events(&[("MODIFIED", READY)]),
+        _ => Reply::Hang,
+    });
+    let (result, told) = outcome(&cluster, waiting(Goal::Ready, 5_000), &[deployment()]).await;
+    assert_eq!(result, Ok(()));
+    assert_eq!(
+        told,
+        ["web InProgress 0/1 0 of 1 replica is updated", "web Current 1/1 1 of 1 replica is available"]
+    );
+    let asked = asked.lock().unwrap().clone();
+    assert_eq!(
+        asked,
+        ["list deployments", "watch deployments", "watch deployments"],
+        "a closed watch goes on"
+    );
+}
+
+#[tokio::test]
+async fn when_time_runs_out_the_error_names_what_is_missing() {
+    let (cluster, _) = cluster(|request, _| match request {
+        "list deployments" => list(&[STARTING]),
+        "list jobs" => list(&[]),
+        _ => Reply::Hang,
+    });
+    let (result, _) = outcome(&cluster, waiting(Goal::Ready, 300), &[deployment(), job()]).await;
+    assert_eq!(
+        result.expect_err("late"),
+        "resource Deployment/n/web not ready. status: InProgress, message: Updated: 0/1\nresource Job/n/j not ready. status: Unknown, message: \ncontext deadline exceeded"
+    );
+}
+
+#[tokio::test]
+async fn a_failed_object_ends_the_wait_once_the_others_are_ready() {
+    let (cluster, _) = cluster(|request, times| match (request, times) {
+        ("list jobs", _) => list(&[FAILED_JOB]),
+        ("list deployments", _) => list(&[STARTING]),
+        ("watch deployments", 1) => events(&[("MODIFIED", READY)]),
+        _ => Reply::Hang,
+    });
+    let (result, told) = outcome(&cluster, waiting(Goal::ReadyWithJobs, 5_000), &[job(), deployment()]).await;
+    assert_eq!(
+        result.expect_err("failed"),
+        "resource Job/n/j not ready. status: Failed, message: Job Failed. failed: 1/1"
+    );
+    assert_eq!(told.last().map(String::as_str), Some("web Current 1/2 1 of 1 replica is available"));
+}
+
+#[tokio::test]
+async fn a_forgotten_state_is_read_again() {
+    let (cluster, asked) = cluster(|request, times| match (request, times) {
+        ("list deployments", 1) => list(&[STARTING]),
+        ("list deployments", _) => list(&[READY]),
+        ("watch deployments", 1) => {
+            events(&[("ERROR", r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#)])
+        }
+        _ => Reply::Hang,
+    });
+    let (result, _) = outcome(&cluster, waiting(Goal::Ready, 5_000), &[deployment()]).await;
+    assert_eq!(result, Ok(()));
+    assert_eq!(asked.lock().unwrap()[..3], ["list deployments", "watch deployments", "list deployments"]);
+}
+
+#[tokio::test]
+async fn who_may_not_watch_reads_lists_and_who_may_not_list_reads_objects() {
+    let (without_watch, asked) = cluster(|request, times| match (request, times) {
+        ("list deployments", 1) => list(&[STARTING]),
+        ("list deployments", _) => list(&[READY]),
+        _ => refuse(403, "Forbidden", "no watching"),
+    });
+    let (result, _) = outcome(&without_watch, waiting(Goal::Ready, 9_000), &[deployment()]).await;
+    assert_eq!(result, Ok(()));
+    assert_eq!(asked.lock().unwrap()[..], ["list deployments", "watch deployments", "list deployments"]);
+
+    let (without_list, _) = cluster(|request, _| match request {
+        "get deployments/web" => one(READY),
+        _ => refuse(403, "Forbidden", "no listing"),
+    });
+    let (result, _) = outcome(&without_list, waiting(Goal::Ready, 9_000), &[deployment()]).await;
+    assert_eq!(result, Ok(()));
+
+    let (blind, _) = cluster(|_, _| refuse(403, "Forbidden", "deployments.apps is forbidden"));
+    let (result, _) = outcome(&blind, waiting(Goal::Ready, 9_000), &[deployment()]).await;
+    assert_eq!(result.expect_err("blind"), "deployments.apps is forbidden");
+}
+
+#[tokio::test]
+async fn objects_are_deleted_when_they_go_or_were_never_there() {
+    let (cluster, _) = cluster(|request, _| match request {
+        "list deployments" => list(&[STARTING]),
+        "list jobs" => list(&[]),
+        "watch deployments" => events(&[("DELETED", STARTING)]),
+        _ => Reply::Hang,
+    });
+    let (result, told) = outcome(&cluster, waiting(Goal::Deleted, 5_000), &[deployment(), job()]).await;
+    assert_eq!(result, Ok(()));
+    assert!(told.contains(&"web NotFound 2/2 it is gone".to_owned()), "{told:?}");
+}
+
+#[tokio::test]
+async fn an_object_that_stays_is_named_when_deletion_takes_too_long() {
+    let leaving = r#"{"apiVersion":"v1","kind":"PartialObjectMetadata","metadata":{"name":"s","namespace":"n","deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
+    let (cluster, asked) = cluster(move |_, _| list(&[leaving]));
+    let secret = ObjectId::new("v1", "Secret", "n", "s");
+    let (result, _) = outcome(&cluster, waiting(Goal::Deleted, 700), &[secret]).await;
+    assert_eq!(
+        result.expect_err("still there"),
+        "resource Secret/n/s still exists. status: Terminating, message: Resource scheduled for deletion\ncontext deadline exceeded"
+    );
+    assert!(asked.lock().unwrap().iter().all(|request| request == "list secrets"), "secrets are not watched");
+}
+
+#[tokio::test]
+async fn paused_deployments_and_strategies_that_do_not_wait_are_no_reason_to_wait() {
+    let (paused, _) = cluster(|request, _| match request {
+        "list deployments" => list(&[PAUSED]),
+        _ => Reply::Hang,
+    });
+    assert_eq!(outcome(&paused, waiting(Goal::Ready, 5_000), &[deployment()]).await.0, Ok(()));
+
+    let (silent, asked) = cluster(|_, _| Reply::Hang);
+    let hook_only = Waiting { strategy: Strategy::HookOnly, ..waiting(Goal::Ready, 5_000) };
+    assert_eq!(outcome(&silent, hook_only, &[deployment()]).await.0, Ok(()));
+    let hooks = waiting(Goal::HookDone, 5_000);
+    assert_eq!(outcome(&silent, hooks, &[deployment()]).await.0, Ok(()), "only jobs and pods run to an end");
+    assert!(asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn crashing_pods_fail_a_stateful_set() {
+    let set = r#"{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db","namespace":"n","uid":"u"},"spec":{"selector":{"matchLabels":{"app":"db"}}},"status":{"replicas":1}}"#;
+    let pod = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"db-0","namespace":"n"},"status":{"phase":"Running","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}}"#;
+    let (cluster, _) = cluster(move |request, _| match request {
+        "list statefulsets" => list(&[set]),
+        "list pods" => list(&[pod]),
+        _ => Reply::Hang,
+    });
+    let id = ObjectId::new("apps/v1", "StatefulSet", "n", "db");
+    let (result, _) = outcome(&cluster, waiting(Goal::Ready, 5_000), &[id]).await;
+    assert_eq!(
+        result.expect_err("failed"),
+        "resource StatefulSet/n/db not ready. status: Failed, message: 1 pods have failed"
+    );
+}
+
+/// A deployment whose new pod has a bad image and whose old pod crashes.
+fn broken_rollout(request: &str) -> Reply {
+    let set = |name: &str, template: &str| {
+        format!(
+            r#"{{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{{"name":"{name}","uid":"{name}","ownerReferences":[{{"uid":"u","controller":true}}]}},"spec":{{"template":{template}}}}}"#
+        )
+    };
+    let pod = |name: &str, owner: &str, reason: &str| {
+        format!(
+            r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","namespace":"n","uid":"{name}","ownerReferences":[{{"uid":"{owner}","controller":true}}]}},"status":{{"phase":"Pending","containerStatuses":[{{"name":"c","image":"Bad","restartCount":9,"state":{{"waiting":{{"reason":"{reason}"}}}}}}]}}}}"#
+        )
+    };
+    match request {
+        "list deployments" => list(&[STARTING]),
+        "list replicasets" => list(&[&set("old", r#"{"spec":{"a":1}}"#), &set("new", r#"{"spec":{}}"#)]),
+        "list pods" => {
+            list(&[&pod("p-old", "old", "CrashLoopBackOff"), &pod("p-new", "new", "InvalidImageName")])
+        }
+        "list events" => list(&[
+            r#"{"apiVersion":"v1","kind":"Event","type":"Warning","reason":"InspectFailed","message":"bad name"}"#,
+        ]),
+        _ => Reply::Hang,
+    }
+}
+
+#[tokio::test]
+async fn waiting_ends_early_when_the_new_pods_cannot_come_up() {
+    let (cluster, _) = cluster(|request, _| broken_rollout(request));
+    let early = Waiting { early_failure: Some(Patience::default()), ..waiting(Goal::Ready, 20_000) };
+    let started = std::time::Instant::now();
+    let (result, _) = outcome(&cluster, early, &[deployment()]).await;
+    let text = result.expect_err("hopeless");
+    let expected = "Deployment/n/web: container c of pod p-new has no valid image name: \"Bad\"\n  events of Pod/p-new:\n    ";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(text.ends_with("Warning InspectFailed: bad name"), "{text}");
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_failed_hook_comes_with_the_last_words_of_its_pod_when_that_is_asked_for() {
+    let pod = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j-1","namespace":"n","uid":"p","ownerReferences":[{"uid":"ju","controller":true}]},"status":{"containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":3,"reason":"Error"}}}]}}"#;
+    let answer = move |request: &str, _| match request {
+        "list jobs" => list(&[FAILED_JOB]),
+        "list pods" => list(&[pod]),
+        "list events" => list(&[]),
+        "log j-1/main" => Reply::Body(200, "one\n\u{1b}[31mtwo\n".into()),
+        _ => Reply::Hang,
+    };
+    let helms = "resource Job/n/j not ready. status: Failed, message: Job Failed. failed: 1/1";
+    let (cluster, _) = cluster(answer);
+    let plain = waiting(Goal::HookDone, 5_000);
+    assert_eq!(outcome(&cluster, plain, &[job()]).await.0.expect_err("failed"), helms);
+
+    let early = Waiting { early_failure: Some(Patience::default()), ..plain };
+    assert_eq!(
+        outcome(&cluster, early, &[job()]).await.0.expect_err("failed"),
+        format!(
+            "{helms}\nJob/n/j: container main of pod j-1 ended with exit code 3\n  last lines of container main:\n    one\n    [31mtwo"
+        )
+    );
+}
+
+#[tokio::test]
+async fn the_rules_of_helm_3_have_their_own_errors() {
+    let legacy = |goal| Waiting { strategy: Strategy::Legacy, ..waiting(goal, 700) };
+    let (cluster, _) = cluster(|request, _| match request {
+        "list jobs" => list(&[FAILED_JOB]),
+        "get deployments/web" => one(STARTING),
+        "get deployments/gone" => refuse(404, "NotFound", "whatever"),
+        "list replicasets" => list(&[]),
+        _ => Reply::Hang,
+    });
+    let text = async |goal, id: ObjectId| outcome(&cluster, legacy(goal), &[id]).await.0.expect_err("fails");
+    assert_eq!(text(Goal::HookDone, job()).await, "job j failed: BackoffLimitExceeded");
+    assert_eq!(text(Goal::Ready, deployment()).await, "context deadline exceeded");
+    assert_eq!(text(Goal::Deleted, deployment()).await, "context deadline exceeded");
+    let gone = ObjectId::new("apps/v1", "Deployment", "n", "gone");
+    assert_eq!(text(Goal::Ready, gone.clone()).await, "deployments.apps \"gone\" not found");
+    assert_eq!(outcome(&cluster, legacy(Goal::Deleted), &[gone]).await.0, Ok(()));
+    let pod = ObjectId::new("v1", "Pod", "n", "p");
+    assert_eq!(text(Goal::HookDone, pod).await, "timed out waiting for the condition");
+}
