@@ -50,7 +50,12 @@ pub(super) fn kubernetes(release: Release) -> Result<PathBuf> {
     let inputs = [sources.join("main.go"), sources.join(release.modules), sources.join(sums)];
     let folder = folder("kubernetes", &inputs)?;
     let modules = format!("-modfile={}", release.modules);
-    build(&sources, &[&modules], &linker_flags(&release.version()?), &folder.join("kubeall"))?;
+    let target = folder.join("kubeall");
+    if !target.is_file() {
+        let version = release.version()?;
+        say(&format!("building Kubernetes {version} (once; about five minutes)"));
+        build(&sources, &[&modules], &linker_flags(&version), &target)?;
+    }
     Ok(folder)
 }
 
@@ -58,7 +63,9 @@ pub(super) fn kubernetes(release: Release) -> Result<PathBuf> {
 pub(super) fn pause() -> Result<PathBuf> {
     let sources = root().join("testbed/pause");
     let path = folder("pause", &[sources.join("main.go"), sources.join("go.mod")])?.join("pause");
-    build(&sources, &[], "-s -w", &path)?;
+    if !path.is_file() {
+        build(&sources, &[], "-s -w", &path)?;
+    }
     Ok(path)
 }
 
@@ -94,13 +101,8 @@ fn folder(name: &str, inputs: &[PathBuf]) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Builds the program in `sources` unless it is there. A build that is cut short leaves no half program behind.
+/// Builds the program in `sources`. A build that is cut short leaves no half program behind.
 fn build(sources: &Path, flags: &[&str], linker_flags: &str, target: &Path) -> Result<()> {
-    if target.is_file() {
-        return Ok(());
-    }
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    say(&format!("building {name} (once; Kubernetes takes five minutes)"));
     let unfinished = target.with_extension(std::process::id().to_string());
     let mut go = Command::new("go");
     go.args(["build", "-trimpath"]).args(flags).args(["-ldflags", linker_flags, "-o"]).arg(&unfinished);

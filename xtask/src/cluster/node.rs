@@ -26,10 +26,9 @@ pub(super) const UNSHARE: [&str; 8] =
 pub(super) fn up(cluster: &mut Cluster, kubernetes: &Path, context: &str) -> Result<()> {
     let debian = debian::unpacked()?;
     images::write_all(&debian, &build::pause()?, &cluster.folder.join("images"))?;
-    cluster.subnet = free_subnet().context("all networks 10.90 to 10.250 are in use")?;
+    reserve(cluster)?;
     furnish(cluster, context)?;
     write_plan(cluster, kubernetes, &debian)?;
-    cgroups(cluster.subnet, |folder| Ok(fs::create_dir_all(folder)?))?;
     start(cluster)?;
     connect(cluster)?;
     ready::server(cluster)?;
@@ -45,23 +44,38 @@ pub(super) fn clean(subnet: u8) -> Result<()> {
         // It may vanish with its other end in this moment.
         let _ = output(Command::new("ip").args(["link", "delete", &link]));
     }
-    cgroups(subnet, remove_cgroup)
+    hierarchies()?.iter().try_for_each(|hierarchy| remove_cgroup(&hierarchy.join(&link)))
 }
 
 fn link(subnet: u8) -> String {
     format!("pintle{subnet}")
 }
 
-/// A number that no network of this machine begins with, behind the 10.
-fn free_subnet() -> Option<u8> {
+/// Finds a number for the cluster's addresses. Its control groups, which only one can make, keep it from others.
+fn reserve(cluster: &mut Cluster) -> Result<()> {
+    let hierarchies = hierarchies()?;
+    let (first, others) = hierarchies.split_first().context("this machine has no control groups")?;
     let routes = fs::read_to_string("/proc/net/route").unwrap_or_default();
-    (90..=250).find(|number| {
-        // The table shows addresses as little-endian words: 10.90.0.0 is 00005A0A.
-        let begins = format!("{number:02X}0A");
-        let taken = routes.lines().filter_map(|line| line.split_whitespace().nth(1));
-        !taken.into_iter().any(|address| address.ends_with(&begins))
-            && !Path::new("/sys/class/net").join(link(*number)).exists()
-    })
+    for number in 90..=250 {
+        if is_routed(&routes, number) || fs::create_dir(first.join(link(number))).is_err() {
+            continue;
+        }
+        cluster.subnet = number;
+        cluster.save()?;
+        for hierarchy in others {
+            // Some machines show one hierarchy by two names.
+            fs::create_dir_all(hierarchy.join(link(number)))?;
+        }
+        return Ok(());
+    }
+    bail!("all networks 10.90 to 10.250 are in use, or no control groups can be made")
+}
+
+/// Tells whether the machine's table of routes has a network whose addresses begin with 10 and `number`.
+fn is_routed(routes: &str, number: u8) -> bool {
+    // The table shows addresses as little-endian words: 10.90.0.0 is 00005A0A.
+    let begins = format!("{number:02X}0A");
+    routes.lines().filter_map(|line| line.split_whitespace().nth(1)).any(|address| address.ends_with(&begins))
 }
 
 /// Writes keys and settings.
@@ -147,23 +161,21 @@ fn connect(cluster: &Cluster) -> Result<()> {
     ip(&format!("route add 10.{number}.2.0/24 via 10.{number}.0.2"))
 }
 
-/// Does something with the cluster's folder in each hierarchy of control groups: one in the second generation, many in
-/// the first.
-fn cgroups(subnet: u8, mut each: impl FnMut(&Path) -> Result<()>) -> Result<()> {
+/// The trees of control groups: one in the second generation, many in the first.
+fn hierarchies() -> Result<Vec<PathBuf>> {
     let root = Path::new("/sys/fs/cgroup");
-    let mut hierarchies: Vec<PathBuf> = Vec::new();
     if root.join("cgroup.controllers").is_file() {
-        hierarchies.push(root.to_owned());
         for controller in ["cpuset", "cpu", "io", "memory", "pids"] {
             // Those that are absent or already on are refused.
             let _ = fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
         }
-    } else {
-        let entries = fs::read_dir(root).context("this machine has no control groups")?;
-        let folders = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
-        hierarchies.extend(folders.filter(|folder| folder.join("cgroup.procs").is_file()));
+        return Ok(vec![root.to_owned()]);
     }
-    hierarchies.iter().map(|hierarchy| hierarchy.join(link(subnet))).try_for_each(|folder| each(&folder))
+    let entries = fs::read_dir(root).context("this machine has no control groups")?;
+    let folders = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    let mut folders: Vec<PathBuf> = folders.filter(|folder| folder.join("cgroup.procs").is_file()).collect();
+    folders.sort();
+    Ok(folders)
 }
 
 /// Removes a control group and those below it. They empty when the kernel has buried the last process.
@@ -188,4 +200,16 @@ fn remove_below(folder: &Path) {
         }
     }
     let _ = fs::remove_dir(folder);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_found_in_the_table_of_routes() {
+        let routes = "Iface\tDestination\tGateway\neth0\t00000000\t010011AC\npintle90\t00015A0A\t02005A0A\n";
+        assert!(is_routed(routes, 90));
+        assert!(!is_routed(routes, 91));
+    }
 }

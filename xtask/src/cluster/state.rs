@@ -101,8 +101,11 @@ impl Cluster {
         self.folder.join("kubeconfig")
     }
 
-    /// The first process that has ended though it should not.
+    /// The first process that has ended though it should not, or was never started.
     pub(super) fn ended(&self) -> Option<&str> {
+        if self.processes.is_empty() {
+            return Some("the start");
+        }
         let ended = |(_, pid): &&(String, u32)| !is_ours(*pid, &self.folder);
         self.processes.iter().find(ended).map(|(name, _)| name.as_str())
     }

@@ -1,0 +1,128 @@
+//! Requests to the API server with curl: what a test reads must not come through the code under test.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::Cluster;
+
+/// An answer of the server.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Its HTTP status.
+    pub code: u16,
+    /// Its text.
+    pub body: String,
+}
+
+impl Answer {
+    /// Tells whether the server did what it was asked.
+    pub fn is_ok(&self) -> bool {
+        (200..300).contains(&self.code)
+    }
+
+    /// The object in the answer.
+    ///
+    /// # Panics
+    /// When the server refused, or answered with something else.
+    pub fn object(self) -> Value {
+        assert!(self.is_ok(), "the server answers {}: {}", self.code, self.body);
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.body))
+    }
+}
+
+/// The API server, asked by somebody who may do everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Api(pub(crate) &'static Cluster);
+
+impl Api {
+    /// Sends any request. `kind` is the type of `body`; an empty body is not sent.
+    ///
+    /// # Panics
+    /// When the server cannot be reached.
+    pub fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Answer {
+        let mut curl = self.curl();
+        curl.args(["--request", method, "--write-out", "\n%{http_code}"])
+            .arg(format!("{}{path}", self.0.server));
+        if !body.is_empty() {
+            curl.args(["--header", &format!("Content-Type: {kind}"), "--data-binary", "@-"]);
+        }
+        let mut child = curl.spawn().expect("curl is installed");
+        let mut input = child.stdin.take().expect("standard input is a pipe");
+        // curl that failed early does not read; its exit code tells.
+        let _ = input.write_all(body.as_bytes());
+        drop(input);
+        let output = child.wait_with_output().expect("curl ends");
+        let problem = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{method} {path}: {problem}");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (body, code) = text.rsplit_once('\n').expect("curl writes the status after the body");
+        Answer { code: code.parse().expect("a status is a number"), body: body.to_owned() }
+    }
+
+    /// The object at `path`; `None` where there is none.
+    ///
+    /// # Panics
+    /// When the server refuses for another reason.
+    pub fn read(&self, path: &str) -> Option<Value> {
+        let answer = self.send("GET", path, "", "");
+        if answer.code == 404 { None } else { Some(answer.object()) }
+    }
+
+    /// The objects of the list at `path`.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn list(&self, path: &str) -> Vec<Value> {
+        let mut list = self.send("GET", path, "", "").object();
+        let Value::Array(items) = list["items"].take() else { panic!("{path} is no list: {list}") };
+        items
+    }
+
+    /// Text that is no object, such as a log.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn text(&self, path: &str) -> String {
+        let answer = self.send("GET", path, "", "");
+        assert!(answer.is_ok(), "GET {path}: {} {}", answer.code, answer.body);
+        answer.body
+    }
+
+    /// Makes an object in the list at `path`.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn create(&self, path: &str, object: &Value) -> Value {
+        self.send("POST", path, "application/json", &object.to_string()).object()
+    }
+
+    /// Changes fields of the object at `path` (JSON merge patch).
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn merge(&self, path: &str, change: &Value) -> Value {
+        self.send("PATCH", path, "application/merge-patch+json", &change.to_string()).object()
+    }
+
+    /// Deletes the object at `path`; what belongs to it goes later. Tells whether there was one.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn delete(&self, path: &str) -> bool {
+        let answer = self.send("DELETE", path, "application/json", r#"{"propagationPolicy":"Background"}"#);
+        assert!(answer.is_ok() || answer.code == 404, "DELETE {path}: {} {}", answer.code, answer.body);
+        answer.is_ok()
+    }
+
+    fn curl(&self) -> Command {
+        let keys = self.0.keys.path();
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--show-error", "--max-time", "60", "--noproxy", "*"]);
+        curl.arg("--cacert").arg(keys.join("ca.crt"));
+        curl.arg("--cert").arg(keys.join("user.crt")).arg("--key").arg(keys.join("user.key"));
+        curl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        curl
+    }
+}

@@ -1,0 +1,207 @@
+//! A place for one test: a namespace, a folder, and what happens in them.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{Api, Cluster, Level, Program, Ran};
+
+/// How long the cluster may take for anything.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A place for one test. Its namespace and folder go when it is dropped.
+#[derive(Debug)]
+pub struct Bench {
+    namespace: String,
+    folder: TempDir,
+    cluster: &'static Cluster,
+}
+
+impl Bench {
+    /// A place for `test`, or `None` and a line that says why not.
+    ///
+    /// # Panics
+    /// When there is a cluster but no namespace can be had.
+    pub fn new(test: &str) -> Option<Bench> {
+        let Some(cluster) = Cluster::named() else {
+            skip(&format!("no test cluster for {test}"));
+            return None;
+        };
+        let bench = Bench {
+            namespace: namespace(test),
+            folder: TempDir::new().expect("a folder can be made"),
+            cluster,
+        };
+        fs::create_dir(bench.folder.path().join("home")).expect("a folder can be made");
+        bench.api().create(
+            "/api/v1/namespaces",
+            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": bench.namespace}}),
+        );
+        // Without it no pod can be made.
+        bench.wait_for("v1", "serviceaccounts", "default", |account| account.is_some());
+        Some(bench)
+    }
+
+    /// As [`Bench::new`], where pods run.
+    ///
+    /// # Panics
+    /// As [`Bench::new`].
+    pub fn with_pods(test: &str) -> Option<Bench> {
+        if Cluster::named().is_some_and(|cluster| cluster.level == Level::ControlPlane) {
+            skip(&format!("{test} needs running pods"));
+            return None;
+        }
+        Bench::new(test)
+    }
+
+    /// The namespace of the test.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The folder of the test, in which programs run.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The cluster of the test.
+    pub fn cluster(&self) -> &Cluster {
+        self.cluster
+    }
+
+    /// The server itself.
+    pub fn api(&self) -> Api {
+        Api(self.cluster)
+    }
+
+    /// Writes a file into the folder.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write(&self, path: &str, text: &str) -> PathBuf {
+        let whole = self.folder.path().join(path);
+        fs::create_dir_all(whole.parent().expect("a file lies in a folder")).expect("a folder can be made");
+        fs::write(&whole, text).expect("a file can be written");
+        whole
+    }
+
+    /// A command of `program` that knows the cluster and the namespace, and nothing else of this machine.
+    ///
+    /// # Panics
+    /// When the program is not there.
+    pub fn command(&self, program: Program) -> Command {
+        let mut path = program.path();
+        if program == Program::PintleAsHelm {
+            path = self.called_helm(&path);
+        }
+        let mut command = Command::new(path);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TZ", "UTC");
+        command.env("HOME", self.folder.path().join("home"));
+        command.env("KUBECONFIG", &self.cluster.kubeconfig).env("HELM_NAMESPACE", &self.namespace);
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// The program by another name.
+    fn called_helm(&self, program: &Path) -> PathBuf {
+        let link = self.folder.path().join("home/helm");
+        if !link.exists() {
+            std::os::unix::fs::symlink(program, &link).expect("a link can be made");
+        }
+        link
+    }
+
+    /// Runs `program` to its end.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    pub fn run(&self, program: Program, arguments: &[&str]) -> Ran {
+        let output = self.command(program).args(arguments).output();
+        output.unwrap_or_else(|error| panic!("cannot run {program:?}: {error}")).into()
+    }
+
+    /// The path of an object in the namespace, or with an empty name of all of its kind:
+    /// `path("apps/v1", "deployments", "web")`.
+    pub fn path(&self, version: &str, plural: &str, name: &str) -> String {
+        let root = if version.contains('/') { "apis" } else { "api" };
+        let path = format!("/{root}/{version}/namespaces/{}/{plural}", self.namespace);
+        if name.is_empty() { path } else { format!("{path}/{name}") }
+    }
+
+    /// An object in the namespace.
+    pub fn object(&self, version: &str, plural: &str, name: &str) -> Option<Value> {
+        self.api().read(&self.path(version, plural, name))
+    }
+
+    /// All objects of a kind in the namespace.
+    pub fn objects(&self, version: &str, plural: &str) -> Vec<Value> {
+        self.api().list(&self.path(version, plural, ""))
+    }
+
+    /// Waits until an object, or its absence, is as wanted, and gives it.
+    ///
+    /// # Panics
+    /// When it is not so after a minute.
+    #[track_caller]
+    pub fn wait_for(
+        &self,
+        version: &str,
+        plural: &str,
+        name: &str,
+        mut wanted: impl FnMut(Option<&Value>) -> bool,
+    ) -> Option<Value> {
+        let limit = Instant::now() + LIMIT;
+        loop {
+            let object = self.object(version, plural, name);
+            if wanted(object.as_ref()) {
+                return object;
+            }
+            assert!(Instant::now() < limit, "{plural} {name} is not as wanted after {LIMIT:?}: {object:#?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // A test that fails must not be hidden behind a failure to clean up, and the cluster goes soon anyway.
+        let body = r#"{"propagationPolicy":"Background"}"#;
+        let path = format!("/api/v1/namespaces/{}", self.namespace);
+        let api = self.api();
+        let _ = std::panic::catch_unwind(|| api.send("DELETE", &path, "application/json", body));
+    }
+}
+
+/// A name that no other test, and no other run on the same cluster, has.
+fn namespace(test: &str) -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let words: String =
+        test.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    let words: String = words.to_ascii_lowercase().chars().take(40).collect();
+    format!("e2e-{}-{}-{count}", words.trim_matches('-'), std::process::id())
+}
+
+/// Says that a test did not run. Not with `println`: of tests that pass, the test program shows nothing that goes there.
+fn skip(why: &str) {
+    // One write, so that lines of tests side by side stay whole.
+    let _ = std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_have_names_that_kubernetes_takes_and_no_two_are_equal() {
+        let name = namespace("A_test with: a Very_long_name_that_goes_on_and_on_and_on");
+        assert!(name.starts_with("e2e-a-test-with--a-very-long-name") && name.len() <= 63, "{name}");
+        assert_ne!(namespace("same"), namespace("same"));
+    }
+}

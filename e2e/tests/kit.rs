@@ -1,0 +1,59 @@
+//! That the cluster, the programs and the kit do what tests rely on.
+
+use pintle_e2e::{Bench, Program};
+use serde_json::json;
+
+#[test]
+fn every_program_says_its_version() {
+    let Some(bench) = Bench::new("every_program_says_its_version") else { return };
+    for (program, text) in [
+        (Program::Pintle, "v0."),
+        (Program::PintleAsHelm, "v4.2"),
+        (Program::Helm4, "v4.2"),
+        (Program::Helm3, "v3.21"),
+    ] {
+        let ran = bench.run(program, &["version", "--short"]).succeeded();
+        assert!(ran.stdout.starts_with(text), "{program:?}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn the_real_helms_share_a_release() {
+    let Some(bench) = Bench::new("the_real_helms_share_a_release") else { return };
+    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    bench.write("chart/templates/note.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n");
+    bench.run(Program::Helm4, &["install", "web", "chart"]).succeeded();
+    assert!(bench.object("v1", "configmaps", "note").is_some());
+    bench.run(Program::Helm3, &["upgrade", "web", "chart"]).succeeded();
+    let secrets = bench.objects("v1", "secrets");
+    let names: Vec<&str> = secrets.iter().filter_map(|secret| secret["metadata"]["name"].as_str()).collect();
+    assert_eq!(names, ["sh.helm.release.v1.web.v1", "sh.helm.release.v1.web.v2"]);
+    bench.run(Program::Helm4, &["uninstall", "web"]).succeeded();
+    bench.wait_for("v1", "configmaps", "note", |note| note.is_none());
+}
+
+#[test]
+fn a_namespace_goes_with_its_bench() {
+    let Some(bench) = Bench::new("a_namespace_goes_with_its_bench") else { return };
+    let (api, path) = (bench.api(), format!("/api/v1/namespaces/{}", bench.namespace()));
+    drop(bench);
+    let going = api.read(&path).is_none_or(|namespace| !namespace["metadata"]["deletionTimestamp"].is_null());
+    assert!(going);
+}
+
+#[test]
+fn a_pod_runs_and_its_log_can_be_read() {
+    let Some(bench) = Bench::with_pods("a_pod_runs_and_its_log_can_be_read") else { return };
+    let container = json!({"name": "main", "image": "test.invalid/busybox:1", "command": ["echo", "hello"]});
+    let pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "speaker"},
+        "spec": {"containers": [container], "restartPolicy": "Never"},
+    });
+    bench.api().create(&bench.path("v1", "pods", ""), &pod);
+    bench.wait_for("v1", "pods", "speaker", |pod| {
+        pod.is_some_and(|pod| pod["status"]["phase"] == "Succeeded")
+    });
+    assert_eq!(bench.api().text(&format!("{}/log", bench.path("v1", "pods", "speaker"))), "hello\n");
+}
