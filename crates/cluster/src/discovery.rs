@@ -9,7 +9,7 @@ use pintle_tree::Node;
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::cluster::Cluster;
-use crate::error::{Error, Result};
+use crate::error::{ApiStatus, Error, Result};
 use crate::request::{Accept, Request};
 
 /// How many documents are fetched at once from servers that give one per group.
@@ -109,7 +109,7 @@ impl Cluster {
     pub async fn version(&self) -> Result<&ServerVersion> {
         let fetch = async {
             let request = Request::read("/version");
-            let response = self.send(&request).await?;
+            let response = self.send(&request).await.map_err(unread)?;
             let object =
                 Object::read_json(&response.body).map_err(|error| Error::answer("GET /version", error))?;
             let text = |key| object.text(&[key]).to_owned();
@@ -312,6 +312,14 @@ impl Table {
         let key = format!("{api_version}/{}", resource.kind);
         self.api_versions.insert(key.clone());
         self.kinds.entry(key).or_insert(resource);
+    }
+}
+
+/// Go's client does not read the body when the version is refused, and its words are known to scripts.
+fn unread(error: Error) -> Error {
+    match error {
+        Error::Api(status) => Error::Api(Box::new(ApiStatus::generic(status.code, "unknown"))),
+        other => other,
     }
 }
 

@@ -14,6 +14,15 @@ use crate::read::Selection;
 /// From how many objects of a kind in a namespace on a list is quicker than asking for each.
 const WORTH_A_LIST: usize = 8;
 
+/// How much of the objects is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// All of it.
+    Whole,
+    /// The metadata; there may be more where single objects were asked for.
+    Metadata,
+}
+
 /// The objects of one kind in one namespace.
 struct Group<'a> {
     ids: Vec<&'a ObjectId>,
@@ -25,14 +34,18 @@ impl Cluster {
     /// # Errors
     /// In the order of the objects, the first that could not be read. Kinds that the server does not know are no error:
     /// there are no objects of them.
-    pub async fn snapshot<'a>(&self, ids: impl IntoIterator<Item = &'a ObjectId>) -> Result<Snapshot> {
+    pub async fn snapshot<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a ObjectId>,
+        depth: Depth,
+    ) -> Result<Snapshot> {
         let mut groups: BTreeMap<(&str, &str, &str, &str), Group<'a>> = BTreeMap::new();
-        for id in ids {
+        for id in ids.into_iter().filter(|id| !id.name.is_empty()) {
             let key = (id.group.as_str(), id.version.as_str(), id.kind.as_str(), id.namespace.as_str());
             groups.entry(key).or_insert_with(|| Group { ids: Vec::new() }).ids.push(id);
         }
         let groups: Vec<Group<'a>> = groups.into_values().collect();
-        let listed = all_at_once(&groups, |group| self.list_group(group).boxed()).await;
+        let listed = all_at_once(&groups, move |group| self.list_group(group, depth).boxed()).await;
         let mut snapshot = Snapshot::default();
         let mut left: Vec<&ObjectId> = Vec::new();
         for (group, objects) in groups.iter().zip(listed) {
@@ -54,7 +67,7 @@ impl Cluster {
 
     /// Reads a group from one list, if that is quicker and tells everything; otherwise its objects are asked for one by
     /// one. We may be allowed to get objects and not to list them.
-    async fn list_group(&self, group: &Group<'_>) -> Option<Vec<Object>> {
+    async fn list_group(&self, group: &Group<'_>, depth: Depth) -> Option<Vec<Object>> {
         if group.ids.len() < WORTH_A_LIST {
             return None;
         }
@@ -67,7 +80,12 @@ impl Cluster {
         // Records of releases are large, and no release's own objects.
         let records = first.group.is_empty() && first.kind == "Secret";
         let fields = if records { "type!=helm.sh/release.v1" } else { "" };
-        let selection = Selection { fields: fields.to_owned(), limit, ..Selection::default() };
+        let selection = Selection {
+            fields: fields.to_owned(),
+            limit,
+            metadata_only: depth == Depth::Metadata,
+            ..Selection::default()
+        };
         let page = self.page(&resource, &first.namespace, &selection, "").await.ok()?;
         if !page.next.is_empty() {
             return None;
@@ -75,6 +93,13 @@ impl Cluster {
         let mut names: Vec<&str> = group.ids.iter().map(|id| id.name.as_str()).collect();
         names.sort_unstable();
         let wanted = |object: &Object| names.binary_search(&object.name()).is_ok();
-        Some(page.objects.into_iter().filter(wanted).collect())
+        Some(page.objects.into_iter().filter(wanted).map(|object| of_kind(object, first)).collect())
     }
+}
+
+/// An object whose metadata alone was asked for says that it is of the kind "metadata"; here it is again what it is.
+fn of_kind(mut object: Object, example: &ObjectId) -> Object {
+    object.body_mut().insert("apiVersion".into(), example.api_version().into());
+    object.body_mut().insert("kind".into(), example.kind.as_str().into());
+    object
 }

@@ -41,7 +41,7 @@ impl Story {
         if let Some(tls) = chain.iter().find_map(|error| tls_error(*error)) {
             return Story { cause: tls_cause(&tls, url), sent: !connecting };
         }
-        let kind = chain.iter().find_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind);
+        let kind = chain.iter().find_map(|error| io_kind(*error));
         let cause = match kind {
             Some(io::ErrorKind::ConnectionRefused) => dial("connect: connection refused"),
             Some(io::ErrorKind::HostUnreachable) => dial("connect: no route to host"),
@@ -66,11 +66,22 @@ fn innermost(mut texts: Vec<String>) -> String {
     texts.pop().unwrap_or_else(|| "unknown error".into())
 }
 
+/// The kind of the I/O error inside an error, however often it was wrapped on its way up.
+fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
+    let error = error.downcast_ref::<io::Error>()?;
+    match error.get_ref().and_then(|inner| io_kind(inner)) {
+        Some(kind) => Some(kind),
+        None => Some(error.kind()).filter(|kind| *kind != io::ErrorKind::Other),
+    }
+}
+
+/// The failure of TLS inside an error, however often it was wrapped on its way up.
 fn tls_error(error: &(dyn StdError + 'static)) -> Option<rustls::Error> {
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return Some(tls.clone());
     }
-    error.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref::<rustls::Error>().cloned()
+    // The source of an I/O error is that of the error inside it, so the inner error itself would be passed over.
+    tls_error(error.downcast_ref::<io::Error>()?.get_ref()?)
 }
 
 fn tls_cause(error: &rustls::Error, url: &str) -> String {
@@ -146,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_refused_connection_reads_as_in_go() {
-        let error = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let error = io::Error::other(io::Error::from(io::ErrorKind::ConnectionRefused));
         let failure = failure(&Method::GET, "https://127.0.0.1:1/version", &error);
         assert_eq!(
             failure.to_string(),
@@ -157,7 +168,7 @@ mod tests {
     #[test]
     fn a_certificate_of_strangers_reads_as_in_go() {
         let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
-        let error = io::Error::new(io::ErrorKind::InvalidData, tls);
+        let error = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, tls));
         assert_eq!(
             failure(&Method::POST, "https://a/b", &error).to_string(),
             r#"Post "https://a/b": tls: failed to verify certificate: x509: certificate signed by unknown authority"#

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use futures::FutureExt;
 use pintle_cluster::apply::{Done, Manner, all_at_once, in_batches};
-use pintle_cluster::{Cluster, Guard, Propagation, Selection, Settings, Write};
+use pintle_cluster::{Cluster, Depth, Guard, Propagation, Selection, Settings, Write};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::{Adoption, Method, Situation, Snapshot, plan};
 
@@ -46,7 +46,7 @@ fn config_maps(namespace: &str, count: usize, value: &str) -> Vec<Object> {
 
 async fn carry_out(cluster: &Cluster, old: &[Object], new: &[Object], manner: &Manner) -> Vec<Done> {
     let ids: Vec<ObjectId> = old.iter().chain(new).map(Object::id).collect();
-    let live = cluster.snapshot(&ids).await.expect("readable");
+    let live = cluster.snapshot(&ids, Depth::Whole).await.expect("readable");
     let situation = Situation { desired: new, previous: old, live: &live, adoption: Adoption::Unchecked };
     let plan = plan(&situation).expect("a plan");
     let steps: Vec<_> = plan.steps.into_iter().chain(plan.removals).collect();
@@ -152,7 +152,7 @@ async fn many_objects_come_and_go_quickly() {
     assert!(read.iter().all(|one| matches!(one, Ok(Some(_)))));
     eprintln!("500 reads one by one: {:?}", clock.elapsed());
     let clock = Instant::now();
-    let live: Snapshot = cluster.snapshot(&ids).await.expect("readable");
+    let live: Snapshot = cluster.snapshot(&ids, Depth::Whole).await.expect("readable");
     assert_eq!(live.len(), 500);
     eprintln!("500 reads as a snapshot: {:?}", clock.elapsed());
     let clock = Instant::now();
@@ -163,4 +163,36 @@ async fn many_objects_come_and_go_quickly() {
     let left = cluster.list(&maps, &namespace, &Selection::default()).await.expect("readable");
     assert!(left.iter().all(|object| !object.name().starts_with('c')));
     assert!(!cluster.delete(&ids[0], Propagation::Background, &Guard::default()).await.expect("gone"));
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_talked_to_is_unreachable_in_helms_words() {
+    let Some((cluster, _)) = testbed("a_server_that_cannot_be_talked_to").await else { return };
+    let server = cluster.address().to_owned();
+    let reach = async |settings: Settings| {
+        let cluster = Cluster::connect(&settings).await.expect("a configuration");
+        cluster.reach().await.map(|_| ()).expect_err("unreachable").to_string()
+    };
+    let stranger =
+        Settings { server: server.clone(), insecure: true, token: "bad".into(), ..Settings::default() };
+    assert_eq!(
+        reach(stranger.clone()).await,
+        "kubernetes cluster unreachable: the server has asked for the client to provide credentials"
+    );
+    assert_eq!(
+        reach(Settings { insecure: false, ..stranger.clone() }).await,
+        format!(
+            "kubernetes cluster unreachable: Get \"{server}/version\": tls: failed to verify certificate: x509: certificate signed by unknown authority"
+        )
+    );
+    let plain = Settings { server: server.replace("https:", "http:"), ..Settings::default() };
+    assert_eq!(
+        reach(plain).await,
+        "kubernetes cluster unreachable: the server rejected our request for an unknown reason"
+    );
+    let kubeconfig = vec![std::env::var_os("PINTLE_E2E_KUBECONFIG").expect("set").into()];
+    let name = Settings { kubeconfig, tls_server_name: "elsewhere".into(), ..Settings::default() };
+    let text = reach(name).await;
+    let certificate = "tls: failed to verify certificate: x509: certificate is valid for ";
+    assert!(text.contains(certificate) && text.ends_with(", not elsewhere"), "{text}");
 }

@@ -6,7 +6,9 @@ use std::io::{Read, Write as _};
 use std::net::TcpListener;
 
 use futures::FutureExt;
-use pintle_cluster::{Cluster, Error, Guard, PatchKind, Propagation, Selection, Settings, WatchEvent, Write};
+use pintle_cluster::{
+    Cluster, Depth, Error, Guard, PatchKind, Propagation, Selection, Settings, WatchEvent, Write,
+};
 use pintle_objects::{Object, ObjectId};
 use support::{Answer, cluster, discovery, ok, paths, refusal};
 
@@ -270,7 +272,7 @@ fn everything_can_be_sent_to_other_threads() {
     send(cluster.replace_object(&object, None, &write));
     send(cluster.hand_over(&object, &write));
     let id = object.id();
-    send(cluster.snapshot([&id]));
+    send(cluster.snapshot([&id], Depth::Whole));
     send(cluster.lookup("v1", "Pod", "", ""));
     let objects = [object.clone()];
     send(pintle_cluster::apply::in_batches(

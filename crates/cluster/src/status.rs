@@ -1,0 +1,152 @@
+//! Refusals by the server, as it tells them and as Go's client tells those that it does not tell.
+
+use std::time::Duration;
+
+use pintle_objects::Object;
+use pintle_tree::{Node, json};
+
+/// A refusal by the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiStatus {
+    /// The HTTP status.
+    pub code: u16,
+    /// The reason in one word, such as `NotFound`; empty when the server gave none.
+    pub reason: String,
+    /// The sentence for people.
+    pub message: String,
+    /// The group of the kind that the refusal is about.
+    pub group: String,
+    /// The kind or resource that the refusal is about.
+    pub kind: String,
+    /// The name of the object that the refusal is about.
+    pub name: String,
+    /// The details.
+    pub causes: Vec<Cause>,
+    /// How long the server wants to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+/// One detail of a refusal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cause {
+    /// The reason in one word, such as `FieldManagerConflict`.
+    pub reason: String,
+    /// The sentence for people.
+    pub message: String,
+    /// The field that the detail is about.
+    pub field: String,
+}
+
+impl ApiStatus {
+    /// Reads the body of a refusal; whatever is no `Status` becomes one in Go's words.
+    pub fn read(code: u16, body: &[u8]) -> Self {
+        let read = json::read_exact(body).ok().and_then(|node| match node {
+            Node::Map(map) => Some(Object::new(map)),
+            _ => None,
+        });
+        match read {
+            Some(object) if object.kind() == "Status" => Self::of(code, &object),
+            _ => Self::generic(code, &excerpt(body)),
+        }
+    }
+
+    /// Takes a `Status` object as a refusal.
+    pub fn of(code: u16, status: &Object) -> Self {
+        let detail = |field| status.text(&["details", field]).to_owned();
+        let causes = status.at(&["details", "causes"]).and_then(Node::as_list).unwrap_or_default();
+        let word = |node: &Node, key| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+        let seconds = status.int(&["details", "retryAfterSeconds"]).filter(|seconds| *seconds > 0);
+        ApiStatus {
+            code: status.int(&["code"]).and_then(|code| u16::try_from(code).ok()).unwrap_or(code),
+            reason: status.text(&["reason"]).to_owned(),
+            message: status.text(&["message"]).to_owned(),
+            group: detail("group"),
+            kind: detail("kind"),
+            name: detail("name"),
+            causes: causes
+                .iter()
+                .map(|cause| Cause {
+                    reason: word(cause, "reason"),
+                    message: word(cause, "message"),
+                    field: word(cause, "field"),
+                })
+                .collect(),
+            retry_after: seconds.map(|seconds| Duration::from_secs(seconds.unsigned_abs())),
+        }
+    }
+
+    /// What Go's client makes of a refusal whose body it does not read.
+    pub fn generic(code: u16, server_message: &str) -> Self {
+        let (reason, message) = match code {
+            400 => ("BadRequest", "the server rejected our request for an unknown reason"),
+            401 => ("Unauthorized", "the server has asked for the client to provide credentials"),
+            403 => ("Forbidden", server_message),
+            404 => ("NotFound", "the server could not find the requested resource"),
+            405 => ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+            406 if matches!(server_message, "" | "unknown") => (
+                "NotAcceptable",
+                "the server was unable to respond with a content type that the client supports",
+            ),
+            406 => ("NotAcceptable", server_message),
+            409 => ("Conflict", "the server reported a conflict"),
+            415 => ("UnsupportedMediaType", server_message),
+            422 => ("Invalid", "the server rejected our request due to an error in our request"),
+            429 => (
+                "TooManyRequests",
+                "the server has received too many requests and has asked us to try again later",
+            ),
+            503 => ("ServiceUnavailable", "the server is currently unable to handle the request"),
+            504 => (
+                "Timeout",
+                "the server was unable to return a response in the time allotted, but may still be processing the request",
+            ),
+            500.. => ("InternalError", ""),
+            _ => ("", ""),
+        };
+        let message = match (message, code) {
+            ("", 500..) => {
+                format!(
+                    "an error on the server ({server_message:?}) has prevented the request from succeeding"
+                )
+            }
+            ("", _) => format!(
+                "the server responded with the status code {code} but did not return more information"
+            ),
+            (message, _) => message.to_owned(),
+        };
+        ApiStatus { code, reason: reason.to_owned(), message, ..ApiStatus::default() }
+    }
+}
+
+/// The text of a body that is no `Status`, as far as people can be expected to read it.
+fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(2048)]).trim().to_owned();
+    if text.is_empty() { "unknown".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_keeps_its_reason_details_and_causes() {
+        let body = br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Conflict",
+            "details":{"group":"apps","kind":"deployments","name":"web","retryAfterSeconds":3,
+            "causes":[{"reason":"FieldManagerConflict","message":"m","field":".spec.replicas"}]},"code":409}"#;
+        let status = ApiStatus::read(409, body);
+        assert_eq!(status.retry_after, Some(Duration::from_secs(3)));
+        assert_eq!(status.causes[0].field, ".spec.replicas");
+    }
+
+    #[test]
+    fn an_answer_that_is_no_status_gets_words_from_its_code() {
+        assert_eq!(ApiStatus::read(404, b"404 page not found").reason, "NotFound");
+        assert!(ApiStatus::read(502, b"bad gateway").message.contains("bad gateway"));
+        assert_eq!(ApiStatus::read(599, b"").code, 599);
+        assert_eq!(
+            ApiStatus::generic(401, "unknown").message,
+            "the server has asked for the client to provide credentials"
+        );
+    }
+}

@@ -1,0 +1,240 @@
+//! Waiting and logs where pods really run: `PINTLE_E2E_KUBECONFIG` names the configuration of a test cluster whose
+//! context is `pintle-e2e…`, and `PINTLE_E2E_LEVEL` is `node`.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use pintle_cluster::logs::{self, HookLogs, LogSource};
+use pintle_cluster::wait::{Goal, Patience, Progress, Strategy, WaitError, Waiter, Waiting};
+use pintle_cluster::{Cluster, Guard, Propagation, Settings, Write};
+use pintle_objects::{Object, ObjectId};
+
+const IMAGE: &str = "test.invalid/busybox:1";
+
+struct Bench {
+    cluster: Cluster,
+    namespace: String,
+}
+
+impl Bench {
+    /// Connects to the test cluster and makes a namespace; nothing when there is no cluster with a node.
+    async fn new(test: &str) -> Option<Bench> {
+        let level = std::env::var("PINTLE_E2E_LEVEL").unwrap_or_default();
+        let path = std::env::var_os("PINTLE_E2E_KUBECONFIG").filter(|_| level == "node");
+        let Some(path) = path else {
+            #[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+            {
+                eprintln!("skipped: {test} needs PINTLE_E2E_KUBECONFIG and PINTLE_E2E_LEVEL=node");
+            }
+            return None;
+        };
+        let text = std::fs::read_to_string(&path).expect("a readable configuration");
+        assert!(text.contains("current-context: pintle-e2e"), "only test clusters may be written to");
+        let settings = Settings { kubeconfig: vec![path.into()], ..Settings::default() };
+        let cluster = Cluster::connect(&settings).await.expect("a configuration");
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let namespace = format!("node-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let object = Object::of(&ObjectId::new("v1", "Namespace", "", &namespace));
+        cluster.create(&object, &Write::default()).await.expect("a namespace");
+        Some(Bench { cluster, namespace })
+    }
+
+    /// Makes the objects of a manifest and returns their ids.
+    async fn make(&self, manifest: &str) -> Vec<ObjectId> {
+        let mut ids = Vec::new();
+        for mut object in Object::read_manifest(manifest.as_bytes(), "test").expect("good YAML") {
+            object.set_namespace(&self.namespace);
+            self.cluster.create(&object, &Write::strict()).await.expect("created");
+            ids.push(object.id());
+        }
+        ids
+    }
+
+    async fn wait(&self, waiting: Waiting, ids: &[ObjectId]) -> Result<(), WaitError> {
+        Waiter::new(&self.cluster, waiting).wait(ids, &mut |_: &Progress<'_>| {}).await
+    }
+
+    async fn done(self) {
+        let id = ObjectId::new("v1", "Namespace", "", &self.namespace);
+        let deleted = self.cluster.delete(&id, Propagation::Background, &Guard::default()).await;
+        assert!(deleted.expect("deleted"));
+    }
+}
+
+fn waiting(goal: Goal) -> Waiting {
+    Waiting { goal, strategy: Strategy::Watcher, timeout: Duration::from_secs(90), early_failure: None }
+}
+
+fn early(goal: Goal) -> Waiting {
+    Waiting { early_failure: Some(Patience::default()), ..waiting(goal) }
+}
+
+fn workload(kind: &str, more: &str, container: &str) -> String {
+    format!(
+        "---\napiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n  {more}\n  selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    metadata: {{labels: {{app: {name}}}}}\n    spec:\n      terminationGracePeriodSeconds: 0\n      containers: [{container}]\n",
+        name = kind.to_lowercase(),
+    )
+}
+
+fn container(script: &str) -> String {
+    format!("{{name: main, image: '{IMAGE}', imagePullPolicy: IfNotPresent, command: [sh, -c, '{script}']}}")
+}
+
+#[tokio::test]
+async fn workloads_become_ready_by_both_rules_and_go_away() {
+    let Some(bench) = Bench::new("workloads_become_ready_by_both_rules_and_go_away").await else { return };
+    let sleeping = container("exec sleep 1000");
+    let manifest = [
+        workload("Deployment", "replicas: 2", &sleeping),
+        workload("StatefulSet", "serviceName: none", &sleeping),
+        workload("DaemonSet", "minReadySeconds: 0", &sleeping),
+        "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}\n".to_owned(),
+    ]
+    .concat();
+    let ids = bench.make(&manifest).await;
+    let mut told = Vec::new();
+    let mut observer = |progress: &Progress<'_>| {
+        told.push(format!("{} {}/{}", progress.id.kind, progress.done, progress.total));
+    };
+    let result = Waiter::new(&bench.cluster, early(Goal::Ready)).wait(&ids, &mut observer).await;
+    result.expect("all ready");
+    assert!(told.last().is_some_and(|line| line.ends_with("5/5")), "{told:?}");
+    let legacy = Waiting { strategy: Strategy::Legacy, ..waiting(Goal::ReadyWithJobs) };
+    bench.wait(legacy, &ids).await.expect("ready by the older rules, too");
+    for id in &ids {
+        bench.cluster.delete(id, Propagation::Foreground, &Guard::default()).await.expect("deleted");
+    }
+    bench.wait(waiting(Goal::Deleted), &ids).await.expect("all gone");
+    assert!(bench.cluster.get(&ids[0]).await.expect("readable").is_none());
+    bench.done().await;
+}
+
+#[tokio::test]
+async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
+    let Some(bench) = Bench::new("pods_that_cannot_start_end_the_wait_with_a_reason").await else { return };
+    let cases = [
+        (
+            "{name: main, image: 'test.invalid/missing:1', imagePullPolicy: IfNotPresent}",
+            "cannot get its image \"test.invalid/missing:1\" (",
+            "Failed: ",
+        ),
+        (
+            &container("echo boom; exit 3"),
+            "crashes again and again",
+            "last lines of container main:\n    boom",
+        ),
+        (
+            "{name: main, image: 'test.invalid/busybox:1', envFrom: [{configMapRef: {name: missing}}]}",
+            "cannot be created (CreateContainerConfigError: configmap \"missing\" not found)",
+            "events of Pod/",
+        ),
+    ];
+    for (container, reason, detail) in cases {
+        let ids = bench.make(&workload("Deployment", "replicas: 1", container)).await;
+        let started = Instant::now();
+        let error = bench.wait(early(Goal::Ready), &ids).await.expect_err("hopeless");
+        assert!(matches!(error, WaitError::Hopeless(_)), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(reason) && text.contains(detail), "{text}");
+        assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+        bench.cluster.delete(&ids[0], Propagation::Foreground, &Guard::default()).await.expect("deleted");
+        bench.wait(waiting(Goal::Deleted), &ids).await.expect("gone");
+    }
+    bench.done().await;
+}
+
+#[tokio::test]
+async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
+    let Some(bench) = Bench::new("a_quota_ends_the_wait_for_deployments_and_for_sets").await else { return };
+    bench
+        .make("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: '0'}}\n")
+        .await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let patience = Patience { refusal: Duration::from_secs(3), ..Patience::default() };
+    let early = Waiting { early_failure: Some(patience), ..waiting(Goal::Ready) };
+    for kind in ["Deployment", "StatefulSet"] {
+        let ids = bench.make(&workload(kind, "replicas: 1", &container("sleep 9"))).await;
+        let text = bench.wait(early, &ids).await.expect_err("refused").to_string();
+        assert!(text.contains("the cluster refuses its pods: "), "{text}");
+        assert!(text.contains("exceeded quota: none"), "{text}");
+    }
+    bench.done().await;
+}
+
+fn job(name: &str, first: &str, second: &str) -> String {
+    let (first, second) = (container(first).replace("main", "first"), container(second));
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}}}\nspec:\n  backoffLimit: 0\n  template:\n    spec:\n      restartPolicy: Never\n      initContainers: [{first}]\n      containers: [{second}]\n"
+    )
+}
+
+#[tokio::test]
+async fn a_failing_hook_has_helms_error_and_its_logs() {
+    let Some(bench) = Bench::new("a_failing_hook_has_helms_error_and_its_logs").await else { return };
+    let ids = bench.make(&job("fails", "echo prepared", "echo one; echo two; exit 7")).await;
+    let error = bench.wait(waiting(Goal::HookDone), &ids).await.expect_err("failed");
+    let helms = format!(
+        "resource Job/{}/fails not ready. status: Failed, message: Job Failed. failed: 1/1",
+        bench.namespace
+    );
+    assert_eq!(error.to_string(), helms);
+    let text = bench.wait(early(Goal::HookDone), &ids).await.expect_err("failed").to_string();
+    assert!(text.starts_with(&helms), "{text}");
+    assert!(text.contains(" ended with exit code 7\n"), "{text}");
+    assert!(text.ends_with("\n  last lines of container main:\n    one\n    two"), "{text}");
+    let legacy = Waiting { strategy: Strategy::Legacy, ..waiting(Goal::HookDone) };
+    let text = bench.wait(legacy, &ids).await.expect_err("failed").to_string();
+    assert_eq!(text, "job fails failed: BackoffLimitExceeded");
+
+    let mut all = Vec::new();
+    let mut sink = |source: &LogSource, bytes: &[u8]| {
+        all.push(format!("{}: {}", source.container, String::from_utf8_lossy(bytes)));
+    };
+    let failed = logs::of_hook(&bench.cluster, &ids[0], &mut sink).await.expect("logs");
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!(all, ["first: prepared\n", "main: one\ntwo\n"]);
+    all.clear();
+    let mut sink = |source: &LogSource, bytes: &[u8]| {
+        all.push(format!("{}: {}", source.container, String::from_utf8_lossy(bytes)));
+    };
+    logs::of_hook_as_helm(&bench.cluster, &ids[0], &mut sink).await.expect("logs");
+    assert_eq!(all, ["main: one\ntwo\n"]);
+    bench.done().await;
+}
+
+#[tokio::test]
+async fn the_logs_of_a_hook_come_while_it_runs() {
+    let Some(bench) = Bench::new("the_logs_of_a_hook_come_while_it_runs").await else { return };
+    let script = "for i in 1 2 3 4; do echo line $i; sleep 1; done; printf last";
+    let ids = bench.make(&job("talks", "echo a; sleep 1; echo b", script)).await;
+    let mut heard: Vec<(Instant, String)> = Vec::new();
+    let mut sink = |source: &LogSource, bytes: &[u8]| {
+        heard.push((Instant::now(), format!("{} {}", source.container, String::from_utf8_lossy(bytes))));
+    };
+    let logs = HookLogs::new(&bench.cluster, &ids[0]);
+    let ended = logs.during(bench.wait(waiting(Goal::HookDone), &ids), &mut sink).await;
+    ended.expect("done");
+    let lines: Vec<&str> = heard.iter().map(|(_, line)| line.as_str()).collect();
+    assert_eq!(
+        lines,
+        [
+            "first a\n",
+            "first b\n",
+            "main line 1\n",
+            "main line 2\n",
+            "main line 3\n",
+            "main line 4\n",
+            "main last\n"
+        ]
+    );
+    let spread = heard[5].0.duration_since(heard[2].0);
+    assert!(spread > Duration::from_secs(2), "lines come as they are written: {spread:?}");
+
+    let quick = bench.make(&job("quick", "echo a", "echo b")).await;
+    let mut lines = Vec::new();
+    let mut sink = |_: &LogSource, bytes: &[u8]| lines.push(String::from_utf8_lossy(bytes).into_owned());
+    let logs = HookLogs::new(&bench.cluster, &quick[0]);
+    logs.during(bench.wait(waiting(Goal::HookDone), &quick), &mut sink).await.expect("done");
+    assert_eq!(lines, ["a\n", "b\n"], "what is over at once is heard as well");
+    bench.done().await;
+}
