@@ -42,23 +42,36 @@ impl Api {
     /// # Panics
     /// When the server cannot be reached.
     pub fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Answer {
+        self.try_send(method, path, kind, body).unwrap_or_else(|problem| panic!("{method} {path}: {problem}"))
+    }
+
+    /// As [`Api::send`], with words for a server that cannot be reached.
+    pub(crate) fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        kind: &str,
+        body: &str,
+    ) -> Result<Answer, String> {
         let mut curl = self.curl();
         curl.args(["--request", method, "--write-out", "\n%{http_code}"])
             .arg(format!("{}{path}", self.0.server));
         if !body.is_empty() {
             curl.args(["--header", &format!("Content-Type: {kind}"), "--data-binary", "@-"]);
         }
-        let mut child = curl.spawn().expect("curl is installed");
-        let mut input = child.stdin.take().expect("standard input is a pipe");
-        // curl that failed early does not read; its exit code tells.
-        let _ = input.write_all(body.as_bytes());
-        drop(input);
-        let output = child.wait_with_output().expect("curl ends");
-        let problem = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{method} {path}: {problem}");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let (body, code) = text.rsplit_once('\n').expect("curl writes the status after the body");
-        Answer { code: code.parse().expect("a status is a number"), body: body.to_owned() }
+        let mut child = curl.spawn().map_err(|error| format!("cannot run curl: {error}"))?;
+        if let Some(mut input) = child.stdin.take() {
+            // A curl that failed early does not read; its exit code tells.
+            let _ = input.write_all(body.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let (body, code) = text.rsplit_once('\n').ok_or("curl tells no status")?;
+        let code = code.parse().map_err(|_| format!("`{code}` is no status"))?;
+        Ok(Answer { code, body: body.to_owned() })
     }
 
     /// The object at `path`; `None` where there is none.

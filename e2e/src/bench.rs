@@ -170,11 +170,10 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // A test that fails must not be hidden behind a failure to clean up, and the cluster goes soon anyway.
-        let body = r#"{"propagationPolicy":"Background"}"#;
         let path = format!("/api/v1/namespaces/{}", self.namespace);
-        let api = self.api();
-        let _ = std::panic::catch_unwind(|| api.send("DELETE", &path, "application/json", body));
+        let body = r#"{"propagationPolicy":"Background"}"#;
+        // What a test found must not be hidden behind a failure to clean up, and the cluster goes soon anyway.
+        let _ = self.api().try_send("DELETE", &path, "application/json", body);
     }
 }
 
@@ -191,7 +190,14 @@ fn namespace(test: &str) -> String {
 /// Says that a test did not run. Not with `println`: of tests that pass, the test program shows nothing that goes there.
 fn skip(why: &str) {
     // One write, so that lines of tests side by side stay whole.
-    let _ = std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes());
+    let line = format!("skipped: {why}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    // Whoever runs many tests lists all of them at the end.
+    if let Some(path) = std::env::var_os("PINTLE_E2E_SKIPPED") {
+        let list = fs::File::options().create(true).append(true).open(path);
+        list.and_then(|mut list| list.write_all(line.as_bytes()))
+            .expect("the list of skipped tests can be written");
+    }
 }
 
 #[cfg(test)]

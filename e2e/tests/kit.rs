@@ -7,7 +7,7 @@ use serde_json::json;
 fn every_program_says_its_version() {
     let Some(bench) = Bench::new("every_program_says_its_version") else { return };
     for (program, text) in [
-        (Program::Pintle, "v0."),
+        (Program::Pintle, env!("CARGO_PKG_VERSION")),
         (Program::PintleAsHelm, "v4.2"),
         (Program::Helm4, "v4.2"),
         (Program::Helm3, "v3.21"),

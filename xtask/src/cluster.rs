@@ -44,7 +44,8 @@ impl Level {
         }
     }
 
-    fn named(name: &str) -> Result<Level> {
+    /// The level that a person calls `name`.
+    pub(crate) fn named(name: &str) -> Result<Level> {
         let found = [Level::ControlPlane, Level::Node].into_iter().find(|level| level.name() == name);
         found.with_context(|| format!("there is no level `{name}`; there are control-plane and node"))
     }

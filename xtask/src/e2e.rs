@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::cluster::{self, Cluster, RELEASES, Release, Wish};
+use crate::cluster::{self, Cluster, Level, RELEASES, Release, Wish};
 use crate::helm;
 use crate::shell::{cargo, run as run_command, say, target_folder};
 
@@ -14,12 +14,14 @@ use crate::shell::{cargo, run as run_command, say, target_folder};
 struct Order {
     /// A cluster that is up and stays up.
     on: Option<String>,
+    /// The most that this machine can have, unless given.
+    level: Option<Level>,
     kubernetes: Release,
     /// For the test program: part of a name, or its own flags.
     rest: Vec<String>,
 }
 
-/// Runs `e2e [--on NAME] [--kubernetes VERSION] [FILTER] [FLAGS OF THE TEST PROGRAM]`.
+/// Runs `e2e [--on NAME] [--level LEVEL] [--kubernetes VERSION] [FILTER] [FLAGS OF THE TEST PROGRAM]`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let order = parse(arguments)?;
     // Everything that can fail without a cluster comes first.
@@ -31,7 +33,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return test(&cluster, &program, &helms, &order.rest);
     }
     let name = format!("run-{}", std::process::id());
-    let wish = Wish { name, level: cluster::level(), kubernetes: order.kubernetes };
+    let level = order.level.unwrap_or_else(cluster::level);
+    let wish = Wish { name, level, kubernetes: order.kubernetes };
     let guard = Guard::set(&wish.name)?;
     let tested = cluster::up(&wish).and_then(|cluster| test(&cluster, &program, &helms, &order.rest));
     guard.release()?;
@@ -40,12 +43,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 fn parse(arguments: &[String]) -> Result<Order> {
     let [newest, ..] = RELEASES;
-    let mut order = Order { on: None, kubernetes: newest, rest: Vec::new() };
+    let mut order = Order { on: None, level: None, kubernetes: newest, rest: Vec::new() };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
         match word.as_str() {
             "--on" => order.on = Some(value()?.clone()),
+            "--level" => order.level = Some(Level::named(value()?)?),
             "--kubernetes" => order.kubernetes = Release::named(value()?)?,
             _ => order.rest.push(word.clone()),
         }
@@ -64,12 +68,21 @@ fn program() -> Result<PathBuf> {
 
 fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &[String]) -> Result<()> {
     // Most of the time a test waits for the cluster, so more of them run than there are processors.
-    let mut command = cargo(&["test", "--package", "pintle-e2e", "--", "--test-threads=4"]);
+    let mut command =
+        cargo(&["test", "--quiet", "--package", "pintle-e2e", "--no-fail-fast", "--", "--test-threads=4"]);
     command.args(rest).envs(helms.iter().map(|(name, path)| (name, path)));
     command.env("PINTLE_E2E_PROGRAM", program);
     command.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
     command.env("PINTLE_E2E_LEVEL", cluster.level.name());
-    run_command(&mut command)
+    let skipped = cluster.folder.join("skipped");
+    command.env("PINTLE_E2E_SKIPPED", &skipped);
+    let tested = run_command(&mut command);
+    if let Ok(list) = std::fs::read_to_string(&skipped) {
+        say(list.trim_end());
+        say(&format!("{} tests were skipped", list.lines().count()));
+        std::fs::remove_file(&skipped)?;
+    }
+    tested
 }
 
 /// A process that takes the cluster down when this one is gone. It does not share the terminal's signals, so Ctrl-C and

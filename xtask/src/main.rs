@@ -34,7 +34,7 @@ cargo xtask CHORE
   cluster down|kubeconfig [--name NAME]
   cluster status|can-run-pods
                          a real Kubernetes for tests, on this machine
-  e2e [--on NAME] [--kubernetes 1.36|1.34] [FILTER]
+  e2e [--on NAME] [--level control-plane|node] [--kubernetes 1.36|1.34] [FILTER]
                          bring a cluster up, run the tests of e2e/ on it, take it down
 ";
 
