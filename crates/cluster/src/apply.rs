@@ -8,6 +8,7 @@ mod client_side;
 mod delete;
 mod server_side;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -139,7 +140,24 @@ impl Cluster {
         steps: &'a [Step<'a>],
         manner: &'a Manner,
     ) -> BoxFuture<'a, Vec<Result<Done>>> {
-        in_batches(steps, |step| &step.id.kind, move |step| self.carry_out(step, manner).boxed())
+        let work = in_batches(steps, |step| &step.id.kind, move |step| self.carry_out(step, manner).boxed());
+        async move {
+            self.fetch_merge_keys(steps, manner.method).await;
+            work.await
+        }
+        .boxed()
+    }
+
+    /// Fetches at once what the steps would otherwise fetch one after the other. Failures are told by the steps.
+    async fn fetch_merge_keys(&self, steps: &[Step<'_>], method: Method) {
+        let needed: BTreeSet<String> = steps
+            .iter()
+            .filter(|step| matches!(step.action, Action::Update { .. } | Action::Adopt))
+            .filter(|step| method.needs_merge_keys(&step.id))
+            .map(|step| step.id.api_version())
+            .collect();
+        let needed: Vec<String> = needed.into_iter().collect();
+        all_at_once(&needed, |api_version| self.merge_keys(api_version).map(drop).boxed()).await;
     }
 }
 

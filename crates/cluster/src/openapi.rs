@@ -1,12 +1,12 @@
 //! The merge keys of built-in kinds, from the cluster's own OpenAPI documents; only client-side apply needs them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle_objects::Object;
 use pintle_plan::patch::MergeKeys;
 use pintle_tree::Node;
-use tokio::sync::Mutex;
+use tokio::sync::OnceCell;
 
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
@@ -15,44 +15,36 @@ use crate::request::Request;
 /// The documents that were read so far.
 #[derive(Default)]
 pub(crate) struct Schemas {
-    known: Mutex<Known>,
-}
-
-#[derive(Default)]
-struct Known {
     /// Where the document of each group and version is; the address has the document's hash in it.
-    addresses: Option<BTreeMap<String, String>>,
-    keys: BTreeMap<String, Arc<MergeKeys>>,
+    addresses: OnceCell<BTreeMap<String, String>>,
+    keys: Mutex<BTreeMap<String, Arc<OnceCell<Arc<MergeKeys>>>>>,
 }
 
 impl Cluster {
-    /// The merge keys of all kinds of a group and version. Each document is fetched once.
+    /// The merge keys of all kinds of a group and version. Each document is fetched once, however many ask for it.
     ///
     /// # Errors
     /// When the server has no such document or does not answer.
     pub async fn merge_keys(&self, api_version: &str) -> Result<Arc<MergeKeys>> {
-        let mut known = self.schemas().known.lock().await;
-        if let Some(keys) = known.keys.get(api_version) {
-            return Ok(keys.clone());
-        }
-        if known.addresses.is_none() {
-            known.addresses = Some(self.document_addresses().await?);
-        }
-        let path = match api_version.contains('/') {
-            true => format!("apis/{api_version}"),
-            false => format!("api/{api_version}"),
+        let cell = {
+            let mut keys = self.schemas().keys.lock().unwrap_or_else(PoisonError::into_inner);
+            keys.entry(api_version.to_owned()).or_default().clone()
         };
-        let address = known.addresses.as_ref().and_then(|addresses| addresses.get(&path));
+        cell.get_or_try_init(|| self.read_merge_keys(api_version)).await.cloned()
+    }
+
+    async fn read_merge_keys(&self, api_version: &str) -> Result<Arc<MergeKeys>> {
+        let addresses = self.schemas().addresses.get_or_try_init(|| self.document_addresses()).await?;
+        let root = if api_version.contains('/') { "apis" } else { "api" };
+        let path = format!("{root}/{api_version}");
         // A server without index may still have the document.
-        let address = address.cloned().unwrap_or_else(|| format!("/openapi/v3/{path}"));
+        let address = addresses.get(&path).cloned().unwrap_or_else(|| format!("/openapi/v3/{path}"));
         let response = self.send(&Request::read(address)).await?;
         let keys = MergeKeys::read(&response.body).map_err(|error| Error::Answer {
             request: format!("/openapi/v3/{path}"),
             source: Box::new(error),
         })?;
-        let keys = Arc::new(keys);
-        known.keys.insert(api_version.to_owned(), keys.clone());
-        Ok(keys)
+        Ok(Arc::new(keys))
     }
 
     async fn document_addresses(&self) -> Result<BTreeMap<String, String>> {

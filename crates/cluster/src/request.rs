@@ -18,6 +18,8 @@ const PATIENCE: u32 = 10;
 const STUBBORNNESS: u32 = 4;
 /// The longest that we wait before coming back.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How long an answer may take to begin. The server gives up a request after a minute, so nobody is there any more.
+const SILENCE: Duration = Duration::from_secs(90);
 /// The longest line of a stream; an event holds one object, and etcd takes far smaller ones.
 const LONGEST_LINE: usize = 64 << 20;
 
@@ -164,7 +166,13 @@ impl Cluster {
     }
 
     async fn attempt(&self, request: &Request) -> Result<Response> {
-        let answer = self.open(request).await?;
+        let answer = match tokio::time::timeout(SILENCE, self.open(request)).await {
+            Ok(answer) => answer?,
+            Err(_) => {
+                let silence = std::io::Error::from(std::io::ErrorKind::TimedOut);
+                return Err(self.failed(request, &silence));
+            }
+        };
         let code = answer.status().as_u16();
         let collected = answer.into_body().collect().await;
         let body = collected.map_err(|error| self.failed(request, &error))?.to_bytes();
@@ -320,7 +328,7 @@ impl Lines {
         }
     }
 
-    fn broken(&self, cause: &str) -> Error {
+    pub(crate) fn broken(&self, cause: &str) -> Error {
         Error::Transport { verb: "Get".into(), url: self.address.clone(), cause: cause.into(), sent: true }
     }
 }

@@ -15,6 +15,8 @@ use crate::request::{Lines, Request};
 
 /// How long the server keeps a watch open; after that it is opened again.
 const OPEN: Duration = Duration::from_secs(300);
+/// How long a watch may be silent; the server has closed it by then, unless there is no way to the server any more.
+const SILENCE: Duration = Duration::from_secs(330);
 
 /// Something that happened to an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +43,11 @@ impl Watching {
     /// When the connection breaks, or the state that the watch began with is forgotten ([`Error::is_expired`]).
     pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
         loop {
-            let Some(line) = self.lines.next().await? else { return Ok(None) };
+            let line = match tokio::time::timeout(SILENCE, self.lines.next()).await {
+                Ok(line) => line?,
+                Err(_) => return Err(self.lines.broken("i/o timeout")),
+            };
+            let Some(line) = line else { return Ok(None) };
             if line.is_empty() {
                 continue;
             }
