@@ -112,17 +112,16 @@ async fn workloads_become_ready_by_both_rules_and_go_away() {
 #[tokio::test]
 async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
     let Some(bench) = Bench::new("pods_that_cannot_start_end_the_wait_with_a_reason").await else { return };
+    // Without the probe it would count as ready between its start and its end.
+    let probe = "{readinessProbe: {exec: {command: ['false']}}, name";
+    let crashing = container("echo boom; exit 3").replace("{name", probe);
     let cases = [
         (
             "{name: main, image: 'test.invalid/missing:1', imagePullPolicy: IfNotPresent}",
             "cannot get its image \"test.invalid/missing:1\" (",
             "Failed: ",
         ),
-        (
-            &container("echo boom; exit 3"),
-            "crashes again and again",
-            "last lines of container main:\n    boom",
-        ),
+        (&crashing, "crashes again and again", "last lines of container main:\n    boom"),
         (
             "{name: main, image: 'test.invalid/busybox:1', envFrom: [{configMapRef: {name: missing}}]}",
             "cannot be created (CreateContainerConfigError: configmap \"missing\" not found)",
