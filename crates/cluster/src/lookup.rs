@@ -20,15 +20,20 @@ impl Cluster {
         namespace: &str,
         name: &str,
     ) -> Result<Map<Node>> {
-        let resource = match self.resource(api_version, kind).await {
-            Ok(resource) => resource,
-            // A kind that is missing in a version that is served is not there; a version that is not served is wrong.
-            Err(Error::NoSuchKind { .. }) if self.serves(api_version).await? => return Ok(Map::new()),
-            Err(Error::NoSuchKind { .. }) => return Err(unknown_version(api_version, kind)),
+        let mut path = match self.resource(api_version, kind).await {
+            Ok(resource) => address::collection(&resource, if resource.namespaced { namespace } else { "" })?,
+            Err(Error::NoSuchKind { .. }) if api_version.is_empty() => {
+                return Err(unknown_version(api_version, kind, "groupVersion shouldn't be empty"));
+            }
+            // Helm asks for a kind that is missing in a version that is served at the root of all kinds, and charts see
+            // what is there.
+            Err(Error::NoSuchKind { .. }) if self.serves(api_version).await? => "/api".to_owned(),
+            Err(Error::NoSuchKind { .. }) => {
+                let why = "the server could not find the requested resource";
+                return Err(unknown_version(api_version, kind, why));
+            }
             Err(error) => return Err(error),
         };
-        let namespace = if resource.namespaced { namespace } else { "" };
-        let mut path = address::collection(&resource, namespace)?;
         if !name.is_empty() {
             address::check("resource name", name)?;
             path.push('/');
@@ -40,26 +45,27 @@ impl Cluster {
             Err(error) => return Err(error),
         };
         let found = Object::read_json(&response.body).map_err(|error| Error::answer("lookup", error))?;
-        Ok(with_kinds(found.into_body(), api_version, kind))
+        let found = found.into_body();
+        Ok(if name.is_empty() { as_list(found, api_version, kind) } else { found })
     }
 }
 
-/// Gives the members of a list the kind that the server leaves out.
-fn with_kinds(mut found: Map<Node>, api_version: &str, kind: &str) -> Map<Node> {
-    if let Some(Node::List(items)) = found.get_mut("items") {
-        for item in items {
-            if let Node::Map(body) = item {
+/// Makes sure that a list has members, and gives them the kind that the server leaves out.
+fn as_list(mut found: Map<Node>, api_version: &str, kind: &str) -> Map<Node> {
+    let items = found.entry_or_insert_with(&"items".into(), || Node::List(Vec::new()));
+    match items {
+        Node::List(items) => {
+            for body in items.iter_mut().filter_map(Node::as_map_mut) {
                 body.entry_or_insert_with(&"apiVersion".into(), || api_version.into());
                 body.entry_or_insert_with(&"kind".into(), || kind.into());
             }
         }
+        other => *other = Node::List(Vec::new()),
     }
     found
 }
 
-fn unknown_version(api_version: &str, kind: &str) -> Error {
+fn unknown_version(api_version: &str, kind: &str, why: &str) -> Error {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let place = format!("{group}/{version}, Kind={kind}");
-    let why = "the server could not find the requested resource";
-    Error::Name(format!("unable to get apiresource from unstructured: {place}: {why}"))
+    Error::Name(format!("unable to get apiresource from unstructured: {group}/{version}, Kind={kind}: {why}"))
 }

@@ -203,6 +203,13 @@ async fn looking_up_what_is_not_there_is_no_error_but_an_unknown_version_is() {
     assert_eq!(item.get("spec").unwrap().get("n"), Some(&pintle_tree::Node::Int(3)));
     assert!(cluster.lookup("v1", "Service", "n", "x").await.expect("nothing").is_empty());
     assert!(cluster.lookup("v1", "Nonsense", "n", "x").await.expect("nothing").is_empty());
+    let root = cluster.lookup("v1", "Nonsense", "n", "").await.expect("what is at the root");
+    assert!(root.contains_key("items"));
+    let error = cluster.lookup("", "", "", "").await.expect_err("nothing asked");
+    assert_eq!(
+        error.to_string(),
+        "unable to get apiresource from unstructured: /, Kind=: groupVersion shouldn't be empty"
+    );
     let error = cluster.lookup("example.com/v1", "Foo", "n", "x").await.expect_err("unknown");
     assert_eq!(
         error.to_string(),
