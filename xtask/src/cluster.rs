@@ -189,7 +189,10 @@ fn status() -> Result<()> {
         say("no cluster is up");
     }
     for name in names {
-        let Some(cluster) = Cluster::load(&name)? else { continue };
+        let Some(cluster) = Cluster::load(&name)? else {
+            say(&format!("{name}  not started"));
+            continue;
+        };
         let state = cluster.ended().map_or_else(|| "up".to_owned(), |part| format!("{part} has ended"));
         say(&format!(
             "{name}  {state}  Kubernetes {}  {}  {}",

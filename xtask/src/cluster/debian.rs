@@ -56,11 +56,13 @@ fn fetch(archives: &Path) -> Result<()> {
     if download(&[], archives).is_ok() {
         return Ok(());
     }
-    let lists = archives.with_file_name("lists");
+    let (lists, copies) = (archives.with_file_name("lists"), archives.with_file_name("copies"));
     fs::create_dir_all(lists.join("partial"))?;
-    let option = format!("Dir::State::Lists={}", lists.display());
-    run(Command::new("apt-get").args(["--quiet=2", "--option", &option, "update"]))?;
-    download(&["--option", &option], archives)
+    fs::create_dir_all(copies.join("archives/partial"))?;
+    let lists = format!("--option=Dir::State::Lists={}", lists.display());
+    let copies = format!("--option=Dir::Cache={}", copies.display());
+    run(Command::new("apt-get").args(["--quiet=2", &lists, &copies, "update"]))?;
+    download(&[&lists, &copies], archives)
 }
 
 fn download(options: &[&str], archives: &Path) -> Result<()> {
