@@ -139,7 +139,7 @@ pub enum StoreError {
         holder: Option<String>,
     },
     /// A record cannot be read.
-    #[error("get: failed to decode data {key:?}")]
+    #[error("get: failed to decode data {key:?}: {source}")]
     Unreadable {
         /// What the store calls the record.
         key: String,
@@ -147,7 +147,7 @@ pub enum StoreError {
         source: crate::helm::Error,
     },
     /// A record cannot be written.
-    #[error("{action}: failed to encode release {name:?}")]
+    #[error("{action}: failed to encode release {name:?}: {source}")]
     Unwritable {
         /// `create` or `update`.
         action: &'static str,
@@ -169,7 +169,7 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Where the releases are kept, something failed.
-    #[error("{action}")]
+    #[error("{action}: {source}")]
     Backend {
         /// What was being done, in Helm's words.
         action: String,

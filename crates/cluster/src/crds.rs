@@ -1,0 +1,97 @@
+//! The kinds that the native store keeps releases in, and their installation.
+//!
+//! The definitions are files of `deploy/crds`, so that an administrator can apply the very same ones.
+
+use std::time::Duration;
+
+use pintle_objects::Object;
+
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::error::{Error, Result};
+use crate::request::Request;
+use crate::write::Write;
+
+/// The definition of `Release`.
+pub const RELEASE: &str = include_str!("../../../deploy/crds/release.yaml");
+/// The definition of `ReleaseVersion`.
+pub const RELEASE_VERSION: &str = include_str!("../../../deploy/crds/release-version.yaml");
+
+/// The group of both kinds.
+pub const GROUP: &str = "helm.sh";
+/// The version of both kinds.
+pub const VERSION: &str = "v3";
+
+/// How long a new kind may take to be served.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long we wait before looking again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Where releases live.
+pub fn releases() -> Resource {
+    Resource::new(GROUP, VERSION, "Release", "releases")
+}
+
+/// Where release versions live.
+pub fn release_versions() -> Resource {
+    Resource::new(GROUP, VERSION, "ReleaseVersion", "releaseversions")
+}
+
+/// Both definitions as objects.
+pub fn definitions() -> Vec<Object> {
+    [RELEASE, RELEASE_VERSION]
+        .into_iter()
+        .flat_map(|text| {
+            Object::read_manifest(text.as_bytes(), "deploy/crds").expect("our own files are good")
+        })
+        .collect()
+}
+
+/// Installs the definitions, or brings them up to date, and waits until the server serves the kinds.
+///
+/// # Errors
+/// When the server refuses or does not answer, or does not serve the kinds in time.
+pub async fn install(cluster: &Cluster) -> Result<()> {
+    for definition in definitions() {
+        cluster.apply(&definition, true, &Write::default()).await?;
+    }
+    let served = async {
+        for resource in [releases(), release_versions()] {
+            let path = format!("/apis/{GROUP}/{VERSION}/{}?limit=1", resource.plural);
+            loop {
+                match cluster.send(&Request::read(&path)).await {
+                    Err(error) if error.is_not_found() => tokio::time::sleep(PAUSE).await,
+                    // That we may not list everywhere says that there is something to list.
+                    Err(error) if !error.is_forbidden() => return Err(error),
+                    _ => break,
+                }
+            }
+        }
+        Ok(())
+    };
+    let waited = tokio::time::timeout(PATIENCE, served).await;
+    waited.unwrap_or_else(|_| {
+        Err(Error::Configuration("the server does not serve the new kinds yet".into()))
+    })?;
+    cluster.forget_discovery().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_are_for_the_kinds_that_the_store_asks_for() {
+        let definitions = definitions();
+        for (definition, resource) in definitions.iter().zip([releases(), release_versions()]) {
+            assert_eq!(definition.name(), format!("{}.{}", resource.plural, resource.group));
+            assert_eq!(definition.text(&["spec", "names", "kind"]), resource.kind);
+            let versions = definition.at(&["spec", "versions"]).and_then(pintle_tree::Node::as_list);
+            let version = &versions.expect("has versions")[0];
+            assert_eq!(version.get("name").and_then(pintle_tree::Node::as_str), Some(VERSION));
+            assert!(version.get("additionalPrinterColumns").is_some());
+        }
+        assert_eq!(definitions.len(), 2);
+    }
+}

@@ -1,0 +1,400 @@
+//! Releases as Helm keeps them: one Secret or ConfigMap for each version, in Helm's exact format.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use pintle_objects::{Object, ObjectId};
+use pintle_release::helm::{self, Stamp};
+use pintle_release::{Answer, Claim, Query, ReleaseVersion, Selector, Store, StoreError, Summary, newest};
+use pintle_tree::{Map, Node};
+
+use super::{chance, wire};
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::read::Selection;
+
+/// How many releases are held in memory at once while a list is read. Each may take a megabyte.
+const PAGE: u32 = 50;
+/// How many objects without their payload make a page.
+const HEADS: u32 = 500;
+/// How many single releases are fetched at once.
+const AT_ONCE: usize = 16;
+
+/// The kind of object that holds a release.
+pub trait Holder: Send + Sync + 'static {
+    /// What Helm calls the driver, which is also the kind.
+    const KIND: &'static str;
+    /// The word for the kind in addresses.
+    const PLURAL: &'static str;
+
+    /// Puts a packed release into an object.
+    fn fill(body: &mut Map<Node>, packed: String);
+
+    /// The packed release of an object.
+    fn packed(object: &Object) -> Option<Vec<u8>>;
+}
+
+/// Releases in Secrets.
+#[derive(Debug)]
+pub enum Secrets {}
+
+/// Releases in ConfigMaps.
+#[derive(Debug)]
+pub enum ConfigMaps {}
+
+impl Holder for Secrets {
+    const KIND: &'static str = "Secret";
+    const PLURAL: &'static str = "secrets";
+
+    fn fill(body: &mut Map<Node>, packed: String) {
+        body.insert("type".into(), helm::SECRET_TYPE.into());
+        // What is base64 already is base64 once more, because a Secret's data always is.
+        body.insert("data".into(), data(BASE64.encode(packed)));
+    }
+
+    fn packed(object: &Object) -> Option<Vec<u8>> {
+        BASE64.decode(text(object)?).ok()
+    }
+}
+
+impl Holder for ConfigMaps {
+    const KIND: &'static str = "ConfigMap";
+    const PLURAL: &'static str = "configmaps";
+
+    fn fill(body: &mut Map<Node>, packed: String) {
+        body.insert("data".into(), data(packed));
+    }
+
+    fn packed(object: &Object) -> Option<Vec<u8>> {
+        text(object).map(<[u8]>::to_vec)
+    }
+}
+
+fn data(text: String) -> Node {
+    Node::Map(Map::from_entries(vec![(helm::DATA_KEY.into(), text.into())]))
+}
+
+fn text(object: &Object) -> Option<&[u8]> {
+    object.at(&["data", helm::DATA_KEY]).and_then(Node::as_text).map(|text| text.as_bytes())
+}
+
+/// Keeps releases as Helm does.
+#[derive(Debug)]
+pub struct HelmStore<H> {
+    cluster: Cluster,
+    resource: Resource,
+    holder: PhantomData<H>,
+}
+
+/// Keeps releases in Secrets, Helm's default.
+pub type HelmSecrets = HelmStore<Secrets>;
+
+/// Keeps releases in ConfigMaps.
+pub type HelmConfigMaps = HelmStore<ConfigMaps>;
+
+impl<H: Holder> HelmStore<H> {
+    /// Returns a store in this cluster.
+    pub fn new(cluster: Cluster) -> Self {
+        HelmStore { cluster, resource: Resource::new("", "v1", H::KIND, H::PLURAL), holder: PhantomData }
+    }
+
+    fn object(version: &ReleaseVersion, claim: Option<&Claim>, stamp: Stamp) -> Result<Object, helm::Error> {
+        let name = helm::object_name(&version.name, version.number);
+        let mut object = Object::of(&ObjectId::new("v1", H::KIND, &version.namespace, &name));
+        let labels = helm::labels(version, stamp);
+        object.metadata_mut().insert("labels".into(), wire::texts(&labels));
+        for (key, value) in claim.map(helm::claim_annotations).into_iter().flatten() {
+            object.set_annotation(key, &value);
+        }
+        H::fill(object.body_mut(), helm::pack(&helm::encode(version)?));
+        Ok(object)
+    }
+
+    async fn read(
+        &self,
+        namespace: &str,
+        name: &str,
+        number: u64,
+    ) -> Result<Option<ReleaseVersion>, StoreError> {
+        let key = helm::object_name(name, number);
+        let found = self.cluster.get_at(&self.resource, namespace, &key).await;
+        let Some(object) = found.map_err(wire::failed(format!("get: failed to get {key:?}")))? else {
+            return Ok(None);
+        };
+        let decoded =
+            helm::unpack(&H::packed(&object).unwrap_or_default()).and_then(|json| helm::decode(&json));
+        let mut version = decoded.map_err(|source| StoreError::Unreadable { key, source })?;
+        version.labels = helm::user_labels(labels(&object));
+        if version.namespace.is_empty() {
+            namespace.clone_into(&mut version.namespace);
+        }
+        Ok(Some(version))
+    }
+
+    /// Sums up all releases with these labels, one page in memory at a time. The next page is on its way while this one
+    /// is read.
+    async fn summaries(
+        &self,
+        namespace: &str,
+        selector: String,
+        wanted: &(dyn Fn(&Object) -> bool + Sync),
+    ) -> Result<Vec<Summary>, crate::Error> {
+        let selection = Selection { labels: selector, limit: PAGE, plain: true, ..Selection::default() };
+        let mut found = Vec::new();
+        let pages = self.cluster.pages(&self.resource, namespace, &selection);
+        let mut pages = std::pin::pin!(pages);
+        while let Some(page) = pages.try_next().await? {
+            found.extend(page.objects.iter().filter(|object| wanted(object)).filter_map(summary::<H>));
+        }
+        Ok(found)
+    }
+
+    /// Which versions there are, from their labels alone.
+    async fn heads(&self, namespace: &str, selector: String) -> Result<Vec<Object>, crate::Error> {
+        let selection = Selection {
+            labels: selector,
+            limit: HEADS,
+            metadata_only: true,
+            plain: true,
+            ..Selection::default()
+        };
+        self.cluster.list(&self.resource, namespace, &selection).await
+    }
+
+    /// The newest version of each release that is wanted.
+    async fn newest(&self, query: &Query, selector: &Selector) -> Result<Vec<Summary>, crate::Error> {
+        let namespace = query.namespace.as_deref().unwrap_or_default();
+        let heads = self.heads(namespace, owned_by_helm(query.name.as_deref())).await?;
+        let total = heads.len();
+        let chosen = choose(heads, query, selector);
+        if chosen.len() * 2 > total {
+            // Most of what is there is wanted: reading pages costs less than asking for each.
+            let name = query.name.as_deref();
+            let wanted =
+                |object: &Object| chosen.contains(&(object.namespace().to_owned(), object.name().to_owned()));
+            return self.summaries(namespace, owned_by_helm(name), &wanted).await;
+        }
+        let fetch = |(namespace, name): (String, String)| async move {
+            self.cluster.get_at(&self.resource, &namespace, &name).await
+        };
+        let objects = stream::iter(chosen).map(fetch).buffered(AT_ONCE);
+        let summaries = objects.map_ok(|object| object.as_ref().and_then(summary::<H>));
+        Ok(summaries.try_collect::<Vec<_>>().await?.into_iter().flatten().collect())
+    }
+}
+
+/// The selector of all releases, or of one.
+fn owned_by_helm(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("{},name={name}", helm::OWNER_SELECTOR),
+        None => helm::OWNER_SELECTOR.to_owned(),
+    }
+}
+
+fn labels(object: &Object) -> BTreeMap<String, String> {
+    wire::text_map(object.at(&["metadata", "labels"]))
+}
+
+/// What lists show of a release; what cannot be decoded is passed over, as in Helm.
+fn summary<H: Holder>(object: &Object) -> Option<Summary> {
+    let summary = helm::summarize(&H::packed(object)?, &labels(object), object.namespace()).ok()?;
+    Some(Summary { claim: helm::claim_of(|key| object.annotation(key)), ..summary })
+}
+
+/// The objects that hold the newest version of each release, of those whose newest version is wanted.
+fn choose(
+    heads: Vec<Object>,
+    query: &Query,
+    selector: &Selector,
+) -> std::collections::BTreeSet<(String, String)> {
+    let mut newest: BTreeMap<(String, String), (u64, Object)> = BTreeMap::new();
+    for head in heads {
+        let number = head.label("version").and_then(|text| text.parse().ok()).unwrap_or(0);
+        let key = (head.namespace().to_owned(), head.label("name").unwrap_or_default().to_owned());
+        match newest.get(&key) {
+            Some((known, _)) if *known >= number => {}
+            _ => {
+                newest.insert(key, (number, head));
+            }
+        }
+    }
+    let wanted = |head: &Object| {
+        let status = pintle_release::Status::from_word(head.label("status").unwrap_or_default());
+        query.wants(status.unwrap_or_default()) && selector.matches(&labels(head))
+    };
+    let heads = newest.into_values().map(|(_, head)| head).filter(wanted);
+    heads.map(|head| (head.namespace().to_owned(), head.name().to_owned())).collect()
+}
+
+impl<H: Holder> Store for HelmStore<H> {
+    fn driver(&self) -> &'static str {
+        H::KIND
+    }
+
+    fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let name = version.name.clone();
+            let object = Self::object(version, claim, Stamp::Created(chance::now()))
+                .map_err(|source| StoreError::Unwritable { action: "create", name: name.clone(), source })?;
+            match wire::create(&self.cluster, &self.resource, &object).await {
+                Ok(_) => Ok(()),
+                Err(error) if error.is_already_exists() => {
+                    Err(StoreError::Exists { name, number: version.number })
+                }
+                Err(error) => Err(wire::failed("create: failed to create")(error)),
+            }
+        })
+    }
+
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let name = version.name.clone();
+            let object = Self::object(version, claim, Stamp::Modified(chance::now()))
+                .map_err(|source| StoreError::Unwritable { action: "update", name: name.clone(), source })?;
+            match wire::replace(&self.cluster, &self.resource, &object).await {
+                Ok(_) => Ok(()),
+                Err(error) if error.is_not_found() => {
+                    Err(StoreError::NotFound { name, number: version.number })
+                }
+                Err(error) => Err(wire::failed("update: failed to update")(error)),
+            }
+        })
+    }
+
+    fn renew<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+        claim: &'a Claim,
+    ) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let path = |key: &str| format!("/metadata/annotations/{}", key.replace('/', "~1"));
+            let mut steps = vec![wire::step("test", &path(helm::HOLDER), claim.holder.as_str())];
+            let fields = helm::claim_annotations(claim).into_iter();
+            steps.extend(fields.map(|(key, value)| wire::step("add", &path(key), value)));
+            let key = helm::object_name(name, number);
+            match wire::steps(&self.cluster, &self.resource, (namespace, &key), steps).await {
+                Ok(Some(_)) => Ok(()),
+                Ok(None) => {
+                    Err(StoreError::Lost { name: name.to_owned(), number, winner: None, holder: None })
+                }
+                Err(error) if error.is_not_found() => {
+                    Err(StoreError::NotFound { name: name.to_owned(), number })
+                }
+                Err(error) => Err(wire::failed("update: failed to update")(error)),
+            }
+        })
+    }
+
+    fn get<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+    ) -> Answer<'a, Option<ReleaseVersion>> {
+        Box::pin(self.read(namespace, name, number))
+    }
+
+    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
+        Box::pin(async move {
+            let found = self.summaries(namespace, owned_by_helm(Some(name)), &|_| true).await;
+            let mut found = found.map_err(wire::failed("query: failed to query with labels"))?;
+            found.sort_by_key(|version| version.number);
+            Ok(found)
+        })
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+        Box::pin(async move {
+            let selector = query.selector()?;
+            let namespace = query.namespace.as_deref().unwrap_or_default();
+            let mut labels_wanted = owned_by_helm(query.name.as_deref());
+            if !selector.is_empty() {
+                labels_wanted = format!("{labels_wanted},{}", query.selector);
+            }
+            if let Some(statuses) = &query.statuses
+                && !statuses.is_empty()
+                && !statuses.contains(&pintle_release::Status::Unknown)
+            {
+                let words: Vec<&str> = statuses.iter().map(|status| status.as_str()).collect();
+                labels_wanted = format!("{labels_wanted},status in ({})", words.join(","));
+            }
+            let found = self.summaries(namespace, labels_wanted, &|_| true).await;
+            let mut found = found.map_err(wire::failed("list: failed to list"))?;
+            found.retain(|version| query.wants(version.status));
+            found.sort_by(|a, b| (&a.namespace, &a.name, a.number).cmp(&(&b.namespace, &b.name, b.number)));
+            Ok(found)
+        })
+    }
+
+    fn latest<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+        Box::pin(async move {
+            let selector = query.selector()?;
+            let found = self.newest(query, &selector).await;
+            let found = found.map_err(wire::failed("list: failed to list"))?;
+            Ok(newest(found, query, |_| true))
+        })
+    }
+
+    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let key = helm::object_name(name, number);
+            match wire::delete(&self.cluster, &self.resource, (namespace, &key), "").await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(StoreError::NotFound { name: name.to_owned(), number }),
+                Err(error) => Err(wire::failed(format!("delete: failed to delete {key:?}"))(error)),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version() -> ReleaseVersion {
+        ReleaseVersion {
+            name: "web".into(),
+            namespace: "ns".into(),
+            number: 3,
+            manifest: "kind: A\n".into(),
+            labels: [("team".to_owned(), "a".to_owned())].into(),
+            ..ReleaseVersion::default()
+        }
+    }
+
+    #[test]
+    fn secrets_and_config_maps_hold_the_same_release() {
+        let claim = Claim::new("me", chance::now(), 30);
+        let stamp = Stamp::Created(chance::now());
+        let secret = HelmSecrets::object(&version(), Some(&claim), stamp).expect("can be written");
+        let map = HelmConfigMaps::object(&version(), None, stamp).expect("can be written");
+        assert_eq!(secret.text(&["type"]), "helm.sh/release.v1");
+        assert_eq!(secret.name(), "sh.helm.release.v1.web.v3");
+        assert_eq!(Secrets::packed(&secret), ConfigMaps::packed(&map));
+        let read = summary::<Secrets>(&secret).expect("a release");
+        assert_eq!((read.name.as_str(), read.number, read.claim), ("web", 3, Some(claim)));
+        assert_eq!(read.labels.into_keys().collect::<Vec<_>>(), ["team"]);
+        assert_eq!(summary::<ConfigMaps>(&map).expect("a release").claim, None);
+    }
+
+    #[test]
+    fn the_newest_is_chosen_before_states_are_looked_at() {
+        let head = |name: &str, number: u64, status: &str| {
+            let mut object =
+                Object::of(&ObjectId::new("v1", "Secret", "ns", &helm::object_name(name, number)));
+            for (key, value) in [("name", name), ("version", &number.to_string()), ("status", status)] {
+                object.set_label(key, value);
+            }
+            object
+        };
+        let heads = vec![head("a", 10, "failed"), head("a", 9, "deployed"), head("b", 1, "deployed")];
+        let query = Query { statuses: Some(vec![pintle_release::Status::Deployed]), ..Query::default() };
+        let chosen = choose(heads, &query, &Selector::default());
+        assert_eq!(chosen.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), ["sh.helm.release.v1.b.v1"]);
+    }
+}

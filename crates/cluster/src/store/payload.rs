@@ -1,0 +1,152 @@
+//! The payload of a release version, spread over as many Secrets as it needs.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use pintle_objects::{Object, ObjectId};
+use pintle_release::helm::Error as Unreadable;
+use pintle_release::native::Payload;
+use pintle_release::{ReleaseVersion, chunk};
+use pintle_tree::{Map, Node};
+
+use super::record::{self, PayloadNote};
+use super::wire;
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::error::{Error, Result};
+
+/// How many Secrets are on their way at once; each carries a megabyte.
+const AT_ONCE: usize = 4;
+/// The type of the Secrets. It is not Helm's, so that Helm does not take them for releases.
+const TYPE: &str = "helm.sh/release-payload.v3";
+/// The key of the data.
+const KEY: &str = "payload";
+
+fn secrets() -> Resource {
+    Resource::new("", "v1", "Secret", "secrets")
+}
+
+/// The names of the Secrets for so many pieces. A payload that is written anew gets other names, so that the old one
+/// stays whole until it is no longer pointed to.
+fn names(version_name: &str, pieces: usize, digest: &str, anew: bool) -> Vec<String> {
+    let mark: String = digest.trim_start_matches("sha256:").chars().take(8).collect();
+    let name = |piece| match anew {
+        false => format!("{version_name}-{piece}"),
+        true => format!("{version_name}-{mark}-{piece}"),
+    };
+    (1..=pieces).map(name).collect()
+}
+
+/// A payload that is packed and has its place, but is not written yet.
+pub(super) struct Parcel {
+    packed: Vec<u8>,
+    /// Where it goes.
+    pub(super) note: PayloadNote,
+}
+
+impl Parcel {
+    /// Packs the payload for the version with this name.
+    pub(super) fn new(version_name: &str, payload: &Payload, anew: bool) -> Self {
+        let packed = payload.pack();
+        let secrets = names(version_name, chunk::split(&packed).len(), payload.digest(), anew);
+        let note = PayloadNote { secrets, size: packed.len(), digest: payload.digest().to_owned() };
+        Parcel { packed, note }
+    }
+
+    /// Writes it into Secrets that the version's resource owns.
+    pub(super) async fn write(&self, cluster: &Cluster, owner: &Object) -> Result<()> {
+        let resource = secrets();
+        let pieces = chunk::split(&self.packed);
+        let writes: Vec<_> = self
+            .note
+            .secrets
+            .iter()
+            .zip(pieces)
+            .map(|(name, piece)| create(cluster, &resource, owner, name, piece))
+            .collect();
+        stream::iter(writes).buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await.map(|_| ())
+    }
+}
+
+/// Makes a Secret. One of that name can only be from an attempt of our own whose answer was lost.
+async fn create(
+    cluster: &Cluster,
+    resource: &Resource,
+    owner: &Object,
+    name: &str,
+    piece: &[u8],
+) -> Result<()> {
+    match wire::create(cluster, resource, &secret(owner, name, piece)).await {
+        Err(error) if !error.is_already_exists() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn secret(owner: &Object, name: &str, piece: &[u8]) -> Object {
+    let mut object = Object::of(&ObjectId::new("v1", "Secret", owner.namespace(), name));
+    object.set_label("helm.sh/release", owner.text(&["spec", "release"]));
+    record::set_owner(&mut object, owner);
+    object.body_mut().insert("type".into(), TYPE.into());
+    let data = Map::from_entries(vec![(KEY.into(), BASE64.encode(piece).into())]);
+    object.body_mut().insert("data".into(), Node::Map(data));
+    object.body_mut().insert("immutable".into(), Node::Bool(true));
+    object
+}
+
+/// Deletes the Secrets of a payload that is no longer pointed to.
+pub(super) async fn discard(cluster: &Cluster, namespace: &str, note: &PayloadNote) -> Result<()> {
+    let resource = secrets();
+    for name in &note.secrets {
+        wire::delete(cluster, &resource, (namespace, name), "").await?;
+    }
+    Ok(())
+}
+
+/// Reads a payload. The outer failure is the cluster's, the inner one that of what was found there.
+pub(super) async fn read(
+    cluster: &Cluster,
+    namespace: &str,
+    note: &PayloadNote,
+) -> Result<Result<ReleaseVersion, Unreadable>> {
+    let resource = secrets();
+    let reads: Vec<_> = note.secrets.iter().map(|name| piece(cluster, &resource, namespace, name)).collect();
+    let pieces: Vec<Vec<u8>> = stream::iter(reads).buffered(AT_ONCE).try_collect().await?;
+    match chunk::join(pieces.iter().map(Vec::as_slice), note.size) {
+        Ok(packed) => Ok(Payload::read(packed, &note.digest)),
+        Err(found) => Err(wrong(format!("the payload has {found} bytes instead of {}", note.size))),
+    }
+}
+
+async fn piece(cluster: &Cluster, resource: &Resource, namespace: &str, name: &str) -> Result<Vec<u8>> {
+    let Some(object) = cluster.get_at(resource, namespace, name).await? else {
+        return Err(wrong(format!("the Secret {name} that holds a part of the release is gone")));
+    };
+    Ok(BASE64.decode(object.text(&["data", KEY])).unwrap_or_default())
+}
+
+fn wrong(text: String) -> Error {
+    Error::Configuration(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_payload_does_not_touch_the_old_one() {
+        let old = names("web-01a", 2, "sha256:0123456789ab", false);
+        assert_eq!(old, ["web-01a-1", "web-01a-2"]);
+        let new = names("web-01a", 2, "sha256:0123456789ab", true);
+        assert_eq!(new, ["web-01a-01234567-1", "web-01a-01234567-2"]);
+    }
+
+    #[test]
+    fn payload_secrets_are_owned_and_not_taken_for_helm_s() {
+        let owner = Object::of(&ObjectId::new("helm.sh/v3", "ReleaseVersion", "ns", "web-01a"));
+        let object = secret(&owner, "web-01a-1", b"x");
+        assert_eq!(object.label("owner"), None);
+        let owners =
+            object.at(&["metadata", "ownerReferences"]).and_then(Node::as_list).expect("has an owner");
+        assert_eq!(owners[0].get("kind").and_then(Node::as_str), Some("ReleaseVersion"));
+    }
+}

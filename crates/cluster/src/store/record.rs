@@ -1,0 +1,405 @@
+//! Releases and release versions as custom resources: which field holds what.
+
+use std::collections::BTreeMap;
+
+use pintle_objects::{Object, ObjectId};
+use pintle_release::helm::{self, Stamp};
+use pintle_release::{Claim, HookPhase, Moment, ReleaseVersion, Status, Summary, VersionId};
+use pintle_tree::{Map, Node};
+
+use super::wire;
+use crate::crds;
+
+/// How many objects a version lists; a custom resource must stay far below what etcd takes.
+const MOST_OBJECTS: usize = 2_000;
+
+/// What the resource of a version says about its payload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PayloadNote {
+    pub(super) secrets: Vec<String>,
+    pub(super) size: usize,
+    pub(super) digest: String,
+}
+
+fn api_version() -> String {
+    format!("{}/{}", crds::GROUP, crds::VERSION)
+}
+
+/// The name of the resource of a version.
+pub(super) fn version_name(release: &str, id: VersionId) -> String {
+    format!("{release}-{id}")
+}
+
+/// The selector of the versions of a release, or of some of them by number.
+pub(super) fn selector(release: &str, numbers: &[u64]) -> String {
+    let mut selector = format!("{},name={release}", helm::OWNER_SELECTOR);
+    if !numbers.is_empty() {
+        let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        selector.push_str(&format!(",version in ({})", numbers.join(",")));
+    }
+    selector
+}
+
+/// Whether a version is part of a release that points to `pointer`. One with a number that the release has not come to,
+/// or that another version has, is from a writer that lost, or died before the release pointed to its work.
+pub(super) fn is_part(version: &Summary, pointer: Option<(VersionId, u64)>) -> bool {
+    pointer.is_some_and(|(current, number)| {
+        version.number < number || (version.number == number && version.id == Some(current))
+    })
+}
+
+/// An entry of `metadata.ownerReferences`.
+pub(super) fn owner_reference(owner: &Object) -> Map<Node> {
+    Map::from_entries(vec![
+        ("apiVersion".into(), owner.api_version().into()),
+        ("kind".into(), owner.kind().into()),
+        ("name".into(), owner.name().into()),
+        ("uid".into(), owner.uid().into()),
+    ])
+}
+
+/// Names the owner of an object.
+pub(super) fn set_owner(object: &mut Object, owner: &Object) {
+    let owners = Node::List(vec![Node::Map(owner_reference(owner))]);
+    object.metadata_mut().insert("ownerReferences".into(), owners);
+}
+
+/// A release that points to no version yet.
+pub(super) fn new_release(version: &ReleaseVersion) -> Object {
+    let mut object = Object::of(&ObjectId::new(&api_version(), "Release", &version.namespace, &version.name));
+    object.body_mut().insert("spec".into(), Node::Map(spec(version)));
+    object
+}
+
+/// Makes a release point to a version.
+pub(super) fn point(release: &mut Object, version: &ReleaseVersion, id: VersionId) {
+    release.metadata_mut().insert("labels".into(), labels(version));
+    release.body_mut().insert("spec".into(), Node::Map(spec(version)));
+    let mut status: Map<Node> = mirror(version).into_iter().map(|(key, value)| (key.into(), value)).collect();
+    status.insert("current".into(), id.to_string().into());
+    status.insert("number".into(), number(version.number));
+    release.body_mut().insert("status".into(), Node::Map(status));
+}
+
+/// What a release repeats of the state of its current version.
+pub(super) fn mirror(version: &ReleaseVersion) -> Vec<(&'static str, Node)> {
+    let mut fields = vec![
+        ("status", version.status_word().into()),
+        ("description", version.info.description.as_str().into()),
+    ];
+    let times =
+        [("firstDeployed", version.info.first_deployed), ("lastDeployed", version.info.last_deployed)];
+    fields.extend(times.into_iter().filter_map(|(key, moment)| Some((key, moment?.to_string().into()))));
+    fields
+}
+
+/// The id, if any, and number of the version that a release points to.
+pub(super) fn pointer(release: &Object) -> Option<(VersionId, u64)> {
+    let id = VersionId::parse(release.text(&["status", "current"]))?;
+    Some((id, number_at(release, &["status", "number"])))
+}
+
+/// The resource of a version, without an owner.
+pub(super) fn new_version(
+    version: &ReleaseVersion,
+    id: VersionId,
+    claim: Option<&Claim>,
+    note: &PayloadNote,
+) -> Object {
+    let name = version_name(&version.name, id);
+    let mut object = Object::of(&ObjectId::new(&api_version(), "ReleaseVersion", &version.namespace, &name));
+    object.metadata_mut().insert("labels".into(), labels(version));
+    let mut spec = spec(version);
+    spec.insert("release".into(), version.name.as_str().into());
+    spec.insert("number".into(), number(version.number));
+    spec.insert("payload".into(), payload_node(note));
+    list_objects(&mut spec, &version.manifest);
+    object.body_mut().insert("spec".into(), Node::Map(spec));
+    let mut status = status(version, claim);
+    status.retain(|_, value| !value.is_nil());
+    object.body_mut().insert("status".into(), Node::Map(status));
+    object
+}
+
+/// What a change of state lays over the resource of a version; nil takes a field away.
+pub(super) fn change(
+    version: &ReleaseVersion,
+    claim: Option<&Claim>,
+    note: Option<&PayloadNote>,
+) -> Map<Node> {
+    let mut patch = Map::new();
+    patch.insert("status".into(), Node::Map(status(version, claim)));
+    let metadata = Map::from_entries(vec![("labels".into(), labels(version))]);
+    patch.insert("metadata".into(), Node::Map(metadata));
+    let mut spec = spec(version);
+    if let Some(note) = note {
+        spec.insert("payload".into(), payload_node(note));
+        list_objects(&mut spec, &version.manifest);
+    }
+    patch.insert("spec".into(), Node::Map(spec));
+    patch
+}
+
+fn payload_node(note: &PayloadNote) -> Node {
+    let secrets = note.secrets.iter().map(|name| Node::from(name.as_str())).collect();
+    Node::Map(Map::from_entries(vec![
+        ("digest".into(), note.digest.as_str().into()),
+        ("secrets".into(), Node::List(secrets)),
+        ("size".into(), number(note.size as u64)),
+    ]))
+}
+
+/// Where the payload of a version is.
+pub(super) fn payload_note(object: &Object) -> PayloadNote {
+    let secrets = object.at(&["spec", "payload", "secrets"]).and_then(Node::as_list).unwrap_or_default();
+    PayloadNote {
+        secrets: secrets.iter().filter_map(Node::as_str).map(str::to_owned).collect(),
+        size: usize::try_from(number_at(object, &["spec", "payload", "size"])).unwrap_or(usize::MAX),
+        digest: object.text(&["spec", "payload", "digest"]).to_owned(),
+    }
+}
+
+/// The labels that Helm's stores have too, but for the times, so that one selector works everywhere.
+fn labels(version: &ReleaseVersion) -> Node {
+    let mut labels = helm::labels(version, Stamp::Created(Moment::ZERO));
+    if !version.labels.contains_key("createdAt") {
+        labels.remove("createdAt");
+    }
+    wire::texts(&labels)
+}
+
+fn spec(version: &ReleaseVersion) -> Map<Node> {
+    let metadata = &version.chart.metadata;
+    let chart = Map::from_entries(vec![
+        ("appVersion".into(), metadata.app_version.as_str().into()),
+        ("name".into(), metadata.name.as_str().into()),
+        ("version".into(), metadata.version.as_str().into()),
+    ]);
+    let mut spec = Map::new();
+    spec.insert("applyMethod".into(), version.apply_method.as_str().into());
+    spec.insert("chart".into(), Node::Map(chart));
+    spec.insert("labels".into(), wire::texts(&version.labels));
+    spec
+}
+
+/// Lists the objects of a manifest; one that cannot be read is left out, since the manifest itself is kept.
+fn list_objects(spec: &mut Map<Node>, manifest: &str) {
+    let objects = Object::read_manifest(manifest.as_bytes(), "manifest").unwrap_or_default();
+    let names = objects.iter().take(MOST_OBJECTS).map(|object| object.id().to_string().into()).collect();
+    spec.insert("objects".into(), Node::List(names));
+    if let Some(more) = objects.len().checked_sub(MOST_OBJECTS).filter(|more| *more > 0) {
+        spec.insert("moreObjects".into(), number(more as u64));
+    }
+}
+
+fn status(version: &ReleaseVersion, claim: Option<&Claim>) -> Map<Node> {
+    let info = &version.info;
+    let moment = |moment: Option<Moment>| moment.map_or(Node::Nil, |moment| moment.to_string().into());
+    let hooks = version.hooks.iter().map(|hook| {
+        let mut run = Map::new();
+        run.insert("name".into(), hook.name.as_str().into());
+        run.insert("phase".into(), hook.last_run.phase.as_str().into());
+        for (key, time) in [("started", hook.last_run.started), ("completed", hook.last_run.completed)] {
+            if let Some(time) = time {
+                run.insert(key.into(), time.to_string().into());
+            }
+        }
+        Node::Map(run)
+    });
+    Map::from_entries(vec![
+        ("claim".into(), claim.map_or(Node::Nil, |claim| Node::Map(claim_node(claim)))),
+        ("deleted".into(), moment(info.deleted)),
+        ("description".into(), info.description.as_str().into()),
+        ("firstDeployed".into(), moment(info.first_deployed)),
+        ("hooks".into(), Node::List(hooks.collect())),
+        ("lastDeployed".into(), moment(info.last_deployed)),
+        ("rollbackTo".into(), info.rollback_revision.map_or(Node::Nil, number)),
+        ("status".into(), version.status_word().into()),
+    ])
+}
+
+/// A claim as the resource has it.
+pub(super) fn claim_node(claim: &Claim) -> Map<Node> {
+    Map::from_entries(vec![
+        ("holder".into(), claim.holder.as_str().into()),
+        ("leaseSeconds".into(), Node::Int(claim.seconds.into())),
+        ("renewed".into(), claim.renewed.to_string().into()),
+        ("since".into(), claim.since.to_string().into()),
+    ])
+}
+
+fn claim(object: &Object) -> Option<Claim> {
+    let text = |key| object.text(&["status", "claim", key]);
+    let seconds = object.int(&["status", "claim", "leaseSeconds"])?;
+    Some(Claim {
+        holder: text("holder").to_owned(),
+        since: Moment::parse(text("since")).ok()?,
+        renewed: Moment::parse(text("renewed")).ok()?,
+        seconds: u32::try_from(seconds).ok()?,
+    })
+}
+
+fn number(number: u64) -> Node {
+    Node::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn number_at(object: &Object, path: &[&str]) -> u64 {
+    object.int(path).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
+}
+
+fn moment_at(object: &Object, path: &[&str]) -> Option<Moment> {
+    Moment::parse(object.text(path)).ok()
+}
+
+/// What a version says of itself without its payload.
+pub(super) fn version_summary(object: &Object) -> Summary {
+    let release = object.text(&["spec", "release"]);
+    let id = object
+        .name()
+        .strip_prefix(release)
+        .and_then(|rest| rest.strip_prefix('-'))
+        .and_then(VersionId::parse);
+    Summary {
+        name: release.to_owned(),
+        number: number_at(object, &["spec", "number"]),
+        id,
+        claim: claim(object),
+        ..summary(object)
+    }
+}
+
+/// What a release says of its current version; none when it has none.
+pub(super) fn release_summary(object: &Object) -> Option<Summary> {
+    let (id, number) = pointer(object)?;
+    Some(Summary { name: object.name().to_owned(), number, id: Some(id), ..summary(object) })
+}
+
+/// The fields that both kinds have in the same places.
+fn summary(object: &Object) -> Summary {
+    let word = object.text(&["status", "status"]);
+    let text = |path: &[&str]| object.text(path).to_owned();
+    Summary {
+        namespace: object.namespace().to_owned(),
+        status: Status::from_word(word).unwrap_or_default(),
+        status_word: word.to_owned(),
+        chart_name: text(&["spec", "chart", "name"]),
+        chart_version: text(&["spec", "chart", "version"]),
+        app_version: text(&["spec", "chart", "appVersion"]),
+        first_deployed: moment_at(object, &["status", "firstDeployed"]),
+        last_deployed: moment_at(object, &["status", "lastDeployed"]),
+        description: text(&["status", "description"]),
+        labels: user_labels(object),
+        apply_method: text(&["spec", "applyMethod"]),
+        ..Summary::default()
+    }
+}
+
+fn user_labels(object: &Object) -> BTreeMap<String, String> {
+    wire::text_map(object.at(&["spec", "labels"]))
+}
+
+/// Completes a version that came from its payload with what the resource says.
+pub(super) fn complete(version: &mut ReleaseVersion, object: &Object) {
+    let summary = version_summary(object);
+    version.name = summary.name;
+    version.namespace = summary.namespace;
+    version.number = summary.number;
+    version.id = summary.id;
+    version.labels = summary.labels;
+    version.apply_method = summary.apply_method;
+    let info = &mut version.info;
+    info.status = summary.status;
+    info.description = summary.description;
+    info.first_deployed = summary.first_deployed;
+    info.last_deployed = summary.last_deployed;
+    info.deleted = moment_at(object, &["status", "deleted"]);
+    info.rollback_revision =
+        object.int(&["status", "rollbackTo"]).and_then(|number| u64::try_from(number).ok());
+    if Status::from_word(&summary.status_word).is_none() {
+        version.oddities.get_or_insert_default().status = Some(summary.status_word);
+    }
+    let runs = object.at(&["status", "hooks"]).and_then(Node::as_list).unwrap_or_default();
+    for (hook, run) in version.hooks.iter_mut().zip(runs) {
+        let text = |key| run.get(key).and_then(Node::as_str).unwrap_or_default();
+        hook.last_run.started = Moment::parse(text("started")).ok();
+        hook.last_run.completed = Moment::parse(text("completed")).ok();
+        hook.last_run.phase = HookPhase::from_word(text("phase"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_release::StoredHook;
+
+    fn version() -> ReleaseVersion {
+        let mut version = ReleaseVersion {
+            name: "web-app".into(),
+            namespace: "ns".into(),
+            number: 4,
+            manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: ns}\n".into(),
+            hooks: vec![StoredHook { name: "h".into(), ..StoredHook::default() }],
+            apply_method: "ssa".into(),
+            labels: [("team".to_owned(), "a".to_owned())].into(),
+            ..ReleaseVersion::default()
+        };
+        version.info.status = Status::PendingUpgrade;
+        version.info.last_deployed = Some(Moment::from_unix(5, 7));
+        version.info.rollback_revision = Some(2);
+        version.hooks[0].last_run.phase = HookPhase::Running;
+        version.chart.metadata.name = "app".into();
+        version
+    }
+
+    #[test]
+    fn a_version_survives_as_a_resource() {
+        let id = VersionId::new(1_700_000_000_000, 9);
+        let claim = Claim::new("me", Moment::from_unix(3, 0), 30);
+        let note = PayloadNote { secrets: vec!["a".into()], size: 5, digest: "sha256:0".into() };
+        let object = new_version(&version(), id, Some(&claim), &note);
+        assert_eq!(payload_note(&object), note);
+        assert_eq!(object.name(), format!("web-app-{id}"));
+        let summary = version_summary(&object);
+        assert_eq!((summary.id, summary.number, summary.claim), (Some(id), 4, Some(claim)));
+        assert_eq!(object.at(&["spec", "objects"]), Some(&Node::List(vec!["ConfigMap/ns/a".into()])));
+        let mut read = ReleaseVersion {
+            manifest: version().manifest,
+            hooks: vec![StoredHook { name: "h".into(), ..StoredHook::default() }],
+            chart: version().chart,
+            ..ReleaseVersion::default()
+        };
+        complete(&mut read, &object);
+        assert_eq!(read, ReleaseVersion { id: Some(id), ..version() });
+    }
+
+    #[test]
+    fn a_release_points_to_its_current_version() {
+        let id = VersionId::new(1_700_000_000_000, 9);
+        let mut release = new_release(&version());
+        assert_eq!(release_summary(&release), None);
+        point(&mut release, &version(), id);
+        assert_eq!(pointer(&release), Some((id, 4)));
+        let summary = release_summary(&release).expect("points to one");
+        assert_eq!((summary.status, summary.chart_name.as_str()), (Status::PendingUpgrade, "app"));
+        assert_eq!(release.label("version"), Some("4"));
+        assert_eq!(release.label("createdAt"), None);
+    }
+
+    #[test]
+    fn what_a_release_never_pointed_to_is_no_part_of_it() {
+        let id = |random| VersionId::new(1_700_000_000_000, random);
+        let version = |number, random| Summary { number, id: Some(id(random)), ..Summary::default() };
+        let pointer = Some((id(5), 4));
+        assert!(is_part(&version(3, 1), pointer) && is_part(&version(4, 5), pointer));
+        assert!(!is_part(&version(4, 6), pointer) && !is_part(&version(5, 7), pointer));
+        assert!(!is_part(&version(1, 1), None));
+    }
+
+    #[test]
+    fn a_change_takes_away_what_is_no_longer_there() {
+        let patch = change(&version(), None, None);
+        let status = patch.get("status").expect("has a status");
+        assert_eq!(status.get("claim"), Some(&Node::Nil));
+        assert!(patch.get("spec").expect("has a spec").get("payload").is_none());
+    }
+}

@@ -1,0 +1,124 @@
+//! Requests about kinds whose place is known, so that keeping releases costs no discovery, and their failures as the
+//! failures of a store.
+
+use http::Method;
+use pintle_objects::Object;
+use pintle_release::StoreError;
+use pintle_tree::{Map, Node, json};
+
+use crate::address;
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::error::{Error, Result};
+use crate::request::Request;
+
+/// The name under which the fields of records are owned.
+const MANAGER: &str = "helm";
+
+fn with_manager(mut path: String) -> String {
+    address::parameter(&mut path, "fieldManager", MANAGER);
+    path
+}
+
+async fn send(cluster: &Cluster, request: &Request) -> Result<Object> {
+    let response = cluster.send(request).await?;
+    let shown = || format!("{} {}", request.method, request.path);
+    Object::read_json(&response.body).map_err(|error| Error::answer(shown(), error))
+}
+
+/// Makes an object.
+pub(super) async fn create(cluster: &Cluster, resource: &Resource, object: &Object) -> Result<Object> {
+    let path = with_manager(address::collection(resource, object.namespace())?);
+    let body = object.to_json().into();
+    send(cluster, &Request::with_body(Method::POST, path, "application/json", body)).await
+}
+
+/// Replaces an object; with a resource version, only if nobody else changed it.
+pub(super) async fn replace(cluster: &Cluster, resource: &Resource, object: &Object) -> Result<Object> {
+    let path = with_manager(address::object(resource, object.namespace(), object.name())?);
+    let mut request = Request::with_body(Method::PUT, path, "application/json", object.to_json().into());
+    // Sent twice, a guarded change would collide with itself.
+    request.repeatable = object.resource_version().is_empty();
+    send(cluster, &request).await
+}
+
+/// Lays a tree over an object.
+pub(super) async fn merge(
+    cluster: &Cluster,
+    resource: &Resource,
+    (namespace, name): (&str, &str),
+    patch: &Map<Node>,
+) -> Result<Object> {
+    let path = with_manager(address::object(resource, namespace, name)?);
+    let body = json::write_raw(patch).unwrap_or_default().into();
+    let mut request = Request::with_body(Method::PATCH, path, "application/merge-patch+json", body);
+    request.repeatable = true;
+    send(cluster, &request).await
+}
+
+/// Changes an object by steps, the first of which are conditions. None when a condition does not hold.
+pub(super) async fn steps(
+    cluster: &Cluster,
+    resource: &Resource,
+    (namespace, name): (&str, &str),
+    steps: Vec<Node>,
+) -> Result<Option<Object>> {
+    let path = with_manager(address::object(resource, namespace, name)?);
+    let body = json::write_raw(&Node::List(steps)).unwrap_or_default().into();
+    let mut request = Request::with_body(Method::PATCH, path, "application/json-patch+json", body);
+    request.repeatable = true;
+    match send(cluster, &request).await {
+        Ok(object) => Ok(Some(object)),
+        Err(error) if error.is_invalid() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// One step of [`steps`].
+pub(super) fn step(operation: &str, path: &str, value: impl Into<Node>) -> Node {
+    Node::Map(Map::from_entries(vec![
+        ("op".into(), operation.into()),
+        ("path".into(), path.into()),
+        ("value".into(), value.into()),
+    ]))
+}
+
+/// Deletes an object and what it owns, and returns whether it was there. With a resource version, only in that state.
+pub(super) async fn delete(
+    cluster: &Cluster,
+    resource: &Resource,
+    (namespace, name): (&str, &str),
+    resource_version: &str,
+) -> Result<bool> {
+    let path = address::object(resource, namespace, name)?;
+    let mut options = Map::new();
+    options.insert("apiVersion".into(), "v1".into());
+    options.insert("kind".into(), "DeleteOptions".into());
+    options.insert("propagationPolicy".into(), "Background".into());
+    if !resource_version.is_empty() {
+        let state = Map::from_entries(vec![("resourceVersion".into(), resource_version.into())]);
+        options.insert("preconditions".into(), Node::Map(state));
+    }
+    let body = json::write_raw(&options).unwrap_or_default().into();
+    match cluster.send(&Request::with_body(Method::DELETE, path, "application/json", body)).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Says what a store was doing when the cluster failed, in Helm's words.
+pub(super) fn failed(action: impl Into<String>) -> impl FnOnce(Error) -> StoreError {
+    |error| StoreError::Backend { action: action.into(), source: Box::new(error) }
+}
+
+/// Texts as a map of a tree.
+pub(super) fn texts<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> Node {
+    Node::Map(entries.into_iter().map(|(key, value)| (key.into(), value.as_str().into())).collect())
+}
+
+/// A map of texts in an object.
+pub(super) fn text_map(node: Option<&Node>) -> std::collections::BTreeMap<String, String> {
+    let entries = node.and_then(Node::as_map).into_iter().flat_map(Map::iter);
+    entries.filter_map(|(key, value)| Some((key.as_str()?.to_owned(), value.as_str()?.to_owned()))).collect()
+}
