@@ -1,0 +1,253 @@
+//! The stores against a real API server: `PINTLE_E2E_KUBECONFIG` names its configuration, whose context must be
+//! `pintle-e2e…`. With `PINTLE_E2E_HELM` naming the real Helm, both read what the other wrote.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pintle_cluster::store::{HelmConfigMaps, HelmSecrets, Native};
+use pintle_cluster::{Cluster, Settings, Write};
+use pintle_objects::{Object, ObjectId};
+use pintle_release::{
+    Claim, Moment, Query, ReleaseVersion, Status, Store, StoreError, StoredHook, VersionId,
+};
+
+/// Connects to the test cluster and makes a namespace of its own; nothing when there is no test cluster.
+async fn testbed(test: &str) -> Option<(Cluster, String)> {
+    let Some(path) = std::env::var_os("PINTLE_E2E_KUBECONFIG") else {
+        skipped(test, "PINTLE_E2E_KUBECONFIG");
+        return None;
+    };
+    let text = std::fs::read_to_string(&path).expect("a readable configuration");
+    assert!(text.contains("current-context: pintle-e2e"), "only test clusters may be written to");
+    let settings =
+        Settings { kubeconfig: vec![path.into()], user_agent: "pintle-test".into(), ..Settings::default() };
+    let cluster = Cluster::connect(&settings).await.expect("a configuration");
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let namespace = format!("stores-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let object = Object::of(&ObjectId::new("v1", "Namespace", "", &namespace));
+    cluster.create(&object, &Write::default()).await.expect("a namespace");
+    Some((cluster, namespace))
+}
+
+#[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+fn skipped(test: &str, variable: &str) {
+    eprintln!("skipped: {test} needs {variable}");
+}
+
+fn version(namespace: &str, name: &str, number: u64, status: Status) -> ReleaseVersion {
+    let mut version = ReleaseVersion {
+        name: name.into(),
+        namespace: namespace.into(),
+        number,
+        manifest:
+            "---\n# Source: app/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+                .into(),
+        hooks: vec![StoredHook { name: "h".into(), kind: "Job".into(), ..StoredHook::default() }],
+        apply_method: "ssa".into(),
+        labels: [("team".to_owned(), "a".to_owned())].into(),
+        ..ReleaseVersion::default()
+    };
+    version.chart.metadata.name = "app".into();
+    version.chart.metadata.version = "1.2.3".into();
+    version.chart.metadata.app_version = "9".into();
+    version.chart.metadata.api_version = "v2".into();
+    version.chart.values = Some(pintle_tree::Map::new());
+    version.info.first_deployed = Some(Moment::from_unix(1_700_000_000, 0));
+    version.info.last_deployed = Some(Moment::from_unix(1_700_000_000 + number as i64, 0));
+    version.info.description = "Install complete".into();
+    version.info.status = status;
+    version.info.notes = "hello\n".into();
+    version
+}
+
+fn stores(cluster: &Cluster) -> Vec<Arc<dyn Store>> {
+    vec![
+        Arc::new(HelmSecrets::new(cluster.clone())),
+        Arc::new(HelmConfigMaps::new(cluster.clone())),
+        Arc::new(Native::new(cluster.clone())),
+    ]
+}
+
+#[tokio::test]
+async fn every_store_keeps_what_it_is_given() {
+    let Some((cluster, namespace)) = testbed("every_store_keeps_what_it_is_given").await else { return };
+    for store in stores(&cluster) {
+        keeps(&*store, &namespace).await;
+    }
+}
+
+async fn keeps(store: &dyn Store, namespace: &str) {
+    let driver = store.driver();
+    let query =
+        |statuses| Query { statuses, ..Query { namespace: Some(namespace.into()), ..Query::default() } };
+    assert!(store.history(namespace, "web").await.expect("an answer").is_empty(), "{driver}");
+    assert_eq!(store.get(namespace, "web", 1).await.expect("an answer"), None, "{driver}");
+    let claim = Claim::new("me", Moment::from_unix(1_700_000_000, 0), 30);
+    let mut first = version(namespace, "web", 1, Status::PendingInstall);
+    store.create(&first, Some(&claim)).await.expect("is new");
+    let again = store.create(&first, None).await;
+    assert!(matches!(again, Err(StoreError::Exists { number: 1, .. })), "{driver}: {again:?}");
+
+    let renewed = claim.renewed_at(Moment::from_unix(1_700_000_020, 0));
+    store.renew(namespace, "web", 1, &renewed).await.expect("is ours");
+    let history = store.history(namespace, "web").await.expect("an answer");
+    assert_eq!(history[0].claim.as_ref(), Some(&renewed), "{driver}");
+    let latest = store.latest(&query(None)).await.expect("an answer");
+    assert_eq!(latest[0].claim.as_ref(), Some(&renewed), "{driver}");
+    let other = Claim::new("you", Moment::from_unix(1_700_000_020, 0), 30);
+    let taken = store.renew(namespace, "web", 1, &other).await;
+    assert!(matches!(taken, Err(StoreError::Lost { .. })), "{driver}: {taken:?}");
+
+    first.set_status(Status::Deployed, "Install complete");
+    first.hooks[0].last_run.started = Some(Moment::from_unix(1_700_000_021, 0));
+    store.update(&first, None).await.expect("is there");
+    let read = store.get(namespace, "web", 1).await.expect("an answer").expect("is there");
+    assert_eq!(ReleaseVersion { id: first.id, ..read }, first, "{driver}");
+
+    first.manifest.push_str("# changed\n");
+    first.set_status(Status::Superseded, "Install complete");
+    store.update(&first, None).await.expect("is there");
+    let second = version(namespace, "web", 2, Status::Failed);
+    store.create(&second, None).await.expect("is new");
+    store.create(&version(namespace, "api", 1, Status::Deployed), None).await.expect("is new");
+    let read = store.get(namespace, "web", 1).await.expect("an answer").expect("is there");
+    assert_eq!(ReleaseVersion { id: first.id, ..read }, first, "{driver}");
+
+    let names = |found: Vec<pintle_release::Summary>| {
+        found
+            .iter()
+            .map(|one| format!("{}.{}={}", one.name, one.number, one.status))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let latest = names(store.latest(&query(None)).await.expect("an answer"));
+    assert_eq!(latest, "api.1=deployed web.2=failed", "{driver}");
+    let latest = names(
+        store.latest(&query(Some(vec![Status::Superseded, Status::Deployed]))).await.expect("an answer"),
+    );
+    assert_eq!(latest, "api.1=deployed", "{driver}");
+    let all = names(store.list(&query(None)).await.expect("an answer"));
+    assert_eq!(all, "api.1=deployed web.1=superseded web.2=failed", "{driver}");
+    let selected = Query { selector: "team=a,name=api".into(), ..query(None) };
+    assert_eq!(names(store.latest(&selected).await.expect("an answer")), "api.1=deployed", "{driver}");
+    assert_eq!(names(store.list(&selected).await.expect("an answer")), "api.1=deployed", "{driver}");
+
+    store.delete(namespace, "web", 2).await.expect("is there");
+    let latest = names(store.latest(&query(None)).await.expect("an answer"));
+    assert_eq!(latest, "api.1=deployed web.1=superseded", "{driver}");
+    for (name, number) in [("web", 1), ("api", 1)] {
+        store.delete(namespace, name, number).await.expect("is there");
+    }
+    let gone = store.delete(namespace, "web", 1).await;
+    assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{driver}: {gone:?}");
+    assert!(store.latest(&query(None)).await.expect("an answer").is_empty(), "{driver}");
+    let update = store.update(&first, None).await;
+    assert!(matches!(update, Err(StoreError::NotFound { .. })), "{driver}: {update:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_fifty_writers_one_wins_each_number() {
+    let Some((cluster, namespace)) = testbed("of_fifty_writers_one_wins_each_number").await else { return };
+    for store in stores(&cluster) {
+        for number in 1..=3 {
+            let writers = (0..50).map(|writer| {
+                // Every writer is a program of its own, with its own memory of what is there.
+                let store =
+                    stores(&cluster).into_iter().find(|one| one.driver() == store.driver()).expect("one");
+                let mut version = version(&namespace, "web", number, Status::Deployed);
+                version.info.description = format!("by {writer}");
+                version.id = Some(VersionId::new(1_700_000_000_000 + number, writer));
+                let claim = Claim::new(format!("writer {writer}"), Moment::from_unix(1_700_000_000, 0), 30);
+                tokio::spawn(async move { (writer, store.create(&version, Some(&claim)).await) })
+            });
+            let mut winners = Vec::new();
+            for outcome in futures::future::join_all(writers).await {
+                match outcome.expect("no panic") {
+                    (writer, Ok(())) => winners.push(writer),
+                    (_, Err(StoreError::Exists { .. } | StoreError::Lost { .. })) => {}
+                    (writer, Err(error)) => panic!("{} {writer}: {error}", store.driver()),
+                }
+            }
+            assert_eq!(winners.len(), 1, "{}", store.driver());
+            let history = store.history(&namespace, "web").await.expect("an answer");
+            let last = history.last().expect("a version");
+            assert_eq!((history.len() as u64, last.number), (number, number), "{}", store.driver());
+            assert_eq!(last.description, format!("by {}", winners[0]), "{}", store.driver());
+            let read = store.get(&namespace, "web", number).await.expect("an answer").expect("is there");
+            assert_eq!(read.info.description, format!("by {}", winners[0]), "{}", store.driver());
+        }
+    }
+}
+
+#[tokio::test]
+async fn large_releases_are_kept_in_pieces() {
+    let Some((cluster, namespace)) = testbed("large_releases_are_kept_in_pieces").await else { return };
+    let store = Native::new(cluster);
+    // Text that no compressor makes smaller: a simple generator of noise.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut noise = String::new();
+    while noise.len() < 16 << 20 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        noise.push_str(&format!("{state:016x}"));
+    }
+    let mut version = version(&namespace, "large", 1, Status::Deployed);
+    version.manifest = noise;
+    store.create(&version, None).await.expect("is new");
+    let read = Native::new(testbed("").await.expect("still there").0).get(&namespace, "large", 1).await;
+    assert!(read.expect("an answer").expect("is there").manifest == version.manifest);
+    store.delete(&namespace, "large", 1).await.expect("is there");
+}
+
+#[tokio::test]
+async fn helm_reads_what_we_write_and_we_what_helm_writes() {
+    let test = "helm_reads_what_we_write_and_we_what_helm_writes";
+    let Some((cluster, namespace)) = testbed(test).await else { return };
+    let Some(program) = std::env::var_os("PINTLE_E2E_HELM") else { return skipped(test, "PINTLE_E2E_HELM") };
+    let kubeconfig = std::env::var_os("PINTLE_E2E_KUBECONFIG").expect("was there a moment ago");
+    for (driver, store) in ["secret", "configmap"].into_iter().zip(stores(&cluster)) {
+        let helm = |arguments: &[&str]| {
+            let output = Command::new(&program)
+                .args(arguments)
+                .args(["--namespace", &namespace])
+                .env("KUBECONFIG", &kubeconfig)
+                .env("HELM_DRIVER", driver)
+                .output()
+                .expect("Helm runs");
+            assert!(output.status.success(), "{driver}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).expect("text")
+        };
+        let ours = version(&namespace, "ours", 1, Status::Deployed);
+        let claim = Claim::new("me", Moment::from_unix(1_700_000_000, 0), 30);
+        store.create(&ours, Some(&claim)).await.expect("is new");
+        assert!(helm(&["list"]).contains("app-1.2.3"));
+        assert_eq!(helm(&["get", "manifest", "ours"]), format!("{}\n", ours.manifest));
+        assert!(helm(&["get", "notes", "ours"]).contains("hello"));
+        assert!(helm(&["history", "ours"]).contains("Install complete"));
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let chart = folder.path().join("theirs");
+        std::fs::create_dir_all(chart.join("templates")).expect("a folder");
+        std::fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: theirs\nversion: 0.1.0\n")
+            .expect("a file");
+        let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}'}\ndata: {a: '{{ .Values.a }}'}\n";
+        std::fs::write(chart.join("templates/a.yaml"), object).expect("a file");
+        let chart = chart.to_str().expect("text");
+        let release = format!("theirs-{driver}");
+        helm(&["install", &release, chart, "--set", "a=1", "--labels", "team=b"]);
+        helm(&["upgrade", &release, chart, "--set", "a=2"]);
+        let history = store.history(&namespace, &release).await.expect("an answer");
+        let states: Vec<_> =
+            history.iter().map(|one| (one.number, one.status, one.chart_name.as_str())).collect();
+        assert_eq!(states, [(1, Status::Superseded, "theirs"), (2, Status::Deployed, "theirs")]);
+        let read = store.get(&namespace, &release, 2).await.expect("an answer").expect("is there");
+        assert_eq!(read.labels.get("team").map(String::as_str), Some("b"));
+        assert_eq!(helm(&["get", "manifest", &release]), format!("{}\n", read.manifest));
+        store.update(&read, None).await.expect("is there");
+        assert_eq!(helm(&["get", "manifest", &release]), format!("{}\n", read.manifest));
+        helm(&["uninstall", &release]);
+        assert!(store.history(&namespace, &release).await.expect("an answer").is_empty());
+    }
+}
