@@ -119,7 +119,7 @@ async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
         (
             "{name: main, image: 'test.invalid/missing:1', imagePullPolicy: IfNotPresent}",
             "cannot get its image \"test.invalid/missing:1\" (",
-            "Failed: ",
+            "events of Pod/",
         ),
         (&crashing, "crashes again and again", "last lines of container main:\n    boom"),
         (

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::{LogRange, LogSink, LogSource, named, open, pods_of_hook};
 use crate::cluster::Cluster;
-use crate::wait::{Group, News, follow};
+use crate::wait::{Group, News, follow, is_controlled_by};
 
 /// How long the rest of the logs may take once the hook has ended.
 const REST: Duration = Duration::from_secs(5);
@@ -47,6 +47,9 @@ impl<'c> HookLogs<'c> {
     pub async fn during<T>(&self, waiting: impl Future<Output = T>, sink: LogSink<'_>) -> T {
         let Some(selection) = super::selection_of(&self.hook) else { return waiting.await };
         let mut state = Following::new(self.cluster);
+        if self.hook.kind == "Job" {
+            state.job = self.cluster.get(&self.hook).await.ok().flatten();
+        }
         let (sender, mut news) = mpsc::channel(BACKLOG);
         let group = Group {
             kind: "Pod".into(),
@@ -64,7 +67,6 @@ impl<'c> HookLogs<'c> {
         tokio::pin!(waiting);
         let result = loop {
             tokio::select! {
-                biased;
                 Some(piece) = state.pieces.recv() => state.take(piece, sink),
                 Some((_, heard)) = news.recv() => state.hear(heard),
                 result = &mut waiting => break result,
@@ -78,7 +80,6 @@ impl<'c> HookLogs<'c> {
     /// Reads to the end what has ended, and what was too quick to be seen running.
     async fn rest(&self, state: &mut Following, sink: LogSink<'_>) {
         let pods = pods_of_hook(self.cluster, &self.hook).await.unwrap_or_default();
-        state.mine = Some(pods.iter().map(|pod| pod.uid().to_owned()).collect());
         pods.into_iter().for_each(|pod| state.see(pod));
         while state.open.values().any(|instance| state.has_ended(instance)) {
             let Some(piece) = state.pieces.recv().await else { return };
@@ -99,8 +100,8 @@ struct Following {
     tasks: JoinSet<()>,
     sender: mpsc::Sender<Piece>,
     pieces: mpsc::Receiver<Piece>,
-    /// The uids of the pods that are the hook's, once that is known.
-    mine: Option<BTreeSet<String>>,
+    /// The job that the pods must belong to, where that is known.
+    job: Option<Object>,
 }
 
 impl Following {
@@ -115,7 +116,7 @@ impl Following {
             tasks: JoinSet::new(),
             sender,
             pieces,
-            mine: None,
+            job: None,
         }
     }
 
@@ -131,7 +132,7 @@ impl Following {
         // What is on its way out before it was ever seen belongs to an earlier run of the hook.
         let known = self.pods.contains_key(pod.name());
         let leaving = pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|moment| !moment.is_nil());
-        let alien = self.mine.as_ref().is_some_and(|mine| !mine.contains(pod.uid()));
+        let alien = self.job.as_ref().is_some_and(|job| !is_controlled_by(&pod, job));
         if alien || (leaving && !known) {
             return;
         }
@@ -266,4 +267,60 @@ fn restarts(status: &Node) -> i64 {
 
 fn text<'n>(node: &'n Node, key: &str) -> &'n str {
     node.get(key).and_then(Node::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait::script::{Reply, cluster, events, list, one};
+
+    fn pod(state: &str, restarts: i64) -> String {
+        format!(
+            r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p","namespace":"n","resourceVersion":"6","ownerReferences":[{{"uid":"ju","controller":true}}]}},"spec":{{"initContainers":[{{"name":"first"}}],"containers":[{{"name":"main"}}]}},"status":{{"initContainerStatuses":[{{"name":"first","state":{{"terminated":{{}}}}}}],"containerStatuses":[{{"name":"main","restartCount":{restarts},"state":{{{state}}}}}]}}}}"#
+        )
+    }
+
+    #[tokio::test]
+    async fn every_run_of_every_container_is_heard_and_the_preparation_first() {
+        let (cluster, _) = cluster(|request, times| match (request, times) {
+            ("get jobs/j", _) => {
+                one(r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","uid":"ju"}}"#)
+            }
+            ("list pods", 1) => list(&[&pod(r#""running":{}"#, 0)]),
+            ("list pods", _) => list(&[&pod(r#""terminated":{}"#, 1)]),
+            ("watch pods", 1) => events(&[
+                ("MODIFIED", &pod(r#""waiting":{}},"lastState":{"terminated":{}"#, 0)),
+                ("ADDED", &pod(r#""running":{}"#, 0).replace("\"p\"", "\"alien\"").replace("ju", "other")),
+            ]),
+            ("log p/first", _) => Reply::Body(200, "prepared\n".into()),
+            ("log p/main", times) => Reply::Body(200, format!("run {times}\nrest")),
+            _ => Reply::Hang,
+        });
+        let mut heard = Vec::new();
+        let mut sink = |source: &LogSource, bytes: &[u8]| {
+            heard.push(format!("{}/{} {}", source.pod, source.container, String::from_utf8_lossy(bytes)));
+        };
+        let hook = ObjectId::new("batch/v1", "Job", "n", "j");
+        let waiting = tokio::time::sleep(Duration::from_millis(400));
+        HookLogs::new(&cluster, &hook).during(waiting, &mut sink).await;
+        assert_eq!(
+            heard,
+            ["p/first prepared\n", "p/main run 1\n", "p/main rest\n", "p/main run 2\n", "p/main rest\n"]
+        );
+    }
+
+    #[tokio::test]
+    async fn hooks_without_pods_are_just_waited_for() {
+        let (cluster, asked) = cluster(|_, _| Reply::Hang);
+        let hook = ObjectId::new("v1", "ConfigMap", "n", "c");
+        let answer = HookLogs::new(&cluster, &hook).during(async { 7 }, &mut |_, _| {}).await;
+        assert_eq!((answer, asked.lock().unwrap().len()), (7, 0));
+    }
+
+    #[test]
+    fn lasting_init_containers_do_not_hold_up_the_others() {
+        let text = "apiVersion: v1\nkind: Pod\nspec: {initContainers: [{name: a, restartPolicy: Always}, {name: b}]}\n";
+        let pod = &Object::read_manifest(text.as_bytes(), "test").expect("good")[0];
+        assert_eq!(sidecars(pod), ["a"]);
+    }
 }

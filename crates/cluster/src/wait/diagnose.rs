@@ -23,7 +23,7 @@ const LOG_LINES: u32 = 20;
 /// How many events a diagnosis has.
 const EVENTS: usize = 10;
 /// Trouble that was not seen for so long had gone away, and counts anew when it comes back.
-const FORGOTTEN: Duration = Duration::from_secs(15);
+const FORGOTTEN: Duration = Duration::from_secs(60);
 /// How many objects are explained when waiting ends; the first ones tell enough.
 const EXPLAINED: usize = 3;
 /// How long the search for reasons may take once waiting has ended.

@@ -275,3 +275,15 @@ async fn the_rules_of_helm_3_have_their_own_errors() {
     let pod = ObjectId::new("v1", "Pod", "n", "p");
     assert_eq!(text(Goal::HookDone, pod).await, "timed out waiting for the condition");
 }
+
+#[test]
+fn waiting_can_be_moved_to_another_thread() {
+    fn is_send<T: Send>(_: T) {}
+    fn check(cluster: &crate::Cluster, mut observer: fn(&Progress<'_>)) {
+        let waiter = Waiter::new(cluster, waiting(Goal::Ready, 1));
+        is_send(waiter.wait(&[], &mut observer));
+        let logs = crate::logs::HookLogs::new(cluster, &job());
+        is_send(logs.during(std::future::ready(()), &mut |_, _| {}));
+    }
+    let _ = check;
+}

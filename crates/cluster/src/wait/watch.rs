@@ -1,7 +1,7 @@
 //! Waiting by the rules of kstatus: every kind in every namespace is followed, and each change judged anew.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::Node;
@@ -18,6 +18,8 @@ use super::{Observer, Waiter, before};
 const TICK: Duration = Duration::from_secs(1);
 /// After how many ticks pods are looked at for the first time, and again.
 const TICKS_BETWEEN_EXAMINATIONS: u32 = 3;
+/// How long one look at the pods may take before the news are heard again.
+const EXAMINATION: Duration = Duration::from_secs(1);
 /// How many news may wait to be judged.
 const BACKLOG: usize = 64;
 
@@ -56,6 +58,8 @@ struct Run<'w, 'c> {
     places: BTreeMap<(usize, String), usize>,
     groups: Vec<Group>,
     examiner: Option<Examiner>,
+    /// The track that was examined last.
+    cursor: usize,
     ticks: u32,
 }
 
@@ -86,15 +90,17 @@ impl<'w, 'c> Run<'w, 'c> {
             });
         }
         let examiner = waiter.waiting.early_failure.map(Examiner::new);
-        Run { waiter, tracks, places, groups, examiner, ticks: 0 }
+        Run { waiter, tracks, places, groups, examiner, cursor: 0, ticks: 0 }
     }
 
     async fn until_settled(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
         let (sender, mut news) = mpsc::channel(BACKLOG);
         // Ends with the set, and so when the waiting is dropped.
         let mut followers = JoinSet::new();
+        let mut handles = Vec::with_capacity(self.groups.len());
         for (number, group) in self.groups.iter().enumerate() {
-            followers.spawn(follow(self.waiter.cluster.clone(), group.clone(), number, sender.clone()));
+            let task = follow(self.waiter.cluster.clone(), group.clone(), number, sender.clone());
+            handles.push(followers.spawn(task));
         }
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -103,7 +109,13 @@ impl<'w, 'c> Run<'w, 'c> {
             tokio::select! {
                 heard = news.recv() => match heard {
                     Some((_, News::Broken(error))) => return Err(error.into()),
-                    Some((group, news)) => self.hear(group, news, observer).await,
+                    Some((group, news)) => {
+                        self.hear(group, news, observer).await;
+                        // What needs no more than to be there is not asked for over and over.
+                        if self.groups[group].metadata_only && self.is_group_done(group) {
+                            handles[group].abort();
+                        }
+                    }
                     None => return Ok(()),
                 },
                 _ = ticks.tick() => self.tick(observer).await?,
@@ -209,6 +221,11 @@ impl<'w, 'c> Run<'w, 'c> {
         track.is_excused || self.waiter.waiting.goal.is_reached(track.readiness.state, track.is_listed)
     }
 
+    fn is_group_done(&self, group: usize) -> bool {
+        let mut places = self.places.range((group, String::new())..(group + 1, String::new()));
+        places.all(|(_, place)| self.is_done(&self.tracks[*place]))
+    }
+
     /// Whether nothing is left to wait for: what has failed is not waited for, but all others are.
     fn is_settled(&self) -> bool {
         let goal = self.waiter.waiting.goal;
@@ -239,10 +256,13 @@ impl<'w, 'c> Run<'w, 'c> {
     async fn examine(&mut self) -> Result<(), WaitError> {
         let Some(mut examiner) = self.examiner.take() else { return Ok(()) };
         let mut found = None;
-        for track in self.tracks.iter().filter(|track| !self.is_done(track)) {
-            let Some(object) = track.object.as_deref() else { continue };
+        let started = Instant::now();
+        for _ in 0..self.tracks.len() {
+            self.cursor = (self.cursor + 1) % self.tracks.len();
+            let track = &self.tracks[self.cursor];
+            let Some(object) = track.object.as_deref().filter(|_| !self.is_done(track)) else { continue };
             found = examiner.examine(self.waiter.cluster, &track.id, object).await;
-            if found.is_some() {
+            if found.is_some() || started.elapsed() > EXAMINATION {
                 break;
             }
         }
