@@ -64,6 +64,11 @@ impl Fuel {
         if self.step(steps) { Ok(()) } else { Err(self.error()) }
     }
 
+    /// How many steps are left, for functions that would have to find out at some length what they will cost.
+    pub fn steps_left(&self) -> u64 {
+        self.steps
+    }
+
     /// Announces that a function makes so many bytes.
     ///
     /// # Errors

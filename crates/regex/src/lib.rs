@@ -20,6 +20,7 @@ mod expand;
 mod matching;
 mod subject;
 mod syntax;
+mod work;
 
 pub use error::{Error, ErrorKind, Result};
 pub use expand::quote_meta;

@@ -1,6 +1,7 @@
 //! A compiled pattern and the searches with it, with Go's rules for empty matches.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::{Input, meta};
@@ -10,6 +11,7 @@ use crate::error::Result;
 use crate::expand::expand;
 use crate::subject::Subject;
 use crate::syntax::parse;
+use crate::work::Work;
 
 /// Replacing ends early once the result is longer than this: a few bytes of pattern and replacement can ask for more
 /// than there is memory. Callers see it by the length.
@@ -21,6 +23,8 @@ pub struct Regex {
     automaton: meta::Regex,
     source: Vec<u8>,
     names: Vec<Option<String>>,
+    /// Made when it is first asked for, which few patterns are.
+    work: OnceLock<Arc<Work>>,
 }
 
 impl Regex {
@@ -32,7 +36,7 @@ impl Regex {
         let source = pattern.as_ref();
         let pattern = parse(source)?;
         let automaton = engine::build(&pattern, source)?;
-        Ok(Self { automaton, source: source.to_vec(), names: pattern.names })
+        Ok(Self { automaton, source: source.to_vec(), names: pattern.names, work: OnceLock::new() })
     }
 
     /// Returns the pattern as it was given.
@@ -57,6 +61,16 @@ impl Regex {
     #[must_use]
     pub fn size(&self) -> usize {
         self.automaton.memory_usage()
+    }
+
+    /// About how many bytes are read when all matches in a text are looked for, counted up to `most`. Most patterns read
+    /// the text once, but some read all that is left at every match.
+    #[must_use]
+    pub fn work(&self, haystack: &[u8], most: u64) -> u64 {
+        let work = self.work.get_or_init(|| {
+            Arc::new(parse(&self.source).map_or(Work::Unknown, |pattern| Work::new(&pattern)))
+        });
+        work.of(&Subject::new(haystack), most)
     }
 
     /// Returns the leftmost match.

@@ -41,36 +41,36 @@ pub(crate) fn functions() -> Vec<Function> {
             find(&*compiled(fuel, args)?, args)
         }),
         Function::metered("regexFindAll", PATTERN_TEXT_LIMIT, None, Type::Strings, |fuel, args| {
-            find_all(&*must_compile(fuel, args)?, args)
+            find_all(&*pay_for_all(must_compile(fuel, args)?, fuel, args)?, args)
         }),
         Function::metered("mustRegexFindAll", PATTERN_TEXT_LIMIT, None, Type::Strings, |fuel, args| {
-            find_all(&*compiled(fuel, args)?, args)
+            find_all(&*pay_for_all(compiled(fuel, args)?, fuel, args)?, args)
         }),
         Function::metered("regexReplaceAll", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |fuel, args| {
-            replace(&*must_compile(fuel, args)?, args)
+            replace(&*pay_for_all(must_compile(fuel, args)?, fuel, args)?, args)
         }),
         Function::metered("mustRegexReplaceAll", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |fuel, args| {
-            replace(&*compiled(fuel, args)?, args)
+            replace(&*pay_for_all(compiled(fuel, args)?, fuel, args)?, args)
         }),
         Function::metered(
             "regexReplaceAllLiteral",
             PATTERN_TEXT_REPLACEMENT,
             None,
             Type::Str,
-            |fuel, args| replace_literal(&*must_compile(fuel, args)?, args),
+            |fuel, args| replace_literal(&*pay_for_all(must_compile(fuel, args)?, fuel, args)?, args),
         ),
         Function::metered(
             "mustRegexReplaceAllLiteral",
             PATTERN_TEXT_REPLACEMENT,
             None,
             Type::Str,
-            |fuel, args| replace_literal(&*compiled(fuel, args)?, args),
+            |fuel, args| replace_literal(&*pay_for_all(compiled(fuel, args)?, fuel, args)?, args),
         ),
         Function::metered("regexSplit", PATTERN_TEXT_LIMIT, None, Type::Strings, |fuel, args| {
-            split(&*must_compile(fuel, args)?, args)
+            split(&*pay_for_all(must_compile(fuel, args)?, fuel, args)?, args)
         }),
         Function::metered("mustRegexSplit", PATTERN_TEXT_LIMIT, None, Type::Strings, |fuel, args| {
-            split(&*compiled(fuel, args)?, args)
+            split(&*pay_for_all(compiled(fuel, args)?, fuel, args)?, args)
         }),
         Function::pure("regexQuoteMeta", &[Type::Str], None, Type::Str, |args| {
             Ok(Value::str(quote_meta(args.text(0))))
@@ -107,6 +107,25 @@ fn compiled(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
 fn pay(fuel: &mut Fuel, regex: &Regex, args: Args<'_>) -> Result<(), CallError> {
     let states = regex.size() >> 13;
     fuel.spend(args.text(1).len() as u64 * (1 + states as u64) / 2)
+}
+
+/// Texts up to this length, in bytes, are not worth knowing exactly how much of them is read.
+const SHORT_TEXT: usize = 256;
+
+/// Pays for looking for all matches rather than one: a search may read to the end and find its match at the beginning.
+fn pay_for_all(regex: Rc<Regex>, fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
+    let text = args.text(1);
+    if text.len() <= SHORT_TEXT {
+        fuel.spend((text.len() * text.len()) as u64 / 8)?;
+        return Ok(regex);
+    }
+    let states = 1 + (regex.size() >> 13) as u64;
+    // The first pass over the text is paid for; what is beyond all the fuel there is need not be known.
+    let once = text.len() as u64;
+    let enough = (fuel.steps_left() / states + 1).saturating_mul(2);
+    let again = regex.work(text, enough.saturating_add(once)).saturating_sub(once);
+    fuel.spend(again / 2 * states)?;
+    Ok(regex)
 }
 
 /// The compiled first argument, paid for as well, or the text of Go's panic.
@@ -217,6 +236,16 @@ mod tests {
     fn no_matches_are_a_nil_slice() {
         let args = [Value::str("z"), Value::str("abc"), Value::int(-1)];
         assert!(call("regexFindAll", &args).unwrap().as_list().is_some_and(List::is_nil));
+    }
+
+    #[test]
+    fn searches_that_read_everything_again_and_again_are_refused() {
+        let text = Value::str(&b"a".repeat(100_000)[..]);
+        for name in ["regexFindAll", "regexReplaceAll", "regexSplit"] {
+            let last = if name == "regexReplaceAll" { Value::str("b") } else { Value::int(-1) };
+            assert!(call(name, &[Value::str("a.*b|a"), text.clone(), last.clone()]).is_err(), "{name}");
+            assert!(call(name, &[Value::str("a+|b"), text.clone(), last]).is_ok(), "{name}");
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub fn process_dependencies(
     log: &mut Vec<LogLine>,
 ) -> Result<Chart> {
     if lists_dependencies(&chart) {
-        let mut switching = Switching { log, rules, changed: BTreeMap::new() };
+        let mut switching = Switching { log, rules, changed: BTreeMap::new(), charts: 0 };
         let plan = switching.plan(&chart, chart.name(), &Table::over(user), "")?;
         chart = plan.carry_out(chart);
     }
@@ -119,13 +119,23 @@ struct Switching<'l> {
     /// The dependencies that are left of charts that were changed in place, by address. A chart below one that is used
     /// under several names is processed several times, and Helm then goes on from what the time before has left.
     changed: BTreeMap<usize, Vec<Dependency>>,
+    /// How many subcharts there are so far.
+    charts: usize,
 }
+
+/// How many subcharts a chart may have, with those below them. A chart can be there under many names, and each name costs
+/// time with every other.
+const MAX_CHARTS: usize = 4096;
 
 impl Switching<'_> {
     /// Decides for a chart, known as `name`, and all below it. `path` is where its values are, with a dot at its end.
     fn plan<'a>(&mut self, chart: &'a Chart, name: &str, values: &Table<'a>, path: &str) -> Result<Plan> {
         let left = self.changed.get(&address(chart)).unwrap_or(&chart.metadata.dependencies);
         let mut dependencies = left.clone();
+        self.charts = self.charts.saturating_add(dependencies.len().max(chart.subcharts.len()));
+        if self.charts > MAX_CHARTS {
+            return Err(Error::TooManyCharts { chart: name.to_owned(), limit: MAX_CHARTS });
+        }
         let mut subcharts = candidates(chart, &dependencies);
         for dependency in &mut dependencies {
             if !dependency.alias.is_empty() {
@@ -240,4 +250,35 @@ fn matches(dependency: &Dependency, subchart: &Chart) -> bool {
             (Ok(version), Ok(range)) => range.check(&version),
             _ => false,
         }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subchart_under_thousands_of_names_is_refused() {
+        let named = |name: &str| {
+            let mut chart = Chart::default();
+            chart.metadata.name = name.to_owned();
+            chart.metadata.version = "1.0.0".to_owned();
+            chart
+        };
+        let aliased = |count: usize| {
+            let mut chart = named("p");
+            chart.subcharts.push(named("sub"));
+            chart.metadata.dependencies = (0..count)
+                .map(|index| Dependency {
+                    name: "sub".to_owned(),
+                    version: "1.0.0".to_owned(),
+                    alias: format!("a{index}"),
+                    ..Dependency::default()
+                })
+                .collect();
+            process_dependencies(chart, &Map::new(), NullRules::Helm4, &mut Vec::new())
+        };
+        assert_eq!(aliased(100).expect("not too many").subcharts.len(), 100);
+        let error = aliased(MAX_CHARTS + 1).expect_err("too many");
+        assert_eq!(error.to_string(), "chart p has more than 4096 subcharts");
+    }
 }

@@ -43,6 +43,22 @@ pub enum Error {
     /// Imported values contain themselves.
     #[error("import-values of chart {0} contain themselves")]
     EndlessImport(String),
+    /// An import goes to a path that is longer than any chart needs.
+    #[error("import-values of chart {chart} name a path of more than {limit} steps")]
+    LongImport {
+        /// The chart that imports.
+        chart: String,
+        /// How many steps there may be.
+        limit: usize,
+    },
+    /// A chart has so many subcharts, counted with all that are below them, that it cannot be meant.
+    #[error("chart {chart} has more than {limit} subcharts")]
+    TooManyCharts {
+        /// The chart at which the count was full.
+        chart: String,
+        /// How many there may be.
+        limit: usize,
+    },
     /// Charts are listed as dependencies but not there.
     #[error("found in Chart.yaml, but missing in charts/ directory: {0}")]
     MissingDependencies(String),

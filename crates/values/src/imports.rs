@@ -26,6 +26,17 @@ pub(crate) fn import_values(chart: &mut Chart, rules: NullRules, log: &mut Vec<L
     Ok(())
 }
 
+/// How many steps the place of an import may have: every one is a level of the values, and those of charts inside charts
+/// add up.
+const MAX_STEPS: usize = 100;
+
+/// Whether the place of an import has too many steps.
+fn is_long(import: &Node) -> bool {
+    let Node::Map(pair) = import else { return false };
+    let Some(Node::Str(parent)) = pair.get("parent") else { return false };
+    parent.iter().filter(|byte| **byte == b'.').count() >= MAX_STEPS
+}
+
 struct Importing<'l> {
     log: &'l mut Vec<LogLine>,
     rules: NullRules,
@@ -42,6 +53,9 @@ impl Importing<'_> {
             return Ok((values.to_map().map_err(endless)?, vec![Vec::new(); dependencies.len()]));
         }
         let imported = Table::new();
+        if dependencies.iter().flat_map(|entry| &entry.import_values).any(is_long) {
+            return Err(Error::LongImport { chart: chart.name().to_owned(), limit: MAX_STEPS });
+        }
         let pairs = dependencies.iter().map(|entry| self.import(entry, &values, &imported)).collect();
         // The chart's own values win over what it imports. The copy keeps the two apart where an import has made
         // them share tables.
@@ -140,6 +154,17 @@ mod tests {
         let expected = r#"level=WARN msg="ImportValues missing table" error="\"no\" is not a table""#;
         assert_eq!(log[0].to_string(), expected);
         assert_eq!(chart.metadata.dependencies[0].import_values[0], pair("exports.data", "."));
+    }
+
+    #[test]
+    fn an_import_to_the_end_of_the_world_is_refused() {
+        let imports = |steps: usize| format!(r#"[{{"child":"t","parent":"x{}"}}]"#, ".x".repeat(steps - 1));
+        let child = r#"{"t":{"u":1}}"#;
+        let mut chart = importing(&imports(MAX_STEPS), child, "{}");
+        import_values(&mut chart, NullRules::Helm4, &mut Vec::new()).unwrap();
+        let mut chart = importing(&imports(MAX_STEPS + 1), child, "{}");
+        let error = import_values(&mut chart, NullRules::Helm4, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "import-values of chart p name a path of more than 100 steps");
     }
 
     #[test]
