@@ -5,6 +5,7 @@ mod lint;
 mod objects;
 mod pem;
 mod semver;
+mod storage;
 mod strvals;
 mod template;
 mod yaml;
@@ -33,6 +34,7 @@ const FAMILIES: &[(&str, Check)] = &[
     ("semver", semver::check),
     ("objects", objects::check),
     ("lint", lint::check),
+    ("storage", storage::check),
 ];
 
 /// The stack of the threads that run cases; one of them renders as the program's own main thread would.
