@@ -7,6 +7,7 @@ use crate::discovery::Catalog;
 use crate::error::Result;
 use crate::limit::Limiter;
 use crate::openapi::Schemas;
+use crate::warning::Warnings;
 
 /// A connection to a Kubernetes cluster. Clones share it.
 #[derive(Clone)]
@@ -22,6 +23,7 @@ struct Inner {
     limiter: Option<Limiter>,
     catalog: Catalog,
     schemas: Schemas,
+    warnings: Warnings,
 }
 
 impl Cluster {
@@ -46,8 +48,9 @@ impl Cluster {
         default_namespace: String,
         limiter: Option<Limiter>,
     ) -> Self {
-        let (catalog, schemas) = (Catalog::default(), Schemas::default());
-        Cluster { inner: Arc::new(Inner { client, address, default_namespace, limiter, catalog, schemas }) }
+        let (catalog, schemas, warnings) = (Catalog::default(), Schemas::default(), Warnings::default());
+        let inner = Inner { client, address, default_namespace, limiter, catalog, schemas, warnings };
+        Cluster { inner: Arc::new(inner) }
     }
 
     /// The namespace for objects that name none.
@@ -58,6 +61,15 @@ impl Cluster {
     /// Where the server is.
     pub fn address(&self) -> &str {
         &self.inner.address
+    }
+
+    /// What the server warned about since this was asked last, each warning once.
+    pub fn take_warnings(&self) -> Vec<String> {
+        self.inner.warnings.take()
+    }
+
+    pub(crate) fn warnings(&self) -> &Warnings {
+        &self.inner.warnings
     }
 
     pub(crate) fn client(&self) -> &kube::Client {

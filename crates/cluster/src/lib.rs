@@ -28,6 +28,7 @@ pub mod store;
 mod table;
 mod transport;
 pub mod wait;
+mod warning;
 mod watch;
 mod write;
 

@@ -186,6 +186,7 @@ impl Cluster {
         }
         let sent = self.client().send(request.to_http()?).await;
         let answer = sent.map_err(|error| self.failed(request, &error))?;
+        self.warnings().note(answer.headers());
         let code = answer.status();
         if code.is_success() {
             return Ok(answer);
