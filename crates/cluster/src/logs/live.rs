@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::{LogRange, LogSink, LogSource, named, open, pods_of_hook};
 use crate::cluster::Cluster;
-use crate::wait::{Group, News, follow, is_controlled_by};
+use crate::wait::{Group, News, container_statuses as statuses, follow, is_controlled_by};
 
 /// How long the rest of the logs may take once the hook has ended.
 const REST: Duration = Duration::from_secs(5);
@@ -246,12 +246,6 @@ fn sidecars(pod: &Object) -> Vec<String> {
         .filter(|container| text(container, "restartPolicy") == "Always")
         .map(|container| text(container, "name").to_owned())
         .collect()
-}
-
-fn statuses(pod: &Object) -> impl Iterator<Item = &Node> {
-    ["initContainerStatuses", "containerStatuses"]
-        .into_iter()
-        .flat_map(|field| pod.at(&["status", field]).and_then(Node::as_list).unwrap_or_default())
 }
 
 fn in_state<'n>(status: &'n Node, state: &str) -> Option<&'n Node> {

@@ -162,26 +162,15 @@ async fn explanation(cluster: &Cluster, id: &ObjectId, workload: &Object) -> Opt
 
 /// A container of a pod that ended with an error.
 fn ended_badly(pod: &Object) -> Option<Trouble> {
-    containers(pod).find_map(|status| {
+    trouble::statuses(pod).find_map(|status| {
         let ended = status.get("state")?.get("terminated")?;
         let Some(Node::Int(code)) = ended.get("exitCode") else { return None };
         (*code != 0).then(|| Trouble {
             cause: Cause::CrashLoop,
             container: status.get("name").and_then(Node::as_str).unwrap_or_default().to_owned(),
-            sentence: format!("ended with exit code {code}{}", reason_of_end(ended)),
+            sentence: format!("ended{}", trouble::end(ended)),
         })
     })
-}
-
-fn reason_of_end(ended: &Node) -> String {
-    let reason = ended.get("reason").and_then(Node::as_str).filter(|reason| *reason != "Error");
-    reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
-}
-
-fn containers(pod: &Object) -> impl Iterator<Item = &Node> {
-    ["initContainerStatuses", "containerStatuses"]
-        .into_iter()
-        .flat_map(|field| pod.at(&["status", field]).and_then(Node::as_list).unwrap_or_default())
 }
 
 /// The first container of a pod that has started and is not ready.
@@ -190,7 +179,7 @@ fn running_container(pod: &Object) -> String {
         status.get("ready").and_then(Node::as_bool) == Some(false)
             && status.get("state").is_some_and(|state| state.get("running").is_some())
     };
-    let name = containers(pod).find(unready).and_then(|status| status.get("name")?.as_str());
+    let name = trouble::statuses(pod).find(unready).and_then(|status| status.get("name")?.as_str());
     name.unwrap_or_default().to_owned()
 }
 

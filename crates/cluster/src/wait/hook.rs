@@ -30,105 +30,105 @@ pub(super) async fn wait_legacy(
     ids: Vec<ObjectId>,
     observer: Observer<'_>,
 ) -> Result<(), WaitError> {
-    let total = ids.len();
-    let mut pending: BTreeMap<usize, ObjectId> = ids.into_iter().enumerate().collect();
-    let mut latest = BTreeMap::new();
-    let mut failures = Vec::new();
-    let ended = before(
-        waiter.deadline(),
-        follow_all(waiter, &mut pending, &mut latest, &mut failures, total, observer),
-    );
-    if let Some(result) = ended.await {
-        result?;
-    } else {
-        failures.extend(pending.values().map(|_| TIMED_OUT.to_owned()));
+    let mut run = Run {
+        waiter,
+        total: ids.len(),
+        pending: ids.into_iter().enumerate().collect(),
+        latest: BTreeMap::new(),
+        failures: Vec::new(),
+        examiner: waiter.waiting.early_failure.map(Examiner::new),
+    };
+    match before(waiter.deadline(), run.until_done(observer)).await {
+        Some(result) => result?,
+        None => run.failures.extend(run.pending.values().map(|_| TIMED_OUT.to_owned())),
     }
-    if failures.is_empty() {
+    if run.failures.is_empty() {
         return Ok(());
     }
-    let error = WaitError::legacy(failures.join("\n"));
-    if waiter.waiting.early_failure.is_none() {
+    let error = WaitError::legacy(run.failures.join("\n"));
+    if run.examiner.is_none() {
         return Err(error);
     }
-    let suspects = latest.values().map(|(id, object)| (id, object));
+    let suspects = run.latest.values().map(|(id, object)| (id, object));
     Err(error.with_diagnoses(diagnose::explain(waiter.cluster, suspects).await))
 }
 
-async fn follow_all(
-    waiter: &Waiter<'_>,
-    pending: &mut BTreeMap<usize, ObjectId>,
-    latest: &mut BTreeMap<usize, (ObjectId, Object)>,
-    failures: &mut Vec<String>,
+struct Run<'w, 'c> {
+    waiter: &'w Waiter<'c>,
     total: usize,
-    observer: Observer<'_>,
-) -> Result<(), WaitError> {
-    let (sender, mut news) = mpsc::channel(16);
-    let mut followers = JoinSet::new();
-    for (number, id) in pending.iter() {
-        let group = Group { names: [id.name.clone()].into(), ..Group::of(id) };
-        followers.spawn(follow(waiter.cluster.clone(), group, *number, sender.clone()));
-    }
-    let mut examiner = waiter.waiting.early_failure.map(Examiner::new);
-    let mut ticks = tokio::time::interval(EXAMINATION);
-    ticks.tick().await;
-    while !pending.is_empty() {
-        let (number, object) = tokio::select! {
-            heard = news.recv() => match heard {
-                Some((_, News::Broken(error))) => return Err(error.into()),
-                Some((number, News::Seen(object))) => (number, Some(*object)),
-                Some((number, News::Gone(_))) => (number, None),
-                Some((number, News::Listed(mut objects))) => match objects.pop() {
-                    Some(object) => (number, Some(object)),
-                    // Nothing was there yet, or what was there went between two looks.
-                    None if latest.contains_key(&number) => (number, None),
-                    None => continue,
-                },
-                None => return Ok(()),
-            },
-            _ = ticks.tick() => {
-                examine(waiter, examiner.as_mut(), latest).await?;
-                continue;
-            }
-        };
-        let Some(id) = pending.get(&number).cloned() else { continue };
-        let (readiness, done) = match &object {
-            None => (Readiness::gone(), Ok(true)),
-            Some(object) => (completion(object), legacy::hook_done(object)),
-        };
-        if done != Ok(false) {
-            pending.remove(&number);
-        }
-        observer(&Progress {
-            id: &id,
-            readiness: &readiness,
-            is_done: done == Ok(true),
-            done: total - pending.len() - failures.len() - usize::from(done.is_err()),
-            total,
-        });
-        if let Some(object) = object {
-            latest.insert(number, (id, object));
-        }
-        match done {
-            Ok(true) => drop(latest.remove(&number)),
-            Ok(false) => {}
-            Err(text) => failures.push(text),
-        }
-    }
-    Ok(())
+    /// The hooks that have not ended, by their numbers.
+    pending: BTreeMap<usize, ObjectId>,
+    /// The latest state of those that have not ended well.
+    latest: BTreeMap<usize, (ObjectId, Object)>,
+    /// Helm's words for those that have failed.
+    failures: Vec<String>,
+    examiner: Option<Examiner>,
 }
 
-async fn examine(
-    waiter: &Waiter<'_>,
-    examiner: Option<&mut Examiner>,
-    latest: &BTreeMap<usize, (ObjectId, Object)>,
-) -> Result<(), WaitError> {
-    let Some(examiner) = examiner else { return Ok(()) };
-    for (id, object) in latest.values() {
-        if let Some(diagnosis) = examiner.examine(waiter.cluster, id, object).await {
-            return Err(WaitError::Hopeless(Box::new(diagnosis)));
+impl Run<'_, '_> {
+    async fn until_done(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
+        let (sender, mut news) = mpsc::channel(16);
+        let mut followers = JoinSet::new();
+        for (number, id) in &self.pending {
+            let group = Group { names: [id.name.clone()].into(), ..Group::of(id) };
+            followers.spawn(follow(self.waiter.cluster.clone(), group, *number, sender.clone()));
         }
+        let mut ticks = tokio::time::interval(EXAMINATION);
+        ticks.tick().await;
+        while !self.pending.is_empty() {
+            tokio::select! {
+                heard = news.recv() => match heard {
+                    Some((_, News::Broken(error))) => return Err(error.into()),
+                    Some((number, news)) => self.hear(number, news, observer),
+                    None => return Ok(()),
+                },
+                _ = ticks.tick() => self.examine().await?,
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn hear(&mut self, number: usize, news: News, observer: Observer<'_>) {
+        let object = match news {
+            News::Seen(object) => Some(*object),
+            News::Listed(mut objects) => objects.pop(),
+            News::Gone(_) | News::Broken(_) => None,
+        };
+        let Some(id) = self.pending.get(&number).cloned() else { return };
+        let (readiness, done) = match &object {
+            Some(object) => (completion(object), legacy::hook_done(object)),
+            None if self.latest.contains_key(&number) => (Readiness::gone(), Ok(true)),
+            // Nothing was there yet.
+            None => return,
+        };
+        if done != Ok(false) {
+            self.pending.remove(&number);
+        }
+        let is_done = done == Ok(true);
+        match done {
+            Ok(true) => drop(self.latest.remove(&number)),
+            Ok(false) => self.latest.extend(object.map(|object| (number, (id.clone(), object)))),
+            Err(text) => {
+                self.latest.extend(object.map(|object| (number, (id.clone(), object))));
+                self.failures.push(text);
+            }
+        }
+        let done = self.total - self.pending.len() - self.failures.len();
+        observer(&Progress { id: &id, readiness: &readiness, is_done, done, total: self.total });
+    }
+
+    async fn examine(&mut self) -> Result<(), WaitError> {
+        let Some(examiner) = &mut self.examiner else { return Ok(()) };
+        for (number, (id, object)) in &self.latest {
+            if !self.pending.contains_key(number) {
+                continue;
+            }
+            if let Some(diagnosis) = examiner.examine(self.waiter.cluster, id, object).await {
+                return Err(WaitError::Hopeless(Box::new(diagnosis)));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn completion(object: &Object) -> Readiness {

@@ -56,7 +56,7 @@ pub(crate) fn deployment_ready(deployment: &Object, newest: &Object) -> bool {
     let ready = newest.int(&["status", "readyReplicas"]).unwrap_or(0);
     is_observed(newest)
         && is_observed(deployment)
-        && ready >= replicas - max_unavailable(deployment, replicas)
+        && ready >= replicas.saturating_sub(max_unavailable(deployment, replicas))
 }
 
 /// How many pods a Deployment may lack while it rolls.
@@ -129,7 +129,7 @@ pub(crate) fn daemon_set_ready(set: &Object) -> bool {
     }
     let allowed = set.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]);
     let unavailable = share_of(allowed, wanted, true).unwrap_or(wanted);
-    status("numberReady") >= wanted - unavailable
+    status("numberReady") >= wanted.saturating_sub(unavailable)
 }
 
 /// Whether a StatefulSet has updated what its partition lets it, and all replicas are ready.

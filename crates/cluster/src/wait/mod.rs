@@ -27,6 +27,7 @@ pub use trouble::Patience;
 
 pub(crate) use follow::{Group, News, follow};
 pub(crate) use selector::is_controlled_by;
+pub(crate) use trouble::statuses as container_statuses;
 
 use crate::cluster::Cluster;
 

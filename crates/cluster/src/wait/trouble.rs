@@ -79,7 +79,8 @@ pub(crate) fn of_pod(pod: &Object, patience: &Patience) -> Option<Trouble> {
     statuses(pod).find_map(|status| of_container(status, restarts_for_ever, patience))
 }
 
-fn statuses(pod: &Object) -> impl Iterator<Item = &Node> {
+/// The states of all containers of a pod, those that prepare it first.
+pub(crate) fn statuses(pod: &Object) -> impl Iterator<Item = &Node> {
     ["initContainerStatuses", "containerStatuses"]
         .into_iter()
         .flat_map(|field| pod.at(&["status", field]).and_then(Node::as_list).unwrap_or_default())
@@ -122,14 +123,21 @@ fn of_container(status: &Node, restarts_for_ever: bool, patience: &Patience) -> 
 /// How the last run of a container ended.
 fn crash(status: &Node, restarts: i64) -> String {
     let last = status.get("lastState").and_then(|state| state.get("terminated"));
-    let code = match last.and_then(|last| last.get("exitCode")) {
+    let end = last.map(end).unwrap_or_default();
+    let times = if restarts == 1 { "once".to_owned() } else { format!("{restarts} times") };
+    format!("crashes again and again: it was restarted {times} and last ended{end}")
+}
+
+/// ` with exit code 137 (OOMKilled)`.
+pub(crate) fn end(terminated: &Node) -> String {
+    let code = match terminated.get("exitCode") {
         Some(Node::Int(code)) => format!(" with exit code {code}"),
         _ => String::new(),
     };
-    let reason = last.and_then(|last| last.get("reason")?.as_str()).filter(|reason| *reason != "Error");
-    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-    let times = if restarts == 1 { "once".to_owned() } else { format!("{restarts} times") };
-    format!("crashes again and again: it was restarted {times} and last ended{code}{reason}")
+    match terminated.get("reason").and_then(Node::as_str).filter(|reason| *reason != "Error") {
+        Some(reason) => format!("{code} ({reason})"),
+        None => code,
+    }
 }
 
 fn with_reason(statement: &str, reason: &str, message: &str) -> String {

@@ -49,7 +49,7 @@ fn by_replicas(object: &Object, refused: &str) -> Option<Readiness> {
     } else if wanted > updated {
         answer(format!("Updated: {updated}/{wanted}"), share(updated, wanted, "replica", "updated"))
     } else if replicas > wanted {
-        let surplus = replicas - wanted;
+        let surplus = replicas.saturating_sub(wanted);
         answer(
             format!("Pending termination: {surplus}"),
             format!("{} still to end", counted(surplus, "old replica")),

@@ -31,7 +31,7 @@ fn by_replicas(object: &Object) -> Readiness {
     }
     let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
     if replicas > wanted {
-        let surplus = replicas - wanted;
+        let surplus = replicas.saturating_sub(wanted);
         return Readiness::in_progress(
             format!("Pending termination: {surplus}"),
             format!("{} still to end", counted(surplus, "surplus replica")),

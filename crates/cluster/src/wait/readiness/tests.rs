@@ -566,3 +566,21 @@ fn hooks_wait_for_the_end_of_jobs_and_pods() {
     assert_eq!(pod("Running"), (InProgress, "Pod in progress".into()));
     assert_eq!(pod("''"), (InProgress, "Pod in progress".into()));
 }
+
+#[test]
+fn absurd_numbers_are_no_reason_to_fall_over() {
+    let extremes = [i64::MIN, -1, 0, i64::MAX];
+    for kind in ["Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"] {
+        for (wanted, there) in extremes.iter().flat_map(|a| extremes.iter().map(move |b| (a, b))) {
+            let object = object(&format!(
+                "apiVersion: apps/v1\nkind: {kind}\nmetadata: {{generation: 1}}\nspec: {{replicas: {wanted}, updateStrategy: {{type: RollingUpdate, rollingUpdate: {{partition: {there}, maxUnavailable: 100%}}}}, strategy: {{type: RollingUpdate, rollingUpdate: {{maxUnavailable: {there}}}}}}}\nstatus: {{observedGeneration: 1, replicas: {there}, updatedReplicas: {there}, availableReplicas: {there}, readyReplicas: {there}, fullyLabeledReplicas: {there}, desiredNumberScheduled: {there}}}"
+            ));
+            assert!(!ready_at(&object, i64::MIN).message.is_empty());
+            let _ = (
+                crate::wait::legacy::deployment_ready(&object, &object),
+                crate::wait::legacy::daemon_set_ready(&object),
+                crate::wait::legacy::stateful_set_ready(&object),
+            );
+        }
+    }
+}
