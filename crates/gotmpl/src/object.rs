@@ -99,4 +99,10 @@ pub trait Object: fmt::Debug {
 
     /// What encoders see.
     fn encode(&self) -> Encoded;
+
+    /// All exported fields by their Go names, for an encoder that does not know which of them are left out when empty.
+    /// `None` where [`Object::encode`] leaves out nothing.
+    fn all_fields(&self) -> Option<Vec<(&'static str, Value)>> {
+        None
+    }
 }

@@ -380,6 +380,10 @@ impl Object for HelmBuild {
         let fields = self.fields().into_iter().filter(|field| !field.2.is_empty());
         Encoded::Fields(fields.map(|(_, json, value)| (json, value.into())).collect())
     }
+
+    fn all_fields(&self) -> Option<Vec<(&'static str, Value)>> {
+        Some(self.fields().into_iter().map(|(name, _, value)| (name, value.into())).collect())
+    }
 }
 
 #[cfg(test)]

@@ -35,11 +35,13 @@ impl Walk for Pretty<'_> {
             Value::Object(object) if object.type_name() == "time.Duration" => {
                 sink.str(object.print().as_bytes())
             }
-            Value::Object(object) => match object.encode() {
-                Encoded::Value(inner) => with_stack(|| Pretty(&inner).walk(sink)),
-                Encoded::Fields(fields) => with_stack(|| walk_fields(&fields, sink)),
-                Encoded::Error(_) => sink.nil(),
-            },
+            Value::Object(object) => {
+                match object.all_fields().map_or_else(|| object.encode(), Encoded::Fields) {
+                    Encoded::Value(inner) => with_stack(|| Pretty(&inner).walk(sink)),
+                    Encoded::Fields(fields) => with_stack(|| walk_fields(&fields, sink)),
+                    Encoded::Error(_) => sink.nil(),
+                }
+            }
             plain => plain.walk(sink),
         }
     }

@@ -216,6 +216,18 @@ impl Printer {
         self.out.push(if self.spec.go_syntax { b'}' } else { b']' });
     }
 
+    /// The entries of an object that is a map.
+    fn entries(&mut self, object: &dyn Object, verb: char) {
+        self.out.extend_from_slice(b"map[");
+        for (index, (key, item)) in object.entries().iter().enumerate() {
+            self.separate(index);
+            self.value(key, verb);
+            self.out.push(b':');
+            self.value(item, verb);
+        }
+        self.out.push(b']');
+    }
+
     fn object(&mut self, value: &Value, object: &dyn Object, verb: char) {
         let stringer = object.is_stringer() && !self.erroring;
         if (stringer || verb == 'v') && !self.spec.go_syntax && matches!(verb, 'v' | 's' | 'x' | 'X' | 'q') {
@@ -231,6 +243,7 @@ impl Printer {
                 _ => None,
             },
             Kind::Slice => Some(Value::list(object.entries().into_iter().map(|(_, item)| item).collect())),
+            Kind::Map if !self.spec.go_syntax => return self.nested(|printer| printer.entries(object, verb)),
             _ => None,
         };
         match plain {
