@@ -65,19 +65,20 @@ pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<V
             return Err(ArchiveError::EntryTooLarge { name, limit: MAX_FILE_SIZE });
         }
         let position = tar.position();
-        let start = text.len();
-        append(&mut tar, &mut text)?;
+        let late = can_wait(&name, &entry);
+        let range = if late {
+            let start = late_size;
+            late_size += length_without_bom(&mut tar)?;
+            start..late_size
+        } else {
+            let start = text.len();
+            append(&mut tar, &mut text)?;
+            start..text.len()
+        };
         let length = tar.position() - position;
         remaining -= length;
         if length < entry.size || remaining == 0 {
             return Err(ArchiveError::TooLarge(MAX_CHART_SIZE));
-        }
-        let mut range = start..text.len();
-        let late = can_wait(&name, &entry);
-        if late {
-            text.truncate(start);
-            range = late_size..late_size + range.len();
-            late_size = range.end;
         }
         found.push(Found { name, modified: entry.modified, late, range });
     }
@@ -125,6 +126,17 @@ fn append(tar: &mut TarReader<'_>, text: &mut Vec<u8>) -> Result<(), ArchiveErro
     let mark = text.len() - start - without_bom(&text[start..]).len();
     text.drain(start..start + mark);
     Ok(())
+}
+
+/// How much [`append`] would add.
+fn length_without_bom(tar: &mut TarReader<'_>) -> Result<usize, ArchiveError> {
+    let mut length = 0;
+    let mut head = Vec::new();
+    tar.content(|piece| {
+        length += piece.len();
+        head.extend_from_slice(&piece[..piece.len().min(3 - head.len())]);
+    })?;
+    Ok(length - (head.len() - without_bom(&head).len()))
 }
 
 /// The room to begin with: what the end of the stream claims, if that is possible at all.
