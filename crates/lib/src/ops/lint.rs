@@ -120,10 +120,9 @@ impl Drop for Unpacked {
 }
 
 fn unreadable(chart: &Path) -> String {
-    format!(
-        "unable to check Chart.yaml file in chart: stat {}: no such file or directory",
-        chart.join("Chart.yaml").display()
-    )
+    let reason = if chart.is_file() { "not a directory" } else { "no such file or directory" };
+    let chart_file = chart.join("Chart.yaml");
+    format!("unable to check Chart.yaml file in chart: stat {}: {reason}", chart_file.display())
 }
 
 /// The charts below `charts/` of a chart folder, for linting them too.
