@@ -181,6 +181,54 @@ async fn of_fifty_writers_one_wins_each_number() {
 }
 
 #[tokio::test]
+async fn what_dead_writers_leave_behind_is_no_obstacle() {
+    let Some((cluster, namespace)) = testbed("what_dead_writers_leave_behind_is_no_obstacle").await else {
+        return;
+    };
+    let id = |number: u64, random| Some(VersionId::new(1_700_000_000_000 + number, random));
+    let name = |id: Option<VersionId>| format!("web-{}", id.expect("has one"));
+    let store = Native::new(cluster.clone());
+    let first = ReleaseVersion { id: id(1, 1), ..version(&namespace, "web", 1, Status::Deployed) };
+    store.create(&first, None).await.expect("is new");
+    let kind = |name: &str| ObjectId::new("helm.sh/v3", "ReleaseVersion", &namespace, name);
+
+    // A writer that died before the release pointed to its work: its version is not seen, and goes with the next one.
+    let mut left = cluster.get(&kind(&name(first.id))).await.expect("an answer").expect("is there");
+    let orphan = name(id(2, 9));
+    left.metadata_mut().insert("name".into(), orphan.as_str().into());
+    left.metadata_mut().remove("resourceVersion");
+    left.set_label("version", "2");
+    left.body_mut()
+        .get_mut("spec")
+        .and_then(|spec| spec.as_map_mut())
+        .expect("a spec")
+        .insert("number".into(), 2_i64.into());
+    cluster.create(&left, &Write::default()).await.expect("is new");
+    assert_eq!(store.history(&namespace, "web").await.expect("an answer").len(), 1);
+    assert_eq!(store.get(&namespace, "web", 2).await.expect("an answer"), None);
+    let second = ReleaseVersion { id: id(2, 1), ..version(&namespace, "web", 2, Status::Deployed) };
+    store.create(&second, None).await.expect("is new");
+    assert_eq!(store.history(&namespace, "web").await.expect("an answer").len(), 2);
+    assert!(cluster.get(&kind(&orphan)).await.expect("an answer").is_none());
+
+    // A writer that died while it deleted all versions: the release is free again.
+    for version in [&first, &second] {
+        cluster
+            .delete(
+                &kind(&name(version.id)),
+                pintle_cluster::Propagation::Background,
+                &pintle_cluster::Guard::default(),
+            )
+            .await
+            .expect("an answer");
+    }
+    let store = Native::new(cluster.clone());
+    assert!(store.history(&namespace, "web").await.expect("an answer").is_empty());
+    store.create(&first, None).await.expect("is new again");
+    assert_eq!(store.history(&namespace, "web").await.expect("an answer").len(), 1);
+}
+
+#[tokio::test]
 async fn large_releases_are_kept_in_pieces() {
     let Some((cluster, namespace)) = testbed("large_releases_are_kept_in_pieces").await else { return };
     let store = Native::new(cluster);

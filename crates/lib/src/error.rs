@@ -117,6 +117,9 @@ pub enum Error {
         /// Why.
         source: Box<Error>,
     },
+    /// A handler of a lifecycle event failed.
+    #[error("{}", with_causes(.0))]
+    Event(pintle_events::Error),
     /// Several things are wrong.
     #[error("[{}]", joined(.errors, ", "))]
     Several {
@@ -356,6 +359,20 @@ pub enum Error {
         /// The pod.
         pod: String,
     },
+}
+
+/// An error with everything that led to it, because records of releases keep one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+impl From<pintle_events::Error> for Error {
+    fn from(error: pintle_events::Error) -> Self {
+        Error::Event(error)
+    }
 }
 
 fn joined(errors: &[Error], separator: &str) -> String {

@@ -23,6 +23,7 @@ mod crds;
 mod deliver;
 mod error;
 mod input;
+mod lifecycle;
 pub mod lint;
 mod live;
 pub mod ops;
@@ -33,12 +34,14 @@ mod report;
 mod session;
 
 pub use error::{Error, Result};
+pub use lifecycle::Lifecycle;
 pub use options::{Delivery, HookLogs, Method, MethodChoice, Mode, Rendering, Strategy};
 pub use report::{ObjectProgress, Reporter, Silent};
 pub use session::{Cancel, Clock, Holder, Session};
 
 pub use pintle_chart as chart;
 pub use pintle_cluster as cluster;
+pub use pintle_events as events;
 pub use pintle_objects as objects;
 pub use pintle_release as release;
 pub use pintle_render as render;

@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use pintle_chart::Chart;
 use pintle_cluster::{Cluster, Facts};
+use pintle_events::Event;
 use pintle_hooks::Source;
+use pintle_objects::Sorted;
 use pintle_release::{HookRun, StoredHook};
 use pintle_render::{Capabilities, KubeVersion, Lookup, Release, Target};
 use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
 
+use crate::lifecycle::{Lifecycle, aside};
 use crate::options::Rendering;
-use crate::prepare::{Prepared, Rules, finish, push_document, shown};
+use crate::prepare::{Prepared, Rules, finish, loaded, push_document, shown};
 use crate::report::Kept;
 use crate::{Error, Reporter, Result};
 
@@ -64,17 +67,36 @@ fn capabilities(facts: &Facts) -> Capabilities {
     }
 }
 
+/// Tells that a chart is loaded, on a thread where handlers may take their time.
+pub(crate) async fn tell_loaded(
+    events: &Lifecycle,
+    chart: Chart,
+    user: Map<Node>,
+) -> Result<(Chart, Map<Node>)> {
+    if !events.listens(Event::ChartLoaded) {
+        return Ok((chart, user));
+    }
+    let events = events.clone();
+    aside(Event::ChartLoaded, move || loaded(chart, user, &events)).await
+}
+
 /// Renders on a thread where waiting for look-ups is allowed.
 pub(crate) async fn render(
     chart: Chart,
     user: Map<Node>,
     target: Target,
     rules: Rules,
+    events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
+    let events = events.clone();
     let work = move || {
         let mut log = Kept::default();
-        let outcome = finish(chart, user, &target, rules, &mut log);
+        let outcome = finish(chart, user, &target, rules, &events, &mut log).and_then(|mut prepared| {
+            // What comes out of here is checked against the cluster next.
+            prepared.tell(Event::PreValidate, &events)?;
+            Ok(prepared)
+        });
         (outcome, log)
     };
     let (outcome, log) = tokio::task::spawn_blocking(work)
@@ -106,6 +128,16 @@ pub(crate) fn record(
     for line in &sorted.log {
         reporter.log(line.clone());
     }
+    let (manifest, hooks) = divide(&sorted, hide_secrets, reporter)?;
+    Ok(Recorded { hooks, manifest, notes: String::from_utf8_lossy(&prepared.notes).into_owned() })
+}
+
+/// Sorted documents as a record has them: the text of the objects, and the hooks.
+pub(crate) fn divide(
+    sorted: &Sorted<'_>,
+    hide_secrets: bool,
+    reporter: &mut dyn Reporter,
+) -> Result<(String, Vec<StoredHook>)> {
     let mut manifest = Vec::new();
     let mut hooks = Vec::new();
     for hook in &sorted.hooks {
@@ -116,11 +148,7 @@ pub(crate) fn record(
     for object in &sorted.manifests {
         push_document(&mut manifest, object.path, shown(object, hide_secrets));
     }
-    Ok(Recorded {
-        hooks,
-        manifest: String::from_utf8_lossy(&manifest).into_owned(),
-        notes: String::from_utf8_lossy(&prepared.notes).into_owned(),
-    })
+    Ok((String::from_utf8_lossy(&manifest).into_owned(), hooks))
 }
 
 /// What the record keeps of a hook.

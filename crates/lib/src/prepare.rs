@@ -1,12 +1,16 @@
-//! The first half of the flow: chart → values → render → objects. Every operation that needs objects comes here.
+//! The first half of the flow: chart → values → render → objects. Every operation that needs objects comes here, and
+//! so do those that take a chart elsewhere, because the lifecycle events of a chart fire from here.
 
 use pintle_chart::Chart;
+use pintle_events::{Context, Event};
 use pintle_objects::{Manifest, Order, Sorted};
-use pintle_render::{Rendered, Target};
+use pintle_render::{Rendered, RenderedFile, Target};
 use pintle_semver::{Constraint, Version};
-use pintle_tree::{Map, Node};
+use pintle_tree::{LogLine, Map, Node};
 use pintle_values::{NullRules, SchemaCheck};
 
+use crate::lifecycle::objects::Documents;
+use crate::lifecycle::{Lifecycle, context, sources};
 use crate::lint::{Findings, Severity};
 use crate::report::with_log;
 use crate::{Error, Reporter, Result, input, lint};
@@ -34,6 +38,8 @@ pub struct Prepared {
     pub files: Vec<(String, Vec<u8>)>,
     /// The text of NOTES.txt.
     pub notes: Vec<u8>,
+    /// What handlers of later events are told, but for the objects; empty when there are no handlers.
+    pub(crate) context: Context,
 }
 
 impl Prepared {
@@ -44,6 +50,24 @@ impl Prepared {
     pub fn objects(&self) -> Result<Sorted<'_>> {
         pintle_objects::sort(&self.files, Order::Install)
             .map_err(|source| Error::Objects { source, rendered: joined(&self.files) })
+    }
+
+    /// Tells an event about the objects, and takes them back where handlers may change them.
+    ///
+    /// # Errors
+    /// When a document is no object, or a handler fails.
+    pub(crate) fn tell(&mut self, event: Event, events: &Lifecycle) -> Result<()> {
+        if !events.listens(event) {
+            return Ok(());
+        }
+        self.objects()?;
+        let documents = Documents::of_files(&self.files);
+        let mut context = self.context.clone().with_objects(documents.objects());
+        events.emit(event, &mut context)?;
+        if let Some(files) = documents.with(context.take_objects(), event, self.chart.name())? {
+            self.files = files;
+        }
+        Ok(())
     }
 }
 
@@ -74,10 +98,12 @@ pub fn prepare(
     user: Map<Node>,
     target: &Target,
     rules: Rules,
+    events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let chart = process(chart, &user, rules, reporter)?;
-    finish(chart, user, target, rules, reporter)
+    let (chart, user) = loaded(chart, user, events)?;
+    finish(chart, user, target, rules, events, reporter)
 }
 
 /// Settles which subcharts take part.
@@ -95,29 +121,126 @@ pub(crate) fn process(
     })
 }
 
+/// Tells that a chart is loaded, once it is settled which subcharts take part and by which names. Handlers may change
+/// the files and the values that the user gave.
+///
+/// # Errors
+/// When a handler fails.
+pub(crate) fn loaded(mut chart: Chart, user: Map<Node>, events: &Lifecycle) -> Result<(Chart, Map<Node>)> {
+    let event = Event::ChartLoaded;
+    if !events.listens(event) {
+        return Ok((chart, user));
+    }
+    let mut context = context::of_chart(&chart, user);
+    events.emit(event, &mut context)?;
+    sources::take_files(&mut chart, &mut context, event)?;
+    Ok((chart, context.take_values()))
+}
+
+/// Tells an event at which there is no chart yet.
+///
+/// # Errors
+/// When a handler fails.
+pub(crate) fn tell_without_chart(event: Event, events: &Lifecycle) -> Result<()> {
+    if events.listens(event) { events.emit(event, &mut Context::default()) } else { Ok(()) }
+}
+
+/// Tells an event around fetching the charts that a chart needs.
+///
+/// # Errors
+/// When a handler fails, or wants other charts than Chart.yaml does, because only Chart.yaml is built from yet.
+pub(crate) fn tell_dependencies(chart: &Chart, event: Event, events: &Lifecycle) -> Result<()> {
+    let mut context = context::of_chart(chart, chart.values.clone());
+    let before: Vec<_> = context.all_charts().iter().map(|part| part.dependencies.clone()).collect();
+    events.emit(event, &mut context)?;
+    let after = context.take_charts().into_iter().map(|part| part.dependencies);
+    if after.eq(before) {
+        return Ok(());
+    }
+    Err(Error::Input(format!(
+        "a handler of `{event}` changes dependencies, which only Chart.yaml can do yet"
+    )))
+}
+
+/// Tells an event about a chart at rest, whose values are its defaults. Handlers may change the files and the defaults.
+///
+/// # Errors
+/// When a handler fails.
+pub(crate) fn tell_at_rest(chart: &mut Chart, event: Event, events: &Lifecycle) -> Result<()> {
+    if !events.listens(event) {
+        return Ok(());
+    }
+    let mut context = context::of_chart(chart, chart.values.clone());
+    events.emit(event, &mut context)?;
+    sources::take_files(chart, &mut context, event)?;
+    let values = context.take_values();
+    if values == chart.values { Ok(()) } else { sources::set_defaults(chart, values, event) }
+}
+
 /// Takes a processed chart to rendered files. What the cluster can do may be found out in between, because a chart's
 /// custom resource definitions come first.
 ///
 /// # Errors
 /// The first stage that fails.
 pub(crate) fn finish(
-    chart: Chart,
+    mut chart: Chart,
     user: Map<Node>,
     target: &Target,
     rules: Rules,
+    events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
-    let values = with_log(reporter, |log| {
+    let mut values = with_log(reporter, |log| {
         let read = &mut input::read_referenced;
         Ok(pintle_values::render_values(&chart, &user, rules.nulls, rules.schema, read, log)?)
     })?;
     check_kubernetes(&chart, target)?;
+    if events.listens(Event::PreRender) {
+        with_log(reporter, |log| {
+            values = before_rendering(&mut chart, &values, target, rules.schema, events, log)?;
+            Ok(())
+        })?;
+    }
     let mut rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
     let notes = pintle_render::notes(&mut rendered, chart.name(), rules.subchart_notes);
     let mut files: Vec<(String, Vec<u8>)> =
         rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
     files.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(Prepared { chart, user, values, files, notes })
+    let context = match events.is_empty() {
+        true => Context::default(),
+        false => context::of_rendering(&chart, values.clone(), target),
+    };
+    let mut prepared = Prepared { chart, user, values, files, notes, context };
+    prepared.tell(Event::PostRender, events)?;
+    Ok(prepared)
+}
+
+/// Tells that rendering comes next. Handlers may change the values, which must fit the schemas again afterwards, and
+/// the files of the chart.
+fn before_rendering(
+    chart: &mut Chart,
+    values: &Map<Node>,
+    target: &Target,
+    check: SchemaCheck,
+    events: &Lifecycle,
+    log: &mut Vec<LogLine>,
+) -> Result<Map<Node>> {
+    let event = Event::PreRender;
+    let mut context = context::of_rendering(chart, values.clone(), target);
+    events.emit(event, &mut context)?;
+    sources::take_files(chart, &mut context, event)?;
+    let changed = context.take_values();
+    if changed == *values {
+        return Ok(changed);
+    }
+    let changed = Node::Map(sources::share_globals(chart, &changed)?);
+    if check == SchemaCheck::Check {
+        pintle_values::schema::check(chart, &changed, &mut input::read_referenced, log)?;
+    }
+    match changed {
+        Node::Map(changed) => Ok(changed),
+        _ => Ok(Map::new()),
+    }
 }
 
 fn check_kubernetes(chart: &Chart, target: &Target) -> Result<()> {
@@ -155,23 +278,76 @@ pub(crate) fn render_for_lint(
     chart: Chart,
     options: &lint::Options,
     target: &Target,
+    events: &Lifecycle,
     findings: &mut Findings,
 ) -> Option<Rendered> {
     let nulls = NullRules::Helm4;
     let chart = pintle_values::process_dependencies(chart, &options.values, nulls, &mut findings.log).ok()?;
+    let (chart, user) = noted(loaded(chart, options.values.clone(), events), findings)?;
     // Helm merges twice here; the second time changes nothing but repeats the warnings.
-    let once = pintle_values::coalesce(&chart, &options.values, nulls, &mut findings.log).ok()?;
+    let once = pintle_values::coalesce(&chart, &user, nulls, &mut findings.log).ok()?;
     let schema = if options.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
+    let outcome = finish_for_lint(chart, &once, target, schema, events, &mut findings.log);
+    noted(outcome, findings)
+}
+
+/// The outcome of a stage, or a finding that says why there is none.
+fn noted<T>(outcome: Result<T>, findings: &mut Findings) -> Option<T> {
+    let note = |error: Error| {
+        let (severity, path, text) = (Severity::Error, "templates/".to_owned(), error.to_string());
+        findings.messages.push(lint::Message { severity, path, text });
+    };
+    outcome.map_err(note).ok()
+}
+
+fn finish_for_lint(
+    mut chart: Chart,
+    user: &Map<Node>,
+    target: &Target,
+    schema: SchemaCheck,
+    events: &Lifecycle,
+    log: &mut Vec<LogLine>,
+) -> Result<Rendered> {
     let read = &mut input::read_referenced;
-    let outcome = pintle_values::render_values(&chart, &once, nulls, schema, read, &mut findings.log)
-        .map_err(|error| error.to_string())
-        .and_then(|values| pintle_render::render(&chart, &values, target).map_err(|error| error.to_string()));
-    match outcome {
-        Ok(rendered) => Some(rendered),
-        Err(text) => {
-            let path = "templates/".to_owned();
-            findings.messages.push(lint::Message { severity: Severity::Error, path, text });
-            None
+    let mut values = pintle_values::render_values(&chart, user, NullRules::Helm4, schema, read, log)?;
+    if events.listens(Event::PreRender) {
+        values = before_rendering(&mut chart, &values, target, schema, events, log)?;
+    }
+    let rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
+    if events.listens(Event::PostRender) || events.listens(Event::PreLint) {
+        return tell_lint(chart, values, rendered, target, events);
+    }
+    Ok(rendered)
+}
+
+/// Tells the events that lint has after rendering. When something is no object there is nothing to tell, and the rules
+/// of lint will say what is wrong.
+fn tell_lint(
+    chart: Chart,
+    values: Map<Node>,
+    mut rendered: Rendered,
+    target: &Target,
+    events: &Lifecycle,
+) -> Result<Rendered> {
+    let (notes, files): (Vec<RenderedFile>, Vec<RenderedFile>) =
+        rendered.files.into_iter().partition(|file| file.path.ends_with("NOTES.txt"));
+    let files = files.into_iter().map(|file| (file.path, file.text)).collect();
+    let context = context::of_rendering(&chart, values.clone(), target);
+    let mut prepared = Prepared { chart, user: Map::new(), values, files, notes: Vec::new(), context };
+    if prepared.objects().is_ok() {
+        prepared.tell(Event::PostRender, events)?;
+        prepared.tell(Event::PreLint, events)?;
+    }
+    rendered.files = notes;
+    for (path, text) in prepared.files {
+        // Lint looks at one text for each template.
+        match rendered.files.last_mut().filter(|file| file.path == path) {
+            Some(file) => {
+                file.text.extend_from_slice(b"\n---\n");
+                file.text.extend_from_slice(&text);
+            }
+            None => rendered.files.push(RenderedFile { path, text }),
         }
     }
+    Ok(rendered)
 }

@@ -8,6 +8,8 @@ use pintle_cluster::Cluster;
 use pintle_release::{Claim, Moment, Store};
 use tokio::sync::watch;
 
+use crate::Lifecycle;
+
 /// What operations on a cluster work with.
 #[derive(Clone)]
 pub struct Session {
@@ -25,6 +27,8 @@ pub struct Session {
     pub lease: Duration,
     /// Tells when the user has had enough.
     pub cancel: Cancel,
+    /// Who is told of lifecycle events, and may change what goes on.
+    pub events: Lifecycle,
 }
 
 /// Where time and chance come from.

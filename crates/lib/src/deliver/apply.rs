@@ -1,14 +1,14 @@
 //! Carrying out a plan: objects are made, changed and taken away, those of one kind together, kind after kind.
 
 use futures::stream::{self, StreamExt as _};
-use pintle_cluster::apply::{Done, Manner};
+use pintle_cluster::apply::{AT_ONCE, Done, Manner};
 use pintle_cluster::{Propagation, Validation, Write};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::{self as plan, Action, Baseline, Plan, Step, batches};
 use pintle_tree::{LogLine, Node};
 
 use super::Work;
-use super::scene::{IN_FLIGHT, Scene};
+use super::scene::Scene;
 use crate::options::Method;
 use crate::{Error, Reporter, Result, Session};
 
@@ -25,6 +25,9 @@ impl Work<'_> {
         warn_about_strangers(&plan, reporter);
         // Helm makes everything that it can when nothing was there; otherwise, it stops at the first that it cannot make.
         let all_new = scene.is_first() && plan.steps.iter().all(|step| step.action == Action::Create);
+        if !all_new {
+            self.check_options()?;
+        }
         let mut errors = Vec::new();
         for batch in batches(&plan.steps) {
             let failures = self.apply_batch(batch).await;
@@ -43,14 +46,29 @@ impl Work<'_> {
         self.take_away(&plan).await
     }
 
+    /// Refuses ways of changing objects that exclude each other.
+    fn check_options(&self) -> Result<()> {
+        let by_server = self.method == Method::ServerSide;
+        let text = match (self.options.force_conflicts, self.options.force_replace) {
+            (true, _) if !by_server => {
+                "invalid client update option(s): forceConflicts enabled when serverSideApply disabled"
+            }
+            (true, true) => "invalid operation: cannot use force conflicts and force replace together",
+            (_, true) if by_server => {
+                "invalid operation: cannot use server-side apply and force replace together"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::Input(text.to_owned()))
+    }
+
     /// Applies the objects of one kind. Gives what went wrong; what was made is noted.
     async fn apply_batch(&mut self, batch: &[Step<'_>]) -> Vec<Error> {
         let mut failures = Vec::new();
         let mut created = Vec::new();
         {
             let work = &*self;
-            let mut applied =
-                stream::iter(batch.iter().map(|step| work.apply_step(step))).buffered(IN_FLIGHT);
+            let mut applied = stream::iter(batch.iter().map(|step| work.apply_step(step))).buffered(AT_ONCE);
             let mut steps = batch.iter();
             while let (Some(outcome), Some(step)) = (applied.next().await, steps.next()) {
                 match outcome {
@@ -112,7 +130,7 @@ impl Work<'_> {
             let what = || format!("namespace={}, name={}, kind={}", id.namespace, id.name, id.kind);
             deleted.map_err(|source| Error::Delete { what: what(), source })
         });
-        let results: Vec<Result<bool>> = stream::iter(each).buffered(IN_FLIGHT).collect().await;
+        let results: Vec<Result<bool>> = stream::iter(each).buffered(AT_ONCE).collect().await;
         outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
     }
 

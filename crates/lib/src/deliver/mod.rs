@@ -1,6 +1,7 @@
 //! The second half of the flow: hooks → plan → apply → wait → release record. Every operation that changes a cluster
 //! comes here; uninstalling is delivering nothing, rolling back is delivering a stored version.
 
+mod announce;
 mod apply;
 mod hooks;
 mod remove;
@@ -9,6 +10,7 @@ mod wait;
 
 use std::time::Duration;
 
+use pintle_events::{Context, Event as Lifetime};
 use pintle_objects::{Event, ObjectId};
 use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary};
 
@@ -19,6 +21,7 @@ use crate::options::{Delivery, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
+pub(crate) use announce::{offer, tell, tell_plain};
 pub(crate) use apply::create_or_apply;
 pub(crate) use scene::{Claims, Scene};
 
@@ -68,6 +71,8 @@ pub(crate) struct Work<'a> {
     claim: Option<Claim>,
     owner: OnceCell<Option<Map<Node>>>,
     stage: Stage,
+    /// What handlers of lifecycle events are told besides the objects; none when only the record is known.
+    pub(crate) context: Option<Context>,
 }
 
 impl<'a> Work<'a> {
@@ -90,6 +95,7 @@ impl<'a> Work<'a> {
             claim: Some(session.claim()),
             owner: OnceCell::new(),
             stage: Stage::Before,
+            context: None,
         }
     }
 
@@ -132,8 +138,11 @@ impl<'a> Work<'a> {
         self.hooks(events.before, reporter).await?;
         self.stage = Stage::Applying;
         self.apply(scene, reporter).await?;
+        self.tell_hooks_event(events.after.0).await?;
         self.stage = Stage::Waiting;
+        self.tell_waiting(Lifetime::Wait).await?;
         self.wait_until_ready(scene, reporter).await?;
+        self.tell_waiting(Lifetime::Ready).await?;
         self.stage = Stage::After;
         self.hooks(events.after, reporter).await
     }

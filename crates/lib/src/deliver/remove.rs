@@ -1,11 +1,12 @@
 //! Taking a release out of the cluster: delivering nothing.
 
 use futures::stream::{self, StreamExt as _};
+use pintle_cluster::apply::AT_ONCE;
 use pintle_cluster::{Guard, Propagation};
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_plan::Removal;
 
-use super::scene::{IN_FLIGHT, in_scope};
+use super::scene::in_scope;
 use super::{Watch, Work, wait};
 use crate::options::Strategy;
 use crate::{Error, Reporter, Result};
@@ -23,6 +24,7 @@ impl Work<'_> {
         (before, after): (Event, Event),
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
+        self.tell_hooks_event(before).await?;
         let watch = Watch::of(self);
         tokio::select! {
             outcome = self.removal_steps(removal, cascade, (before, after), reporter) => outcome,
@@ -54,6 +56,9 @@ impl Work<'_> {
         if let Err(error) = self.hooks((after, ""), reporter).await {
             problems.push(error);
         }
+        if let Err(error) = self.tell_hooks_event(after).await {
+            problems.push(error);
+        }
         Ok(problems)
     }
 
@@ -66,7 +71,7 @@ impl Work<'_> {
                 let id = object.id();
                 (self.session.cluster.delete(&id, cascade, &Guard::default()).await, id)
             });
-            let mut deleted = stream::iter(each).buffered(IN_FLIGHT);
+            let mut deleted = stream::iter(each).buffered(AT_ONCE);
             while let Some((outcome, id)) = deleted.next().await {
                 match outcome {
                     Ok(true) => gone.push(id),

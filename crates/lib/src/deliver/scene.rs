@@ -1,24 +1,12 @@
 //! What is wanted, what was wanted before, and what is there: everything that a plan is made of.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use pintle_cluster::{Cluster, Selection};
+use pintle_cluster::{Cluster, Depth};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::{Adoption, Plan, Situation, Snapshot, ownership};
 use pintle_release::ReleaseVersion;
 
 use crate::options::Method;
 use crate::{Error, Result, Session};
-
-/// How many requests are under way at once.
-pub(super) const IN_FLIGHT: usize = 16;
-
-/// From how many objects of one kind on, asking for the list is cheaper than asking for each.
-const WORTH_A_LIST: usize = 8;
-
-/// How many objects a list may have before asking for each is cheaper after all.
-const LIST_LIMIT: u32 = 1000;
 
 /// Whose objects may become part of the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +57,12 @@ impl Scene {
             }
             None => Vec::new(),
         };
-        let ids = desired.iter().chain(&previous).map(Object::id);
-        let whole = method == Method::ClientSide;
-        let live = snapshot(cluster, ids.collect(), whole).await?;
+        let ids: Vec<ObjectId> = desired.iter().chain(&previous).map(Object::id).collect();
+        let depth = if method == Method::ClientSide { Depth::Whole } else { Depth::Metadata };
+        let live = cluster
+            .snapshot(&ids, depth)
+            .await
+            .map_err(|error| error.during("could not get information about the resource"))?;
         let (release, namespace) = (version.name.clone(), version.namespace.clone());
         Ok(Scene { release, namespace, desired, previous, live, claims })
     }
@@ -134,53 +125,4 @@ pub(super) async fn in_scope(
         1 => Err(unknown.remove(0)),
         _ => Err(Error::Several { errors: unknown }),
     }
-}
-
-/// Those of the objects that exist: whole, or as far as their metadata goes.
-async fn snapshot(cluster: &Cluster, ids: Vec<ObjectId>, whole: bool) -> Result<Snapshot> {
-    let mut groups: BTreeMap<(String, String, String), BTreeMap<String, ObjectId>> = BTreeMap::new();
-    for id in ids.into_iter().filter(|id| !id.name.is_empty()) {
-        let group = (id.group.clone(), id.kind.clone(), id.namespace.clone());
-        groups.entry(group).or_default().insert(id.name.clone(), id);
-    }
-    let each = groups.into_values().map(|ids| of_one_kind(cluster, ids.into_values().collect(), whole));
-    let found: Vec<Vec<Object>> = stream::iter(each).buffered(IN_FLIGHT).try_collect().await?;
-    Ok(found.into_iter().flatten().collect())
-}
-
-async fn of_one_kind(cluster: &Cluster, ids: Vec<ObjectId>, whole: bool) -> Result<Vec<Object>> {
-    if ids.len() >= WORTH_A_LIST
-        && let Some(found) = listed(cluster, &ids, whole).await?
-    {
-        return Ok(found);
-    }
-    let each = ids.iter().map(|id| async move {
-        cluster.get(id).await.map_err(|error| error.during("could not get information about the resource"))
-    });
-    let found: Vec<Option<Object>> = stream::iter(each).buffered(IN_FLIGHT).try_collect().await?;
-    Ok(found.into_iter().flatten().collect())
-}
-
-/// The objects by one list of their kind; nothing when there are too many of that kind, or when listing is not
-/// allowed.
-async fn listed(cluster: &Cluster, ids: &[ObjectId], whole: bool) -> Result<Option<Vec<Object>>> {
-    let Some(first) = ids.first() else { return Ok(Some(Vec::new())) };
-    let resource = cluster.resource(&first.api_version(), &first.kind).await?;
-    let selection = Selection { limit: LIST_LIMIT, metadata_only: !whole, ..Selection::default() };
-    let page = match cluster.page(&resource, &first.namespace, &selection, "").await {
-        Ok(page) if page.next.is_empty() => page,
-        Ok(_) => return Ok(None),
-        Err(error) if error.is_forbidden() => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let wanted: BTreeSet<&str> = ids.iter().map(|id| id.name.as_str()).collect();
-    let found = page.objects.into_iter().filter(|object| wanted.contains(object.name()));
-    Ok(Some(found.map(|object| of_kind(object, first)).collect()))
-}
-
-/// An object whose metadata alone was asked for says that it is of the kind "metadata"; here it is again what it is.
-fn of_kind(mut object: Object, example: &ObjectId) -> Object {
-    object.body_mut().insert("apiVersion".into(), example.api_version().into());
-    object.body_mut().insert("kind".into(), example.kind.as_str().into());
-    object
 }

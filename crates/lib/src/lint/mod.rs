@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use pintle_render::KubeVersion;
 use pintle_tree::{LogLine, Map, Node};
 
+use crate::Lifecycle;
+
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -99,12 +101,17 @@ impl Findings {
 
 /// Applies all rules to the chart in the folder `chart`.
 pub fn lint(chart: &Path, options: &Options) -> Findings {
+    lint_with_events(chart, options, &Lifecycle::default())
+}
+
+/// As [`lint`], with handlers of lifecycle events, whose errors are findings.
+pub fn lint_with_events(chart: &Path, options: &Options, events: &Lifecycle) -> Findings {
     // Paths in findings are absolute, as Helm prints them; a folder that is gone keeps the name it was given.
     let folder: PathBuf = std::path::absolute(chart).unwrap_or_else(|_| chart.to_owned());
     let mut findings = Findings::default();
     chartfile::check(&folder, &mut findings);
     values::check(&folder, options, &mut findings);
-    templates::check(&folder, options, &mut findings);
+    templates::check(&folder, options, events, &mut findings);
     dependencies::check(&folder, &mut findings);
     crds::check(&folder, &mut findings);
     findings

@@ -10,10 +10,11 @@ use pintle_tree::{LogLine, Node};
 use super::Severity::{Error, Warning};
 use super::document::{Document, documents};
 use super::{Findings, Options, deprecation, name};
+use crate::Lifecycle;
 
 const FOLDER: &str = "templates/";
 
-pub(super) fn check(folder: &Path, options: &Options, findings: &mut Findings) {
+pub(super) fn check(folder: &Path, options: &Options, events: &Lifecycle, findings: &mut Findings) {
     let path = folder.join("templates");
     let exists = if path.exists() { Ok(()) } else { Err("directory does not exist".to_owned()) };
     if !findings.check(Warning, FOLDER, exists) {
@@ -30,7 +31,7 @@ pub(super) fn check(folder: &Path, options: &Options, findings: &mut Findings) {
             return;
         }
     };
-    let Some(rendered) = render(chart, options, findings) else { return };
+    let Some(rendered) = render(chart, options, events, findings) else { return };
     for (template, text) in &rendered {
         if !check_template(template, text.as_deref(), options, findings) {
             return;
@@ -42,6 +43,7 @@ pub(super) fn check(folder: &Path, options: &Options, findings: &mut Findings) {
 fn render(
     chart: Chart,
     options: &Options,
+    events: &Lifecycle,
     findings: &mut Findings,
 ) -> Option<Vec<(String, Option<Vec<u8>>)>> {
     let templates: Vec<String> = chart.templates.iter().map(|file| file.name.clone()).collect();
@@ -58,7 +60,7 @@ fn render(
     };
     let mut target = Target::offline(release, capabilities);
     target.mode = Mode::Lint;
-    let rendered = crate::prepare::render_for_lint(chart, options, &target, findings)?;
+    let rendered = crate::prepare::render_for_lint(chart, options, &target, events, findings)?;
     findings.log.extend(rendered.remarks.iter().map(|remark| {
         let attributes = vec![("message", remark.message.clone())];
         match remark.kind {

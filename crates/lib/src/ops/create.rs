@@ -1,11 +1,17 @@
 //! `create`: a new chart.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use pintle_chart::package::Times;
+use pintle_chart::{Chart, File};
+use pintle_events::Event;
 
 use crate::report::with_log;
-use crate::{Reporter, Result};
+use crate::{Error, Lifecycle, Reporter, Result, prepare};
+
+/// Stands for the name of the chart in starters.
+const PLACEHOLDER: &str = "<CHARTNAME>";
 
 /// Which chart to make, and where.
 #[derive(Clone, Debug)]
@@ -40,4 +46,71 @@ pub fn create(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<Pa
             Ok(pintle_chart::create::create_from(name, folder, starter, times, log)?)
         }),
     }
+}
+
+/// As [`create`], with handlers of lifecycle events, which may change the chart before it is written.
+///
+/// # Errors
+/// As [`create`], or a handler's error, with nothing written.
+pub fn create_with_events(
+    request: &CreateRequest,
+    events: &Lifecycle,
+    reporter: &mut dyn Reporter,
+) -> Result<PathBuf> {
+    prepare::tell_without_chart(Event::PreCreate, events)?;
+    if !events.listens(Event::PostCreate) {
+        return create(request, reporter);
+    }
+    let before = draft(request)?;
+    let mut after = before.clone();
+    prepare::tell_at_rest(&mut after, Event::PostCreate, events)?;
+    let folder = create(request, reporter)?;
+    write_changes(&folder, &before, &after)?;
+    Ok(folder)
+}
+
+/// The chart that will be made, in memory.
+fn draft(request: &CreateRequest) -> Result<Chart> {
+    let name = &request.name;
+    let Some(starter) = &request.starter else {
+        return Ok(pintle_chart::load_files(pintle_chart::create::scaffold(name))?);
+    };
+    let mut chart = pintle_chart::load_any_version(starter, &mut Vec::new())?;
+    chart.metadata.name.clone_from(name);
+    let values = chart.raw.iter_mut().filter(|file| file.name == "values.yaml");
+    for file in chart.templates.iter_mut().chain(values) {
+        file.data = String::from_utf8_lossy(&file.data).replace(PLACEHOLDER, name).into_bytes().into();
+    }
+    if let Some(text) = chart.values_text()
+        && let Ok(values) = pintle_yaml::read_values(text)
+    {
+        chart.values = values;
+    }
+    Ok(chart)
+}
+
+/// Brings what handlers changed into the folder of the new chart.
+fn write_changes(folder: &Path, before: &Chart, after: &Chart) -> Result<()> {
+    let all = |chart: &Chart| -> Vec<File> {
+        let values = chart.raw.iter().filter(|file| file.name == "values.yaml");
+        chart.templates.iter().chain(&chart.files).chain(values).cloned().collect()
+    };
+    let (before, after) = (all(before), all(after));
+    let failed = |action, path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::File { action, path, source }
+    };
+    for file in before.iter().filter(|file| !after.iter().any(|other| other.name == file.name)) {
+        let path = folder.join(&file.name);
+        fs::remove_file(&path).map_err(failed("remove", &path))?;
+    }
+    let is_new = |file: &&File| !before.iter().any(|old| old.name == file.name && old.data == file.data);
+    for file in after.iter().filter(is_new) {
+        // Handlers can only name paths that stay inside.
+        let path = folder.join(&file.name);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).map_err(failed("make", parent))?;
+        fs::write(&path, &file.data).map_err(failed("write", &path))?;
+    }
+    Ok(())
 }

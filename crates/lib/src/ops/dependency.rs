@@ -5,8 +5,9 @@ use std::path::Path;
 use pintle_chart::dependency::{self, Listing, Updating};
 use pintle_chart::metadata::Timestamp;
 use pintle_chart::package::Times;
+use pintle_events::Event;
 
-use crate::{Reporter, Result};
+use crate::{Lifecycle, Reporter, Result, prepare};
 
 /// Lists what a chart asks for and whether it is there.
 ///
@@ -22,6 +23,32 @@ pub fn list(chart: &Path) -> Result<Listing> {
 /// A lock that does not fit Chart.yaml, charts that cannot be found, and repositories on the network.
 pub fn build(chart: &Path, now: i64, reporter: &mut dyn Reporter) -> Result<()> {
     run(chart, now, reporter, dependency::build)
+}
+
+/// As [`build`], with handlers of lifecycle events.
+///
+/// # Errors
+/// As [`build`], or a handler's error. When a handler before building fails, nothing was fetched.
+pub fn build_with_events(
+    chart: &Path,
+    now: i64,
+    events: &Lifecycle,
+    reporter: &mut dyn Reporter,
+) -> Result<()> {
+    tell(chart, Event::PreDependencyBuild, events)?;
+    build(chart, now, reporter)?;
+    tell(chart, Event::PostDependencyBuild, events)
+}
+
+/// Tells an event about the chart as it is in its folder. A chart that cannot be read is refused by building it.
+fn tell(chart: &Path, event: Event, events: &Lifecycle) -> Result<()> {
+    if !events.listens(event) {
+        return Ok(());
+    }
+    match pintle_chart::load_any_version(chart, &mut Vec::new()) {
+        Ok(chart) => prepare::tell_dependencies(&chart, event, events),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Resolves the dependencies anew, fills `charts/` and writes the lock.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pintle_chart::Chart;
+use pintle_events::Event as Lifetime;
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_release::{Info, Moment, ReleaseVersion, Status, StoredChart};
 use pintle_render::{Capabilities, Release, Target};
@@ -14,9 +15,9 @@ use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
 use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
 use crate::options::{Delivery, Method, Mode, Rendering};
-use crate::prepare::{Prepared, finish, process};
+use crate::prepare::{Prepared, prepare, process};
 use crate::records::Records;
-use crate::{Error, Reporter, Result, Session, crds, input, live};
+use crate::{Error, Lifecycle, Reporter, Result, Session, crds, input, live};
 
 /// What to install, and how.
 #[derive(Clone, Debug, Default)]
@@ -76,13 +77,25 @@ pub fn preview_install(
     now: Moment,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
+    preview_install_with_events(request, now, &Lifecycle::default(), reporter)
+}
+
+/// As [`preview_install`], with handlers of lifecycle events.
+///
+/// # Errors
+/// The first stage or handler that fails.
+pub fn preview_install_with_events(
+    request: &InstallRequest,
+    now: Moment,
+    events: &Lifecycle,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
     let (chart, user) = load(request, reporter)?;
     name::check(&request.name, reporter)?;
     let rules = request.rendering.rules();
-    let chart = process(chart, &user, rules, reporter)?;
     let mut target = Target::offline(release(request, 1), Capabilities::default());
     target.dns = request.rendering.dns;
-    let prepared = finish(chart, user, &target, rules, reporter)?;
+    let prepared = prepare(chart, user, &target, rules, events, reporter)?;
     let mut version = first_version(request, &prepared, now, reporter)?;
     version.info.description = "Dry run complete".to_owned();
     Ok(version)
@@ -111,21 +124,35 @@ pub(super) async fn install_loaded(
     let records = Records::of(session, &request.namespace, &request.name);
     let number = free_number(&records, request, reporter).await?;
     let chart = process(chart, &user, request.rendering.rules(), reporter)?;
+    let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
     install_crds(session, request, &chart, reporter).await?;
     let prepared = render(session, request, chart, user, reporter).await?;
     let mut version = first_version(request, &prepared, session.clock.now(), reporter)?;
-    let claims = if request.take_ownership { Claims::All } else { Claims::Own };
-    let scene = Scene::survey(session, &version, None, request.method, claims).await?;
-    scene.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
+    version.number = number;
+    let mut scene = survey(session, request, &version).await?;
+    deliver::tell(session, Lifetime::PostValidate, &version, &prepared.context).await?;
     if request.mode.is_preview() {
         version.info.description = "Dry run complete".to_owned();
         return Ok(version);
     }
+    if deliver::offer(session, Lifetime::PreInstall, &mut version, &prepared.context, reporter).await? {
+        scene = survey(session, request, &version).await?;
+    }
     if request.create_namespace {
         create_namespace(session, request).await?;
     }
-    version.number = number;
-    run(session, request, &records, version, scene, reporter).await
+    let delivery = request.delivery.clone().noticing_failure(request.rollback_on_failure);
+    let mut work = Work::new(session, &records, version, &delivery, request.method);
+    work.context = Some(prepared.context);
+    run(session, request, work, scene, reporter).await
+}
+
+/// Finds out what is there, and that everything that is wanted can be.
+async fn survey(session: &Session, request: &InstallRequest, version: &ReleaseVersion) -> Result<Scene> {
+    let claims = if request.take_ownership { Claims::All } else { Claims::Own };
+    let scene = Scene::survey(session, version, None, request.method, claims).await?;
+    scene.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
+    Ok(scene)
 }
 
 /// The number that the new version gets; an error when the name is taken.
@@ -190,7 +217,7 @@ async fn render(
     let facts = session.cluster.facts().await?;
     let ask = request.mode != Mode::PreviewClient;
     let target = live::target(&session.cluster, &facts, release(request, 1), &request.rendering, ask);
-    live::render(chart, user, target, request.rendering.rules(), reporter).await
+    live::render(chart, user, target, request.rendering.rules(), &session.events, reporter).await
 }
 
 fn release(request: &InstallRequest, revision: i64) -> Release {
@@ -240,13 +267,10 @@ async fn create_namespace(session: &Session, request: &InstallRequest) -> Result
 async fn run(
     session: &Session,
     request: &InstallRequest,
-    records: &Records<'_>,
-    version: ReleaseVersion,
+    mut work: Work<'_>,
     mut scene: Scene,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    let delivery = request.delivery.clone().noticing_failure(request.rollback_on_failure);
-    let mut work = Work::new(session, records, version, &delivery, request.method);
     work.strict_fields = !request.rendering.disable_openapi;
     work.begin(&[], 0).await?;
     let events = Events {

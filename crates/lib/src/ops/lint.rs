@@ -10,7 +10,7 @@ use pintle_values::Overrides;
 
 use crate::input;
 use crate::lint::{self, Findings, Options};
-use crate::{Error, Reporter, Result};
+use crate::{Error, Lifecycle, Reporter, Result};
 
 /// What to lint, and with what.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +41,27 @@ pub struct Linted {
 /// # Errors
 /// Only when the values cannot be read; everything about the chart is in the result.
 pub fn lint(chart: &Path, request: &LintRequest, reporter: &mut dyn Reporter) -> Result<Linted> {
+    lint_with_events(chart, request, &Lifecycle::default(), reporter)
+}
+
+/// As [`lint`], with handlers of lifecycle events, whose errors are findings.
+///
+/// # Errors
+/// As [`lint`].
+pub fn lint_with_events(
+    chart: &Path,
+    request: &LintRequest,
+    events: &Lifecycle,
+    reporter: &mut dyn Reporter,
+) -> Result<Linted> {
     let options = Options {
         values: pintle_values::layer(&request.values, &mut input::read_values)?,
         namespace: request.namespace.clone(),
         kube_version: request.kube_version.clone(),
         skip_schema: request.skip_schema,
     };
-    let outcome = with_folder(chart, &request.scratch, |folder| lint::lint(folder, &options));
+    let outcome =
+        with_folder(chart, &request.scratch, |folder| lint::lint_with_events(folder, &options, events));
     let (findings, problem) = match outcome {
         Ok(findings) => (findings, None),
         Err(problem) => (Findings::default(), Some(problem)),

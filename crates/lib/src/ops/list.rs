@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pintle_events::Event;
 use pintle_regex::Regex;
 use pintle_release::{Query, Selector, Status, Store, Summary};
 
-use crate::{Error, Result, Session};
+use crate::{Error, Result, Session, deliver};
 
 /// Which releases to list, and in what order.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +36,7 @@ pub struct ListRequest {
 /// When the filter or the selector cannot be read, or a store cannot be asked.
 pub async fn list(session: &Session, request: &ListRequest) -> Result<Vec<Summary>> {
     session.cluster.reach().await?;
+    deliver::tell_plain(session, Event::PreList).await?;
     let filter = match request.filter.as_str() {
         "" => None,
         pattern => Some(Regex::compile(pattern).map_err(|error| Error::Input(error.to_string()))?),
@@ -54,6 +56,7 @@ pub async fn list(session: &Session, request: &ListRequest) -> Result<Vec<Summar
     });
     sort(&mut found, request);
     let limit = if request.limit == 0 { total } else { request.limit };
+    deliver::tell_plain(session, Event::PostList).await?;
     Ok(found.into_iter().skip(request.offset).take(limit).collect())
 }
 

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use pintle_chart::package::{Overrides, Times};
+use pintle_events::Event;
 
 use crate::report::with_log;
-use crate::{Reporter, Result};
+use crate::{Lifecycle, Reporter, Result, prepare};
 
 /// What to pack, and how.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +30,20 @@ pub struct PackageRequest {
 /// # Errors
 /// A chart that cannot be read, missing dependencies, a bad version, or an archive that cannot be written.
 pub fn package(request: &PackageRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
-    let chart = with_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
+    package_with_events(request, &Lifecycle::default(), reporter)
+}
+
+/// As [`package`], with handlers of lifecycle events. What they change goes into the archive, never into the folder.
+///
+/// # Errors
+/// As [`package`], or a handler's error, with nothing written.
+pub fn package_with_events(
+    request: &PackageRequest,
+    events: &Lifecycle,
+    reporter: &mut dyn Reporter,
+) -> Result<PathBuf> {
+    let mut chart = with_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
+    prepare::tell_at_rest(&mut chart, Event::PrePackage, events)?;
     let overrides = Overrides { version: request.version.clone(), app_version: request.app_version.clone() };
     let times = Times { all: request.epoch, fallback: request.now };
     Ok(pintle_chart::package::package(chart, overrides, &request.destination, times)?)

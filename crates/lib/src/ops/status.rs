@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::StreamExt as _;
 use pintle_cluster::{Cluster, Resource, Selection};
-use pintle_objects::Object;
+use pintle_objects::{Object, ObjectId};
 use pintle_release::{ReleaseVersion, VersionRef};
 use pintle_tree::{LogLine, Map, Node};
 
@@ -31,9 +31,9 @@ pub enum ResourceView {
 pub struct StatusReport {
     /// The release as it was recorded.
     pub version: ReleaseVersion,
-    /// The objects, or tables of them, by version and kind: `v1/Service`. Pods that belong to the release without being
-    /// part of it are under `v1/Pod(related)`.
-    pub resources: BTreeMap<String, Vec<Object>>,
+    /// The objects, or tables of them, by version and kind (`v1/Service`), in the order of their first object. Pods that
+    /// belong to the release without being part of it are under `v1/Pod(related)`.
+    pub resources: Vec<(String, Vec<Object>)>,
 }
 
 /// Reads a version of a release and its objects. Objects that are gone are left out.
@@ -50,7 +50,7 @@ pub async fn status(
 ) -> Result<StatusReport> {
     session.cluster.reach().await?;
     let version = content(session, namespace, name, at).await?;
-    let mut report = StatusReport { version, resources: BTreeMap::new() };
+    let mut report = StatusReport { version, resources: Vec::new() };
     if view == ResourceView::None {
         return Ok(report);
     }
@@ -65,19 +65,25 @@ pub async fn status(
     for ((object, resource), live) in recorded.iter().zip(live) {
         let Some(live) = live else { continue };
         let kind = format!("{}/{}", resource.version, resource.kind);
-        report.resources.entry(kind).or_default().push(live);
+        add(&mut report.resources, &kind, vec![live]);
         let Some(selector) = selector(object).filter(|selector| !selectors.contains(selector)) else {
             continue;
         };
         match pods(&session.cluster, object.namespace(), selector, view).await {
-            Ok(pods) if pods.is_empty() => {}
-            Ok(pods) => report.resources.entry("v1/Pod(related)".to_owned()).or_default().extend(pods),
+            Ok(pods) => add(&mut report.resources, "v1/Pod(related)", pods),
             Err(error) => reporter
                 .log(LogLine::warn("get the relation pod is failed", vec![("error", error.to_string())])),
         }
         selectors.push(selector.clone());
     }
     Ok(report)
+}
+
+fn add(resources: &mut Vec<(String, Vec<Object>)>, kind: &str, objects: Vec<Object>) {
+    match resources.iter_mut().find(|(other, _)| other == kind) {
+        Some((_, known)) => known.extend(objects),
+        None => resources.push((kind.to_owned(), objects)),
+    }
 }
 
 /// The objects of a manifest, each with its kind as the cluster knows it.
@@ -131,5 +137,33 @@ async fn pods(
     if view == ResourceView::Tables {
         return Ok(vec![cluster.table_of(&pods, namespace, &labels).await?]);
     }
-    Ok(cluster.list(&pods, namespace, &Selection::labelled(labels)).await?)
+    let page = cluster.page(&pods, namespace, &Selection::labelled(labels), "").await?;
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion".into(), page.resource_version.as_str().into());
+    let mut list = Map::new();
+    list.insert("apiVersion".into(), "v1".into());
+    list.insert("kind".into(), "PodList".into());
+    list.insert("metadata".into(), Node::Map(metadata));
+    let items = page.objects.into_iter().map(|pod| Node::Map(pod.into_body())).collect();
+    list.insert("items".into(), Node::List(items));
+    Ok(vec![Object::new(list)])
+}
+
+/// The labels that a version has in the store: the user's, and those that Helm finds it by.
+///
+/// # Errors
+/// When the store cannot be asked.
+pub async fn stored_labels(session: &Session, version: &ReleaseVersion) -> Result<BTreeMap<String, String>> {
+    let kind = match session.store.driver() {
+        kind @ ("Secret" | "ConfigMap") => kind,
+        _ => return Ok(version.labels.clone()),
+    };
+    let name = pintle_release::helm::object_name(&version.name, version.number);
+    let id = ObjectId::new("v1", kind, &version.namespace, &name);
+    let record = session.cluster.get(&id).await?;
+    let labels = record.as_ref().and_then(|record| record.at(&["metadata", "labels"])).and_then(Node::as_map);
+    let pair = |(key, value): (&pintle_tree::Str, &Node)| {
+        (key.to_str_lossy().into_owned(), value.as_str().unwrap_or_default().to_owned())
+    };
+    Ok(labels.map_or_else(|| version.labels.clone(), |labels| labels.iter().map(pair).collect()))
 }

@@ -11,7 +11,7 @@ use pintle_values::{NullRules, Overrides, SchemaCheck};
 use super::{locate, name};
 use crate::input;
 use crate::prepare::{Prepared, Rules, prepare, push_document, shown};
-use crate::{Error, Reporter, Result};
+use crate::{Error, Lifecycle, Reporter, Result};
 
 /// What to render, and how.
 #[derive(Clone, Debug)]
@@ -120,12 +120,25 @@ pub struct Templated {
 /// # Errors
 /// The first stage that fails: reading, values, schema, rendering, objects, or writing files.
 pub fn template(request: &TemplateRequest, reporter: &mut dyn Reporter) -> Result<Templated> {
+    template_with_events(request, &Lifecycle::default(), reporter)
+}
+
+/// As [`template`], with handlers of lifecycle events.
+///
+/// # Errors
+/// As [`template`], or a handler's error, with nothing rendered or written.
+pub fn template_with_events(
+    request: &TemplateRequest,
+    events: &Lifecycle,
+    reporter: &mut dyn Reporter,
+) -> Result<Templated> {
     let path = locate::locate(&request.chart)?;
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
     let chart = locate::load(&path, reporter)?;
     locate::check_installable(&chart, reporter)?;
     name::check(&request.name, reporter)?;
-    let prepared = prepare(chart, user, &request.target(), request.rules(), reporter)?;
+    let mut prepared = prepare(chart, user, &request.target(), request.rules(), events, reporter)?;
+    prepared.tell(pintle_events::Event::PostTemplate, events)?;
     let sorted = prepared.objects()?;
     for line in &sorted.log {
         reporter.log(line.clone());

@@ -99,6 +99,7 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
     let method = Method::of_record(&version.apply_method);
     let mut work = Work::new(session, &records, version, &request.delivery, method);
     work.unclaimed();
+    let stored = work.offer_tests(reporter).await?;
     let (aftermath, failure) = match work.run_hooks(Event::Test, reporter).await {
         Ok(aftermath) => (aftermath, None),
         Err(failure) => (failure.aftermath, Some(failure.error)),
@@ -106,10 +107,16 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
     let (logs, logs_failure) =
         if request.logs { test_logs(session, request, &work.version).await } else { (Vec::new(), None) };
     let cleaned = work.settle_hooks(aftermath, reporter).await;
-    let tested = std::mem::take(&mut work.version.hooks);
+    let told = work.tell_tested(failure.is_some()).await;
+    let tested = work.take_tested(stored);
     work.version.hooks = skipped.into_iter().chain(tested).collect();
     records.update(&work.version, None).await?;
-    Ok(Tested { version: work.version, failure: failure.or(cleaned.err()), logs, logs_failure })
+    Ok(Tested {
+        version: work.version,
+        failure: failure.or(cleaned.err()).or(told.err()),
+        logs,
+        logs_failure,
+    })
 }
 
 /// The logs of the tests' pods, in the order in which the tests ran.

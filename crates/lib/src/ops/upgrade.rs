@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pintle_chart::Chart;
+use pintle_events::Event as Lifetime;
 use pintle_objects::Event;
 use pintle_release::{Info, ReleaseVersion, Status, StoredChart, Summary, VersionRef};
 use pintle_render::Release;
@@ -11,7 +12,7 @@ use pintle_tree::{LogLine, Map, Node};
 use super::install::{self, InstallRequest};
 use super::rollback::{self, RollbackRequest};
 use super::{adopt, name};
-use crate::deliver::{Claims, Ending, Events, Scene, Work};
+use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
 use crate::options::{Delivery, Method, MethodChoice, Mode};
 use crate::prepare::{Prepared, process};
 use crate::records::{Records, newest_deployed};
@@ -119,7 +120,12 @@ impl<'s> Upgrade<'s> {
             },
         };
         let base = records.load(base).await?;
-        let method = request.method.resolve(&last.apply_method);
+        // Summaries of Helm's stores do not say how a version was applied.
+        let earlier = match last.number == base.number {
+            true => base.apply_method.clone(),
+            false => records.load(last.number).await?.apply_method,
+        };
+        let method = request.method.resolve(&earlier);
         Ok(Upgrade { session, request, records, history, last, base, method })
     }
 
@@ -137,17 +143,22 @@ impl<'s> Upgrade<'s> {
                 Error::Dependencies(source) => Error::Values(source),
                 other => other,
             })?;
+        let (chart, user) = live::tell_loaded(&self.session.events, chart, user).await?;
         let prepared = self.render(chart, user, reporter).await?;
         let mut version = self.next_version(&prepared, reporter)?;
-        let claims = if target.take_ownership { Claims::All } else { Claims::Own };
-        let mut scene = Scene::survey(self.session, &version, Some(&self.base), self.method, claims).await?;
-        scene.plan().map_err(|source| Error::CannotContinue { operation: "update", source })?;
+        let mut scene = self.survey(&version).await?;
+        deliver::tell(self.session, Lifetime::PostValidate, &version, &prepared.context).await?;
         if target.mode.is_preview() {
             version.info.description = described(&target.description, "Dry run complete");
             return Ok(version);
         }
+        let (event, context) = (Lifetime::PreUpgrade, &prepared.context);
+        if deliver::offer(self.session, event, &mut version, context, reporter).await? {
+            scene = self.survey(&version).await?;
+        }
         let delivery = target.delivery.clone().noticing_failure(target.rollback_on_failure);
         let mut work = Work::new(self.session, &self.records, version, &delivery, self.method);
+        work.context = Some(prepared.context);
         work.strict_fields = !target.rendering.disable_openapi;
         work.migrate = Method::of_record(&self.base.apply_method) == Method::ClientSide;
         work.begin(&self.history, self.request.max_history).await?;
@@ -163,6 +174,14 @@ impl<'s> Upgrade<'s> {
             }
             Err(error) => Err(failed(self.session, self.request, &mut work, error, reporter).await),
         }
+    }
+
+    /// Finds out what is there, and that everything that is wanted can be.
+    async fn survey(&self, version: &ReleaseVersion) -> Result<Scene> {
+        let claims = if self.request.target.take_ownership { Claims::All } else { Claims::Own };
+        let scene = Scene::survey(self.session, version, Some(&self.base), self.method, claims).await?;
+        scene.plan().map_err(|source| Error::CannotContinue { operation: "update", source })?;
+        Ok(scene)
     }
 
     /// The values that the user gives, with those of the earlier version where the rule says so.
@@ -197,7 +216,7 @@ impl<'s> Upgrade<'s> {
         };
         let ask = target.mode != Mode::PreviewClient;
         let whom = live::target(&self.session.cluster, &facts, release, &target.rendering, ask);
-        live::render(chart, user, whom, target.rendering.rules(), reporter).await
+        live::render(chart, user, whom, target.rendering.rules(), &self.session.events, reporter).await
     }
 
     fn next_version(&self, prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {

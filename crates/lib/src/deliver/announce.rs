@@ -1,0 +1,173 @@
+//! Telling lifecycle events while a release is delivered. Handlers run on threads of their own, where they may wait.
+
+use pintle_events::{Context, Event};
+use pintle_objects::{Event as HookEvent, Order};
+use pintle_release::{ReleaseVersion, StoredHook};
+
+use super::Work;
+use crate::lifecycle::context;
+use crate::lifecycle::objects::{Documents, Files};
+use crate::options::Strategy;
+use crate::{Error, Reporter, Result, Session, live};
+
+/// Tells an event that is about no release.
+///
+/// # Errors
+/// The first error of a handler.
+pub(crate) async fn tell_plain(session: &Session, event: Event) -> Result<()> {
+    if session.events.listens(event) {
+        session.events.emit_aside(event, Context::default()).await?;
+    }
+    Ok(())
+}
+
+/// Tells an event about a version, at which nothing may change any more.
+///
+/// # Errors
+/// The first error of a handler.
+pub(crate) async fn tell(
+    session: &Session,
+    event: Event,
+    version: &ReleaseVersion,
+    context: &Context,
+) -> Result<()> {
+    if session.events.listens(event) {
+        let context = about(version, context.clone(), &Documents::of_version(version));
+        session.events.emit_aside(event, context).await?;
+    }
+    Ok(())
+}
+
+/// Tells an event about a version, and lets handlers change its objects. Tells whether they did.
+///
+/// # Errors
+/// The first error of a handler, or what is wrong with the objects that it gave back.
+pub(crate) async fn offer(
+    session: &Session,
+    event: Event,
+    version: &mut ReleaseVersion,
+    context: &Context,
+    reporter: &mut dyn Reporter,
+) -> Result<bool> {
+    if !session.events.listens(event) {
+        return Ok(false);
+    }
+    match changed(session, event, version, context.clone()).await? {
+        None => Ok(false),
+        Some(files) => {
+            (version.manifest, version.hooks) = sorted(&files, reporter)?;
+            Ok(true)
+        }
+    }
+}
+
+/// What handlers made of the objects of a version; none when they left them alone.
+async fn changed(
+    session: &Session,
+    event: Event,
+    version: &ReleaseVersion,
+    context: Context,
+) -> Result<Option<Files>> {
+    let documents = Documents::of_version(version);
+    let context = about(version, context, &documents);
+    let mut context = session.events.emit_aside(event, context).await?;
+    documents.with(context.take_objects(), event, &version.chart.metadata.name)
+}
+
+fn about(version: &ReleaseVersion, context: Context, documents: &Documents) -> Context {
+    context.with_release(context::release(version)).with_objects(documents.objects())
+}
+
+/// The manifest and the hooks of a record.
+fn sorted(files: &Files, reporter: &mut dyn Reporter) -> Result<(String, Vec<StoredHook>)> {
+    let sorted = pintle_objects::sort(files, Order::Install)
+        .map_err(|source| Error::Objects { source, rendered: Vec::new() })?;
+    live::divide(&sorted, false, reporter)
+}
+
+impl Work<'_> {
+    /// Tells an event about the version that is being delivered.
+    ///
+    /// # Errors
+    /// The first error of a handler.
+    pub(crate) async fn tell(&self, event: Event) -> Result<()> {
+        if !self.session.events.listens(event) {
+            return Ok(());
+        }
+        let context = match &self.context {
+            Some(context) => context.clone(),
+            // A release that goes away is told without its chart.
+            None if matches!(event, Event::PreDelete | Event::PostDelete) => Context::default(),
+            None => context::of_version(&self.version),
+        };
+        tell(self.session, event, &self.version, &context).await
+    }
+
+    /// Tells the lifecycle event that has the same name as one of hooks.
+    pub(super) async fn tell_hooks_event(&self, event: HookEvent) -> Result<()> {
+        match Event::for_handlers(event.as_str()) {
+            Ok(event) => self.tell(event).await,
+            // Hooks know tests as a moment, handlers know what is before and after.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Tells an event around waiting, if waiting was asked for.
+    pub(super) async fn tell_waiting(&self, event: Event) -> Result<()> {
+        if self.options.wait == Strategy::HookOnly { Ok(()) } else { self.tell(event).await }
+    }
+
+    /// Tells that tests are about to run, and lets handlers change them for this run. Gives the hooks as they are
+    /// stored if they did; [`Work::take_tested`] wants them back.
+    ///
+    /// # Errors
+    /// The first error of a handler, or what is wrong with the tests that it gave back.
+    pub(crate) async fn offer_tests(
+        &mut self,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Option<Vec<StoredHook>>> {
+        let event = Event::PreTest;
+        if !self.session.events.listens(event) {
+            return Ok(None);
+        }
+        let is_test = |hook: &&StoredHook| hook.events.contains(&HookEvent::Test);
+        let tests = ReleaseVersion {
+            hooks: self.version.hooks.iter().filter(is_test).cloned().collect(),
+            manifest: String::new(),
+            ..self.version.clone()
+        };
+        match changed(self.session, event, &tests, context::of_version(&self.version)).await? {
+            None => Ok(None),
+            Some(files) => {
+                let (_, hooks) = sorted(&files, reporter)?;
+                Ok(Some(std::mem::replace(&mut self.version.hooks, hooks)))
+            }
+        }
+    }
+
+    /// Tells what tests came to.
+    ///
+    /// # Errors
+    /// The first error of a handler.
+    pub(crate) async fn tell_tested(&self, failed: bool) -> Result<()> {
+        if failed {
+            self.tell(Event::FailedTest).await?;
+        }
+        self.tell(Event::PostTest).await
+    }
+
+    /// The hooks with what they came to, as they are to be recorded: what handlers made of them for this run is not.
+    pub(crate) fn take_tested(&mut self, stored: Option<Vec<StoredHook>>) -> Vec<StoredHook> {
+        let tested = std::mem::take(&mut self.version.hooks);
+        let Some(mut stored) = stored else { return tested };
+        for hook in &mut stored {
+            let same = |other: &&StoredHook| {
+                (&other.path, &other.kind, &other.name) == (&hook.path, &hook.kind, &hook.name)
+            };
+            if let Some(run) = tested.iter().find(same) {
+                hook.last_run = run.last_run.clone();
+            }
+        }
+        stored
+    }
+}

@@ -1,0 +1,161 @@
+//! Who listens to lifecycle events, and how an operation tells them.
+//!
+//! Events fire between stages, from `prepare` and `deliver` only. What handlers see is put together in `context`, and
+//! what they changed is taken back in `sources` (values, files, templates) and `objects`. None of that is done for an
+//! event that nobody listens to.
+
+pub(crate) mod context;
+pub(crate) mod objects;
+pub(crate) mod sources;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pintle_events::{Context, Emitter, Event, Handler, HandlerId, Registration, TABLE};
+
+use crate::{Error, Result};
+
+/// The handlers of lifecycle events. A clone is cheap and has the same handlers.
+///
+/// A handler runs while all others wait, so it must not start an operation with the handlers that it belongs to.
+///
+/// ```
+/// use pintle::Lifecycle;
+/// use pintle::events::{ChartPath, Registration};
+///
+/// let lifecycle = Lifecycle::default();
+/// lifecycle.on(
+///     Registration { event: "pre-render", weight: 0.5, chart: ChartPath::program(), place: "main.rs".into() },
+///     Box::new(|context| {
+///         context.values_mut()?.insert("replicaCount".into(), 3.into());
+///         Ok(())
+///     }),
+/// )?;
+/// # Ok::<(), pintle::events::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Lifecycle(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    emitter: Mutex<Emitter>,
+    /// One bit for each event that someone listens to, so that asking costs nothing, even while a handler runs.
+    listened: AtomicU64,
+}
+
+// Each event has a bit of its own.
+const _: () = assert!(TABLE.len() <= 64);
+
+impl Lifecycle {
+    /// Takes the handlers of an emitter.
+    pub fn new(emitter: Emitter) -> Lifecycle {
+        let listened = AtomicU64::new(listened(&emitter));
+        Lifecycle(Arc::new(Shared { emitter: Mutex::new(emitter), listened }))
+    }
+
+    /// Registers a handler.
+    ///
+    /// # Errors
+    /// When there is no such event, when it is a core event, or when the weight is not between 0 and 1.
+    pub fn on(&self, registration: Registration<'_>, handler: Handler) -> pintle_events::Result<HandlerId> {
+        self.register(|emitter| emitter.on(registration, handler))
+    }
+
+    /// Registers, silences, wraps or takes away any number of handlers.
+    pub fn register<T>(&self, change: impl FnOnce(&mut Emitter) -> T) -> T {
+        let mut emitter = self.emitter();
+        let answer = change(&mut emitter);
+        self.0.listened.store(listened(&emitter), Ordering::Release);
+        answer
+    }
+
+    /// Whether nobody listens to anything.
+    pub fn is_empty(&self) -> bool {
+        self.0.listened.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether somebody listens to an event.
+    pub fn listens(&self, event: Event) -> bool {
+        self.0.listened.load(Ordering::Acquire) & bit(event) != 0
+    }
+
+    /// Calls the handlers of an event.
+    ///
+    /// # Errors
+    /// The first error of a handler.
+    pub(crate) fn emit(&self, event: Event, context: &mut Context) -> Result<()> {
+        Ok(self.emitter().emit(event, context)?)
+    }
+
+    /// Calls the handlers of an event on a thread where they may take their time.
+    ///
+    /// # Errors
+    /// The first error of a handler.
+    pub(crate) async fn emit_aside(&self, event: Event, mut context: Context) -> Result<Context> {
+        let lifecycle = self.clone();
+        aside(event, move || lifecycle.emit(event, &mut context).map(|()| context)).await
+    }
+
+    /// The emitter, even if a handler has panicked: the handlers are whole, whatever one of them did.
+    fn emitter(&self) -> MutexGuard<'_, Emitter> {
+        self.0.emitter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Lifecycle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let events = TABLE.iter().filter(|entry| self.listens(entry.event)).map(|entry| entry.name);
+        formatter.debug_set().entries(events).finish()
+    }
+}
+
+fn bit(event: Event) -> u64 {
+    1 << (event as u64)
+}
+
+fn listened(emitter: &Emitter) -> u64 {
+    let events = TABLE.iter().map(|entry| entry.event).filter(|event| emitter.listens(*event));
+    events.fold(0, |bits, event| bits | bit(event))
+}
+
+/// Does work that calls handlers on a thread where they may take their time.
+pub(crate) async fn aside<T: Send + 'static>(
+    event: Event,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let broken = |error| Error::Input(format!("a handler of `{event}` broke down: {error}"));
+    tokio::task::spawn_blocking(work).await.map_err(broken)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_events::ChartPath;
+
+    fn at(event: &str) -> Registration<'_> {
+        Registration { event, weight: 0.5, chart: ChartPath::program(), place: "here".into() }
+    }
+
+    #[test]
+    fn what_is_listened_to_follows_registrations() {
+        let lifecycle = Lifecycle::default();
+        assert!(lifecycle.is_empty());
+        let id = lifecycle.on(at("ready"), Box::new(|_| Ok(()))).expect("a known event");
+        let same = lifecycle.clone();
+        assert!(same.listens(Event::Ready) && !same.listens(Event::Wait) && !same.is_empty());
+        assert_eq!(format!("{same:?}"), r#"{"ready"}"#);
+        assert!(same.register(|emitter| emitter.off(id)) && lifecycle.is_empty());
+    }
+
+    #[test]
+    fn a_handler_that_panics_leaves_the_others_in_place() {
+        let lifecycle = Lifecycle::default();
+        lifecycle.on(at("wait"), Box::new(|_| panic!("on purpose"))).expect("a known event");
+        lifecycle.on(at("ready"), Box::new(|_| Ok(()))).expect("a known event");
+        let other = lifecycle.clone();
+        let outcome = std::thread::spawn(move || other.emit(Event::Wait, &mut Context::default())).join();
+        assert!(outcome.is_err());
+        assert!(lifecycle.emit(Event::Ready, &mut Context::default()).is_ok());
+    }
+}

@@ -1,0 +1,109 @@
+//! What handlers are told: charts, values, release and cluster, as plain data.
+
+use pintle_chart::metadata::Metadata;
+use pintle_chart::{Chart, File};
+use pintle_events::{
+    CapabilityFacts, ChartFacts, ChartPart, ChartPath, Context, Dependency, Maintainer, ReleaseFacts,
+    SourceFile,
+};
+use pintle_release::{ReleaseVersion, Status};
+use pintle_render::Target;
+use pintle_tree::{Map, Node};
+
+/// The folder of a chart that is none of the handlers' business: their own scripts and permissions.
+const EXTENSIONS: &str = "ext/";
+
+/// What is told about a chart and the charts below it, under the names by which they are used.
+pub(crate) fn of_chart(chart: &Chart, values: Map<Node>) -> Context {
+    let mut parts = Vec::new();
+    add_parts(chart, ChartPath::top(chart.name()), &mut parts);
+    parts.into_iter().fold(Context::default().with_values(values), Context::with_chart)
+}
+
+/// What is told about a chart that is rendered for someone.
+pub(crate) fn of_rendering(chart: &Chart, values: Map<Node>, target: &Target) -> Context {
+    let release = ReleaseFacts {
+        name: target.release.name.clone(),
+        namespace: target.release.namespace.clone(),
+        number: u64::try_from(target.release.revision).unwrap_or_default(),
+        is_install: !target.release.is_upgrade,
+        is_upgrade: target.release.is_upgrade,
+    };
+    let capabilities = CapabilityFacts {
+        helm_version: target.capabilities.helm_version.clone(),
+        kubernetes_version: target.capabilities.kube_version.version.clone(),
+        api_versions: target.capabilities.api_versions.to_vec(),
+    };
+    of_chart(chart, values).with_release(release).with_capabilities(capabilities)
+}
+
+/// What is told about a stored version. Records keep the topmost chart only.
+pub(crate) fn of_version(version: &ReleaseVersion) -> Context {
+    let values = crate::ops::computed_values(version, &mut Vec::new());
+    of_chart(&version.chart.to_chart(), values.unwrap_or_default())
+}
+
+/// What is told about the release that a version belongs to.
+pub(crate) fn release(version: &ReleaseVersion) -> ReleaseFacts {
+    ReleaseFacts {
+        name: version.name.clone(),
+        namespace: version.namespace.clone(),
+        number: version.number,
+        is_install: version.info.status == Status::PendingInstall,
+        is_upgrade: version.info.status == Status::PendingUpgrade,
+    }
+}
+
+/// Whether a file is shown to handlers.
+pub(super) fn is_shown(file: &File) -> bool {
+    !file.name.starts_with(EXTENSIONS)
+}
+
+/// A chart, then the charts below it; changes are taken back in the same order.
+fn add_parts(chart: &Chart, path: ChartPath, parts: &mut Vec<ChartPart>) {
+    parts.push(ChartPart {
+        path: path.clone(),
+        facts: facts(&chart.metadata),
+        files: sources(chart.files.iter().filter(|file| is_shown(file))),
+        templates: sources(&chart.templates),
+        dependencies: chart.metadata.dependencies.iter().map(dependency).collect(),
+    });
+    for subchart in &chart.subcharts {
+        add_parts(subchart, path.child(subchart.name()), parts);
+    }
+}
+
+pub(super) fn sources<'a>(files: impl IntoIterator<Item = &'a File>) -> Vec<SourceFile> {
+    let source = |file: &File| SourceFile { name: file.name.clone(), data: file.data.text() };
+    files.into_iter().map(source).collect()
+}
+
+pub(super) fn dependency(dependency: &pintle_chart::metadata::Dependency) -> Dependency {
+    Dependency {
+        name: dependency.name.clone(),
+        version: dependency.version.clone(),
+        repository: dependency.repository.clone(),
+        alias: dependency.alias.clone(),
+    }
+}
+
+fn facts(metadata: &Metadata) -> ChartFacts {
+    let maintainer = |known: &pintle_chart::metadata::Maintainer| Maintainer {
+        name: known.name.clone(),
+        email: known.email.clone(),
+        url: known.url.clone(),
+    };
+    ChartFacts {
+        api_version: metadata.api_version.clone(),
+        name: metadata.name.clone(),
+        version: metadata.version.clone(),
+        description: metadata.description.clone(),
+        keywords: metadata.keywords.clone(),
+        home: metadata.home.clone(),
+        sources: metadata.sources.clone(),
+        maintainers: metadata.maintainers.iter().map(maintainer).collect(),
+        icon: metadata.icon.clone(),
+        app_version: metadata.app_version.clone(),
+        kubernetes_versions: metadata.kube_version.clone(),
+    }
+}

@@ -1,0 +1,235 @@
+//! Rendered documents as objects that handlers may change, and back to text: what has not changed stays as it was.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pintle_events::{Event, RenderedObject};
+use pintle_objects::{Object, ObjectId};
+use pintle_release::ReleaseVersion;
+use pintle_tree::Node;
+
+use crate::{Error, Result};
+
+/// Text under the path of its source.
+pub(crate) type Files = Vec<(String, Vec<u8>)>;
+
+/// What stands before the path in a manifest.
+const SOURCE: &[u8] = b"# Source: ";
+
+/// The documents of rendered files, in order.
+pub(crate) struct Documents {
+    documents: Vec<Document>,
+}
+
+struct Document {
+    path: String,
+    text: Vec<u8>,
+    /// None for a document that holds no object, such as one of comments.
+    object: Option<Object>,
+}
+
+impl Documents {
+    /// The documents of rendered files.
+    pub(crate) fn of_files(files: &[(String, Vec<u8>)]) -> Documents {
+        let texts = files.iter().flat_map(|(path, text)| {
+            pintle_objects::split(text).map(move |document| (path.clone(), document.to_vec()))
+        });
+        Documents { documents: texts.map(|(path, text)| Document::new(path, text)).collect() }
+    }
+
+    /// The documents of a version: those of its manifest, then its hooks.
+    pub(crate) fn of_version(version: &ReleaseVersion) -> Documents {
+        let mut documents: Vec<Document> =
+            pintle_objects::split(version.manifest.as_bytes()).map(Document::of_manifest).collect();
+        let hooks = version.hooks.iter();
+        documents
+            .extend(hooks.map(|hook| Document::new(hook.path.clone(), hook.manifest.clone().into_bytes())));
+        Documents { documents }
+    }
+
+    /// The objects.
+    pub(crate) fn objects(&self) -> Vec<RenderedObject> {
+        let of = |document: &Document| {
+            let object = document.object.clone()?;
+            Some(RenderedObject { template: Some(document.path.clone()), object })
+        };
+        self.documents.iter().filter_map(of).collect()
+    }
+
+    /// The documents with the objects that handlers gave back, each as a file of its own; none when nothing changed.
+    /// Objects that come from no template are put under `chart`.
+    ///
+    /// # Errors
+    /// When an object cannot be written.
+    pub(crate) fn with(
+        self,
+        objects: Vec<RenderedObject>,
+        event: Event,
+        chart: &str,
+    ) -> Result<Option<Files>> {
+        if self.objects() == objects {
+            return Ok(None);
+        }
+        let added = format!("{chart}/{event}.yaml");
+        let mut texts = self.texts(objects, event, &added)?;
+        let mut files = Files::new();
+        let mut before: Option<String> = None;
+        for document in self.documents {
+            // What a template has gained comes after what it had.
+            if let Some(path) = before.replace(document.path.clone()).filter(|path| *path != document.path) {
+                append(&mut files, &path, texts.remove(&path));
+            }
+            let text = match document.object {
+                None => Some(document.text),
+                Some(_) => texts.get_mut(&document.path).and_then(VecDeque::pop_front),
+            };
+            files.extend(text.map(|text| (document.path, text)));
+        }
+        for (path, left) in texts {
+            append(&mut files, &path, Some(left));
+        }
+        Ok(Some(files))
+    }
+
+    /// The texts of objects in the order of each template.
+    fn texts(
+        &self,
+        objects: Vec<RenderedObject>,
+        event: Event,
+        added: &str,
+    ) -> Result<BTreeMap<String, VecDeque<Vec<u8>>>> {
+        let mut known: BTreeMap<&str, BTreeMap<ObjectId, VecDeque<&Document>>> = BTreeMap::new();
+        for document in &self.documents {
+            if let Some(object) = &document.object {
+                let of_path = known.entry(&document.path).or_default();
+                of_path.entry(object.id()).or_default().push_back(document);
+            }
+        }
+        let mut texts: BTreeMap<String, VecDeque<Vec<u8>>> = BTreeMap::new();
+        for RenderedObject { template, object } in objects {
+            // A path that no template has could lead anywhere once files are written.
+            let path = template.filter(|path| known.contains_key(path.as_str()));
+            let path = path.unwrap_or_else(|| added.to_owned());
+            let twins = known.get_mut(path.as_str()).and_then(|of_path| of_path.get_mut(&object.id()));
+            let text = match twins.and_then(|twins| take_equal(twins, &object)) {
+                Some(text) => text,
+                None => written(&object, event)?,
+            };
+            texts.entry(path).or_default().push_back(text);
+        }
+        Ok(texts)
+    }
+}
+
+impl Document {
+    fn new(path: String, text: Vec<u8>) -> Document {
+        let object = match pintle_yaml::read_exact(&text) {
+            Ok(Node::Map(body)) => Some(Object::new(body)),
+            _ => None,
+        };
+        Document { path, text, object }
+    }
+
+    /// Takes a document of a manifest apart: the line with its source, its text, and the line break after it.
+    fn of_manifest(document: &[u8]) -> Document {
+        let end = document.iter().position(|&byte| byte == b'\n').unwrap_or(document.len());
+        let (path, text) = match document[..end].strip_prefix(SOURCE) {
+            Some(path) => (path, document.get(end + 1..).unwrap_or_default()),
+            None => (&b""[..], document),
+        };
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        Document::new(String::from_utf8_lossy(path).into_owned(), text.to_vec())
+    }
+}
+
+fn append(files: &mut Files, path: &str, texts: Option<VecDeque<Vec<u8>>>) {
+    files.extend(texts.into_iter().flatten().map(|text| (path.to_owned(), text)));
+}
+
+/// The text of the first document that has this object, which then counts no more.
+fn take_equal(twins: &mut VecDeque<&Document>, object: &Object) -> Option<Vec<u8>> {
+    let place = twins.iter().position(|document| document.object.as_ref() == Some(object))?;
+    twins.remove(place).map(|document| document.text.clone())
+}
+
+fn written(object: &Object, event: Event) -> Result<Vec<u8>> {
+    pintle_yaml::write(object.body()).map_err(|error| {
+        Error::Input(format!("an object of a handler of `{event}` cannot be written: {error}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "# one\nkind:   A # as it was\nmetadata: {name: a}\n";
+    const B: &str = "kind: B\nmetadata: {name: b}\n";
+
+    fn documents() -> Documents {
+        let text = format!("{A}---\n# only a comment\n---\n{B}");
+        Documents::of_files(&[("web/t.yaml".into(), text.into_bytes()), ("web/u.yaml".into(), A.into())])
+    }
+
+    fn texts(files: &Files) -> Vec<(&str, &str)> {
+        files.iter().map(|(path, text)| (path.as_str(), std::str::from_utf8(text).expect("text"))).collect()
+    }
+
+    #[test]
+    fn nothing_changed_is_nothing_to_do() {
+        let documents = documents();
+        let objects = documents.objects();
+        assert_eq!(objects.len(), 3);
+        assert!(documents.with(objects, Event::PostRender, "web").expect("good").is_none());
+    }
+
+    #[test]
+    fn only_what_changed_is_written_anew() {
+        let documents = documents();
+        let mut objects = documents.objects();
+        objects[1].object.set_label("x", "y");
+        let new = Object::new(pintle_yaml::read_map(b"kind: C\n").expect("a map"));
+        for template in [None, Some("../../etc/passwd".to_owned()), Some("web/t.yaml".to_owned())] {
+            objects.push(RenderedObject { template, object: new.clone() });
+        }
+        let files = documents.with(objects, Event::PostRender, "web").expect("good").expect("changed");
+        assert_eq!(
+            texts(&files),
+            [
+                ("web/t.yaml", A),
+                ("web/t.yaml", "# only a comment\n"),
+                ("web/t.yaml", "kind: B\nmetadata:\n  labels:\n    x: \"y\"\n  name: b\n"),
+                ("web/t.yaml", "kind: C\n"),
+                ("web/u.yaml", A),
+                ("web/post-render.yaml", "kind: C\n"),
+                ("web/post-render.yaml", "kind: C\n"),
+            ]
+        );
+    }
+
+    #[test]
+    fn objects_can_be_taken_away_and_put_in_another_order() {
+        let documents = documents();
+        let mut objects = documents.objects();
+        objects.swap(0, 1);
+        objects.pop();
+        let files = documents.with(objects, Event::PostRender, "web").expect("good").expect("changed");
+        assert_eq!(
+            texts(&files),
+            [("web/t.yaml", B), ("web/t.yaml", "# only a comment\n"), ("web/t.yaml", A)]
+        );
+    }
+
+    #[test]
+    fn a_manifest_comes_apart_as_it_was_put_together() {
+        let mut manifest = Vec::new();
+        crate::prepare::push_document(&mut manifest, "web/t.yaml", A.as_bytes());
+        crate::prepare::push_document(&mut manifest, "web/u.yaml", b"kind: B");
+        let version = ReleaseVersion {
+            manifest: String::from_utf8(manifest).expect("text"),
+            ..ReleaseVersion::default()
+        };
+        let documents = Documents::of_version(&version).documents;
+        let parts: Vec<(&str, &[u8])> =
+            documents.iter().map(|document| (document.path.as_str(), document.text.as_slice())).collect();
+        assert_eq!(parts, [("web/t.yaml", A.as_bytes()), ("web/u.yaml", &b"kind: B"[..])]);
+    }
+}

@@ -1,0 +1,148 @@
+//! Taking back what handlers changed in a chart before it is rendered, packed or written.
+
+use pintle_chart::{Chart, File};
+use pintle_events::{ChartPart, Context, Event, SourceFile};
+use pintle_tree::{Map, Node};
+
+use super::context::{is_shown, sources};
+use crate::{Error, Result};
+
+/// Takes the files and templates of a chart and the charts below it back from the context that was made of them.
+///
+/// # Errors
+/// When a handler has named a file that would lead out of the chart.
+pub(crate) fn take_files(chart: &mut Chart, context: &mut Context, event: Event) -> Result<()> {
+    take_parts(chart, &mut context.take_charts().into_iter(), event)
+}
+
+/// The parts come in the order in which they were added; handlers can neither add nor remove one.
+fn take_parts(chart: &mut Chart, parts: &mut std::vec::IntoIter<ChartPart>, event: Event) -> Result<()> {
+    let Some(part) = parts.next() else { return Ok(()) };
+    if let Some(templates) = changed(&chart.templates, part.templates, event)? {
+        chart.templates = templates;
+    }
+    let (shown, kept): (Vec<File>, Vec<File>) = chart.files.iter().cloned().partition(is_shown);
+    if let Some(mut files) = changed(&shown, part.files, event)? {
+        files.extend(kept);
+        chart.files = files;
+    }
+    for subchart in &mut chart.subcharts {
+        take_parts(subchart, parts, event)?;
+    }
+    Ok(())
+}
+
+/// The new files, unless they are the old ones. A file that has not changed keeps its time.
+fn changed(old: &[File], new: Vec<SourceFile>, event: Event) -> Result<Option<Vec<File>>> {
+    if sources(old) == new {
+        return Ok(None);
+    }
+    let file = |source: SourceFile| {
+        check_name(&source.name, event)?;
+        let same = old.iter().find(|file| file.name == source.name && file.data[..] == source.data[..]);
+        Ok(same.cloned().unwrap_or_else(|| File::new(source.name, source.data)))
+    };
+    new.into_iter().map(file).collect::<Result<Vec<File>>>().map(Some)
+}
+
+/// A name becomes a path where output goes to a folder, so it must stay inside.
+fn check_name(name: &str, event: Event) -> Result<()> {
+    let is_step = |part: &str| !matches!(part, "" | "." | "..");
+    if !name.contains('\\') && name.split('/').all(is_step) {
+        return Ok(());
+    }
+    Err(Error::Input(format!(
+        "a handler of `{event}` names a file {name:?}, which is no path inside a chart"
+    )))
+}
+
+/// Makes other values the defaults of a chart, also where it is kept as text.
+///
+/// # Errors
+/// When they cannot be written.
+pub(crate) fn set_defaults(chart: &mut Chart, values: Map<Node>, event: Event) -> Result<()> {
+    let text = pintle_yaml::write(&values).map_err(|error| {
+        Error::Input(format!("values of a handler of `{event}` cannot be written: {error}"))
+    })?;
+    match chart.raw.iter_mut().find(|file| file.name == "values.yaml") {
+        Some(file) => *file = File::new("values.yaml", text),
+        None => chart.raw.push(File::new("values.yaml", text)),
+    }
+    chart.values = values;
+    Ok(())
+}
+
+/// Hands the values that all charts share down again, in case a handler has changed those of the topmost chart.
+///
+/// # Errors
+/// When the values of a subchart are no map.
+pub(crate) fn share_globals(chart: &Chart, values: &Map<Node>) -> Result<Map<Node>> {
+    // Charts without defaults bring nothing back that a handler has taken away.
+    Ok(pintle_values::coalesce(&names(chart), values, pintle_values::NullRules::Helm4, &mut Vec::new())?)
+}
+
+/// The tree of charts with nothing but their names.
+fn names(chart: &Chart) -> Chart {
+    let mut bare = Chart { subcharts: chart.subcharts.iter().map(names).collect(), ..Chart::default() };
+    bare.metadata.name.clone_from(&chart.metadata.name);
+    bare
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lifecycle::context::of_chart;
+
+    fn chart() -> Chart {
+        let mut chart = Chart {
+            files: vec![
+                File::new("ext/lua/chart.lua", "x".as_bytes()),
+                File { modified: Some(7), ..File::new("a.txt", "a".as_bytes()) },
+            ],
+            templates: vec![File::new("templates/t.yaml", "t".as_bytes())],
+            ..Chart::default()
+        };
+        chart.metadata.name = "web".into();
+        chart
+    }
+
+    #[test]
+    fn files_come_back_changed_and_scripts_stay() {
+        let mut chart = chart();
+        let mut context = of_chart(&chart, Map::new());
+        assert_eq!(context.files().len(), 1);
+        let files = context.files_mut().expect("nobody's turn");
+        files.push(SourceFile { name: "b/c.txt".into(), data: "b".into() });
+        context.templates_mut().expect("nobody's turn").clear();
+        take_files(&mut chart, &mut context, Event::PreRender).expect("good names");
+        let names: Vec<(&str, Option<i64>)> =
+            chart.files.iter().map(|file| (file.name.as_str(), file.modified)).collect();
+        assert_eq!(names, [("a.txt", Some(7)), ("b/c.txt", None), ("ext/lua/chart.lua", None)]);
+        assert!(chart.templates.is_empty());
+    }
+
+    #[test]
+    fn names_that_lead_out_of_the_chart_are_refused() {
+        for name in ["../x", "/etc/x", "a/../../x", "a\\b", "", "a//b"] {
+            let mut chart = chart();
+            let mut context = of_chart(&chart, Map::new());
+            let file = SourceFile { name: name.into(), data: "b".into() };
+            context.templates_mut().expect("nobody's turn").push(file);
+            let outcome = take_files(&mut chart, &mut context, Event::PreRender);
+            assert!(outcome.is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn globals_reach_subcharts_and_what_was_removed_stays_away() {
+        let mut top = chart();
+        top.values = pintle_yaml::read_values(b"removed: 1\n").expect("good values");
+        let mut db = Chart::default();
+        db.metadata.name = "db".into();
+        top.subcharts.push(db);
+        let values = pintle_yaml::read_values(b"global: {a: 2}\ndb: {global: {a: 1}, x: 1}\n").expect("good");
+        let shared = share_globals(&top, &values).expect("they fit");
+        let text = pintle_yaml::write(&shared).expect("can be written");
+        assert_eq!(text, b"db:\n  global:\n    a: 2\n  x: 1\nglobal:\n  a: 2\n");
+    }
+}

@@ -1,0 +1,380 @@
+//! Lifecycle events of operations that need no cluster: when they fire, in what order, and what handlers may change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use pintle::events::{ChartPath, Context, HandlerError, Registration, RenderedObject, SourceFile};
+use pintle::objects::{Object, ObjectId};
+use pintle::ops::{
+    CreateRequest, Layout, LintRequest, PackageRequest, TemplateRequest, create_with_events, dependency,
+    lint_with_events, package_with_events, template, template_with_events,
+};
+use pintle::{Error, Lifecycle, Silent};
+use pintle_tree::Node;
+use tempfile::TempDir;
+
+const CONFIG: &str = "kind:   ConfigMap # as it was written\napiVersion: v1\nmetadata: {name: web}\n\
+                      data: {size: \"{{ .Values.size }}\"}\n";
+
+/// A chart with a subchart that is used under another name.
+fn chart() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let chart = folder.path().join("web");
+    for (name, text) in [
+        (
+            "Chart.yaml",
+            "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n- {name: postgres, version: 1.x, alias: db}\n",
+        ),
+        ("values.yaml", "size: 1\nname: default\n"),
+        ("values.schema.json", r#"{"properties": {"size": {"type": "number", "maximum": 10}}}"#),
+        ("templates/config.yaml", CONFIG),
+        ("templates/service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: {{ .Values.name }}}\n"),
+        ("charts/postgres/Chart.yaml", "apiVersion: v2\nname: postgres\nversion: 1.2.3\n"),
+        (
+            "charts/postgres/templates/claim.yaml",
+            "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: {{ .Values.claim | default \"claim\" }}}\n\
+             shared: {{ .Values.global | toJson }}\n",
+        ),
+    ] {
+        let path = chart.join(name);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("can be made");
+        fs::write(path, text).expect("can be written");
+    }
+    (folder, chart)
+}
+
+fn request(chart: &Path) -> TemplateRequest {
+    TemplateRequest { chart: chart.to_owned(), name: "demo".to_owned(), ..TemplateRequest::default() }
+}
+
+fn on(
+    lifecycle: &Lifecycle,
+    (event, weight, chart): (&str, f64, ChartPath),
+    handler: impl FnMut(&mut Context) -> Result<(), HandlerError> + Send + 'static,
+) {
+    let place = "tests/lifecycle.rs:1".to_owned();
+    lifecycle
+        .on(Registration { event, weight, chart, place }, Box::new(handler))
+        .expect("a good registration");
+}
+
+fn program(event: &str) -> (&str, f64, ChartPath) {
+    (event, 0.5, ChartPath::program())
+}
+
+fn text(chart: &Path, lifecycle: &Lifecycle) -> String {
+    let rendered = template_with_events(&request(chart), lifecycle, &mut Silent).expect("it renders");
+    String::from_utf8(rendered.text).expect("text")
+}
+
+/// What was called, in order.
+#[derive(Clone, Default)]
+struct Calls(Arc<Mutex<Vec<String>>>);
+
+impl Calls {
+    fn note(&self, text: impl Into<String>) {
+        self.0.lock().expect("nobody panics").push(text.into());
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().expect("nobody panics").clone()
+    }
+
+    /// Notes every event that fires, with the number of objects at that time.
+    fn everything(&self) -> Lifecycle {
+        let lifecycle = Lifecycle::default();
+        for entry in pintle::events::TABLE.iter().filter(|entry| !entry.core) {
+            let calls = self.clone();
+            on(&lifecycle, program(entry.name), move |context| {
+                calls.note(format!("{} {}", entry.name, context.objects().len()));
+                Ok(())
+            });
+        }
+        lifecycle
+    }
+}
+
+#[test]
+fn template_fires_its_events_in_order_and_handlers_that_only_look_change_nothing() {
+    let (_folder, chart) = chart();
+    let calls = Calls::default();
+    let plain = template(&request(&chart), &mut Silent).expect("it renders");
+    assert_eq!(text(&chart, &calls.everything()).as_bytes(), plain.text);
+    assert_eq!(calls.all(), ["chart-loaded 0", "pre-render 0", "post-render 3", "post-template 3"]);
+}
+
+#[test]
+fn handlers_run_by_weight_and_children_before_parents() {
+    let (_folder, chart) = chart();
+    let (calls, lifecycle, top) = (Calls::default(), Lifecycle::default(), ChartPath::top("web"));
+    for (name, weight, path) in [
+        ("program", 0.5, ChartPath::program()),
+        ("web", 0.5, top.clone()),
+        ("last", 1.0, top.child("db")),
+        ("db", 0.5, top.child("db")),
+        ("first", 0.0, top.clone()),
+    ] {
+        let calls = calls.clone();
+        on(&lifecycle, ("pre-render", weight, path), move |context| {
+            let chart = context.chart().map(|chart| chart.name.clone()).unwrap_or_default();
+            calls.note(format!("{name} {chart} {}", context.templates().len()));
+            Ok(())
+        });
+    }
+    text(&chart, &lifecycle);
+    assert_eq!(calls.all(), ["first web 2", "db db 1", "web web 2", "program web 2", "last db 1"]);
+}
+
+#[test]
+fn before_rendering_values_files_and_templates_can_change() {
+    let (_folder, chart) = chart();
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("pre-render"), |context| {
+        let release = context.release().expect("there is one").name.clone();
+        let values = context.values_mut()?;
+        values.insert("size".into(), 7.into());
+        values.remove("name");
+        values.insert(
+            "global".into(),
+            Node::Map([("from".into(), release.as_str().into())].into_iter().collect()),
+        );
+        let templates = context.templates_mut()?;
+        templates.retain(|template| template.name != "templates/service.yaml");
+        let data =
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Files.Get \"n\" }}{{ .Values.name }}}\n";
+        templates.push(SourceFile { name: "templates/new.yaml".into(), data: data.into() });
+        context.files_mut()?.push(SourceFile { name: "n".into(), data: "from-a-file".into() });
+        Ok(())
+    });
+    on(&lifecycle, ("pre-render", 0.1, ChartPath::top("web").child("db")), |context| {
+        context.values_mut()?.insert("claim".into(), "scripted".into());
+        Ok(())
+    });
+    let text = text(&chart, &lifecycle);
+    assert!(text.contains("data: {size: \"7\"}"), "{text}");
+    assert!(!text.contains("Service"), "{text}");
+    // The default of the name was taken away, and does not come back.
+    assert!(
+        text.contains(
+            "# Source: web/templates/new.yaml\napiVersion: v1\nkind: Secret\nmetadata: {name: from-a-file}"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("metadata: {name: scripted}\nshared: {\"from\":\"demo\"}"), "{text}");
+}
+
+#[test]
+fn changed_values_must_fit_the_schema_again() {
+    let (_folder, chart) = chart();
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("pre-render"), |context| {
+        context.values_mut()?.insert("size".into(), 11.into());
+        Ok(())
+    });
+    let error = template_with_events(&request(&chart), &lifecycle, &mut Silent).expect_err("too large");
+    assert!(matches!(error, Error::Values(_)) && error.to_string().contains("size"), "{error}");
+    let request = TemplateRequest { skip_schema: true, ..request(&chart) };
+    assert!(template_with_events(&request, &lifecycle, &mut Silent).is_ok());
+}
+
+#[test]
+fn after_rendering_objects_change_and_the_others_keep_their_bytes() {
+    let (_folder, chart) = chart();
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("post-render"), |context| {
+        let objects = context.objects_mut()?;
+        for rendered in objects.iter_mut().filter(|rendered| rendered.object.kind() == "Service") {
+            rendered.object.set_label("team", "blue");
+        }
+        objects.retain(|rendered| rendered.object.kind() != "PersistentVolumeClaim");
+        let mut hook = Object::of(&ObjectId::new("batch/v1", "Job", "", "hook"));
+        hook.set_annotation("helm.sh/hook", "pre-install");
+        objects.push(RenderedObject { template: None, object: hook });
+        let space = Object::of(&ObjectId::new("v1", "Namespace", "", "space"));
+        objects.push(RenderedObject { template: None, object: space });
+        Ok(())
+    });
+    let config = CONFIG.replace("{{ .Values.size }}", "1");
+    let expected = format!(
+        "---\n# Source: web/post-render.yaml\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: space\n\n\
+         ---\n# Source: web/templates/config.yaml\n{config}\n\
+         ---\n# Source: web/templates/service.yaml\napiVersion: v1\nkind: Service\nmetadata:\n  labels:\n    team: blue\n  name: default\n\
+         ---\n# Source: web/post-render.yaml\napiVersion: batch/v1\nkind: Job\nmetadata:\n  annotations:\n    helm.sh/hook: pre-install\n  name: hook\n\n"
+    );
+    assert_eq!(text(&chart, &lifecycle), expected);
+    let without_hooks = TemplateRequest { no_hooks: true, ..request(&chart) };
+    let text = template_with_events(&without_hooks, &lifecycle, &mut Silent).expect("it renders").text;
+    assert!(!String::from_utf8_lossy(&text).contains("Job"));
+}
+
+#[test]
+fn a_chart_of_another_engine_needs_no_templates() {
+    let (_folder, chart) = chart();
+    let lifecycle = Lifecycle::default();
+    for path in [ChartPath::top("web"), ChartPath::top("web").child("db")] {
+        on(&lifecycle, ("pre-render", 0.5, path), |context| {
+            context.templates_mut()?.clear();
+            Ok(())
+        });
+    }
+    on(&lifecycle, program("post-render"), |context| {
+        assert!(context.objects().is_empty());
+        let object = Object::of(&ObjectId::new("v1", "ConfigMap", "", "made"));
+        context.objects_mut()?.push(RenderedObject { template: None, object });
+        Ok(())
+    });
+    assert_eq!(
+        text(&chart, &lifecycle),
+        "---\n# Source: web/post-render.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: made\n"
+    );
+}
+
+#[test]
+fn the_error_of_a_handler_stops_everything_and_says_whose_it_is() {
+    let (folder, chart) = chart();
+    let out = folder.path().join("out");
+    for event in ["chart-loaded", "pre-render", "post-render", "post-template"] {
+        let (calls, lifecycle) = (Calls::default(), Lifecycle::default());
+        on(&lifecycle, (event, 0.5, ChartPath::top("web")), |_| Err(HandlerError::new("no")));
+        let noted = calls.clone();
+        on(&lifecycle, (event, 0.6, ChartPath::top("web")), move |_| {
+            noted.note("never");
+            Ok(())
+        });
+        let request = TemplateRequest { layout: Layout::Folder(out.clone()), ..request(&chart) };
+        let error = template_with_events(&request, &lifecycle, &mut Silent).expect_err("a handler fails");
+        assert!(matches!(error, Error::Event(_)));
+        assert_eq!(
+            error.to_string(),
+            format!("the `{event}` handler of chart web at tests/lifecycle.rs:1 failed: no")
+        );
+        assert!(!out.exists() && calls.all().is_empty());
+    }
+}
+
+#[test]
+fn a_handler_cannot_write_outside_of_the_output() {
+    let (folder, chart) = chart();
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("pre-render"), |context| {
+        let file = SourceFile { name: "../../../escaped.yaml".into(), data: "kind: X\n".into() };
+        context.templates_mut()?.push(file);
+        Ok(())
+    });
+    let layout = Layout::Folder(folder.path().join("a/b/c"));
+    let request = TemplateRequest { layout, ..request(&chart) };
+    let error = template_with_events(&request, &lifecycle, &mut Silent).expect_err("it leads out");
+    assert!(error.to_string().contains("no path inside a chart"), "{error}");
+}
+
+#[test]
+fn when_a_chart_is_loaded_the_values_are_those_of_the_user() {
+    let (_folder, chart) = chart();
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("chart-loaded"), |context| {
+        assert_eq!(context.values().map(|values| values.len()), Some(0));
+        context.values_mut()?.insert("name".into(), "given".into());
+        Ok(())
+    });
+    assert!(text(&chart, &lifecycle).contains("kind: Service\nmetadata: {name: given}"));
+}
+
+#[test]
+fn lint_fires_its_events_and_errors_are_findings() {
+    let (_folder, chart) = chart();
+    let calls = Calls::default();
+    let lint = |lifecycle: &Lifecycle| {
+        let linted = lint_with_events(&chart, &LintRequest::default(), lifecycle, &mut Silent);
+        linted.expect("the values can be read").findings.messages
+    };
+    let plain = lint(&Lifecycle::default());
+    assert_eq!(lint(&calls.everything()), plain);
+    assert_eq!(calls.all(), ["chart-loaded 0", "pre-render 0", "post-render 3", "pre-lint 3"]);
+
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("pre-lint"), |_| Err(HandlerError::new("not good enough")));
+    let texts: Vec<String> = lint(&lifecycle).into_iter().map(|message| message.text).collect();
+    assert!(texts.iter().any(|text| text.ends_with("failed: not good enough")), "{texts:?}");
+
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("post-render"), |context| {
+        let objects = context.objects_mut()?.iter_mut();
+        for rendered in objects.filter(|rendered| rendered.object.kind() == "Service") {
+            rendered.object.metadata_mut().insert("name".into(), "NOT a name".into());
+        }
+        Ok(())
+    });
+    assert!(lint(&lifecycle).len() > plain.len());
+}
+
+#[test]
+fn what_is_packed_can_change_and_the_folder_does_not() {
+    let (folder, chart) = chart();
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("pre-package"), |context| {
+        context.values_mut()?.insert("size".into(), 3.into());
+        context.files_mut()?.push(SourceFile { name: "BUILD".into(), data: "42".into() });
+        Ok(())
+    });
+    let request = PackageRequest {
+        chart: chart.clone(),
+        destination: folder.path().to_owned(),
+        ..PackageRequest::default()
+    };
+    // Under its own name, the dependency is complete.
+    fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.0.0\n")
+        .expect("can be written");
+    let archive = package_with_events(&request, &lifecycle, &mut Silent).expect("can be packed");
+    let packed = pintle_chart::load(&archive, &mut Vec::new()).expect("can be read");
+    assert_eq!(packed.values_text(), Some(&b"name: default\nsize: 3\n"[..]));
+    assert!(packed.files.iter().any(|file| file.name == "BUILD"));
+    assert!(!chart.join("BUILD").exists());
+    assert_eq!(fs::read(chart.join("values.yaml")).expect("is there"), b"size: 1\nname: default\n");
+}
+
+#[test]
+fn a_new_chart_can_change_before_it_is_written() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let (calls, request) = (Calls::default(), CreateRequest::new(folder.path(), "mine"));
+    let lifecycle = calls.everything();
+    on(&lifecycle, ("post-create", 0.9, ChartPath::program()), |context| {
+        context.values_mut()?.insert("replicaCount".into(), 3.into());
+        context.templates_mut()?.retain(|template| !template.name.contains("tests/"));
+        context.files_mut()?.push(SourceFile { name: "docs/TEAM".into(), data: "blue".into() });
+        Ok(())
+    });
+    let chart = create_with_events(&request, &lifecycle, &mut Silent).expect("can be made");
+    assert_eq!(calls.all(), ["pre-create 0", "post-create 0"]);
+    assert_eq!(fs::read(chart.join("docs/TEAM")).expect("was written"), b"blue");
+    assert!(!chart.join("templates/tests/test-connection.yaml").exists());
+    assert!(text(&chart, &Lifecycle::default()).contains("replicas: 3"));
+
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("post-create"), |_| Err(HandlerError::new("no")));
+    let request = CreateRequest::new(folder.path(), "other");
+    assert!(create_with_events(&request, &lifecycle, &mut Silent).is_err());
+    assert!(!folder.path().join("other").exists());
+}
+
+#[test]
+fn building_dependencies_is_told_before_and_after() {
+    let (folder, chart) = chart();
+    fs::rename(chart.join("charts/postgres"), folder.path().join("postgres")).expect("can be moved");
+    let metadata = "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n\
+                    - {name: postgres, version: 1.x, repository: file://../postgres}\n";
+    fs::write(chart.join("Chart.yaml"), metadata).expect("can be written");
+    let lifecycle = Lifecycle::default();
+    on(&lifecycle, program("pre-dependency-build"), |context| {
+        context.dependencies_mut()?.clear();
+        Ok(())
+    });
+    let error = dependency::build_with_events(&chart, 0, &lifecycle, &mut Silent).expect_err("not yet");
+    assert!(error.to_string().contains("changes dependencies"), "{error}");
+    assert!(!chart.join("Chart.lock").exists());
+
+    let calls = Calls::default();
+    dependency::build_with_events(&chart, 0, &calls.everything(), &mut Silent).expect("can be built");
+    assert_eq!(calls.all(), ["pre-dependency-build 0", "post-dependency-build 0"]);
+    assert!(chart.join("charts/postgres-1.2.3.tgz").exists());
+}

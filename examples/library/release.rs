@@ -1,0 +1,77 @@
+//! The life of a release: `cargo run -p pintle --example release -- KUBECONFIG CHART`.
+//!
+//! Installs a chart, upgrades it with other values, rolls it back and uninstalls it, and keeps the records in memory.
+//! A server would keep them in the cluster (`pintle::cluster::store`), and give each request a reporter of its own.
+#![allow(clippy::print_stdout)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context as _, Result};
+use pintle::cluster::{Cluster, Settings};
+use pintle::ops::{
+    InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade,
+};
+use pintle::release::{MemoryStore, Moment};
+use pintle::values::Overrides;
+use pintle::{Cancel, Clock, Holder, Session, Silent};
+
+/// The time of this machine. Ids of versions are told apart by their time alone here.
+struct MachineClock;
+
+impl Clock for MachineClock {
+    fn now(&self) -> Moment {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Moment::from_unix(i64::try_from(since.as_secs()).unwrap_or(0), since.subsec_nanos())
+    }
+
+    fn random(&self) -> u128 {
+        0
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let kubeconfig = arguments.next().context("name a kubeconfig file")?;
+    let chart = arguments.next().context("name a chart")?;
+    let settings = Settings { kubeconfig: vec![kubeconfig.into()], ..Settings::default() };
+    let session = Session {
+        cluster: Cluster::connect(&settings).await?,
+        store: Arc::new(MemoryStore::new()),
+        others: Vec::new(),
+        clock: Arc::new(MachineClock),
+        holder: Holder::named("the example"),
+        lease: Duration::from_secs(30),
+        cancel: Cancel::default(),
+        events: pintle::Lifecycle::default(),
+    };
+    let target = InstallRequest {
+        chart: chart.into(),
+        name: "demo".to_owned(),
+        namespace: session.cluster.default_namespace().to_owned(),
+        ..InstallRequest::default()
+    };
+    run(&session, target).await
+}
+
+async fn run(session: &Session, target: InstallRequest) -> Result<()> {
+    let (name, namespace) = (target.name.clone(), target.namespace.clone());
+    let mut watch = Instant::now();
+    let mut tell = |what: &str, number: u64| {
+        println!("{what}: version {number}, {:?}", watch.elapsed());
+        watch = Instant::now();
+    };
+    tell("installed", install(session, &target, &mut Silent).await?.number);
+    let values = Overrides { set: vec!["tag=two".to_owned()], ..Overrides::default() };
+    let next = UpgradeRequest { target: InstallRequest { values, ..target }, ..UpgradeRequest::default() };
+    tell("upgraded", upgrade(session, &next, &mut Silent).await?.version.number);
+    let back =
+        RollbackRequest { name: name.clone(), namespace: namespace.clone(), ..RollbackRequest::default() };
+    tell("rolled back", rollback(session, &back, &mut Silent).await?.number);
+    let end = UninstallRequest { name, namespace, ..UninstallRequest::default() };
+    if let Some(gone) = uninstall(session, &end, &mut Silent).await? {
+        tell("uninstalled", gone.version.number);
+    }
+    Ok(())
+}
