@@ -1,10 +1,12 @@
 //! Releases as Helm keeps them: one Secret or ConfigMap for each version, in Helm's exact format.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use pintle_objects::{Object, ObjectId};
 use pintle_release::helm::{self, Stamp};
@@ -14,14 +16,20 @@ use pintle_tree::{Map, Node};
 use super::{chance, wire};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
-use crate::read::Selection;
+use crate::error::Result;
+use crate::read::{Page, Selection};
 
 /// How many releases are held in memory at once while a list is read. Each may take a megabyte.
 const PAGE: u32 = 50;
 /// How many objects without their payload make a page.
 const HEADS: u32 = 500;
+/// Within how many bytes a page says where the list goes on.
+const LONGEST_HEAD: usize = 16 << 10;
 /// How many single releases are fetched at once.
 const AT_ONCE: usize = 16;
+
+/// Namespaces and names of objects.
+type Chosen = BTreeSet<(String, String)>;
 
 /// The kind of object that holds a release.
 pub trait Holder: Send + Sync + 'static {
@@ -140,20 +148,52 @@ impl<H: Holder> HelmStore<H> {
         &self,
         namespace: &str,
         selector: String,
-        wanted: &(dyn Fn(&Object) -> bool + Sync),
-    ) -> Result<Vec<Summary>, crate::Error> {
+        wanted: Option<Arc<Chosen>>,
+    ) -> Result<Vec<Summary>> {
         let selection = Selection { labels: selector, limit: PAGE, plain: true, ..Selection::default() };
+        let fetch =
+            async |next: String| self.cluster.page_body(&self.resource, namespace, &selection, &next).await;
+        let mut restarted = false;
         let mut found = Vec::new();
-        let pages = self.cluster.pages(&self.resource, namespace, &selection);
-        let mut pages = std::pin::pin!(pages);
-        while let Some(page) = pages.try_next().await? {
-            found.extend(page.objects.iter().filter(|object| wanted(object)).filter_map(summary::<H>));
+        let mut body = fetch(String::new()).await?;
+        loop {
+            let next = next_page(&body);
+            let reading = self.read_page(body, wanted.clone());
+            let Some(next) = next else {
+                found.extend(reading.await?);
+                return Ok(found);
+            };
+            let (read, following) = futures::join!(reading, fetch(next));
+            found.extend(read?);
+            body = match following {
+                // The list grew too old while we read it; the next reading starts with fresher pages.
+                Err(error) if error.is_expired() && !restarted => {
+                    restarted = true;
+                    found.clear();
+                    fetch(String::new()).await?
+                }
+                following => following?,
+            };
         }
-        Ok(found)
+    }
+
+    /// Sums up the releases of one page, beside whatever else is going on.
+    async fn read_page(&self, body: Bytes, wanted: Option<Arc<Chosen>>) -> Result<Vec<Summary>> {
+        let resource = self.resource.clone();
+        let read = move || {
+            let page = Page::read(&body, &resource)?;
+            let is_wanted = |object: &&Object| {
+                wanted.as_ref().is_none_or(|wanted| {
+                    wanted.contains(&(object.namespace().to_owned(), object.name().to_owned()))
+                })
+            };
+            Ok(page.objects.iter().filter(is_wanted).filter_map(summary::<H>).collect())
+        };
+        tokio::task::spawn_blocking(read).await.expect("reading a page does not panic")
     }
 
     /// Which versions there are, from their labels alone.
-    async fn heads(&self, namespace: &str, selector: String) -> Result<Vec<Object>, crate::Error> {
+    async fn heads(&self, namespace: &str, selector: String) -> Result<Vec<Object>> {
         let selection = Selection {
             labels: selector,
             limit: HEADS,
@@ -165,17 +205,15 @@ impl<H: Holder> HelmStore<H> {
     }
 
     /// The newest version of each release that is wanted.
-    async fn newest(&self, query: &Query, selector: &Selector) -> Result<Vec<Summary>, crate::Error> {
+    async fn newest(&self, query: &Query, selector: &Selector) -> Result<Vec<Summary>> {
         let namespace = query.namespace.as_deref().unwrap_or_default();
         let heads = self.heads(namespace, owned_by_helm(query.name.as_deref())).await?;
         let total = heads.len();
         let chosen = choose(heads, query, selector);
         if chosen.len() * 2 > total {
             // Most of what is there is wanted: reading pages costs less than asking for each.
-            let name = query.name.as_deref();
-            let wanted =
-                |object: &Object| chosen.contains(&(object.namespace().to_owned(), object.name().to_owned()));
-            return self.summaries(namespace, owned_by_helm(name), &wanted).await;
+            let selector = owned_by_helm(query.name.as_deref());
+            return self.summaries(namespace, selector, Some(Arc::new(chosen))).await;
         }
         let fetch = |(namespace, name): (String, String)| async move {
             self.cluster.get_at(&self.resource, &namespace, &name).await
@@ -204,12 +242,18 @@ fn summary<H: Holder>(object: &Object) -> Option<Summary> {
     Some(Summary { claim: helm::claim_of(|key| object.annotation(key)), ..summary })
 }
 
+/// Where the list goes on, told from the beginning of a page, before which nothing large stands.
+fn next_page(body: &[u8]) -> Option<String> {
+    let head = &body[..body.len().min(LONGEST_HEAD)];
+    let mark = b"\"items\":";
+    let items = head.windows(mark.len()).position(|window| window == mark)?;
+    let text = [&head[..items], b"\"items\":null}"].concat();
+    let head = Object::read_json(&text).ok()?;
+    Some(head.text(&["metadata", "continue"]).to_owned()).filter(|next| !next.is_empty())
+}
+
 /// The objects that hold the newest version of each release, of those whose newest version is wanted.
-fn choose(
-    heads: Vec<Object>,
-    query: &Query,
-    selector: &Selector,
-) -> std::collections::BTreeSet<(String, String)> {
+fn choose(heads: Vec<Object>, query: &Query, selector: &Selector) -> Chosen {
     let mut newest: BTreeMap<(String, String), (u64, Object)> = BTreeMap::new();
     for head in heads {
         let number = head.label("version").and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -301,7 +345,7 @@ impl<H: Holder> Store for HelmStore<H> {
 
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
         Box::pin(async move {
-            let found = self.summaries(namespace, owned_by_helm(Some(name)), &|_| true).await;
+            let found = self.summaries(namespace, owned_by_helm(Some(name)), None).await;
             let mut found = found.map_err(wire::failed("query: failed to query with labels"))?;
             found.sort_by_key(|version| version.number);
             Ok(found)
@@ -323,7 +367,7 @@ impl<H: Holder> Store for HelmStore<H> {
                 let words: Vec<&str> = statuses.iter().map(|status| status.as_str()).collect();
                 labels_wanted = format!("{labels_wanted},status in ({})", words.join(","));
             }
-            let found = self.summaries(namespace, labels_wanted, &|_| true).await;
+            let found = self.summaries(namespace, labels_wanted, None).await;
             let mut found = found.map_err(wire::failed("list: failed to list"))?;
             found.retain(|version| query.wants(version.status));
             found.sort_by(|a, b| (&a.namespace, &a.name, a.number).cmp(&(&b.namespace, &b.name, b.number)));
@@ -380,6 +424,15 @@ mod tests {
         assert_eq!((read.name.as_str(), read.number, read.claim), ("web", 3, Some(claim)));
         assert_eq!(read.labels.into_keys().collect::<Vec<_>>(), ["team"]);
         assert_eq!(summary::<ConfigMaps>(&map).expect("a release").claim, None);
+    }
+
+    #[test]
+    fn a_page_tells_early_where_the_list_goes_on() {
+        let page = |text: &str| next_page(text.as_bytes());
+        let more = r#"{"kind":"SecretList","metadata":{"continue":"abc"},"items":[{"data":"x"}]}"#;
+        assert_eq!(page(more), Some("abc".to_owned()));
+        assert_eq!(page(r#"{"metadata":{"resourceVersion":"5"},"items":[]}"#), None);
+        assert_eq!(page("{}"), None);
     }
 
     #[test]

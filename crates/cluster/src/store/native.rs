@@ -138,11 +138,12 @@ impl Native {
         let unwritable =
             |source| StoreError::Unwritable { action: "create", name: version.name.clone(), source };
         let payload = Payload::of(version).map_err(unwritable)?;
-        let release = self.release_for(version).await?;
-        if let Some((_, number)) = record::pointer(&release)
-            && number >= version.number
-        {
+        let mut release = self.release_for(version).await?;
+        if self.is_taken(version, &release).await? {
             return Err(StoreError::Exists { name: version.name.clone(), number: version.number });
+        }
+        if record::pointer(&release).is_some_and(|(_, number)| number >= version.number) {
+            release = self.release_for(version).await?;
         }
         let moment = version.info.last_deployed.unwrap_or_else(chance::now);
         let id = version.id.unwrap_or_else(|| chance::id_of(moment));
@@ -159,6 +160,24 @@ impl Native {
             Err(_) => self.take_back(&object).await,
         }
         outcome
+    }
+
+    /// Whether the number of a new version is taken. Somebody may have died between deleting the current version and
+    /// telling the release; then the release is told.
+    async fn is_taken(&self, version: &ReleaseVersion, release: &Object) -> Result<bool, StoreError> {
+        let failed = || wire::failed("create: failed to create");
+        let Some((id, _)) = record::pointer(release).filter(|(_, number)| *number >= version.number) else {
+            return Ok(false);
+        };
+        let (namespace, name) = (&version.namespace, record::version_name(&version.name, id));
+        let found = self.cluster.get_at(&crds::release_versions(), namespace, &name).await;
+        if found.map_err(failed())?.is_some() {
+            return Ok(true);
+        }
+        self.settle_pointer(namespace, &version.name, &name).await.map_err(failed())?;
+        let release = self.release(namespace, &version.name).await.map_err(failed())?;
+        let pointer = release.as_ref().and_then(record::pointer);
+        Ok(pointer.is_some_and(|(_, number)| number >= version.number))
     }
 
     /// Writes the payload of a new version and makes the release point to it.
@@ -324,14 +343,18 @@ impl Native {
             }
         };
         let mut found: Vec<Summary> = releases.iter().filter_map(record::release_summary).collect();
-        for summary in &mut found {
-            let unsettled = summary.status.is_pending() || summary.status == Status::Uninstalling;
-            let Some(id) = summary.id.filter(|_| unsettled) else { continue };
-            let name = record::version_name(&summary.name, id);
-            let object = self.cluster.get_at(&crds::release_versions(), &summary.namespace, &name).await?;
-            if let Some(object) = object {
-                *summary = record::version_summary(&object);
+        let is_unsettled =
+            |summary: &Summary| summary.status.is_pending() || summary.status == Status::Uninstalling;
+        let mut unsettled = Vec::new();
+        found.retain(|summary| {
+            let keep = !is_unsettled(summary);
+            if !keep {
+                unsettled.push((summary.namespace.clone(), summary.name.clone()));
             }
+            keep
+        });
+        for (namespace, name) in unsettled {
+            found.extend(self.parts(&namespace, &name, &[]).await?.pop().map(|(summary, _)| summary));
         }
         Ok(found)
     }
