@@ -12,8 +12,18 @@ pub fn all_at_once<'a, T, R: Send + 'a>(
     work: impl Fn(&'a T) -> BoxFuture<'a, R>,
 ) -> BoxFuture<'a, Vec<R>> {
     // Boxes, and all of them made first, because the compiler cannot see that a stream of closures can be sent.
-    let waiting: Vec<BoxFuture<'a, R>> = items.iter().map(work).collect();
-    stream::iter(waiting).buffered(AT_ONCE).collect().boxed()
+    let waiting: Vec<BoxFuture<'a, (usize, R)>> = items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| work(item).map(move |result| (index, result)).boxed())
+        .collect();
+    async move {
+        // One that takes long holds up none of the others, so they end in any order.
+        let mut done: Vec<(usize, R)> = stream::iter(waiting).buffer_unordered(AT_ONCE).collect().await;
+        done.sort_unstable_by_key(|(index, _)| *index);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+    .boxed()
 }
 
 /// Does something with every item, several at a time; neighbours of one kind make a batch, and a batch begins when the
@@ -51,15 +61,18 @@ mod tests {
             |item| {
                 async {
                     begun.lock().expect("no panic").push(*item);
-                    tokio::task::yield_now().await;
+                    // The first of a kind takes longest.
+                    for _ in 0..if item.ends_with('1') { 5 } else { 1 } {
+                        tokio::task::yield_now().await;
+                    }
                     begun.lock().expect("no panic").push("done");
-                    item.len()
+                    *item
                 }
                 .boxed()
             },
         )
         .await;
-        assert_eq!(results, [2; 4]);
+        assert_eq!(results, ["a1", "a2", "b1", "a3"]);
         assert_eq!(
             *begun.lock().expect("no panic"),
             ["a1", "a2", "done", "done", "b1", "done", "a3", "done"]
