@@ -1,0 +1,45 @@
+//! Objects as tables: the columns that the server itself thinks a person wants to see.
+
+use pintle_objects::Object;
+
+use crate::address;
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::error::{Error, Result};
+use crate::request::{Accept, Request};
+
+impl Cluster {
+    /// Reads one object as a table of one row; nothing when there is no such object. Servers that know no tables give
+    /// the object itself.
+    ///
+    /// # Errors
+    /// When the server refuses or cannot be reached.
+    pub async fn table(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Object>> {
+        match self.read_table(address::object(resource, namespace, name)?).await {
+            Ok(table) => Ok(Some(table)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads all objects with the given labels as one table.
+    ///
+    /// # Errors
+    /// When the server refuses or cannot be reached.
+    pub async fn table_of(&self, resource: &Resource, namespace: &str, labels: &str) -> Result<Object> {
+        let mut path = address::collection(resource, namespace)?;
+        if !labels.is_empty() {
+            address::parameter(&mut path, "labelSelector", labels);
+        }
+        self.read_table(path).await
+    }
+
+    async fn read_table(&self, mut path: String) -> Result<Object> {
+        // The cells are all that is wanted, not the objects beside them.
+        address::parameter(&mut path, "includeObject", "None");
+        let request = Request::read(path).accept(Accept::Table);
+        let response = self.send(&request).await?;
+        Object::read_json(&response.body)
+            .map_err(|error| Error::answer(format!("GET {}", request.path), error))
+    }
+}
