@@ -1,0 +1,125 @@
+//! Under the name `helm`, ours prints what the real one prints on the same cluster, but for times.
+
+mod support;
+
+use pintle_e2e::{Bench, Program, Ran};
+use support::{json_without_times, without_times, write_chart};
+
+/// A command, and the state that it leaves for the next one.
+type Line = &'static [&'static str];
+
+/// Runs commands with one program and gives what it said.
+fn told(bench: &Bench, program: Program, lines: &[Line]) -> Vec<Ran> {
+    lines.iter().map(|line| bench.run(program, line)).collect()
+}
+
+/// Compares what both programs say to the same commands, one after the other in the same namespace.
+fn compare(bench: &Bench, lines: &[Line]) {
+    let real = told(bench, Program::Helm4, lines);
+    let ours = told(bench, Program::PintleAsHelm, lines);
+    for ((line, real), ours) in lines.iter().zip(real).zip(ours) {
+        let shown =
+            format!("helm {}\nreal stderr:\n{}\nour stderr:\n{}", line.join(" "), real.stderr, ours.stderr);
+        assert_eq!(ours.code, real.code, "{shown}");
+        if line.contains(&"json") && real.code == Some(0) {
+            assert_eq!(json_without_times(&ours.stdout), json_without_times(&real.stdout), "{shown}");
+        } else {
+            assert_eq!(without_times(&ours.stdout), without_times(&real.stdout), "{shown}");
+        }
+        assert_eq!(without_times(&ours.stderr), without_times(&real.stderr), "{shown}");
+    }
+}
+
+#[test]
+fn a_release_s_life_is_told_alike() {
+    let Some(bench) = Bench::new("a_release_s_life_is_told_alike") else { return };
+    write_chart(&bench, "chart");
+    compare(
+        &bench,
+        &[
+            &["install", "web", "chart", "--dry-run=client", "--set", "text=dry"],
+            &["install", "web", "chart", "--dry-run=server", "--set", "text=dry"],
+            &["install", "web", "chart", "--set", "text=one", "--labels", "team=a"],
+            &["install", "web", "chart"],
+            &["list"],
+            &["list", "-q"],
+            &["list", "-o", "json"],
+            &["list", "-o", "yaml"],
+            &["list", "--filter", "^w", "--selector", "team=a"],
+            &["list", "--filter", "x("],
+            &["status", "web"],
+            &["status", "web", "-o", "json"],
+            &["upgrade", "web", "chart", "--set", "more=true", "--description", "more of it"],
+            &["upgrade", "web", "chart", "--dry-run=server", "--hide-secret"],
+            &["upgrade", "web", "chart", "--hide-secret"],
+            &["upgrade", "web", "chart", "--reuse-values", "--set", "text=three", "-o", "json"],
+            &["history", "web"],
+            &["history", "web", "-o", "json"],
+            &["history", "web", "--max", "2"],
+            &["rollback", "web", "7"],
+            &["rollback", "web", "1", "--dry-run=server"],
+            &["rollback", "web", "1"],
+            &["history", "web"],
+            &["get", "all", "web"],
+            &["get", "values", "web", "--revision", "3"],
+            &["get", "values", "web", "--revision", "3", "--all", "-o", "json"],
+            &["get", "values", "web", "-o", "yaml"],
+            &["get", "metadata", "web"],
+            &["get", "metadata", "web", "-o", "json"],
+            &["get", "hooks", "web"],
+            &["get", "notes", "web"],
+            &["get", "manifest", "web", "--revision", "9"],
+            &["test", "web"],
+            &["uninstall", "web", "--dry-run"],
+            &["uninstall", "web", "--keep-history"],
+            &["uninstall", "web", "--keep-history"],
+            &["list", "--uninstalled"],
+            &["uninstall", "web"],
+            &["uninstall", "web"],
+            &["uninstall", "web", "--ignore-not-found"],
+            &["status", "web"],
+            &["history", "web"],
+            &["rollback", "web"],
+            &["upgrade", "web", "chart"],
+            &["upgrade", "web", "chart", "--install"],
+            &["uninstall", "web", "--wait"],
+        ],
+    );
+}
+
+#[test]
+fn refusals_are_told_alike() {
+    let Some(bench) = Bench::new("refusals_are_told_alike") else { return };
+    write_chart(&bench, "chart");
+    bench.write("strange/Chart.yaml", "apiVersion: v2\nname: strange\nversion: 1.0.0\n");
+    bench.write(
+        "strange/templates/a.yaml",
+        "apiVersion: example.com/v1\nkind: Strange\nmetadata: {name: a}\n",
+    );
+    bench.write("typo/Chart.yaml", "apiVersion: v2\nname: typo\nversion: 1.0.0\n");
+    bench.write("typo/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatta: {}\n");
+    let foreign = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
+    bench.api().create(&bench.path("v1", "configmaps", ""), &foreign);
+    compare(
+        &bench,
+        &[
+            &["install", "UPPER", "chart"],
+            &["install", "web", "nowhere/chart"],
+            &["install", "web", "strange"],
+            &["install", "web", "typo"],
+            &["list", "--all-namespaces", "--filter", "typo-never"],
+            &["uninstall", "web"],
+            &["install", "other", "chart"],
+            &["install", "other", "chart", "--take-ownership"],
+            &["uninstall", "other"],
+            &["install", "web", "chart", "--labels", "name=x"],
+            &["install", "web", "chart", "-n", "no-such-namespace"],
+            &["install", "web", "chart", "--server-side=false", "--force-replace"],
+            &["upgrade", "web", "chart", "--force-replace", "--server-side=true"],
+            &["upgrade", "web", "chart", "--server-side=false", "--set", "text=two"],
+            &["upgrade", "web", "chart", "--server-side=true", "--set", "text=three"],
+            &["get", "metadata", "web"],
+            &["uninstall", "web"],
+        ],
+    );
+}

@@ -1,0 +1,107 @@
+//! What several tests share: a chart with a bit of everything, and texts without what differs from run to run.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use pintle_e2e::Bench;
+use serde_json::Value;
+
+/// Writes a chart with objects, hooks, tests and notes, none of which needs a running pod.
+pub(crate) fn write_chart(bench: &Bench, name: &str) {
+    let file = |path: &str, text: &str| drop(bench.write(&format!("{name}/{path}"), text));
+    file(
+        "Chart.yaml",
+        "apiVersion: v2\nname: shop\nversion: 1.2.3\nappVersion: \"4.5\"\ndescription: A <chart> & more\n",
+    );
+    file("values.yaml", "text: none\nmore: false\nnested: {a: 1, b: [x, y]}\n");
+    file(
+        "templates/objects.yaml",
+        r#"apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+  labels: {revision: "{{ .Release.Revision }}"}
+data:
+  text: {{ .Values.text | quote }}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: {{ .Release.Name }}}
+spec:
+  selector: {app: {{ .Release.Name }}}
+  ports: [{port: 80, name: http}]
+{{- if .Values.more }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ .Release.Name }}-more}
+{{- end }}
+"#,
+    );
+    let hook = |events: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{{{ .Release.Name }}}}-hook\n  annotations:\n    helm.sh/hook: {events}\n    helm.sh/hook-weight: \"2\"\n"
+        )
+    };
+    file("templates/hook.yaml", &hook("pre-install,post-upgrade,pre-rollback"));
+    file("templates/NOTES.txt", "{{ .Release.Name }} says {{ .Values.text }}.\n");
+}
+
+/// A text without times: in lines that tell one, digits count as one mark and blanks as one blank.
+pub(crate) fn without_times(text: &str) -> String {
+    text.split_inclusive('\n')
+        .map(|line| if tells_time(line) { blurred(line) } else { line.to_owned() })
+        .collect()
+}
+
+fn tells_time(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let clock = (0..bytes.len()).any(|at| {
+        digit(at) && digit(at + 1) && bytes.get(at + 2) == Some(&b':') && digit(at + 3) && digit(at + 4)
+    });
+    // Tables end in an age such as `12s`.
+    let last = line.split_whitespace().next_back().unwrap_or_default();
+    let age = last
+        .strip_suffix('s')
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    clock || age || line.starts_with("REVISION\t") || line.starts_with("NAME\t")
+}
+
+fn blurred(line: &str) -> String {
+    let mut text = String::new();
+    for character in line.chars() {
+        let mark = match character {
+            '0'..='9' => '#',
+            ' ' | '\t' => ' ',
+            other => other,
+        };
+        if !(matches!(mark, '#' | ' ') && text.ends_with(mark)) {
+            text.push(mark);
+        }
+    }
+    text
+}
+
+/// JSON without times: texts that begin as one does become a mark.
+pub(crate) fn json_without_times(text: &str) -> Value {
+    let mut value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    blur_json(&mut value);
+    value
+}
+
+fn blur_json(value: &mut Value) {
+    match value {
+        Value::String(text)
+            if text.len() > 18 && text.as_bytes()[4] == b'-' && text.as_bytes()[13] == b':' =>
+        {
+            *text = "TIME".to_owned();
+        }
+        Value::Array(items) => items.iter_mut().for_each(blur_json),
+        Value::Object(fields) => {
+            for generated in ["uid", "resourceVersion", "clusterIP", "clusterIPs", "managedFields"] {
+                fields.remove(generated);
+            }
+            fields.values_mut().for_each(blur_json);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,103 @@
+//! The real Helm 4, the real Helm 3 and ours take turns on one release, in Helm's own stores.
+
+mod support;
+
+use pintle_e2e::{Bench, Program, Ran};
+use support::write_chart;
+
+const PROGRAMS: [Program; 3] = [Program::PintleAsHelm, Program::Helm4, Program::Helm3];
+
+/// A bench and the driver that keeps its releases.
+struct Table {
+    bench: Bench,
+    driver: &'static str,
+}
+
+impl Table {
+    fn run(&self, program: Program, arguments: &[&str]) -> Ran {
+        let mut command = self.bench.command(program);
+        command.env("HELM_DRIVER", self.driver).args(arguments);
+        command.output().unwrap_or_else(|error| panic!("cannot run {program:?}: {error}")).into()
+    }
+
+    /// What every program must tell alike. Helm 3 tells metadata in another form.
+    fn agree(&self, who: &str, revision: &str) {
+        for what in ["manifest", "values", "hooks", "notes", "metadata"] {
+            let get = |program| {
+                let ran = self.run(program, &["get", what, "web", "--revision", revision]).succeeded();
+                (ran.stdout, ran.stderr)
+            };
+            let expected = get(Program::Helm4);
+            assert_eq!(get(Program::PintleAsHelm), expected, "{who}: get {what}, revision {revision}");
+            if what != "metadata" {
+                assert_eq!(get(Program::Helm3).0, expected.0, "{who}: get {what} of Helm 3");
+            }
+        }
+        let history = |program| self.run(program, &["history", "web"]).succeeded().stdout;
+        assert_eq!(history(Program::PintleAsHelm), history(Program::Helm4), "{who}: history");
+        let list = |program| self.run(program, &["list"]).succeeded().stdout;
+        assert_eq!(list(Program::PintleAsHelm), list(Program::Helm4), "{who}: list");
+    }
+
+    /// One life of a release in turns.
+    fn life(&self, turns: [Program; 4]) {
+        let who = format!("{} {turns:?}", self.driver);
+        let [installs, upgrades, rolls_back, uninstalls] = turns;
+        self.run(installs, &["install", "web", "chart", "--set", "text=one"]).succeeded();
+        self.agree(&who, "1");
+        self.run(upgrades, &["upgrade", "web", "chart", "--set", "text=two", "--set", "more=true"])
+            .succeeded();
+        self.agree(&who, "2");
+        let data = |name: &str| self.bench.object("v1", "configmaps", name);
+        assert_eq!(data("web").expect("was made")["data"]["text"], "two", "{who}");
+        assert!(data("web-more").is_some(), "{who}");
+        self.run(rolls_back, &["rollback", "web", "1"]).succeeded();
+        self.agree(&who, "3");
+        assert_eq!(data("web").expect("is still there")["data"]["text"], "one", "{who}");
+        assert!(data("web-more").is_none(), "{who}: what the second version had made");
+        self.run(uninstalls, &["uninstall", "web"]).succeeded();
+        self.bench.wait_for("v1", "configmaps", "web", |object| object.is_none());
+        assert_eq!(self.run(Program::Helm4, &["list", "-q"]).succeeded().stdout, "", "{who}");
+    }
+}
+
+/// Every pair of programs hands a release over, at every step.
+fn all_turns(test: &str, driver: &'static str) {
+    let Some(bench) = Bench::new(test) else { return };
+    write_chart(&bench, "chart");
+    let table = Table { bench, driver };
+    for (first, installs) in PROGRAMS.into_iter().enumerate() {
+        for (second, upgrades) in PROGRAMS.into_iter().enumerate() {
+            let (rolls_back, uninstalls) =
+                (PROGRAMS[(first + 2 * second) % 3], PROGRAMS[(2 * first + second) % 3]);
+            table.life([installs, upgrades, rolls_back, uninstalls]);
+        }
+    }
+}
+
+#[test]
+fn all_programs_share_releases_in_secrets() {
+    turns("all_programs_share_releases_in_secrets", "secret", &[1, 2]);
+}
+
+#[test]
+fn all_programs_share_releases_in_config_maps() {
+    turns("all_programs_share_releases_in_config_maps", "configmap", &[2]);
+}
+
+#[test]
+fn an_uninstalled_release_that_is_kept_can_be_rolled_back_by_the_other() {
+    let Some(bench) = Bench::new("an_uninstalled_release_that_is_kept") else { return };
+    write_chart(&bench, "chart");
+    for (first, second) in [(Program::PintleAsHelm, Program::Helm4), (Program::Helm4, Program::PintleAsHelm)]
+    {
+        bench.run(first, &["install", "web", "chart"]).succeeded();
+        bench.run(first, &["uninstall", "web", "--keep-history"]).succeeded();
+        let list = |program| bench.run(program, &["list", "--uninstalled"]).succeeded().stdout;
+        assert_eq!(list(first), list(second));
+        bench.run(second, &["rollback", "web", "1"]).succeeded();
+        bench.wait_for("v1", "configmaps", "web", |object| object.is_some());
+        bench.run(second, &["uninstall", "web"]).succeeded();
+        bench.wait_for("v1", "configmaps", "web", |object| object.is_none());
+    }
+}
