@@ -34,7 +34,8 @@ pub struct Prepared {
     pub user: Map<Node>,
     /// The final values.
     pub values: Map<Node>,
-    /// The rendered files without notes, in order of their paths.
+    /// The rendered files without notes, in order of their paths. A file that handlers have changed is there once for
+    /// each of its documents.
     pub files: Vec<(String, Vec<u8>)>,
     /// The text of NOTES.txt.
     pub notes: Vec<u8>,
@@ -64,7 +65,8 @@ impl Prepared {
         let documents = Documents::of_files(&self.files);
         let mut context = self.context.clone().with_objects(documents.objects());
         events.emit(event, &mut context)?;
-        if let Some(files) = documents.with(context.take_objects(), event, self.chart.name())? {
+        if let Some(mut files) = documents.with(context.take_objects(), event, self.chart.name())? {
+            files.sort_by(|a, b| a.0.cmp(&b.0));
             self.files = files;
         }
         Ok(())

@@ -10,7 +10,7 @@ mod wait;
 
 use std::time::Duration;
 
-use pintle_events::{Context, Event as Lifetime};
+use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::{Event, ObjectId};
 use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary};
 
@@ -140,9 +140,9 @@ impl<'a> Work<'a> {
         self.apply(scene, reporter).await?;
         self.tell_hooks_event(events.after.0).await?;
         self.stage = Stage::Waiting;
-        self.tell_waiting(Lifetime::Wait).await?;
+        self.tell_waiting(LifecycleEvent::Wait).await?;
         self.wait_until_ready(scene, reporter).await?;
-        self.tell_waiting(Lifetime::Ready).await?;
+        self.tell_waiting(LifecycleEvent::Ready).await?;
         self.stage = Stage::After;
         self.hooks(events.after, reporter).await
     }

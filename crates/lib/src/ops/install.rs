@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pintle_chart::Chart;
-use pintle_events::Event as Lifetime;
+use pintle_events::Event as LifecycleEvent;
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_release::{Info, Moment, ReleaseVersion, Status, StoredChart};
 use pintle_render::{Capabilities, Release, Target};
@@ -130,12 +130,12 @@ pub(super) async fn install_loaded(
     let mut version = first_version(request, &prepared, session.clock.now(), reporter)?;
     version.number = number;
     let mut scene = survey(session, request, &version).await?;
-    deliver::tell(session, Lifetime::PostValidate, &version, &prepared.context).await?;
+    deliver::tell(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
     if request.mode.is_preview() {
         version.info.description = "Dry run complete".to_owned();
         return Ok(version);
     }
-    if deliver::offer(session, Lifetime::PreInstall, &mut version, &prepared.context, reporter).await? {
+    if deliver::offer(session, LifecycleEvent::PreInstall, &mut version, &prepared.context, reporter).await? {
         scene = survey(session, request, &version).await?;
     }
     if request.create_namespace {

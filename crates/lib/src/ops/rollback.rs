@@ -1,6 +1,6 @@
 //! `rollback`: deliver a stored version again. Nothing is rendered.
 
-use pintle_events::Event as Lifetime;
+use pintle_events::Event as LifecycleEvent;
 use pintle_objects::Event;
 use pintle_release::{HookRun, Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_tree::LogLine;
@@ -145,7 +145,7 @@ async fn run(
     let mut work = Work::new(session, records, version, &request.delivery, method);
     work.strict_fields = false;
     work.migrate = Method::of_record(&current.apply_method) == Method::ClientSide;
-    work.tell(Lifetime::PreRollback).await?;
+    work.tell(LifecycleEvent::PreRollback).await?;
     work.begin(history, request.max_history).await?;
     let outcome = async {
         let claims = Claims::Settled;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pintle_chart::Chart;
-use pintle_events::Event as Lifetime;
+use pintle_events::Event as LifecycleEvent;
 use pintle_objects::Event;
 use pintle_release::{Info, ReleaseVersion, Status, StoredChart, Summary, VersionRef};
 use pintle_render::Release;
@@ -147,12 +147,12 @@ impl<'s> Upgrade<'s> {
         let prepared = self.render(chart, user, reporter).await?;
         let mut version = self.next_version(&prepared, reporter)?;
         let mut scene = self.survey(&version).await?;
-        deliver::tell(self.session, Lifetime::PostValidate, &version, &prepared.context).await?;
+        deliver::tell(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
         if target.mode.is_preview() {
             version.info.description = described(&target.description, "Dry run complete");
             return Ok(version);
         }
-        let (event, context) = (Lifetime::PreUpgrade, &prepared.context);
+        let (event, context) = (LifecycleEvent::PreUpgrade, &prepared.context);
         if deliver::offer(self.session, event, &mut version, context, reporter).await? {
             scene = self.survey(&version).await?;
         }

@@ -1,0 +1,366 @@
+//! Lifecycle events of operations on a cluster, which here is a small server that keeps what it is sent.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pintle::cluster::{Cluster, Settings};
+use pintle::events::{ChartPath, Context, HandlerError, Registration, RenderedObject};
+use pintle::objects::{Object, ObjectId};
+use pintle::ops::{
+    InstallRequest, ListRequest, RollbackRequest, TestRequest, UninstallRequest, UpgradeRequest, install,
+    list, rollback, test, uninstall, upgrade,
+};
+use pintle::release::{MemoryStore, Moment, Query, Status};
+use pintle::values::Overrides;
+use pintle::{Cancel, Clock, Delivery, Error, Holder, Lifecycle, Mode, Session, Silent, Strategy};
+use tempfile::TempDir;
+
+const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[
+    {"metadata":{"name":""},"versions":[{"version":"v1","freshness":"Current","resources":[
+    {"resource":"configmaps","responseKind":{"group":"","version":"v1","kind":"ConfigMap"},"scope":"Namespaced"}]}]}]}"#;
+const GROUPS: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[]}"#;
+const VERSION: &str = r#"{"major":"1","minor":"36","gitVersion":"v1.36.3"}"#;
+const MISSING: &str =
+    r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}"#;
+
+/// The objects of the server by their paths.
+#[derive(Clone, Default)]
+struct Server(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Server {
+    /// Starts the server and gives its address. It ends with the test.
+    fn start(&self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it has an address");
+        let server = self.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let server = server.clone();
+                // A client that goes away in the middle of a request is no concern of the server.
+                std::thread::spawn(move || server.serve(stream).ok());
+            }
+        });
+        format!("http://{address}")
+    }
+
+    fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream);
+        let (mut line, mut length) = (String::new(), 0);
+        reader.read_line(&mut line)?;
+        loop {
+            let mut header = String::new();
+            reader.read_line(&mut header)?;
+            match header.trim().to_ascii_lowercase().split_once(": ") {
+                Some(("content-length", value)) => length = value.parse().unwrap_or(0),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let mut words = line.split(' ');
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let (code, text) = self.answer(method, path, String::from_utf8_lossy(&body).into_owned());
+        write!(
+            reader.get_mut(),
+            "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
+            text.len()
+        )
+    }
+
+    fn answer(&self, method: &str, path: &str, body: String) -> (u16, String) {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let mut objects = self.0.lock().expect("no panic");
+        match (method, path) {
+            (_, "/version") => (200, VERSION.to_owned()),
+            (_, "/api") => (200, CORE.to_owned()),
+            (_, "/apis") => (200, GROUPS.to_owned()),
+            ("GET", path) if path.ends_with("/configmaps") && query.contains("watch=") => {
+                (200, String::new())
+            }
+            ("GET", path) if path.ends_with("/configmaps") => {
+                let items: Vec<&str> = objects.values().map(String::as_str).collect();
+                (
+                    200,
+                    format!(
+                        r#"{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},"items":[{}]}}"#,
+                        items.join(",")
+                    ),
+                )
+            }
+            ("PATCH", path) => {
+                let known = objects.insert(path.to_owned(), body.clone()).is_some();
+                (if known { 200 } else { 201 }, body)
+            }
+            ("POST", path) => {
+                let name = Object::read_json(body.as_bytes()).map(|object| object.name().to_owned());
+                objects.insert(format!("{path}/{}", name.expect("an object")), body.clone());
+                (201, body)
+            }
+            ("DELETE", path) if objects.remove(path).is_some() => (200, "{}".to_owned()),
+            (_, path) => objects.get(path).map_or((404, MISSING.to_owned()), |body| (200, body.clone())),
+        }
+    }
+
+    /// The names of all objects, with the label that handlers give in these tests.
+    fn objects(&self) -> Vec<String> {
+        let objects = self.0.lock().expect("no panic");
+        let object = |body: &String| {
+            let object = Object::read_json(body.as_bytes()).expect("an object");
+            format!("{} {}", object.name(), object.label("by").unwrap_or("-"))
+        };
+        objects.values().map(object).collect()
+    }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Moment {
+        Moment::from_unix(1_800_000_000, 0)
+    }
+
+    fn random(&self) -> u128 {
+        7
+    }
+}
+
+/// A session on a server of its own, a chart, and what handlers noted.
+struct Stage {
+    server: Server,
+    session: Session,
+    chart: PathBuf,
+    notes: Arc<Mutex<Vec<String>>>,
+    _folder: TempDir,
+}
+
+impl Stage {
+    async fn new() -> Stage {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let chart = folder.path().join("web");
+        fs::create_dir_all(chart.join("templates")).expect("can be made");
+        fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.0.0\n")
+            .expect("can be written");
+        fs::write(
+            chart.join("templates/all.yaml"),
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: {{ .Values.a | quote }}}\n\
+             ---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: test\n  annotations: {helm.sh/hook: test}\n",
+        )
+        .expect("can be written");
+        let server = Server::default();
+        let settings = Settings { server: server.start(), ..Settings::default() };
+        let session = Session {
+            cluster: Cluster::connect(&settings).await.expect("the server is there"),
+            store: Arc::new(MemoryStore::new()),
+            others: Vec::new(),
+            clock: Arc::new(Still),
+            holder: Holder::named("the test"),
+            lease: Duration::from_secs(30),
+            cancel: Cancel::default(),
+            events: Lifecycle::default(),
+        };
+        Stage { server, session, chart, notes: Arc::default(), _folder: folder }
+    }
+
+    fn on(
+        &self,
+        event: &str,
+        handler: impl FnMut(&mut Context) -> Result<(), HandlerError> + Send + 'static,
+    ) {
+        let (chart, place) = (ChartPath::program(), "here".to_owned());
+        let registration = Registration { event, weight: 0.9, chart, place };
+        self.session.events.on(registration, Box::new(handler)).expect("a known event");
+    }
+
+    /// Notes every event from now on: its name, the release's version, its chart and its objects.
+    fn note_all(&self) {
+        for entry in pintle::events::TABLE.iter().filter(|entry| !entry.core) {
+            let notes = Arc::clone(&self.notes);
+            self.on(entry.name, move |context| {
+                let number = context.release().map(|release| release.number.to_string());
+                let chart = context.chart().map(|chart| chart.name.clone());
+                let names: Vec<&str> = context.objects().iter().map(|object| object.object.name()).collect();
+                let mut note = vec![entry.name.to_owned()];
+                note.extend(number.into_iter().chain(chart));
+                note.extend(names.into_iter().map(str::to_owned));
+                notes.lock().expect("no panic").push(note.join(" "));
+                Ok(())
+            });
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().expect("no panic"))
+    }
+
+    fn request(&self) -> InstallRequest {
+        InstallRequest {
+            chart: self.chart.clone(),
+            name: "demo".to_owned(),
+            namespace: "default".to_owned(),
+            delivery: Delivery { wait: Strategy::Watcher, ..Delivery::default() },
+            ..InstallRequest::default()
+        }
+    }
+
+    fn upgrade_request(&self) -> UpgradeRequest {
+        let values = Overrides { set: vec!["a=2".to_owned()], ..Overrides::default() };
+        UpgradeRequest { target: InstallRequest { values, ..self.request() }, ..UpgradeRequest::default() }
+    }
+
+    async fn records(&self) -> Vec<(u64, Status, String)> {
+        let found = self.session.store.list(&Query::default()).await.expect("memory answers");
+        let mut records: Vec<(u64, Status, String)> =
+            found.into_iter().map(|one| (one.number, one.status, one.description)).collect();
+        records.sort_by_key(|(number, ..)| *number);
+        records
+    }
+}
+
+#[tokio::test]
+async fn every_operation_fires_its_events_in_order() {
+    let stage = Stage::new().await;
+    stage.note_all();
+    let session = &stage.session;
+    install(session, &stage.request(), &mut Silent).await.expect("can be installed");
+    let rendering =
+        ["chart-loaded web", "pre-render 1 web", "post-render 1 web one test", "pre-validate 1 web one test"];
+    let mut expected: Vec<&str> = rendering.to_vec();
+    expected.extend([
+        "post-validate 1 web one test",
+        "pre-install 1 web one test",
+        "post-install 1 web one test",
+        "wait 1 web one test",
+        "ready 1 web one test",
+    ]);
+    assert_eq!(stage.notes(), expected);
+
+    upgrade(session, &stage.upgrade_request(), &mut Silent).await.expect("can be upgraded");
+    let events: Vec<String> = stage.notes();
+    assert_eq!(events[..2], ["chart-loaded web", "pre-render 2 web"]);
+    assert_eq!(events[5..7], ["pre-upgrade 2 web one test", "post-upgrade 2 web one test"]);
+    assert_eq!(events.len(), 9);
+
+    let tested = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
+    let outcome = test(session, &tested, &mut Silent).await.expect("can be tested");
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    assert_eq!(stage.notes(), ["pre-test 2 web test", "post-test 2 web one test"]);
+
+    let back =
+        RollbackRequest { name: "demo".into(), namespace: "default".into(), ..RollbackRequest::default() };
+    rollback(session, &back, &mut Silent).await.expect("can be rolled back");
+    assert_eq!(stage.notes(), ["pre-rollback 3 web one test", "post-rollback 3 web one test"]);
+
+    list(session, &ListRequest::default()).await.expect("can be listed");
+    assert_eq!(stage.notes(), ["pre-list", "post-list"]);
+
+    let gone =
+        UninstallRequest { name: "demo".into(), namespace: "default".into(), ..UninstallRequest::default() };
+    uninstall(session, &gone, &mut Silent).await.expect("can be uninstalled");
+    assert_eq!(stage.notes(), ["pre-delete 3 one test", "post-delete 3 one test"]);
+}
+
+#[tokio::test]
+async fn an_error_before_installing_leaves_no_trace() {
+    for event in ["chart-loaded", "pre-render", "post-render", "pre-validate", "post-validate", "pre-install"]
+    {
+        let stage = Stage::new().await;
+        stage.on(event, |_| Err(HandlerError::new("no")));
+        let request = InstallRequest { create_namespace: true, ..stage.request() };
+        let error = install(&stage.session, &request, &mut Silent).await.expect_err("a handler fails");
+        assert!(matches!(error, Error::Event(_)), "{event}: {error}");
+        assert!(stage.records().await.is_empty() && stage.server.objects().is_empty(), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_before_the_next_version_leaves_the_last_one_alone() {
+    let stage = Stage::new().await;
+    install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
+    let before = stage.records().await;
+    for event in ["pre-upgrade", "pre-rollback", "pre-delete"] {
+        stage.on(event, |_| Err(HandlerError::new("no")));
+    }
+    let upgraded = upgrade(&stage.session, &stage.upgrade_request(), &mut Silent).await;
+    assert!(matches!(upgraded.expect_err("a handler fails"), Error::Event(_)));
+    let back = RollbackRequest {
+        name: "demo".into(),
+        namespace: "default".into(),
+        to: pintle::release::VersionRef::Number(1),
+        ..RollbackRequest::default()
+    };
+    assert!(rollback(&stage.session, &back, &mut Silent).await.is_err());
+    let gone =
+        UninstallRequest { name: "demo".into(), namespace: "default".into(), ..UninstallRequest::default() };
+    assert!(uninstall(&stage.session, &gone, &mut Silent).await.is_err());
+    assert_eq!(stage.records().await, before);
+    assert_eq!(stage.server.objects(), ["one -"]);
+}
+
+#[tokio::test]
+async fn the_record_tells_of_an_error_after_something_was_applied() {
+    for event in ["post-install", "wait", "ready"] {
+        let stage = Stage::new().await;
+        stage.on(event, |_| Err(HandlerError::new("too late")));
+        let error =
+            install(&stage.session, &stage.request(), &mut Silent).await.expect_err("a handler fails");
+        let text = format!("the `{event}` handler of the program at here failed: too late");
+        assert_eq!(error.to_string(), text);
+        let told = format!("Release \"demo\" failed: {text}");
+        assert_eq!(stage.records().await, [(1, Status::Failed, told)]);
+        assert_eq!(stage.server.objects(), ["one -"]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_about_to_be_sent_can_change_and_is_recorded() {
+    let stage = Stage::new().await;
+    stage.on("pre-install", |context| {
+        let objects = context.objects_mut()?;
+        for rendered in objects.iter_mut() {
+            rendered.object.set_label("by", "handler");
+        }
+        let object = Object::of(&ObjectId::new("v1", "ConfigMap", "", "two"));
+        objects.push(RenderedObject { template: None, object });
+        Ok(())
+    });
+    let version = install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
+    assert_eq!(stage.server.objects(), ["one handler", "two -"]);
+    assert!(version.manifest.contains("# Source: web/pre-install.yaml\n"), "{}", version.manifest);
+    assert_eq!(version.hooks.len(), 1);
+    assert!(version.hooks[0].manifest.contains("by: handler"));
+    // What is recorded is what the next version is compared with.
+    upgrade(&stage.session, &stage.upgrade_request(), &mut Silent).await.expect("can be upgraded");
+    assert_eq!(stage.server.objects(), ["one -"]);
+}
+
+#[tokio::test]
+async fn a_preview_stops_before_the_operation_itself() {
+    let stage = Stage::new().await;
+    stage.note_all();
+    let request = InstallRequest { mode: Mode::PreviewServer, ..stage.request() };
+    install(&stage.session, &request, &mut Silent).await.expect("can be previewed");
+    assert_eq!(stage.notes().last().map(String::as_str), Some("post-validate 1 web one test"));
+    assert!(stage.server.objects().is_empty());
+}
+
+#[tokio::test]
+async fn tests_can_change_for_a_run_and_their_record_does_not() {
+    let stage = Stage::new().await;
+    install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
+    stage.on("pre-test", |context| {
+        context.objects_mut()?[0].object.set_label("by", "handler");
+        Ok(())
+    });
+    let request = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
+    let tested = test(&stage.session, &request, &mut Silent).await.expect("can be tested");
+    assert!(tested.failure.is_none(), "{:?}", tested.failure);
+    assert_eq!(stage.server.objects(), ["one -", "test handler"]);
+    let hook = &tested.version.hooks[0];
+    assert!(!hook.manifest.contains("handler") && hook.last_run.completed.is_some());
+}
