@@ -45,11 +45,21 @@ metadata: {name: {{ .Release.Name }}-more}
     file("templates/NOTES.txt", "{{ .Release.Name }} says {{ .Values.text }}.\n");
 }
 
-/// A text without times: in lines that tell one, digits count as one mark and blanks as one blank.
+/// A text without times: in lines that tell one, digits count as one mark and blanks as one blank. Helm shows the kinds
+/// of a release's objects in a random order; here they are in that of their names.
 pub(crate) fn without_times(text: &str) -> String {
-    text.split_inclusive('\n')
+    in_order(text)
+        .split_inclusive('\n')
         .map(|line| if tells_time(line) { blurred(line) } else { line.to_owned() })
         .collect()
+}
+
+fn in_order(text: &str) -> String {
+    let Some((head, rest)) = text.split_once("\n==> ") else { return text.to_owned() };
+    let (tables, tail) = rest.split_once("\n\n\n").unwrap_or((rest, ""));
+    let mut tables: Vec<&str> = tables.split("\n\n==> ").collect();
+    tables.sort_unstable();
+    format!("{head}\n==> {}\n\n\n{tail}", tables.join("\n\n==> "))
 }
 
 fn tells_time(line: &str) -> bool {
@@ -63,7 +73,12 @@ fn tells_time(line: &str) -> bool {
     let age = last
         .strip_suffix('s')
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
-    clock || age || line.starts_with("REVISION\t") || line.starts_with("NAME\t")
+    clock
+        || age
+        || line.contains("modifiedAt=")
+        || line.starts_with("REVISION\t")
+        || line.starts_with("NAME\t")
+        || line.starts_with("NAME ")
 }
 
 fn blurred(line: &str) -> String {
@@ -97,7 +112,15 @@ fn blur_json(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(blur_json),
         Value::Object(fields) => {
-            for generated in ["uid", "resourceVersion", "clusterIP", "clusterIPs", "managedFields"] {
+            for generated in [
+                "modifiedAt",
+                "createdAt",
+                "uid",
+                "resourceVersion",
+                "clusterIP",
+                "clusterIPs",
+                "managedFields",
+            ] {
                 fields.remove(generated);
             }
             fields.values_mut().for_each(blur_json);

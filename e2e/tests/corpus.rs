@@ -1,0 +1,301 @@
+//! Real charts, installed and upgraded by the real Helm and by ours: the cluster must hold the same objects, field by
+//! field and owner by owner, but for what nobody chooses (ids, times, addresses, random values).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pintle_e2e::{Bench, Program, skip};
+use pintle_tree::Node;
+use serde_json::Value;
+
+/// How long objects may take to go away.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A chart, and what becomes of it.
+struct Case {
+    /// How its archive's name begins.
+    chart: &'static str,
+    /// Flags for both commands.
+    flags: &'static [&'static str],
+    /// What the upgrade changes.
+    change: &'static str,
+    /// Whether it makes passwords or certificates up.
+    random: bool,
+}
+
+impl Case {
+    /// Whether the chart has a folder `crds`.
+    fn crds(&self) -> bool {
+        self.chart.contains("rollout-operator")
+    }
+}
+
+macro_rules! charts {
+    ($($test:ident: $chart:literal $(($($flag:literal),*))? then $change:literal $($random:ident)?;)*) => {$(
+        #[test]
+        fn $test() {
+            let random = [$(stringify!($random))?].contains(&"random");
+            let flags = &[$($($flag),*)?];
+            check(stringify!($test), &Case { chart: $chart, flags, change: $change, random });
+        }
+    )*};
+}
+
+// Hooks are left out where they are Jobs, which never end where no pods run. Webhooks and aggregated APIs that would
+// concern other tests are switched off, or their charts are not here.
+charts! {
+    argo_cd_is_the_same: "argoproj__argo-cd-" ("--no-hooks") then "server.replicas=2";
+    argo_rollouts_is_the_same: "argoproj__argo-rollouts-" then "controller.replicas=3";
+    contour_is_the_same: "bitnami__contour-" ("--no-hooks") then "commonLabels.stage=two";
+    elasticsearch_is_the_same: "bitnami__elasticsearch-" then "data.replicaCount=1";
+    external_dns_is_the_same: "bitnami__external-dns-" then "podAnnotations.stage=two";
+    nginx_is_the_same: "bitnami__nginx-" then "replicaCount=2" random;
+    redis_is_the_same: "bitnami__redis-" then "replica.replicaCount=1" random;
+    zookeeper_is_the_same: "bitnami__zookeeper-" then "commonLabels.stage=two";
+    kafka_is_the_same: "bitnami__kafka-" then "controller.replicaCount=1" random;
+    external_secrets_is_the_same: "external-secrets__external-secrets-" then "webhook.create=false";
+    fluent_bit_is_the_same: "fluent__fluent-bit-0" then "service.type=NodePort";
+    grafana_is_the_same: "grafana-community__grafana-" then "service.port=81" random;
+    loki_distributed_is_the_same: "grafana__loki-distributed-" then "gateway.enabled=false";
+    rollout_operator_is_the_same: "grafana__rollout-operator-" then "podLabels.stage=two";
+    vault_is_the_same: "hashicorp__vault-" ("--set", "injector.enabled=false") then "server.dev.enabled=true";
+    jenkins_is_the_same: "jenkinsci__jenkins-" then "controller.serviceType=NodePort" random;
+    ingress_nginx_is_the_same: "kubernetes__ingress-nginx-" ("--set", "controller.admissionWebhooks.enabled=false")
+        then "controller.kind=DaemonSet";
+    metallb_is_the_same: "metallb__metallb-" then "speaker.enabled=false";
+    opentelemetry_demo_is_the_same: "open-telemetry__opentelemetry-demo-" then "default.replicas=2" random;
+    kube_state_metrics_is_the_same: "prometheus-community__kube-state-metrics-" then "replicas=2";
+    node_exporter_is_the_same: "prometheus-community__prometheus-node-exporter-" then "service.port=9101";
+    prometheus_is_the_same: "prometheus-community__prometheus-29" then "server.replicaCount=2";
+}
+
+fn check(test: &str, case: &Case) {
+    let Some(chart) = archive(case.chart) else {
+        return skip(&format!("{test} needs the corpus of charts (PINTLE_CORPUS)"));
+    };
+    let Some(bench) = Bench::new(test) else { return };
+    let scene = Scene { bench: &bench, case, chart: &chart };
+    let want = scene.play(Program::Helm4);
+    let got = scene.play(Program::PintleAsHelm);
+    for (what, want, got) in [
+        ("install", &want.installed, &got.installed),
+        ("upgrade", &want.upgraded, &got.upgraded),
+        ("uninstall", &want.left, &got.left),
+    ] {
+        let differences = differences(want, got);
+        assert!(differences.is_empty(), "after {what}, Helm < > ours:\n{}", differences.join("\n"));
+    }
+    assert!(!want.installed.is_empty() && want.installed != want.upgraded, "the test compares nothing");
+}
+
+/// The archive of the corpus whose name begins so.
+fn archive(beginning: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
+    let folder = std::env::var_os("PINTLE_CORPUS").map_or(beside, PathBuf::from).join("charts");
+    let entries = folder.read_dir().ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    entries
+        .filter(|path| path.is_file())
+        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning)))
+}
+
+/// Objects by kind and name.
+type Objects = BTreeMap<String, Value>;
+
+/// What there is after each command.
+struct Play {
+    installed: Objects,
+    upgraded: Objects,
+    left: Objects,
+}
+
+/// Where the objects of a kind live.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    path: String,
+    kind: String,
+}
+
+struct Scene<'a> {
+    bench: &'a Bench,
+    case: &'a Case,
+    chart: &'a Path,
+}
+
+impl Scene<'_> {
+    /// Lets a program install, upgrade and uninstall the chart, and takes away what is left.
+    fn play(&self, program: Program) -> Play {
+        let chart = self.chart.to_string_lossy().into_owned();
+        let run = |arguments: &[&str]| self.bench.run(program, arguments).succeeded();
+        run(&[&["install", "rel", &chart], self.case.flags].concat());
+        let mut places = self.places();
+        let installed = self.live(&places);
+        run(&[&["upgrade", "rel", &chart, "--set", self.case.change], self.case.flags].concat());
+        places.extend(self.places());
+        let upgraded = self.live(&places);
+        let flags: &[&str] = if self.case.flags.contains(&"--no-hooks") { &["--no-hooks"] } else { &[] };
+        run(&[&["uninstall", "rel"], flags].concat());
+        // What stays says so itself, or came from crds/.
+        let stays = |object: &Value| {
+            object["kind"] == "CustomResourceDefinition"
+                || !object["metadata"]["annotations"]["helm.sh/resource-policy"].is_null()
+        };
+        self.wait(&places, |left| left.values().all(stays));
+        let left = self.live(&places);
+        for (key, object) in &left {
+            let place = places
+                .iter()
+                .find(|place| key.rsplit_once('/').is_some_and(|(path, _)| path == place.path))
+                .expect("it was found there");
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            self.bench.api().delete(&format!("{}/{name}", place.path));
+        }
+        self.wait(&places, Objects::is_empty);
+        Play { installed, upgraded, left }
+    }
+
+    /// The kinds of the release, and of its CRDs.
+    fn places(&self) -> BTreeSet<Place> {
+        // The real Helm reads the record, whoever wrote it.
+        let manifest = self.bench.run(Program::Helm4, &["get", "manifest", "rel"]).succeeded().stdout;
+        let mut kinds = BTreeSet::new();
+        if self.case.crds() {
+            kinds.insert(("apiextensions.k8s.io/v1".to_owned(), "CustomResourceDefinition".to_owned()));
+        }
+        for document in manifest.split("\n---") {
+            let object = pintle_yaml::read(document.trim_start_matches("---").as_bytes());
+            let object = object.unwrap_or_else(|error| panic!("{error} in {document}"));
+            let text = |key: &str| object.get(key).and_then(Node::as_str).map(str::to_owned);
+            kinds.extend(text("apiVersion").zip(text("kind")));
+        }
+        kinds.into_iter().map(|(version, kind)| self.place(&version, kind)).collect()
+    }
+
+    fn place(&self, version: &str, kind: String) -> Place {
+        let root = if version.contains('/') { "apis" } else { "api" };
+        let served = self.bench.api().send("GET", &format!("/{root}/{version}"), "", "").object();
+        let resources = served["resources"].as_array().expect("a version has resources");
+        let of_kind = |resource: &&Value| {
+            resource["kind"] == kind.as_str() && !resource["name"].to_string().contains('/')
+        };
+        let resource = resources.iter().find(of_kind).unwrap_or_else(|| panic!("{version} has no {kind}"));
+        let plural = resource["name"].as_str().expect("a resource has a name");
+        let path = match resource["namespaced"] == true {
+            true => self.bench.path(version, plural, ""),
+            false => format!("/{root}/{version}/{plural}"),
+        };
+        Place { path, kind }
+    }
+
+    /// The objects of the release that are there, without what nobody chooses.
+    fn live(&self, places: &BTreeSet<Place>) -> Objects {
+        let mut objects = Objects::new();
+        for place in places {
+            for mut object in self.bench.api().list(&place.path) {
+                let annotations = &object["metadata"]["annotations"];
+                let ours = annotations["meta.helm.sh/release-name"] == "rel"
+                    && annotations["meta.helm.sh/release-namespace"] == self.bench.namespace();
+                if ours || self.is_of_crds(place, &object) {
+                    object["kind"] = place.kind.as_str().into();
+                    forget_chance(&mut object, self.case.random);
+                    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                    objects.insert(format!("{}/{name}", place.path), object);
+                }
+            }
+        }
+        objects
+    }
+
+    /// Whether an object came from `crds/`, where nothing is marked.
+    fn is_of_crds(&self, place: &Place, object: &Value) -> bool {
+        place.kind == "CustomResourceDefinition"
+            && self.case.crds()
+            && object["spec"]["group"] == "rollout-operator.grafana.com"
+    }
+
+    fn wait(&self, places: &BTreeSet<Place>, wanted: impl Fn(&Objects) -> bool) {
+        let limit = Instant::now() + LIMIT;
+        loop {
+            let objects = self.live(places);
+            if wanted(&objects) {
+                return;
+            }
+            assert!(Instant::now() < limit, "still there: {:?}", objects.keys());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Takes away what the server, controllers or dice have chosen.
+fn forget_chance(object: &mut Value, random: bool) {
+    let fields = object.as_object_mut().expect("an object is a map");
+    fields.remove("status");
+    let metadata = object["metadata"].as_object_mut().expect("an object has metadata");
+    for key in ["uid", "resourceVersion", "creationTimestamp"] {
+        metadata.remove(key);
+    }
+    if let Some(owners) = metadata.get_mut("managedFields").and_then(Value::as_array_mut) {
+        // Controllers write whenever they like.
+        owners.retain(|owner| owner["manager"] == "helm");
+        for owner in owners {
+            owner.as_object_mut().expect("an owner is a map").remove("time");
+        }
+    }
+    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.remove("deployment.kubernetes.io/revision");
+        annotations.remove("deprecated.daemonset.template.generation");
+    }
+    for key in ["clusterIP", "clusterIPs", "healthCheckNodePort"] {
+        mask(&mut object["spec"][key]);
+    }
+    for port in object["spec"]["ports"].as_array_mut().into_iter().flatten() {
+        mask(&mut port["nodePort"]);
+    }
+    if random {
+        if object["kind"] == "Secret" {
+            object["data"].as_object_mut().into_iter().flatten().for_each(|(_, value)| mask(value));
+        }
+        let annotations = &mut object["spec"]["template"]["metadata"]["annotations"];
+        let annotations = annotations.as_object_mut().into_iter().flatten();
+        annotations.filter(|(key, _)| key.starts_with("checksum/")).for_each(|(_, value)| mask(value));
+    }
+}
+
+/// Keeps only that there is a value.
+fn mask(value: &mut Value) {
+    if !value.is_null() {
+        *value = "something".into();
+    }
+}
+
+fn differences(want: &Objects, got: &Objects) -> Vec<String> {
+    let mut found = Vec::new();
+    let keys: BTreeSet<&String> = want.keys().chain(got.keys()).collect();
+    for key in keys {
+        match (want.get(key), got.get(key)) {
+            (Some(want), Some(got)) => compare(key, want, got, &mut found),
+            (Some(_), None) => found.push(format!("{key}: only Helm has it")),
+            (None, _) => found.push(format!("{key}: only ours has it")),
+        }
+    }
+    found
+}
+
+fn compare(path: &str, want: &Value, got: &Value, found: &mut Vec<String>) {
+    match (want, got) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let (a, b) = (a.get(key).unwrap_or(&Value::Null), b.get(key).unwrap_or(&Value::Null));
+                compare(&format!("{path}.{key}"), a, b, found);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                compare(&format!("{path}[{index}]"), a, b, found);
+            }
+        }
+        (want, got) if want != got => found.push(format!("{path}: {want} < > {got}")),
+        _ => {}
+    }
+}

@@ -1,0 +1,176 @@
+//! The program is killed at every write of every operation, and then work goes on.
+//!
+//! After each kill `status` must tell the truth, and the next command must work without any repair. The quick set takes
+//! every write with one of the two moments; `PINTLE_E2E_EVERY_KILL=1` takes all of them.
+
+use std::process::Stdio;
+
+use pintle_e2e::{Bench, Fate, Proxy, Store, Subject, write_chart};
+
+/// What is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Install,
+    Upgrade,
+    Rollback,
+    Uninstall,
+}
+
+/// When the program dies: before the server gets its n-th write, or after that, without hearing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    Before(usize),
+    After(usize),
+}
+
+/// What somebody does next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Upgrade,
+    Rollback,
+    Uninstall,
+}
+
+impl Operation {
+    /// Makes what the operation starts from.
+    fn prepare(self, subject: &Subject<'_>) {
+        let words: &[&str] = match self {
+            Operation::Install => &[],
+            Operation::Upgrade => &["one"],
+            Operation::Rollback | Operation::Uninstall => &["one", "two"],
+        };
+        for word in words {
+            subject.upgrade(word).succeeded();
+        }
+    }
+
+    fn words(self, name: &str) -> Vec<&str> {
+        match self {
+            Operation::Install => vec!["install", name, "chart"],
+            Operation::Upgrade => vec!["upgrade", name, "chart", "--set", "word=two"],
+            Operation::Rollback => vec!["rollback", name, "1"],
+            Operation::Uninstall => vec!["uninstall", name],
+        }
+    }
+}
+
+/// Runs an operation through the proxy and kills it at that moment. Gives the process number, or none when it came to
+/// its end before.
+fn kill(subject: &Subject<'_>, proxy: &Proxy, operation: Operation, moment: Moment) -> Option<u32> {
+    proxy.rule(move |seen| match moment {
+        Moment::Before(write) if seen.write == write => Fate::HoldBefore,
+        Moment::After(write) if seen.write == write => Fate::HoldAfter,
+        _ => Fate::Pass,
+    });
+    let mut command = subject.command(&operation.words(&subject.name));
+    command.env("KUBECONFIG", proxy.kubeconfig()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program can be run");
+    let held = proxy.held(|| child.try_wait().expect("a child can be asked").is_some());
+    child.kill().expect("a child can be killed");
+    child.wait().expect("a child can be waited for");
+    proxy.cut();
+    held.map(|_| child.id())
+}
+
+/// That `status` tells what is there.
+fn status_is_true(subject: &Subject<'_>, pid: u32) {
+    let Some((status, _)) = subject.status() else {
+        assert!(subject.live().is_empty(), "there is no release, but {:?}", subject.live());
+        return;
+    };
+    match status.as_str() {
+        "deployed" => assert_eq!(subject.live(), subject.wanted()),
+        "pending-install" | "pending-upgrade" | "pending-rollback" | "uninstalling" => {
+            let told = subject.run(&["unlock", &subject.name]).succeeded().stdout;
+            assert!(told.contains(&format!(" pid {pid} ")) && told.contains("(gone)"), "{told}");
+        }
+        other => panic!("a release that was interrupted says that it is {other}"),
+    }
+}
+
+/// Goes on as if nothing had happened, and takes the release away in the end.
+fn go_on(subject: &Subject<'_>, next: Next) {
+    let history = subject.history();
+    match (next, history.first()) {
+        (Next::Uninstall, Some(_)) => {
+            subject.uninstall().succeeded();
+            return;
+        }
+        (Next::Rollback, Some((oldest, _))) => {
+            subject.rollback(*oldest).succeeded();
+            subject.is_sound();
+            subject.upgrade("three").succeeded();
+        }
+        _ => {
+            subject.upgrade("three").succeeded();
+            subject.is_sound();
+            let history = subject.history();
+            subject.rollback(history[0].0).succeeded();
+        }
+    }
+    subject.is_sound();
+    subject.uninstall().succeeded();
+}
+
+fn moments(writes: usize) -> Vec<Moment> {
+    let all = std::env::var_os("PINTLE_E2E_EVERY_KILL").is_some();
+    let before = (1..=writes).filter(|write| all || write % 2 == 1).map(Moment::Before);
+    let after = (1..=writes).filter(|write| all || write % 2 == 0 || *write == writes).map(Moment::After);
+    before.chain(after).collect()
+}
+
+fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
+    let Some(bench) = Bench::new(test) else { return };
+    write_chart(&bench);
+    if store == Store::Native {
+        // The kinds belong to the whole cluster, so that their installation cannot be part of this.
+        Subject::new(&bench, store, "any").run(&["init"]).succeeded();
+    }
+    let proxy = Proxy::new(bench.cluster());
+    let undisturbed = Subject::new(&bench, store, "undisturbed");
+    operation.prepare(&undisturbed);
+    assert_eq!(kill(&undisturbed, &proxy, operation, Moment::Before(usize::MAX)), None);
+    let writes = proxy.writes();
+    assert!(writes >= 8, "{:?}", proxy.seen());
+    if operation != Operation::Uninstall {
+        undisturbed.is_sound();
+        undisturbed.uninstall().succeeded();
+    }
+    let nexts = [Next::Upgrade, Next::Rollback, Next::Uninstall];
+    for (place, moment) in moments(writes).into_iter().enumerate() {
+        let next = nexts[place % nexts.len()];
+        let name = format!("{moment:?}").to_lowercase().replace(['(', ')'], "");
+        let subject = Subject::new(&bench, store, &name);
+        operation.prepare(&subject);
+        let killed = kill(&subject, &proxy, operation, moment);
+        let pid = killed.unwrap_or_else(|| panic!("{operation:?} was over at {moment:?} of {writes}"));
+        eprintln!("{operation:?} in {store:?} killed at {moment:?} of {writes}, then {next:?}");
+        status_is_true(&subject, pid);
+        go_on(&subject, next);
+        assert_eq!(subject.history(), []);
+        assert_eq!(subject.live(), [].into());
+    }
+    bench.is_empty();
+}
+
+macro_rules! kills {
+    ($($test:ident: $operation:ident in $store:ident;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                kill_at_every_write(stringify!($test), Operation::$operation, Store::$store);
+            }
+        )*
+    };
+}
+
+kills! {
+    an_install_in_our_store_survives_being_killed: Install in Native;
+    an_upgrade_in_our_store_survives_being_killed: Upgrade in Native;
+    a_rollback_in_our_store_survives_being_killed: Rollback in Native;
+    an_uninstall_in_our_store_survives_being_killed: Uninstall in Native;
+    an_install_in_secrets_survives_being_killed: Install in Secrets;
+    an_upgrade_in_secrets_survives_being_killed: Upgrade in Secrets;
+    a_rollback_in_secrets_survives_being_killed: Rollback in Secrets;
+    an_uninstall_in_secrets_survives_being_killed: Uninstall in Secrets;
+}
