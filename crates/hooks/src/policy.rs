@@ -85,15 +85,9 @@ pub struct UnknownWord {
 impl UnknownWord {
     /// The warning, for a hook that is found under `path`.
     pub fn warning(&self, path: &str) -> LogLine {
-        let mut attributes = vec![
-            ("annotation", self.annotation.to_owned()),
-            ("word", self.word.clone()),
-            ("path", path.to_owned()),
-        ];
-        if let Some(likely) = self.likely {
-            attributes.push(("didYouMean", likely.to_owned()));
-        }
-        LogLine::warn("unknown word in hook policy", attributes)
+        let advice = self.likely.map(|likely| format!(", did you mean {likely}?")).unwrap_or_default();
+        let text = format!("unknown word in {}: {}{advice}", self.annotation, self.word);
+        LogLine::warn(text, vec![("path", path.to_owned())])
     }
 }
 
@@ -181,10 +175,10 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "level=WARN msg=\"unknown word in hook policy\" annotation=helm.sh/hook-output-log-policy \
-                 word=hook-suceeded path=c/t.yaml didYouMean=hook-succeeded",
-                "level=WARN msg=\"unknown word in hook policy\" annotation=helm.sh/hook-policy word=managed \
-                 path=c/t.yaml didYouMean=unmanaged",
+                "level=WARN msg=\"unknown word in helm.sh/hook-output-log-policy: hook-suceeded, did you mean \
+                 hook-succeeded?\" path=c/t.yaml",
+                "level=WARN msg=\"unknown word in helm.sh/hook-policy: managed, did you mean unmanaged?\" \
+                 path=c/t.yaml",
             ]
         );
     }

@@ -142,7 +142,7 @@ pub(crate) fn divide(
     let mut hooks = Vec::new();
     for hook in &sorted.hooks {
         let read = pintle_hooks::read(&Source::of(hook))?;
-        read.warnings.iter().for_each(|warning| reporter.log(warning.clone()));
+        read.warnings.iter().for_each(|warning| reporter.advise(warning.clone()));
         hooks.push(stored(hook));
     }
     for object in &sorted.manifests {

@@ -132,6 +132,8 @@ pub struct Delivery {
     pub hook_env: bool,
     /// When the logs of hooks are shown.
     pub logs: HookLogs,
+    /// Whether the logs of init containers are shown, too. Helm leaves them out.
+    pub init_logs: bool,
     /// Whether waiting ends as soon as it cannot succeed any more.
     pub fail_fast: bool,
 }
@@ -148,6 +150,7 @@ impl Default for Delivery {
             hook_parallelism: 1,
             hook_env: false,
             logs: HookLogs::AtEnd,
+            init_logs: true,
             fail_fast: true,
         }
     }

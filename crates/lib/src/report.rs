@@ -24,6 +24,11 @@ pub trait Reporter: Send {
     /// A remark or warning, in the shape of Helm's log lines.
     fn log(&mut self, line: LogLine);
 
+    /// A remark that Helm would not make. A program that speaks with Helm's voice keeps it to itself.
+    fn advise(&mut self, line: LogLine) {
+        self.log(line);
+    }
+
     /// A step that has been done, in words for a person.
     fn progress(&mut self, text: &str) {
         let _ = text;

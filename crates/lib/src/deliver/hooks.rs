@@ -95,7 +95,9 @@ impl Work<'_> {
         let mut hooks = Vec::new();
         for stored in due {
             let hook = pintle_hooks::read_stored(&source(stored))?;
-            hook.warnings.iter().for_each(|warning| reporter.log(warning.clone()));
+            // Words that mean nothing were told when the hook was rendered.
+            let told = hook.unknown_words.len();
+            hook.warnings.iter().skip(told).for_each(|warning| reporter.advise(warning.clone()));
             hooks.push(hook);
         }
         Ok(hooks)
@@ -235,7 +237,13 @@ impl Work<'_> {
             // Nobody listens only when the operation has been given up.
             let _ = notes.send(Note::Log(source.clone(), bytes.to_vec()));
         };
-        if let Err(error) = logs::of_hook(&self.session.cluster, &id, &mut sink).await {
+        let cluster = &self.session.cluster;
+        if !self.options.init_logs {
+            if let Err(error) = logs::of_hook_as_helm(cluster, &id, &mut sink).await {
+                let text = format!("error outputting logs for hook failure: {error}");
+                let _ = notes.send(Note::Remark(LogLine::info(text)));
+            }
+        } else if let Err(error) = logs::of_hook(cluster, &id, &mut sink).await {
             let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
             let _ = notes.send(Note::Remark(LogLine::warn("the log of a hook cannot be shown", attributes)));
         }

@@ -1,4 +1,4 @@
-//! What is wrong with a chart, or could be better: Helm's rules with Helm's words.
+//! What is wrong with a chart, or could be better: Helm's rules with Helm's words, and some of our own.
 //!
 //! Each file of this folder looks at one part of the chart and adds [`Message`]s. Nothing here stops at the first
 //! problem; a rule that cannot go on leaves the rest of its own part alone.
@@ -9,6 +9,7 @@ mod crds;
 mod dependencies;
 mod deprecation;
 mod document;
+mod hooks;
 mod name;
 mod templates;
 mod values;
@@ -70,6 +71,8 @@ pub struct Options {
     pub kube_version: Option<KubeVersion>,
     /// Whether schemas are left alone.
     pub skip_schema: bool,
+    /// Whether rules count that Helm does not have.
+    pub beyond_helm: bool,
 }
 
 /// All findings about one chart.

@@ -9,7 +9,7 @@ use pintle_tree::{LogLine, Node};
 
 use super::Severity::{Error, Warning};
 use super::document::{Document, documents};
-use super::{Findings, Options, deprecation, name};
+use super::{Findings, Options, deprecation, hooks, name};
 use crate::Lifecycle;
 
 const FOLDER: &str = "templates/";
@@ -93,6 +93,9 @@ fn check_template(template: &str, text: Option<&[u8]>, options: &Options, findin
             Ok(None) => {}
             Err(reason) => return findings.check(Error, template, Err(reason)),
         }
+    }
+    if options.beyond_helm {
+        hooks::check(template, text, findings);
     }
     true
 }

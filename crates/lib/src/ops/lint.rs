@@ -23,6 +23,8 @@ pub struct LintRequest {
     pub kube_version: Option<KubeVersion>,
     /// Whether schemas are left alone.
     pub skip_schema: bool,
+    /// Whether rules count that Helm does not have.
+    pub beyond_helm: bool,
     /// A folder for unpacking archives, which are removed again.
     pub scratch: PathBuf,
 }
@@ -59,6 +61,7 @@ pub fn lint_with_events(
         namespace: request.namespace.clone(),
         kube_version: request.kube_version.clone(),
         skip_schema: request.skip_schema,
+        beyond_helm: request.beyond_helm,
     };
     let outcome =
         with_folder(chart, &request.scratch, |folder| lint::lint_with_events(folder, &options, events));
