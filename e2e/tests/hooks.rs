@@ -1,0 +1,396 @@
+//! Hooks on a real cluster: their order, their policies, what they are told, and what they say.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Stdio;
+
+use pintle_e2e::{Bench, Program};
+use serde_json::Value;
+
+const EVENTS: [&str; 9] = [
+    "pre-install",
+    "post-install",
+    "pre-upgrade",
+    "post-upgrade",
+    "pre-rollback",
+    "post-rollback",
+    "pre-delete",
+    "post-delete",
+    "test",
+];
+
+fn chart(bench: &Bench, templates: &str) {
+    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    bench.write("chart/templates/all.yaml", templates);
+}
+
+fn annotations(list: &[(&str, &str)]) -> String {
+    list.iter().map(|(key, value)| format!("    helm.sh/{key}: {value:?}\n")).collect()
+}
+
+fn config_map(name: &str, list: &[(&str, &str)]) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n  annotations:\n{}",
+        annotations(list)
+    )
+}
+
+fn pod(name: &str, list: &[(&str, &str)], script: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  annotations:\n{}spec:\n  restartPolicy: Never\n  \
+         terminationGracePeriodSeconds: 1\n  containers:\n    - {{name: main, image: 'test.invalid/busybox:1', \
+         command: [sh, -c, {script:?}]}}\n",
+        annotations(list)
+    )
+}
+
+/// An output without what differs from run to run.
+fn masked(bench: &Bench, text: &str) -> String {
+    let text = text.replace(bench.namespace(), "NAMESPACE");
+    let is_time = |line: &&str| {
+        ["LAST DEPLOYED: ", "Last Started: ", "Last Completed: "].iter().any(|word| line.starts_with(word))
+    };
+    text.lines()
+        .map(|line| if is_time(&line) { line.split_once(':').map_or(line, |(word, _)| word) } else { line })
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+/// The names of the ConfigMaps that were written since `after`, in the order in which that happened.
+fn written_since(bench: &Bench, after: &mut u64) -> Vec<String> {
+    let revision = |object: &Value| {
+        object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse::<u64>().ok())
+    };
+    let mut found: Vec<(u64, String)> = bench
+        .objects("v1", "configmaps")
+        .iter()
+        .filter_map(|object| Some((revision(object)?, object["metadata"]["name"].as_str()?.to_owned())))
+        .filter(|(number, name)| *number > *after && name != "kube-root-ca.crt")
+        .collect();
+    found.sort();
+    *after = found.last().map_or(*after, |(number, _)| *number);
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+#[test]
+fn the_hooks_of_all_nine_events_run_around_the_objects_by_weight_and_name() {
+    for program in [Program::Pintle, Program::PintleAsHelm, Program::Helm4] {
+        let Some(bench) = Bench::new("the_hooks_of_all_nine_events") else { return };
+        let mut templates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {is: \
+                             '{{ .Values.is | default 1 }}'}\n"
+            .to_owned();
+        for event in EVENTS {
+            for (name, weight) in [("a", "3"), ("b", "-1"), ("c", "2"), ("d", "2")] {
+                // Without an owner, so that what ran last can still be seen when the release is gone.
+                let list = [("hook", event), ("hook-weight", weight), ("hook-policy", "unmanaged")];
+                templates.push_str(&config_map(&format!("{event}-{name}"), &list));
+            }
+        }
+        chart(&bench, &templates);
+        let around = |event: &str| ["b", "c", "d", "a"].map(|name| format!("{event}-{name}")).to_vec();
+        let mut seen = 0;
+        for (arguments, events) in [
+            (&["install", "web", "chart"][..], ["pre-install", "post-install"]),
+            (&["upgrade", "web", "chart", "--set", "is=2"], ["pre-upgrade", "post-upgrade"]),
+            (&["rollback", "web"], ["pre-rollback", "post-rollback"]),
+        ] {
+            bench.run(program, arguments).succeeded();
+            let expected = [around(events[0]), vec!["plain".to_owned()], around(events[1])].concat();
+            assert_eq!(written_since(&bench, &mut seen), expected, "{program:?} {arguments:?}");
+        }
+        bench.run(program, &["test", "web"]).succeeded();
+        assert_eq!(written_since(&bench, &mut seen), around("test"), "{program:?}");
+        bench.run(program, &["uninstall", "web"]).succeeded();
+        let expected = [around("pre-delete"), around("post-delete")].concat();
+        assert_eq!(written_since(&bench, &mut seen), expected, "{program:?}");
+        bench.wait_for("v1", "configmaps", "plain", |plain| plain.is_none());
+    }
+}
+
+#[test]
+fn a_hook_runs_to_its_end_before_the_next_one_begins() {
+    let Some(bench) = Bench::with_pods("a_hook_runs_to_its_end_before_the_next") else { return };
+    let first = pod("first", &[("hook", "pre-install"), ("hook-weight", "1")], "sleep 3");
+    let second = config_map("second", &[("hook", "pre-install"), ("hook-weight", "2")]);
+    chart(&bench, &format!("{first}{second}"));
+    bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    let first = bench.object("v1", "pods", "first").expect("it stays until it runs again");
+    let second = bench.object("v1", "configmaps", "second").expect("it was made");
+    let end = first["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"].as_str();
+    let begin = second["metadata"]["creationTimestamp"].as_str();
+    assert!(end.is_some() && end <= begin, "{end:?} {begin:?}");
+    assert!(first["metadata"]["creationTimestamp"].as_str() < begin);
+}
+
+#[test]
+fn a_failing_hook_ends_the_operation_and_policies_decide_what_stays() {
+    let mut told = Vec::new();
+    for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
+        let Some(bench) = Bench::with_pods("a_failing_hook_ends_the_operation") else { return };
+        let hook = |weight, policy| {
+            [("hook", "pre-install"), ("hook-weight", weight), ("hook-delete-policy", policy)]
+        };
+        let mut templates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n".to_owned();
+        templates.push_str(&config_map("stays", &hook("-3", "hook-failed")));
+        templates.push_str(&config_map("goes", &hook("-2", "hook-succeeded")));
+        templates.push_str(&pod("fails", &hook("-1", "hook-failed"), "exit 3"));
+        templates.push_str(&config_map("never", &hook("0", "before-hook-creation")));
+        chart(&bench, &templates);
+        let ran = bench.run(program, &["install", "web", "chart"]).failed();
+        assert_eq!(ran.code, Some(1));
+        let there = |plural, name| bench.object("v1", plural, name).is_some();
+        assert!(there("configmaps", "stays"), "{program:?}");
+        assert!(!there("configmaps", "goes"), "{program:?}");
+        assert!(!there("configmaps", "never"), "{program:?}");
+        assert!(!there("configmaps", "plain"), "{program:?}");
+        bench.wait_for("v1", "pods", "fails", |pod| pod.is_none());
+        let status = bench.run(program, &["status", "web", "-o", "json"]).succeeded();
+        let status: Value = serde_json::from_str(&status.stdout).expect("JSON");
+        assert_eq!(status["info"]["status"], "failed");
+        told.push((masked(&bench, &ran.stdout), masked(&bench, &ran.stderr)));
+
+        bench.run(program, &["install", "other", "chart", "--no-hooks"]).succeeded();
+        assert!(there("configmaps", "plain") && !there("configmaps", "never"), "{program:?}");
+    }
+    assert_eq!(told[0], told[1]);
+    let (_, ours) = &told[2];
+    assert!(ours.contains("error: failed pre-install: resource Pod/NAMESPACE/fails not ready"), "{ours}");
+    assert!(ours.contains("container main ended with exit code 3"), "{ours}");
+}
+
+#[test]
+fn a_hook_without_policy_is_made_anew_and_one_that_succeeded_goes_if_it_says_so() {
+    for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
+        let Some(bench) = Bench::new("a_hook_without_policy_is_made_anew") else { return };
+        let events = ("hook", "post-install,post-upgrade");
+        let mut templates = config_map("anew", &[events]);
+        templates.push_str(&config_map("goes", &[events, ("hook-delete-policy", "hook-succeeded")]));
+        chart(&bench, &templates);
+        let uid = || bench.object("v1", "configmaps", "anew").map(|object| object["metadata"]["uid"].clone());
+        bench.run(program, &["install", "web", "chart"]).succeeded();
+        let first = uid();
+        assert!(first.is_some());
+        bench.run(program, &["upgrade", "web", "chart"]).succeeded();
+        assert!(uid().is_some_and(|second| Some(second) != first), "{program:?}");
+        assert!(bench.object("v1", "configmaps", "goes").is_none(), "{program:?}");
+    }
+}
+
+#[test]
+fn weights_for_each_event_hold_and_hooks_are_told_their_event_and_weight() {
+    let Some(bench) = Bench::with_pods("weights_for_each_event_hold") else { return };
+    let script = "echo event=$HELM_HOOK_EVENT weight=$HELM_HOOK_WEIGHT";
+    let hook = |name: &str, weights: (&str, &str), more: &[(&str, &str)]| {
+        let events = ("hook", "pre-install,post-install");
+        let policy = ("hook-output-log-policy", "hook-succeeded");
+        pod(name, &[&[events, policy, weights], more].concat(), script)
+    };
+    let mut templates = hook("listed", ("hook-weight", "2, -3"), &[]);
+    templates.push_str(&hook("named", ("hook-weights", "pre-install=1,post-install=5"), &[]));
+    let silent = [("hook-env", "false"), ("hook-delete-policy", "hook-succeeded")];
+    templates.push_str(&hook("silent", ("hook-weight", "7,7"), &silent));
+    chart(&bench, &templates);
+    let ran = bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    let said: Vec<&str> = ran.stdout.lines().take_while(|line| !line.starts_with("NAME: ")).collect();
+    // Logs of hooks that succeeded come when all have, last one first, as Helm has it.
+    let block = |name: &str, text: &str| format!("Logs for pod: {name}, container: main|{text}");
+    assert_eq!(
+        said.join("|"),
+        [
+            block("silent", "event= weight="),
+            block("listed", "event=pre-install weight=2"),
+            block("named", "event=pre-install weight=1"),
+            block("silent", "event= weight="),
+            block("named", "event=post-install weight=5"),
+            block("listed", "event=post-install weight=-3"),
+        ]
+        .join("|")
+    );
+}
+
+#[test]
+fn hooks_belong_to_their_release_in_our_store_unless_they_say_otherwise() {
+    for (program, owned) in [(Program::Pintle, true), (Program::PintleAsHelm, false)] {
+        let Some(bench) = Bench::new("hooks_belong_to_their_release") else { return };
+        let event = ("hook", "post-install");
+        let free = config_map("free", &[event, ("hook-policy", "unmanaged")]);
+        chart(&bench, &format!("{}{free}", config_map("bound", &[event])));
+        bench.run(program, &["install", "web", "chart"]).succeeded();
+        let owner = |name| {
+            let object = bench.object("v1", "configmaps", name).expect("it was made");
+            object["metadata"]["ownerReferences"][0]["kind"].as_str().map(str::to_owned)
+        };
+        assert_eq!(owner("bound").as_deref(), owned.then_some("Release"));
+        assert_eq!(owner("free"), None);
+        bench.run(program, &["uninstall", "web"]).succeeded();
+        if owned {
+            bench.wait_for("v1", "configmaps", "bound", |bound| bound.is_none());
+        }
+        assert!(bench.object("v1", "configmaps", "free").is_some());
+    }
+}
+
+#[test]
+fn hooks_of_one_weight_run_together_when_they_may() {
+    let Some(bench) = Bench::with_pods("hooks_of_one_weight_run_together") else { return };
+    let names = ["one", "two", "three"];
+    let templates: String =
+        names.iter().map(|name| pod(name, &[("hook", "pre-install")], "sleep 5")).collect();
+    chart(&bench, &templates);
+    bench.run(Program::Pintle, &["install", "web", "chart", "--hook-parallelism", "3"]).succeeded();
+    let times = names.map(|name| {
+        let pod = bench.object("v1", "pods", name).expect("it ran");
+        let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+        let text = |key: &str| ended[key].as_str().expect("it has ended").to_owned();
+        (text("startedAt"), text("finishedAt"))
+    });
+    let last_start = times.iter().map(|(start, _)| start).max();
+    let first_end = times.iter().map(|(_, end)| end).min();
+    assert!(last_start < first_end, "{times:?}");
+}
+
+/// A hook with a container that prepares it; `script` is a value, so that one chart can succeed and fail.
+fn talking_chart(bench: &Bench, policy: &str) {
+    let list = [("hook", "pre-install,pre-upgrade"), ("hook-output-log-policy", policy)];
+    let hook = pod("talker", &list, "SCRIPT").replace("\"SCRIPT\"", "{{ .Values.script | quote }}");
+    let first = "  initContainers:\n    - {name: first, image: 'test.invalid/busybox:1', command: [echo, prepared]}\n";
+    chart(bench, &format!("{hook}{first}"));
+}
+
+const SHOWN: &str =
+    "Logs for pod: talker, container: first\nprepared\nLogs for pod: talker, container: main\nspoken\n";
+
+#[test]
+fn the_log_of_a_hook_is_shown_as_its_policy_says() {
+    let Some(bench) = Bench::with_pods("the_log_of_a_hook_is_shown") else { return };
+    let (good, bad) = ("script=echo spoken", "script=echo spoken; exit 1");
+    talking_chart(&bench, "hook-failed, hook-succeeded");
+    let ran = bench.run(Program::Pintle, &["install", "web", "chart", "--set", good]).succeeded();
+    assert!(ran.stdout.starts_with(&format!("{SHOWN}NAME: web\n")), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("Logs for pod"), "{}", ran.stderr);
+
+    let ran = bench.run(Program::Pintle, &["upgrade", "web", "chart", "-o", "json"]).succeeded();
+    let release: Value = serde_json::from_str(&ran.stdout).expect("nothing but JSON");
+    assert_eq!(release["version"], 2);
+    assert!(ran.stderr.contains(SHOWN), "{}", ran.stderr);
+
+    let ran = bench.run(Program::Pintle, &["upgrade", "web", "chart", "--no-log-output"]).succeeded();
+    assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("spoken"), "{ran:?}");
+
+    talking_chart(&bench, "hook-failed");
+    let ran = bench.run(Program::Pintle, &["upgrade", "web", "chart", "--set", good]).succeeded();
+    assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("spoken"), "{ran:?}");
+    let ran = bench.run(Program::Pintle, &["upgrade", "web", "chart", "--set", bad]).failed();
+    assert_eq!(ran.stdout, SHOWN);
+}
+
+#[test]
+fn under_the_name_helm_the_log_of_a_hook_is_what_helm_shows() {
+    let mut told = Vec::new();
+    for program in [Program::Helm4, Program::PintleAsHelm] {
+        let Some(bench) = Bench::with_pods("under_the_name_helm_the_log_of_a_hook") else { return };
+        talking_chart(&bench, "hook-failed, hook-succeeded");
+        let good = bench.run(program, &["install", "web", "chart", "--set", "script=echo a; echo b"]);
+        let good = good.succeeded();
+        let bad = bench.run(program, &["upgrade", "web", "chart", "--set", "script=echo a; exit 1"]).failed();
+        told.push([good.stdout, good.stderr, bad.stdout, bad.stderr].map(|text| masked(&bench, &text)));
+    }
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[0][1], "level=INFO msg=\"a\\nb\"\n");
+}
+
+#[test]
+fn a_streamed_log_is_read_while_the_hook_still_runs() {
+    let Some(bench) = Bench::with_pods("a_streamed_log_is_read_while_the_hook") else { return };
+    talking_chart(&bench, "hook-failed");
+    let mut command = bench.command(Program::Pintle);
+    command.args([
+        "install",
+        "web",
+        "chart",
+        "--logs=stream",
+        "--set",
+        "script=echo spoken; sleep 5; echo late",
+    ]);
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program can be run");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe"));
+    let mut said = String::new();
+    while !said.ends_with("spoken\n") {
+        assert_ne!(lines.read_line(&mut said).expect("it can be read"), 0, "{said}");
+    }
+    let state = bench.object("v1", "pods", "talker").expect("it runs")["status"]["phase"].clone();
+    assert_eq!(state, "Running", "{said}");
+    assert_eq!(said, SHOWN);
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).expect("it can be read");
+    assert!(child.wait().expect("it ends").success());
+    assert!(rest.starts_with("late\nNAME: web\n"), "{rest}");
+}
+
+#[test]
+fn an_unknown_word_in_a_policy_is_a_warning_and_for_lint_an_error() {
+    let Some(bench) = Bench::new("an_unknown_word_in_a_policy") else { return };
+    let list = [("hook", "post-install"), ("hook-output-log-policy", "hook-failed, hook-suceeded")];
+    chart(&bench, &config_map("misspelt", &list));
+    let ran = bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    assert_eq!(
+        ran.stderr,
+        "warning: unknown word in helm.sh/hook-output-log-policy: hook-suceeded, did you mean hook-succeeded?; path: \
+         chart/templates/all.yaml\n"
+    );
+    let ran = bench.run(Program::Pintle, &["lint", "chart"]).failed();
+    let finding = "[ERROR] templates/all.yaml: ConfigMap misspelt has an unknown word in \
+                   helm.sh/hook-output-log-policy: \"hook-suceeded\"; did you mean hook-succeeded?";
+    assert!(ran.stdout.contains(finding), "{}", ran.stdout);
+    let [helm, ours] = [Program::Helm4, Program::PintleAsHelm].map(|program| {
+        let installed = bench.run(program, &["install", &format!("{program:?}").to_lowercase(), "chart"]);
+        let linted = bench.run(program, &["lint", "chart"]).succeeded();
+        (installed.succeeded().stderr, linted.stdout, linted.stderr)
+    });
+    assert_eq!(helm, ours);
+}
+
+/// Two tests, one of which fails if a value says so.
+fn tested_chart(bench: &Bench) {
+    let passes = pod("passes", &[("hook", "test")], "echo all is well");
+    let list = [("hook", "test"), ("hook-weight", "5")];
+    let other = pod("other", &list, "SCRIPT").replace("\"SCRIPT\"", "{{ .Values.script | quote }}");
+    chart(bench, &format!("{passes}{other}"));
+}
+
+#[test]
+fn tests_are_told_as_helm_tells_them() {
+    let mut told = Vec::new();
+    for program in [Program::Helm4, Program::PintleAsHelm] {
+        let Some(bench) = Bench::with_pods("tests_are_told_as_helm_tells_them") else { return };
+        tested_chart(&bench);
+        bench.run(program, &["install", "web", "chart", "--set", "script=echo oh no; exit 4"]).succeeded();
+        let all = bench.run(program, &["test", "web", "--logs"]);
+        assert_eq!(all.code, Some(1), "{all:?}");
+        assert!(all.stdout.contains("POD LOGS: other (main)\noh no\n"), "{}", all.stdout);
+        let one = bench.run(program, &["test", "web", "--filter", "name=passes", "--logs"]);
+        let but = bench.run(program, &["test", "web", "--filter", "!name=other"]);
+        told.push(
+            [all, one, but].map(|ran| (ran.code, masked(&bench, &ran.stdout), masked(&bench, &ran.stderr))),
+        );
+    }
+    assert_eq!(told[0], told[1]);
+}
+
+#[test]
+fn a_failing_test_exits_with_1_and_a_filter_leaves_it_out() {
+    let Some(bench) = Bench::with_pods("a_failing_test_exits_with_1") else { return };
+    tested_chart(&bench);
+    bench
+        .run(Program::Pintle, &["install", "web", "chart", "--set", "script=echo oh no; exit 4"])
+        .succeeded();
+    let ran = bench.run(Program::Pintle, &["test", "web", "--logs"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("POD LOGS: passes (main)\nall is well\n"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("container main ended with exit code 4"), "{}", ran.stderr);
+    let ran = bench.run(Program::Pintle, &["test", "web", "--filter", "!name=other"]).succeeded();
+    let suites: BTreeSet<&str> =
+        ran.stdout.lines().filter_map(|line| line.strip_prefix("TEST SUITE:")).map(str::trim).collect();
+    assert_eq!(suites, BTreeSet::from(["other", "passes"]), "{}", ran.stdout);
+}
