@@ -388,6 +388,7 @@ fn all_commands_and_flags_are_known() {
     | `--atomic` |  |  | undo everything if the operation fails (deprecated: use --rollback-on-failure instead) |
     | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
     | `--cert-file` | string |  | the client certificate to present over TLS |
+    | `--compat` | string |  | whose rules hold where Helm 3 and Helm 4 differ: 3 or 4 ($PINTLE_COMPAT) |
     | `--create-namespace` |  |  | create the namespace of the release if it is missing |
     | `--dependency-update` |  |  | fetch missing dependencies first |
     | `--description` | string |  | a description to keep with the release |

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pintle::ops::{Layout, TemplateRequest, Templated};
+use pintle::values::NullRules;
 use pintle_tree::quote::quote;
 
 use crate::chart_reference;
@@ -58,6 +59,8 @@ static OWN: &[Flag] = &[
         .or("client")
         .bare("unset")
         .offer(Offer::Words(&["client", "server"])),
+    Flag::text("compat", "whose rules hold where Helm 3 and Helm 4 differ: 3 or 4 ($PINTLE_COMPAT)")
+        .offer(Offer::Words(&["3", "4"])),
     // Notes are never printed here; the flags are accepted because installing has them.
     Flag::switch("hide-notes", "")
         .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
@@ -90,6 +93,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         no_hooks: flags.on("no-hooks"),
         skip_schema: flags.on("skip-schema-validation"),
         dns: flags.on("enable-dns"),
+        nulls: generation(invocation)?,
         show_only: flags.list("show-only").to_vec(),
         layout,
         ..TemplateRequest::default()
@@ -97,6 +101,21 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     match render(invocation, &request) {
         Ok(templated) => print(invocation, &request, &templated),
         Err(error) => Err(explain(invocation, error)?),
+    }
+}
+
+/// Whose rules hold where Helm 3 and Helm 4 differ.
+fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
+    let flag = invocation.flags.text("compat");
+    let word = match flag {
+        "" => invocation.environment.variable("PINTLE_COMPAT").unwrap_or_default(),
+        word => word.to_owned(),
+    };
+    match word.as_str() {
+        "" | "4" => Ok(NullRules::Helm4),
+        "3" => Ok(NullRules::Helm3),
+        other => Err(Failure::usage(format!("--compat is {}", quote(other.as_bytes())))
+            .hint("it may be 3 or 4, for Helm 3 or Helm 4")),
     }
 }
 

@@ -42,7 +42,7 @@ pub struct TemplateRequest {
     pub dns: bool,
     /// Whether Secrets are replaced by a remark.
     pub hide_secrets: bool,
-    /// Which generation's rules hold for nulls.
+    /// Which generation's rules hold, for nulls and for blank lines around documents, which Helm 3 drops.
     pub nulls: NullRules,
     /// Only these templates, by path or pattern.
     pub show_only: Vec<String>,
@@ -165,13 +165,24 @@ fn documents<'a>(
     if request.include_crds {
         documents.extend(prepared.chart.crds().into_iter().map(|crd| (crd.path, &*crd.file.data)));
     }
+    let first_object = documents.len();
     documents.extend(
         sorted
             .manifests
             .iter()
             .map(|manifest| (manifest.path.to_owned(), shown(manifest, request.hide_secrets))),
     );
+    if request.nulls == NullRules::Helm3 {
+        trim(&mut documents[first_object..]);
+    }
     documents
+}
+
+/// Drops blank lines around documents.
+fn trim(documents: &mut [(String, &[u8])]) {
+    for (_, content) in documents {
+        *content = content.trim_ascii();
+    }
 }
 
 /// The hooks that are part of the output.
@@ -181,7 +192,11 @@ fn hooks<'a>(request: &TemplateRequest, sorted: &'a Sorted<'_>) -> Vec<(String, 
     }
     let wanted = |events: &[Event]| !(request.skip_tests && events.contains(&Event::Test));
     let hooks = sorted.hooks.iter().filter(|hook| wanted(&hook.events));
-    hooks.map(|hook| (hook.path.to_owned(), hook.manifest)).collect()
+    let mut hooks: Vec<_> = hooks.map(|hook| (hook.path.to_owned(), hook.manifest)).collect();
+    if request.nulls == NullRules::Helm3 {
+        trim(&mut hooks);
+    }
+    hooks
 }
 
 fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> Vec<u8> {
