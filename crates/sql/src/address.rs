@@ -1,0 +1,242 @@
+//! Connection strings as Go's `lib/pq` reads them: an address, or words with `=`.
+
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
+
+use crate::error::Error;
+
+/// How far the server's certificate is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// No TLS at all.
+    Plain,
+    /// Any certificate will do.
+    Anyone,
+    /// The certificate must come from a known authority.
+    Authority,
+    /// And be for this server.
+    Server,
+}
+
+/// What a connection string says about TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Security {
+    pub(crate) trust: Trust,
+    pub(crate) root_file: String,
+    pub(crate) certificate_file: String,
+    pub(crate) key_file: String,
+}
+
+/// Where the database is and how to talk to it.
+#[derive(Debug)]
+pub(crate) struct Address {
+    pub(crate) config: Config,
+    pub(crate) security: Security,
+}
+
+impl Address {
+    /// Reads a connection string.
+    pub(crate) fn parse(text: &str) -> Result<Address, Error> {
+        let (mut config, pairs) = if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            let (base, query) = text.split_once('?').unwrap_or((text, ""));
+            // What is wrong may be the password, so the text itself is not repeated.
+            let config = base.parse().map_err(|_| Error::Address("it is no address of a database".into()))?;
+            (config, query_pairs(query))
+        } else {
+            (Config::new(), words(text)?)
+        };
+        let mut security = Security {
+            trust: Trust::Anyone,
+            root_file: String::new(),
+            certificate_file: String::new(),
+            key_file: String::new(),
+        };
+        let mut options = String::new();
+        for (key, value) in pairs {
+            apply(&mut config, &mut security, &mut options, &key, value)?;
+        }
+        // An authority that is named is there to be asked.
+        if security.trust == Trust::Anyone && !security.root_file.is_empty() {
+            security.trust = Trust::Authority;
+        }
+        if !options.is_empty() {
+            config.options(options.trim());
+        }
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            config.host("localhost");
+        }
+        let mode = if security.trust == Trust::Plain { SslMode::Disable } else { SslMode::Require };
+        config.ssl_mode(mode);
+        Ok(Address { config, security })
+    }
+}
+
+fn apply(
+    config: &mut Config,
+    security: &mut Security,
+    options: &mut String,
+    key: &str,
+    value: String,
+) -> Result<(), Error> {
+    let bad = || Error::Address(format!("{key} is {value:?}"));
+    match key {
+        "user" => drop(config.user(&value)),
+        "password" => drop(config.password(&value)),
+        "dbname" => drop(config.dbname(&value)),
+        "host" => drop(config.host(&value)),
+        "port" => drop(config.port(value.parse().map_err(|_| bad())?)),
+        "application_name" | "fallback_application_name" => drop(config.application_name(&value)),
+        "connect_timeout" => {
+            let seconds = value.parse().map_err(|_| bad())?;
+            if seconds > 0 {
+                config.connect_timeout(Duration::from_secs(seconds));
+            }
+        }
+        "options" => *options = format!("{options} {value}"),
+        "sslmode" => {
+            security.trust = match value.as_str() {
+                "disable" => Trust::Plain,
+                "" | "require" => Trust::Anyone,
+                "verify-ca" => Trust::Authority,
+                "verify-full" => Trust::Server,
+                _ => {
+                    let text = format!(
+                        "unsupported sslmode {value:?}; only \"require\" (default), \"verify-full\", \"verify-ca\", and \"disable\" supported"
+                    );
+                    return Err(Error::Address(text));
+                }
+            };
+        }
+        "sslrootcert" => security.root_file = value,
+        "sslcert" => security.certificate_file = value,
+        "sslkey" => security.key_file = value,
+        // Words of Go's driver that say nothing about the database.
+        "sslinline"
+        | "sslsni"
+        | "sslpassword"
+        | "krbsrvname"
+        | "krbspn"
+        | "binary_parameters"
+        | "disable_prepared_binary_result" => {}
+        // All others are settings of the session.
+        _ => {
+            let value = value.replace('\\', "\\\\").replace(' ', "\\ ");
+            *options = format!("{options} -c {key}={value}");
+        }
+    }
+    Ok(())
+}
+
+/// The parameters of an address.
+fn query_pairs(query: &str) -> Vec<(String, String)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (unescape(key), unescape(value))
+        })
+        .collect()
+}
+
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let hexadecimal = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        match (byte, hexadecimal.and_then(|digits| u8::from_str_radix(digits, 16).ok())) {
+            (b'%', Some(value)) => {
+                bytes.push(value);
+                rest = &after[2..];
+                continue;
+            }
+            (b'+', _) => bytes.push(b' '),
+            _ => bytes.push(byte),
+        }
+        rest = after;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Words with `=` between key and value; values with blanks stand in single quotes, and a backslash takes the meaning
+/// off what follows it.
+fn words(text: &str) -> Result<Vec<(String, String)>, Error> {
+    let mut pairs = Vec::new();
+    let mut characters = text.chars().peekable();
+    loop {
+        while characters.next_if(|character| character.is_whitespace()).is_some() {}
+        if characters.peek().is_none() {
+            return Ok(pairs);
+        }
+        let mut key = String::new();
+        while let Some(character) =
+            characters.next_if(|character| *character != '=' && !character.is_whitespace())
+        {
+            key.push(character);
+        }
+        while characters.next_if(|character| character.is_whitespace()).is_some() {}
+        if characters.next() != Some('=') {
+            return Err(Error::Address(format!("missing \"=\" after {key:?} in connection info string")));
+        }
+        while characters.next_if(|character| character.is_whitespace()).is_some() {}
+        let quoted = characters.next_if_eq(&'\'').is_some();
+        let mut value = String::new();
+        loop {
+            match characters.next() {
+                Some('\\') => value.extend(characters.next()),
+                Some('\'') if quoted => break,
+                Some(character) if !quoted && character.is_whitespace() => break,
+                Some(character) => value.push(character),
+                None if quoted => {
+                    return Err(Error::Address(
+                        "unterminated quoted string literal in connection string".into(),
+                    ));
+                }
+                None => break,
+            }
+        }
+        pairs.push((key, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_postgres::config::Host;
+
+    use super::*;
+
+    #[test]
+    fn addresses_and_words_mean_the_same() {
+        for text in [
+            "postgres://me:p%40ss@db.test:5433/helm?sslmode=disable&search_path=a%20b",
+            r"host=db.test port = 5433 user=me password='p@ss' dbname=helm sslmode=disable search_path='a b'",
+        ] {
+            let address = Address::parse(text).expect("good");
+            let config = &address.config;
+            assert_eq!(config.get_hosts(), [Host::Tcp("db.test".into())]);
+            assert_eq!((config.get_ports(), config.get_user()), (&[5433][..], Some("me")));
+            assert_eq!((config.get_password(), config.get_dbname()), (Some(&b"p@ss"[..]), Some("helm")));
+            assert_eq!(config.get_options(), Some(r"-c search_path=a\ b"));
+            assert_eq!(address.security.trust, Trust::Plain);
+        }
+    }
+
+    #[test]
+    fn tls_is_asked_for_unless_it_is_switched_off() {
+        let trust = |text: &str| Address::parse(text).expect("good").security.trust;
+        assert_eq!(trust("host=a"), Trust::Anyone);
+        assert_eq!(trust("postgres://a/b?sslrootcert=/x"), Trust::Authority);
+        assert_eq!(trust("postgres://a/b?sslmode=verify-full"), Trust::Server);
+    }
+
+    #[test]
+    fn bad_strings_are_refused_without_repeating_the_password() {
+        for text in
+            ["postgres://me:secret@a:x/b", "host=a password='secret", "host=a sslmode=prefer", "secret"]
+        {
+            let error = Address::parse(text).expect_err("bad").to_string();
+            assert!(!error.contains("me:secret") && !error.contains("='secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The tables. Helm's are made exactly as Helm makes them, and noted where Helm's migrations note them, so that either
+//! program finds what it expects, whichever came first.
+
+use tokio_postgres::{Client, Error};
+
+/// A number that nobody else locks by.
+const LOCK: i64 = 0x7069_6e74_6c65;
+
+/// Where Helm's migrations are noted.
+const NOTES: &str = r#"CREATE TABLE IF NOT EXISTS "gorp_migrations" ("id" text not null primary key, "applied_at" timestamp with time zone)"#;
+
+const RELEASES: &str = "
+    CREATE TABLE releases_v1 (
+        key VARCHAR(90),
+        type VARCHAR(64) NOT NULL,
+        body TEXT NOT NULL,
+        name VARCHAR(64) NOT NULL,
+        namespace VARCHAR(64) NOT NULL,
+        version INTEGER NOT NULL,
+        status TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        createdAt INTEGER NOT NULL,
+        modifiedAt INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY(key, namespace)
+    );
+    CREATE INDEX ON releases_v1 (key, namespace);
+    CREATE INDEX ON releases_v1 (version);
+    CREATE INDEX ON releases_v1 (status);
+    CREATE INDEX ON releases_v1 (owner);
+    CREATE INDEX ON releases_v1 (createdAt);
+    CREATE INDEX ON releases_v1 (modifiedAt);
+    GRANT ALL ON releases_v1 TO PUBLIC;
+    ALTER TABLE releases_v1 ENABLE ROW LEVEL SECURITY;";
+
+const LABELS: &str = "
+    CREATE TABLE custom_labels_v1 (
+        releaseKey VARCHAR(64),
+        releaseNamespace VARCHAR(67),
+        key VARCHAR(317),
+        value VARCHAR(63)
+    );
+    CREATE INDEX ON custom_labels_v1 (releaseKey, releaseNamespace);
+    GRANT ALL ON custom_labels_v1 TO PUBLIC;
+    ALTER TABLE custom_labels_v1 ENABLE ROW LEVEL SECURITY;";
+
+/// Ours: who works on a version. Helm does not look at it.
+const CLAIMS: &str = "
+    CREATE TABLE pintle_claims_v1 (
+        key VARCHAR(90),
+        namespace VARCHAR(64),
+        holder TEXT NOT NULL,
+        since TEXT NOT NULL,
+        renewed TEXT NOT NULL,
+        seconds INTEGER NOT NULL,
+        PRIMARY KEY(key, namespace)
+    );
+    GRANT ALL ON pintle_claims_v1 TO PUBLIC;
+    ALTER TABLE pintle_claims_v1 ENABLE ROW LEVEL SECURITY;";
+
+/// Makes the tables that are missing.
+pub(crate) async fn ensure(client: &mut Client) -> Result<(), Error> {
+    if is_complete(client).await? {
+        return Ok(());
+    }
+    let transaction = client.transaction().await?;
+    // Two programs that come first at the same moment must not both make the tables.
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    transaction.batch_execute(NOTES).await?;
+    for (id, tables) in [("init", RELEASES), ("custom_labels", LABELS)] {
+        let noted = "INSERT INTO gorp_migrations (id, applied_at) VALUES ($1, now()) ON CONFLICT DO NOTHING";
+        if transaction.execute(noted, &[&id]).await? > 0 {
+            transaction.batch_execute(tables).await?;
+        }
+    }
+    let row = transaction.query_one("SELECT to_regclass('pintle_claims_v1') IS NULL", &[]).await?;
+    if row.get(0) {
+        transaction.batch_execute(CLAIMS).await?;
+    }
+    transaction.commit().await
+}
+
+async fn is_complete(client: &Client) -> Result<bool, Error> {
+    let tables =
+        "SELECT to_regclass('gorp_migrations') IS NOT NULL AND to_regclass('pintle_claims_v1') IS NOT NULL";
+    if !client.query_one(tables, &[]).await?.get::<_, bool>(0) {
+        return Ok(false);
+    }
+    let noted = "SELECT count(*) FROM gorp_migrations WHERE id IN ('init', 'custom_labels')";
+    Ok(client.query_one(noted, &[]).await?.get::<_, i64>(0) == 2)
+}

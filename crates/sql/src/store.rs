@@ -1,0 +1,399 @@
+//! The store itself: a few statements, each of which changes everything that belongs together or nothing.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use futures::TryStreamExt as _;
+use pintle_release::{
+    Answer, Claim, Moment, Query, ReleaseVersion, Store, StoreError, Summary, helm, newest,
+};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, NoTls, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::address::{Address, Trust};
+use crate::error::{Error, during};
+use crate::{schema, tls};
+
+/// Where releases without a namespace go, as in Helm.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// How much of a body is fetched for a list; most tell all that is shown before that.
+const HEAD: i32 = 16 << 10;
+
+const CREATE: &str = "
+    WITH added AS (
+        INSERT INTO releases_v1 (key, type, body, name, namespace, version, status, owner, createdAt)
+        VALUES ($1, 'helm.sh/release.v1', $2, $3, $4, $5, $6, 'helm', $7)
+        ON CONFLICT DO NOTHING RETURNING key
+    ), labelled AS (
+        INSERT INTO custom_labels_v1 (releaseKey, releaseNamespace, key, value)
+        SELECT $1, $4, label.key, label.value FROM unnest($8::text[], $9::text[]) AS label(key, value)
+        WHERE EXISTS (SELECT 1 FROM added)
+    ), claimed AS (
+        INSERT INTO pintle_claims_v1 (key, namespace, holder, since, renewed, seconds)
+        SELECT $1, $4, $10::text, $11::text, $12::text, $13::integer
+        WHERE $10::text IS NOT NULL AND EXISTS (SELECT 1 FROM added)
+    )
+    SELECT count(*) FROM added";
+
+const UPDATE: &str = "
+    WITH changed AS (
+        UPDATE releases_v1 SET body = $2, name = $3, version = $5, status = $6, owner = 'helm', modifiedAt = $7
+        WHERE key = $1 AND namespace = $4 RETURNING key
+    ), freed AS (
+        DELETE FROM pintle_claims_v1 WHERE key = $1 AND namespace = $4 AND $8::text IS NULL
+    ), claimed AS (
+        INSERT INTO pintle_claims_v1 (key, namespace, holder, since, renewed, seconds)
+        SELECT $1, $4, $8::text, $9::text, $10::text, $11::integer
+        WHERE $8::text IS NOT NULL AND EXISTS (SELECT 1 FROM changed)
+        ON CONFLICT (key, namespace) DO UPDATE SET holder = EXCLUDED.holder, since = EXCLUDED.since,
+            renewed = EXCLUDED.renewed, seconds = EXCLUDED.seconds
+    )
+    SELECT count(*) FROM changed";
+
+const RENEW: &str = "
+    UPDATE pintle_claims_v1 SET since = $4, renewed = $5, seconds = $6
+    WHERE key = $1 AND namespace = $2 AND holder = $3";
+
+const DELETE: &str = "
+    WITH gone AS (
+        DELETE FROM releases_v1 WHERE key = $1 AND namespace = $2 RETURNING key
+    ), labels AS (
+        DELETE FROM custom_labels_v1 WHERE releaseKey = $1 AND releaseNamespace = $2
+    ), freed AS (
+        DELETE FROM pintle_claims_v1 WHERE key = $1 AND namespace = $2
+    )
+    SELECT count(*) FROM gone";
+
+/// The columns that a list needs, and where they are from.
+const COLUMNS: &str = "
+    r.key, r.namespace, left(r.body, $3), r.name, r.version, r.status,
+    ARRAY(SELECT l.key::text FROM custom_labels_v1 l
+        WHERE l.releaseKey = r.key AND l.releaseNamespace = r.namespace ORDER BY l.key),
+    ARRAY(SELECT l.value::text FROM custom_labels_v1 l
+        WHERE l.releaseKey = r.key AND l.releaseNamespace = r.namespace ORDER BY l.key),
+    c.holder, c.since, c.renewed, c.seconds
+    FROM releases_v1 r LEFT JOIN pintle_claims_v1 c ON c.key = r.key AND c.namespace = r.namespace
+    WHERE r.owner = 'helm' AND ($1::text IS NULL OR r.namespace = $1) AND ($2::text IS NULL OR r.name = $2)";
+
+/// Keeps releases in PostgreSQL.
+pub struct SqlStore {
+    client: Client,
+}
+
+impl SqlStore {
+    /// Connects to the database that a connection string names, and makes the tables if they are missing.
+    ///
+    /// # Errors
+    /// When the string cannot be read, or the database refuses or does not answer.
+    pub async fn connect(connection_string: &str) -> Result<Self, Error> {
+        let address = Address::parse(connection_string)?;
+        let mut client = if address.security.trust == Trust::Plain {
+            let (client, connection) = address.config.connect(NoTls).await?;
+            tokio::spawn(connection);
+            client
+        } else {
+            let tls = MakeRustlsConnect::new(tls::config(&address.security)?);
+            let (client, connection) = address.config.connect(tls).await?;
+            tokio::spawn(connection);
+            client
+        };
+        schema::ensure(&mut client).await?;
+        Ok(SqlStore { client })
+    }
+
+    /// Runs a statement that counts what it changed.
+    async fn changed(
+        &self,
+        statement: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<bool, tokio_postgres::Error> {
+        Ok(self.client.query_one(statement, parameters).await?.get::<_, i64>(0) > 0)
+    }
+
+    /// Sums up the rows of a query, holding one of them at a time. `matches` looks at all labels.
+    async fn summaries(
+        &self,
+        statement: &str,
+        query: &Query,
+        matches: impl Fn(&BTreeMap<String, String>) -> bool,
+    ) -> Result<Vec<Summary>, Error> {
+        let parameters: [&(dyn ToSql + Sync); 3] = [&query.namespace, &query.name, &HEAD];
+        let rows = self.client.query_raw(statement, parameters).await?;
+        let mut rows = std::pin::pin!(rows);
+        let mut found = Vec::new();
+        let mut cut_short = Vec::new();
+        while let Some(row) = rows.try_next().await? {
+            let labels = all_labels(&row);
+            if !matches(&labels) {
+                continue;
+            }
+            match summary(&row, row.get(2), &labels) {
+                Some(summary) => found.push(summary),
+                None => cut_short.push((row, labels)),
+            }
+        }
+        // What could not be read from its beginning is read whole, unless it cannot be read at all.
+        for (row, labels) in cut_short {
+            let body = self.body(row.get(0), row.get(1)).await?.unwrap_or_default();
+            found.extend(summary(&row, &body, &labels));
+        }
+        Ok(found)
+    }
+
+    async fn body(&self, key: &str, namespace: &str) -> Result<Option<String>, tokio_postgres::Error> {
+        let statement = "SELECT body FROM releases_v1 WHERE key = $1 AND namespace = $2";
+        Ok(self.client.query_opt(statement, &[&key, &namespace]).await?.map(|row| row.get(0)))
+    }
+
+    async fn labels(
+        &self,
+        key: &str,
+        namespace: &str,
+    ) -> Result<BTreeMap<String, String>, tokio_postgres::Error> {
+        let statement =
+            "SELECT key, value FROM custom_labels_v1 WHERE releaseKey = $1 AND releaseNamespace = $2";
+        let rows = self.client.query(statement, &[&key, &namespace]).await?;
+        Ok(helm::user_labels(rows.iter().map(|row| (row.get(0), row.get(1)))))
+    }
+}
+
+impl std::fmt::Debug for SqlStore {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("SqlStore").finish_non_exhaustive()
+    }
+}
+
+/// The labels of a row: the user's, and those that Helm makes of the other columns.
+fn all_labels(row: &Row) -> BTreeMap<String, String> {
+    let (keys, values): (Vec<Option<String>>, Vec<Option<String>>) = (row.get(6), row.get(7));
+    let pairs = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key?, value?)));
+    let mut labels: BTreeMap<String, String> = pairs.collect();
+    labels.extend([
+        ("name".to_owned(), row.get(3)),
+        ("owner".to_owned(), "helm".to_owned()),
+        ("status".to_owned(), row.get(5)),
+        ("version".to_owned(), row.get::<_, i32>(4).to_string()),
+    ]);
+    labels
+}
+
+/// What lists show of a row; none when the body does not tell.
+fn summary(row: &Row, body: &str, labels: &BTreeMap<String, String>) -> Option<Summary> {
+    let summary = helm::summarize(body.as_bytes(), labels, row.get(1)).ok()?;
+    let moment = |index: usize| row.get::<_, Option<&str>>(index).and_then(|text| Moment::parse(text).ok());
+    let claim = || {
+        Some(Claim {
+            holder: row.get::<_, Option<String>>(8)?,
+            since: moment(9)?,
+            renewed: moment(10)?,
+            seconds: u32::try_from(row.get::<_, Option<i32>>(11)?).ok()?,
+        })
+    };
+    Some(Summary { claim: claim(), ..summary })
+}
+
+fn namespace_of(namespace: &str) -> &str {
+    if namespace.is_empty() { DEFAULT_NAMESPACE } else { namespace }
+}
+
+/// The time now, as the tables have it.
+fn now() -> i32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i32::try_from(since.as_secs()).unwrap_or(i32::MAX)
+}
+
+/// A version as the tables have it.
+struct Record {
+    key: String,
+    body: String,
+    number: i32,
+}
+
+impl Record {
+    fn of(version: &ReleaseVersion, action: &'static str) -> Result<Self, StoreError> {
+        let json = helm::encode(version).map_err(|source| StoreError::Unwritable {
+            action,
+            name: version.name.clone(),
+            source,
+        })?;
+        Ok(Record {
+            key: helm::object_name(&version.name, version.number),
+            body: helm::pack(&json),
+            number: i32::try_from(version.number).unwrap_or(i32::MAX),
+        })
+    }
+}
+
+/// A claim as the tables have it.
+struct ClaimRow {
+    holder: Option<String>,
+    since: Option<String>,
+    renewed: Option<String>,
+    seconds: Option<i32>,
+}
+
+impl ClaimRow {
+    fn of(claim: Option<&Claim>) -> Self {
+        ClaimRow {
+            holder: claim.map(|claim| claim.holder.clone()),
+            since: claim.map(|claim| claim.since.to_string()),
+            renewed: claim.map(|claim| claim.renewed.to_string()),
+            seconds: claim.map(|claim| i32::try_from(claim.seconds).unwrap_or(i32::MAX)),
+        }
+    }
+}
+
+impl Store for SqlStore {
+    fn driver(&self) -> &'static str {
+        "SQL"
+    }
+
+    fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let record = Record::of(version, "create")?;
+            let labels = helm::user_labels(version.labels.clone());
+            let (keys, values): (Vec<String>, Vec<String>) = labels.into_iter().unzip();
+            let (namespace, status, claim) =
+                (namespace_of(&version.namespace), version.status_word(), ClaimRow::of(claim));
+            let parameters: [&(dyn ToSql + Sync); 13] = [
+                &record.key,
+                &record.body,
+                &version.name,
+                &namespace,
+                &record.number,
+                &status,
+                &now(),
+                &keys,
+                &values,
+                &claim.holder,
+                &claim.since,
+                &claim.renewed,
+                &claim.seconds,
+            ];
+            match self.changed(CREATE, &parameters).await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(StoreError::Exists { name: version.name.clone(), number: version.number }),
+                Err(error) => Err(during("create: failed to create")(error)),
+            }
+        })
+    }
+
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let record = Record::of(version, "update")?;
+            let (namespace, status, claim) =
+                (namespace_of(&version.namespace), version.status_word(), ClaimRow::of(claim));
+            let parameters: [&(dyn ToSql + Sync); 11] = [
+                &record.key,
+                &record.body,
+                &version.name,
+                &namespace,
+                &record.number,
+                &status,
+                &now(),
+                &claim.holder,
+                &claim.since,
+                &claim.renewed,
+                &claim.seconds,
+            ];
+            match self.changed(UPDATE, &parameters).await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(StoreError::NotFound { name: version.name.clone(), number: version.number }),
+                Err(error) => Err(during("update: failed to update")(error)),
+            }
+        })
+    }
+
+    fn renew<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+        claim: &'a Claim,
+    ) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let failed = || during("update: failed to update");
+            let (key, namespace) = (helm::object_name(name, number), namespace_of(namespace));
+            let row = ClaimRow::of(Some(claim));
+            let parameters: [&(dyn ToSql + Sync); 6] =
+                [&key, &namespace, &row.holder, &row.since, &row.renewed, &row.seconds];
+            if self.client.execute(RENEW, &parameters).await.map_err(failed())? > 0 {
+                return Ok(());
+            }
+            let there = self.body(&key, namespace).await.map_err(failed())?.is_some();
+            let name = name.to_owned();
+            Err(match there {
+                true => StoreError::Lost { name, number, winner: None, holder: None },
+                false => StoreError::NotFound { name, number },
+            })
+        })
+    }
+
+    fn get<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+    ) -> Answer<'a, Option<ReleaseVersion>> {
+        Box::pin(async move {
+            let failed = || during("get: failed to get");
+            let (key, namespace) = (helm::object_name(name, number), namespace_of(namespace));
+            let Some(body) = self.body(&key, namespace).await.map_err(failed())? else { return Ok(None) };
+            let decoded = helm::unpack(body.as_bytes()).and_then(|json| helm::decode(&json));
+            let labels = self.labels(&key, namespace).await.map_err(failed())?;
+            let mut version = decoded.map_err(|source| StoreError::Unreadable { key, source })?;
+            version.labels = labels;
+            if version.namespace.is_empty() {
+                namespace.clone_into(&mut version.namespace);
+            }
+            Ok(Some(version))
+        })
+    }
+
+    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
+        Box::pin(async move {
+            let query = Query::of(namespace_of(namespace), name);
+            let statement = format!("SELECT {COLUMNS} ORDER BY r.version");
+            let found = self.summaries(&statement, &query, |_| true).await;
+            let mut found = found.map_err(during("query: failed to query with labels"))?;
+            found.sort_by_key(|version| version.number);
+            Ok(found)
+        })
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+        Box::pin(async move {
+            let selector = query.selector()?;
+            let statement = format!("SELECT {COLUMNS}");
+            let found = self.summaries(&statement, query, |labels| selector.matches(labels)).await;
+            let mut found = found.map_err(during("list: failed to list"))?;
+            found.retain(|version| query.wants(version.status));
+            found.sort_by(|a, b| (&a.namespace, &a.name, a.number).cmp(&(&b.namespace, &b.name, b.number)));
+            Ok(found)
+        })
+    }
+
+    fn latest<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+        Box::pin(async move {
+            let selector = query.selector()?;
+            let statement = format!(
+                "SELECT DISTINCT ON (r.namespace, r.name) {COLUMNS} ORDER BY r.namespace, r.name, r.version DESC"
+            );
+            let found = self.summaries(&statement, query, |labels| selector.matches(labels)).await;
+            Ok(newest(found.map_err(during("list: failed to list"))?, query, |_| true))
+        })
+    }
+
+    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let (key, namespace) = (helm::object_name(name, number), namespace_of(namespace));
+            match self.changed(DELETE, &[&key, &namespace]).await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(StoreError::NotFound { name: name.to_owned(), number }),
+                Err(error) => Err(during("delete: failed to delete")(error)),
+            }
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! The store against a real PostgreSQL: `PINTLE_E2E_POSTGRES` is the connection string of a database for tests.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pintle_release::{Claim, Moment, Query, ReleaseVersion, Status, Store, StoreError};
+use pintle_sql::SqlStore;
+
+/// Connects to the test database, with a namespace that no other test has.
+async fn testbed(test: &str) -> Option<(SqlStore, String)> {
+    let Ok(address) = std::env::var("PINTLE_E2E_POSTGRES") else {
+        #[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+        {
+            eprintln!("skipped: {test} needs PINTLE_E2E_POSTGRES");
+        }
+        return None;
+    };
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let namespace = format!("sql-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    Some((SqlStore::connect(&address).await.expect("a database"), namespace))
+}
+
+fn version(namespace: &str, name: &str, number: u64, status: Status) -> ReleaseVersion {
+    let mut version = ReleaseVersion {
+        name: name.into(),
+        namespace: namespace.into(),
+        number,
+        labels: [("team".to_owned(), "a".to_owned())].into(),
+        ..ReleaseVersion::default()
+    };
+    version.chart.metadata.name = "app".into();
+    version.chart.metadata.version = "1.2.3".into();
+    version.info.last_deployed = Some(Moment::from_unix(1_700_000_000, 0));
+    version.info.status = status;
+    version
+}
+
+#[tokio::test]
+async fn the_database_keeps_what_it_is_given() {
+    let Some((store, namespace)) = testbed("the_database_keeps_what_it_is_given").await else { return };
+    let here = Query { namespace: Some(namespace.clone()), ..Query::default() };
+    let claim = Claim::new("me", Moment::from_unix(1_700_000_000, 0), 30);
+    let mut first = version(&namespace, "web", 1, Status::PendingInstall);
+    // A body that a list must not need.
+    first.manifest = (0..40_000_u64).map(|number| (number * number).to_string()).collect();
+    store.create(&first, Some(&claim)).await.expect("is new");
+    assert!(matches!(store.create(&first, None).await, Err(StoreError::Exists { number: 1, .. })));
+
+    let renewed = claim.renewed_at(Moment::from_unix(1_700_000_020, 0));
+    store.renew(&namespace, "web", 1, &renewed).await.expect("is ours");
+    let history = store.history(&namespace, "web").await.expect("an answer");
+    assert_eq!(history[0].claim.as_ref(), Some(&renewed));
+    let other = Claim::new("you", Moment::from_unix(1_700_000_020, 0), 30);
+    assert!(matches!(store.renew(&namespace, "web", 1, &other).await, Err(StoreError::Lost { .. })));
+    assert!(matches!(store.renew(&namespace, "web", 7, &other).await, Err(StoreError::NotFound { .. })));
+
+    first.set_status(Status::Superseded, "Install complete");
+    store.update(&first, None).await.expect("is there");
+    assert_eq!(store.get(&namespace, "web", 1).await.expect("an answer"), Some(first.clone()));
+    assert_eq!(store.history(&namespace, "web").await.expect("an answer")[0].claim, None);
+
+    store.create(&version(&namespace, "web", 10, Status::Failed), None).await.expect("is new");
+    store.create(&version(&namespace, "api", 1, Status::Deployed), None).await.expect("is new");
+    let names = |found: Vec<pintle_release::Summary>| {
+        found.iter().map(|one| format!("{}.{}", one.name, one.number)).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(store.latest(&here).await.expect("an answer")), "api.1 web.10");
+    let deployed = Query { statuses: Some(vec![Status::Deployed, Status::Superseded]), ..here.clone() };
+    assert_eq!(names(store.latest(&deployed).await.expect("an answer")), "api.1");
+    assert_eq!(names(store.list(&deployed).await.expect("an answer")), "api.1 web.1");
+    let selected = Query { selector: "team=a,version=10".into(), ..here.clone() };
+    assert_eq!(names(store.list(&selected).await.expect("an answer")), "web.10");
+    assert_eq!(names(store.history(&namespace, "web").await.expect("an answer")), "web.1 web.10");
+
+    for (name, number) in [("web", 1), ("web", 10), ("api", 1)] {
+        store.delete(&namespace, name, number).await.expect("is there");
+    }
+    assert!(matches!(store.delete(&namespace, "web", 1).await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(store.update(&first, None).await, Err(StoreError::NotFound { .. })));
+    assert!(store.list(&here).await.expect("an answer").is_empty());
+}
+
+#[tokio::test]
+async fn of_many_writers_one_wins() {
+    let Some((_, namespace)) = testbed("of_many_writers_one_wins").await else { return };
+    let writers = (0..20).map(|_| async {
+        let (store, _) = testbed("of_many_writers_one_wins").await.expect("still there");
+        store.create(&version(&namespace, "web", 1, Status::Deployed), None).await.is_ok()
+    });
+    let won = futures::future::join_all(writers).await;
+    assert_eq!(won.iter().filter(|won| **won).count(), 1);
+}
+
+#[tokio::test]
+async fn an_absent_database_is_an_error_with_words() {
+    let error = SqlStore::connect("host=127.0.0.1 port=1 user=me sslmode=disable").await;
+    let error = error.expect_err("nobody listens there").to_string();
+    assert!(error.contains("refused"), "{error}");
+}
