@@ -38,6 +38,14 @@ pub(crate) enum OperandOffer {
     Chart,
     /// A name and then a chart.
     NameAndChart,
+    /// A release for the first operand, and nothing after it.
+    Release,
+    /// Any number of releases.
+    Releases,
+    /// A release and then a chart.
+    ReleaseAndChart,
+    /// A release and then one of its versions.
+    ReleaseAndVersion,
     /// A variable for the first operand.
     Variable,
     /// A path of commands.

@@ -1,16 +1,28 @@
 //! The table of all commands.
 
+pub(crate) mod adopt;
 pub(crate) mod completion;
 pub(crate) mod create;
 pub(crate) mod dependency;
 pub(crate) mod env;
+pub(crate) mod get;
 pub(crate) mod help;
+pub(crate) mod history;
+pub(crate) mod init;
+pub(crate) mod install;
 pub(crate) mod lint;
+pub(crate) mod list;
 pub(crate) mod package;
 pub(crate) mod reference;
+pub(crate) mod rollback;
 pub(crate) mod schema;
 pub(crate) mod show;
+pub(crate) mod status;
 pub(crate) mod template;
+pub(crate) mod test;
+pub(crate) mod uninstall;
+pub(crate) mod unlock;
+pub(crate) mod upgrade;
 pub(crate) mod version;
 
 use crate::command::Command;
@@ -22,16 +34,28 @@ pub(crate) static ROOT: Command = Command {
     long: LONG,
     subcommands: &[
         &reference::COMMAND,
+        &adopt::COMMAND,
         &completion::COMMAND,
         &create::COMMAND,
         &dependency::COMMAND,
         &env::COMMAND,
+        &get::COMMAND,
         &help::COMMAND,
+        &history::COMMAND,
+        &init::COMMAND,
+        &install::COMMAND,
         &lint::COMMAND,
+        &list::COMMAND,
         &package::COMMAND,
+        &rollback::COMMAND,
         &schema::COMMAND,
         &show::COMMAND,
+        &status::COMMAND,
         &template::COMMAND,
+        &test::COMMAND,
+        &uninstall::COMMAND,
+        &unlock::COMMAND,
+        &upgrade::COMMAND,
         &version::COMMAND,
     ],
     ..Command::BLANK
@@ -41,34 +65,26 @@ pub(crate) static ROOT: Command = Command {
 /// not list them.
 pub(crate) static LATER: &[(&str, &[&str])] = &[
     ("docs", &[]),
-    ("get", &[]),
-    ("history", &["hist"]),
-    ("install", &[]),
-    ("list", &["ls"]),
     ("plugin", &[]),
     ("pull", &["fetch"]),
     ("push", &[]),
     ("registry", &[]),
     ("repo", &[]),
-    ("rollback", &[]),
     ("search", &[]),
-    ("status", &[]),
-    ("test", &[]),
-    ("uninstall", &["del", "delete", "un"]),
-    ("upgrade", &[]),
     ("verify", &[]),
 ];
 
 const LONG: &str = "\
-A package manager for Kubernetes: charts in, objects out.
+A package manager for Kubernetes: charts in, releases out.
 
-This version works on charts that are files:
+This version works on charts that are files, and on clusters:
 
 - {program} create:      start a new chart
-- {program} lint:        look for mistakes in a chart
 - {program} template:    render a chart to Kubernetes objects
-- {program} dependency:  see and fetch the charts that a chart needs
-- {program} package:     make an archive of a chart
+- {program} install:     make a release of a chart in a cluster
+- {program} upgrade:     bring a release to another chart or other values
+- {program} rollback:    bring a release back to an earlier version
+- {program} list:        see the releases of a cluster
 
 Helm's environment variables are honoured; `{program} env` shows what they come to:
 
@@ -78,11 +94,22 @@ Helm's environment variables are honoured; `{program} env` shows what they come 
 | $HELM_CONFIG_HOME                  | the folder for configuration                                    |
 | $HELM_DATA_HOME                    | the folder for plugins and starters                             |
 | $HELM_DEBUG                        | whether to tell more about what is going on                     |
+| $HELM_DRIVER                       | where releases are kept: native, secret, configmap, memory, sql |
+| $HELM_MAX_HISTORY                  | how many versions of a release are kept                         |
 | $HELM_NAMESPACE                    | the namespace to work in                                        |
 | $HELM_COLOR                        | when to use colours: never, auto or always                      |
 | $NO_COLOR                          | if not empty, no colours, whatever $HELM_COLOR says             |
 | $KUBECONFIG                        | the kubeconfig file, or several in the manner of a search path  |
+| $HELM_KUBEAPISERVER                | address and port of the Kubernetes API server                   |
+| $HELM_KUBEASGROUPS                 | groups to act as in the cluster, separated by commas            |
+| $HELM_KUBEASUSER                   | the user to act as in the cluster                               |
+| $HELM_KUBECAFILE                   | the certificate authorities to trust for the API server         |
 | $HELM_KUBECONTEXT                  | the context of the kubeconfig to use                            |
+| $HELM_KUBEINSECURE_SKIP_TLS_VERIFY | whether not to check the API server's certificate (insecure)    |
+| $HELM_KUBETLS_SERVER_NAME          | the name to expect in the API server's certificate              |
+| $HELM_KUBETOKEN                    | the bearer token to present to the cluster                      |
+| $HELM_BURST_LIMIT                  | how many requests may go to the API server at once              |
+| $HELM_QPS                          | requests per second to the API server, bursts aside             |
 
 Without them, the folders follow the XDG variables, and without those, the custom of the system.";
 

@@ -163,6 +163,13 @@ fn operands(
             let before = usize::from(!parsed.on("generate-name"));
             if count == before { charts(unfinished) } else { Answer::nothing(Directive::NoFiles) }
         }
+        OperandOffer::ReleaseAndChart if count == 1 => charts(unfinished),
+        // What is in a cluster is not asked for while someone types.
+        OperandOffer::Releases => Answer::nothing(Directive::NoFiles),
+        OperandOffer::Release | OperandOffer::ReleaseAndChart if count == 0 => {
+            Answer::nothing(Directive::NoFiles)
+        }
+        OperandOffer::ReleaseAndVersion if count < 2 => Answer::nothing(Directive::NoFiles),
         OperandOffer::Variable if count == 0 => {
             let names = crate::commands::env::variables(called_as, parsed, environment);
             let choices = names.into_iter().map(|(name, _)| (name.to_owned(), String::new()));

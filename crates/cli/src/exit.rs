@@ -4,14 +4,24 @@ use crate::failure::Class;
 use crate::personality::Personality;
 
 /// The exit code of a failure: 1 for everything as Helm; else 1 for failures while running, 2 for bad input or
-/// configuration, 3 for a chart that does not parse. A reader who went away is no failure.
+/// configuration, 3 for a chart that does not parse, 130 after Ctrl-C. A reader who went away is no failure.
 pub(crate) fn code(personality: Personality, class: Class) -> u8 {
     match (personality, class) {
         (_, Class::BrokenPipe) => 0,
         (Personality::Helm, _) | (_, Class::RunTime | Class::NotBuilt | Class::Told) => 1,
+        (Personality::Pintle, Class::Cancelled) => CANCELLED,
         (Personality::Pintle, Class::BadInput) => 2,
         (Personality::Pintle, Class::BadChart) => 3,
     }
+}
+
+/// The exit code after Ctrl-C, as shells have it.
+const CANCELLED: u8 = 130;
+
+/// Ends the program at once, for a user who does not want to wait until everything is in order.
+#[expect(clippy::exit, reason = "the user has asked twice")]
+pub(crate) fn at_once() -> ! {
+    std::process::exit(i32::from(CANCELLED))
 }
 
 /// The exit code after a bug of ours.

@@ -19,6 +19,8 @@ pub(crate) enum Class {
     BrokenPipe,
     /// It failed, and the user has been told.
     Told,
+    /// The user stopped it.
+    Cancelled,
 }
 
 /// A failed command. A pointer, so that commands that succeed carry no room for it.
@@ -76,6 +78,16 @@ impl Failure {
     /// Sets our own words for it.
     pub(crate) fn in_our_words(mut self, text: impl Into<String>) -> Failure {
         self.own = Some(text.into());
+        self
+    }
+
+    /// Puts what was being done before Helm's text; our own words leave it out.
+    pub(crate) fn during(mut self, action: &str) -> Failure {
+        if self.class != Class::NotBuilt {
+            let text = format!("{action}: {}", self.text);
+            let own = std::mem::replace(&mut self.text, text);
+            self.own.get_or_insert(own);
+        }
         self
     }
 

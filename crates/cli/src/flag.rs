@@ -1,6 +1,7 @@
 //! What a flag is: one row of a command's table, from which parsing, help, completion and the reference page come.
 
 pub(crate) mod csv;
+pub(crate) mod delivery;
 pub(crate) mod groups;
 pub(crate) mod parse;
 pub(crate) mod parsed;
@@ -35,6 +36,10 @@ pub(crate) enum Kind {
     PostRenderer,
     /// One argument for the post-renderer.
     PostRendererArgument,
+    /// The shape of the output: `table`, `json` or `yaml`.
+    Format,
+    /// A version of a release: a number for Helm, and more for us. The command reads it.
+    Revision,
 }
 
 impl Kind {
@@ -43,7 +48,7 @@ impl Kind {
         match self {
             Kind::Bool => "",
             Kind::Text => "string",
-            Kind::Int => "int",
+            Kind::Int | Kind::Revision => "int",
             Kind::Uint => "uint",
             Kind::Float32 => "float32",
             Kind::Duration => "duration",
@@ -53,6 +58,7 @@ impl Kind {
             Kind::WaitStrategy => "WaitStrategy",
             Kind::PostRenderer => "postRendererString",
             Kind::PostRendererArgument => "postRendererArgsSlice",
+            Kind::Format => "format",
         }
     }
 
@@ -66,10 +72,10 @@ impl Kind {
         match self {
             Kind::Bool => text == "false" || text.is_empty(),
             Kind::Duration => text == "0s",
-            Kind::Int | Kind::Uint | Kind::Float32 => text == "0",
+            Kind::Int | Kind::Uint | Kind::Float32 | Kind::Revision => text == "0",
             Kind::List | Kind::Array => text == "[]",
             Kind::Text | Kind::PostRenderer => text.is_empty(),
-            Kind::Pairs | Kind::WaitStrategy | Kind::PostRendererArgument => false,
+            Kind::Pairs | Kind::WaitStrategy | Kind::PostRendererArgument | Kind::Format => false,
         }
     }
 }

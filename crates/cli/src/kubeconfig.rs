@@ -1,6 +1,6 @@
 //! The little that rendering needs of a kubeconfig: the names of its contexts, and the namespace of the current one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pintle_tree::{Map, Node};
 
@@ -27,6 +27,14 @@ pub(crate) fn namespace(flags: &Parsed, environment: &Environment) -> String {
         None if context.is_empty() => pod_namespace(environment).unwrap_or_else(fallback),
         None => fallback(),
     }
+}
+
+/// The files to read: the one that was asked for, or those of the search path.
+pub(crate) fn files(explicit: &str, environment: &Environment) -> Vec<PathBuf> {
+    if !explicit.is_empty() {
+        return vec![explicit.into()];
+    }
+    search_path(environment).into_iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }
 
 /// The names of all contexts with their clusters, sorted.

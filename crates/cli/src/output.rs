@@ -1,3 +1,12 @@
 //! Shapes of output that several commands share.
 
+pub(crate) mod color;
+pub(crate) mod format;
+pub(crate) mod history;
+pub(crate) mod list;
+pub(crate) mod live;
+pub(crate) mod metadata;
+pub(crate) mod moment;
+pub(crate) mod release;
+pub(crate) mod resources;
 pub(crate) mod table;

@@ -1,11 +1,20 @@
 //! From flags to the parts of requests that several operations share.
 
+use std::io::{self, IsTerminal as _};
+
+use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
 use pintle::values::Overrides;
+use pintle::{Delivery, HookLogs, Method, MethodChoice, Mode, Strategy};
+use pintle_tree::number::{IntError, parse_int};
+use pintle_tree::quote::quote;
 
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
+use crate::flag::value::{bad_number, read_bool};
 use crate::invocation::Invocation;
+use crate::personality::Personality;
+use crate::ui::Ui;
 
 /// The values that flags give.
 ///
@@ -51,4 +60,191 @@ pub(crate) fn kube_version(invocation: &Invocation<'_>) -> Result<Option<KubeVer
     KubeVersion::parse(text)
         .map(Some)
         .map_err(|reason| Failure::usage(format!("invalid kube version '{text}': {reason}")))
+}
+
+/// How an operation is to reach the cluster.
+///
+/// # Errors
+///
+/// A word for `--logs` that means nothing.
+pub(crate) fn delivery(invocation: &Invocation<'_>) -> Result<Delivery, Failure> {
+    let flags = &invocation.flags;
+    let on = |name: &str| flags.declares(name) && flags.on(name);
+    let wait = match flags.text("wait") {
+        "watcher" | "true" => Strategy::Watcher,
+        "legacy" => Strategy::Legacy,
+        _ => Strategy::HookOnly,
+    };
+    Ok(Delivery {
+        force_conflicts: on("force-conflicts"),
+        force_replace: on("force-replace") || on("force"),
+        wait,
+        wait_for_jobs: on("wait-for-jobs"),
+        timeout: flags.duration("timeout"),
+        hooks: !on("no-hooks"),
+        hook_parallelism: usize::try_from(flags.uint("hook-parallelism")).unwrap_or(usize::MAX).max(1),
+        hook_env: flags.on("hook-env"),
+        logs: hook_logs(invocation)?,
+        init_logs: invocation.personality == Personality::Pintle,
+        // Helm waits to the end even when it is in vain.
+        fail_fast: invocation.personality == Personality::Pintle,
+    })
+}
+
+fn hook_logs(invocation: &Invocation<'_>) -> Result<HookLogs, Failure> {
+    let flags = &invocation.flags;
+    if flags.on("no-log-output") {
+        return Ok(HookLogs::Off);
+    }
+    match flags.text("logs") {
+        // Whoever sits before the terminal wants to see what goes on.
+        "" if invocation.personality == Personality::Pintle && io::stdout().is_terminal() => {
+            Ok(HookLogs::Stream)
+        }
+        "" | "end" => Ok(HookLogs::AtEnd),
+        "stream" => Ok(HookLogs::Stream),
+        other => Err(Failure::usage(format!(
+            "invalid argument {} for \"--logs\" flag: must be \"end\" or \"stream\"",
+            quote(other.as_bytes())
+        ))),
+    }
+}
+
+/// What `--dry-run` asks for, older spellings included.
+///
+/// # Errors
+///
+/// A word that means nothing.
+pub(crate) fn mode(flags: &Parsed, ui: &mut Ui) -> Result<Mode, Failure> {
+    let word = flags.text("dry-run");
+    let (mode, warning) = match word {
+        "none" => return Ok(Mode::Apply),
+        "client" => return Ok(Mode::PreviewClient),
+        "server" => return Ok(Mode::PreviewServer),
+        "unset" => (
+            Mode::PreviewClient,
+            "--dry-run is deprecated and should be replaced with '--dry-run=client'".to_owned(),
+        ),
+        _ => {
+            let on = read_bool(word).map_err(|_| {
+                let word = quote(word.as_bytes());
+                Failure::usage(format!(
+                    "invalid dry-run value ({word}). Must be \"none\", \"server\", or \"client\""
+                ))
+            })?;
+            let (mode, better) = if on { (Mode::PreviewClient, "client") } else { (Mode::Apply, "none") };
+            let warning = format!(
+                "boolean '--dry-run={word}' flag is deprecated and must be replaced with '--dry-run={better}'"
+            );
+            (mode, warning)
+        }
+    };
+    ui.warn(&warning);
+    Ok(mode)
+}
+
+/// Who merges, where an earlier version may have decided.
+///
+/// # Errors
+///
+/// A word that means nothing.
+pub(crate) fn method_choice(flags: &Parsed) -> Result<MethodChoice, Failure> {
+    match flags.text("server-side") {
+        "auto" => Ok(MethodChoice::Auto),
+        "true" => Ok(MethodChoice::Fixed(Method::ServerSide)),
+        "false" => Ok(MethodChoice::Fixed(Method::ClientSide)),
+        other => Err(Failure::usage(format!("invalid/unknown release server-side apply method: {other}"))
+            .in_our_words(format!("--server-side is `{other}`"))
+            .hint("it may be auto, true or false")),
+    }
+}
+
+/// How many versions are kept; 0 for all.
+pub(crate) fn max_history(invocation: &Invocation<'_>) -> u64 {
+    u64::try_from(invocation.flags.int("history-max", invocation.environment)).unwrap_or(0)
+}
+
+/// The version that `--revision` means. Helm knows numbers only.
+///
+/// # Errors
+///
+/// A text that is no reference to a version.
+pub(crate) fn revision(invocation: &Invocation<'_>) -> Result<VersionRef, Failure> {
+    let text = invocation.flags.text("revision");
+    if let Ok(number) = parse_int(text, 0) {
+        return Ok(match u64::try_from(number) {
+            Ok(number) if number > 0 => VersionRef::Number(number),
+            _ => VersionRef::Current,
+        });
+    }
+    let reason = match parse_int(text, 0) {
+        Err(error) => bad_number("ParseInt", text, error),
+        Ok(_) => String::new(),
+    };
+    let invalid = Failure::usage(format!(
+        "invalid argument {} for \"--revision\" flag: {reason}",
+        quote(text.as_bytes())
+    ));
+    reference(invocation.personality, text, invalid)
+}
+
+/// The version that an operand of `rollback` means; nothing and 0 mean the one before.
+///
+/// # Errors
+///
+/// A text that is no reference to a version.
+pub(crate) fn rollback_target(personality: Personality, text: Option<&str>) -> Result<VersionRef, Failure> {
+    let Some(text) = text else { return Ok(VersionRef::Before(1)) };
+    let decimal = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let number = if decimal.bytes().all(|byte| byte.is_ascii_digit()) {
+        parse_int(text, 10)
+    } else {
+        Err(IntError::Syntax)
+    };
+    match number {
+        Ok(0) => Ok(VersionRef::Before(1)),
+        Ok(number) => u64::try_from(number)
+            .map(VersionRef::Number)
+            .map_err(|_| Failure::usage("invalid release revision")),
+        Err(error) => {
+            let reason = bad_number("Atoi", text, error);
+            let invalid = Failure::usage(format!("could not convert revision to a number: {reason}"));
+            reference(personality, text, invalid)
+        }
+    }
+}
+
+fn reference(personality: Personality, text: &str, invalid: Failure) -> Result<VersionRef, Failure> {
+    if personality == Personality::Helm {
+        return Err(invalid);
+    }
+    VersionRef::parse(text).map_err(|_| {
+        invalid
+            .in_our_words(format!("`{text}` names no version of a release"))
+            .hint("a version is a number, an id, the last characters of an id, or ~1 for the one before")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn helm_rolls_back_to_numbers_and_we_to_more() {
+        let helm =
+            |text| rollback_target(Personality::Helm, Some(text)).map_err(|failure| failure.text.clone());
+        assert_eq!(helm("3"), Ok(VersionRef::Number(3)));
+        assert_eq!(helm("0"), Ok(VersionRef::Before(1)));
+        assert_eq!(helm("-1"), Err("invalid release revision".to_owned()));
+        assert_eq!(
+            helm("0x3"),
+            Err("could not convert revision to a number: strconv.Atoi: parsing \"0x3\": invalid syntax"
+                .to_owned())
+        );
+        let ours =
+            |text| rollback_target(Personality::Pintle, Some(text)).map_err(|failure| failure.own.clone());
+        assert_eq!(ours("~2"), Ok(VersionRef::Before(2)));
+        assert_eq!(ours("7xq3"), Ok(VersionRef::Suffix("7xq3".to_owned())));
+        assert_eq!(ours("!"), Err(Some("`!` names no version of a release".to_owned())));
+    }
 }

@@ -53,6 +53,7 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     let (place, rest) = find(personality, words)?;
     let (flags, outcome) = parse(with_help(place.command.all_flags()), &rest, Unknown::Refuse);
     outcome.map_err(|text| Failure::usage(text).hint(format!("`{} --help` lists the flags", place.path)))?;
+    warn_about_waiting(&flags, ui);
     for (flag, advice) in &flags.deprecated {
         ui.deprecated(flag, advice);
     }
@@ -76,7 +77,7 @@ fn set_color(
         Some(word) => word.to_owned(),
         None => environment.setting(Setting::Color),
     };
-    ui.set_color(match word.as_str() {
+    let color = match word.as_str() {
         "never" => Color::Never,
         "always" => Color::Always,
         "auto" => Color::Auto,
@@ -91,8 +92,22 @@ fn set_color(
             ui.note(&format!("level=WARN msg=\"command failed\" error={}", quote(text.as_bytes())));
             return Err(Failure::new(Class::Told, text));
         }
-    });
+    };
+    ui.set_color(color, environment);
     Ok(())
+}
+
+/// Switch-like words of earlier times still work, with a warning.
+fn warn_about_waiting(flags: &Parsed, ui: &mut Ui) {
+    let given = if flags.declares("wait") { flags.text("wait") } else { return };
+    let better = match given {
+        "true" => "watcher",
+        "false" => "hookOnly",
+        _ => return,
+    };
+    ui.warn(&format!(
+        "--wait={given} is deprecated (boolean value) and can be replaced with --wait={better}"
+    ));
 }
 
 /// Refuses flags that need what is not built yet, because ignoring them would be a lie.

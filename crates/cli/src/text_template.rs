@@ -1,8 +1,11 @@
-//! Small Go templates that are not part of charts: names of releases, and `version --template`.
+//! Small Go templates that are not part of charts: names of releases, `version --template` and `get all --template`.
+
+mod release;
 
 use std::any::Any;
 use std::rc::Rc;
 
+use pintle::release::ReleaseVersion;
 use pintle_gotmpl::{Encoded, Exec, Functions, Limits, Object, Set, Value};
 
 /// Makes the name of a release; all functions of the library can be used, and there is no data.
@@ -26,6 +29,15 @@ pub(crate) fn name(template: &str) -> Result<String, String> {
 /// Go's text about the template.
 pub(crate) fn build(template: &str, fields: &'static [(&str, &str)]) -> Result<Vec<u8>, String> {
     execute("_", template, Functions::new(), &Value::Object(Rc::new(BuildInfo(fields))))
+}
+
+/// Fills in a template about a release.
+///
+/// # Errors
+///
+/// Go's text about the template.
+pub(crate) fn release(template: &str, version: &ReleaseVersion) -> Result<Vec<u8>, String> {
+    execute("_", template, Functions::new(), &release::data(version))
 }
 
 fn execute(name: &str, template: &str, functions: Functions, data: &Value) -> Result<Vec<u8>, String> {

@@ -1,10 +1,12 @@
 //! Everything that is printed: data to standard output through one buffer, everything else to standard error.
 
-use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write};
 
 use pintle_tree::LogLine;
 
+use crate::env::Environment;
 use crate::failure::{Class, Failure};
+use crate::output::color::Paint;
 use crate::personality::Personality;
 
 /// When to use colours.
@@ -21,8 +23,9 @@ pub(crate) enum Color {
 /// The two streams, and in whose voice to use them.
 pub(crate) struct Ui {
     personality: Personality,
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Stdout>,
     colored: bool,
+    paint: Paint,
 }
 
 const RED: &str = "\u{1b}[1;31m";
@@ -33,12 +36,19 @@ const PLAIN: &str = "\u{1b}[0m";
 impl Ui {
     /// A user interface in one voice.
     pub(crate) fn new(personality: Personality) -> Ui {
-        let out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
-        Ui { personality, out, colored: false }
+        let out = BufWriter::with_capacity(64 * 1024, io::stdout());
+        Ui { personality, out, colored: false, paint: Paint { on: false } }
     }
 
-    /// Decides on colours; Helm's messages have none.
-    pub(crate) fn set_color(&mut self, color: Color) {
+    /// Decides on colours; Helm's messages have none, but what it prints about releases has.
+    pub(crate) fn set_color(&mut self, color: Color, environment: &Environment) {
+        let poor = environment.variable("NO_COLOR").is_some_and(|text| !text.is_empty())
+            || environment.variable("TERM").is_some_and(|text| text == "dumb");
+        self.paint.on = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => !poor && io::stdout().is_terminal(),
+        };
         self.colored = self.personality == Personality::Pintle
             && match color {
                 Color::Always => true,
@@ -50,6 +60,16 @@ impl Ui {
     /// The buffered standard output.
     pub(crate) fn out(&mut self) -> &mut dyn Write {
         &mut self.out
+    }
+
+    /// The colours of what is printed about releases.
+    pub(crate) fn paint(&self) -> Paint {
+        self.paint
+    }
+
+    /// In whose voice to speak.
+    pub(crate) fn personality(&self) -> Personality {
+        self.personality
     }
 
     /// Writes to standard output.

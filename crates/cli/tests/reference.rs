@@ -14,15 +14,16 @@ fn all_commands_and_flags_are_known() {
 
     ## pintle
 
-    A package manager for Kubernetes: charts in, objects out.
+    A package manager for Kubernetes: charts in, releases out.
 
-    This version works on charts that are files:
+    This version works on charts that are files, and on clusters:
 
     - pintle create:      start a new chart
-    - pintle lint:        look for mistakes in a chart
     - pintle template:    render a chart to Kubernetes objects
-    - pintle dependency:  see and fetch the charts that a chart needs
-    - pintle package:     make an archive of a chart
+    - pintle install:     make a release of a chart in a cluster
+    - pintle upgrade:     bring a release to another chart or other values
+    - pintle rollback:    bring a release back to an earlier version
+    - pintle list:        see the releases of a cluster
 
     Helm's environment variables are honoured; `pintle env` shows what they come to:
 
@@ -32,11 +33,22 @@ fn all_commands_and_flags_are_known() {
     | $HELM_CONFIG_HOME                  | the folder for configuration                                    |
     | $HELM_DATA_HOME                    | the folder for plugins and starters                             |
     | $HELM_DEBUG                        | whether to tell more about what is going on                     |
+    | $HELM_DRIVER                       | where releases are kept: native, secret, configmap, memory, sql |
+    | $HELM_MAX_HISTORY                  | how many versions of a release are kept                         |
     | $HELM_NAMESPACE                    | the namespace to work in                                        |
     | $HELM_COLOR                        | when to use colours: never, auto or always                      |
     | $NO_COLOR                          | if not empty, no colours, whatever $HELM_COLOR says             |
     | $KUBECONFIG                        | the kubeconfig file, or several in the manner of a search path  |
+    | $HELM_KUBEAPISERVER                | address and port of the Kubernetes API server                   |
+    | $HELM_KUBEASGROUPS                 | groups to act as in the cluster, separated by commas            |
+    | $HELM_KUBEASUSER                   | the user to act as in the cluster                               |
+    | $HELM_KUBECAFILE                   | the certificate authorities to trust for the API server         |
     | $HELM_KUBECONTEXT                  | the context of the kubeconfig to use                            |
+    | $HELM_KUBEINSECURE_SKIP_TLS_VERIFY | whether not to check the API server's certificate (insecure)    |
+    | $HELM_KUBETLS_SERVER_NAME          | the name to expect in the API server's certificate              |
+    | $HELM_KUBETOKEN                    | the bearer token to present to the cluster                      |
+    | $HELM_BURST_LIMIT                  | how many requests may go to the API server at once              |
+    | $HELM_QPS                          | requests per second to the API server, bursts aside             |
 
     Without them, the folders follow the XDG variables, and without those, the custom of the system.
 
@@ -61,6 +73,12 @@ fn all_commands_and_flags_are_known() {
     | `--registry-config` | string | environment | the file with credentials for registries |
     | `--repository-cache` | string | environment | the folder with cached repository indexes |
     | `--repository-config` | string | environment | the file with names and URLs of chart repositories |
+
+    ## pintle adopt
+
+    take over the record of a release that Helm made
+
+        pintle adopt RELEASE_NAME [...] [flags]
 
     ## pintle completion
 
@@ -180,11 +198,159 @@ fn all_commands_and_flags_are_known() {
 
         pintle env [flags]
 
+    ## pintle get
+
+    show what was recorded of a release
+
+    ## pintle get all
+
+    show everything that was recorded of a release
+
+        pintle get all RELEASE_NAME [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--revision` | int |  | the version of the release to look at; the last by default |
+    | `--template` | string |  | a Go template to fill in, as in {{.Release.Name}} |
+
+    ## pintle get hooks
+
+    show the hooks of a release
+
+        pintle get hooks RELEASE_NAME [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--revision` | int |  | the version of the release to look at; the last by default |
+
+    ## pintle get manifest
+
+    show the objects of a release
+
+        pintle get manifest RELEASE_NAME [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--revision` | int |  | the version of the release to look at; the last by default |
+
+    ## pintle get metadata
+
+    show the facts about a release
+
+        pintle get metadata RELEASE_NAME [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+    | `--revision` | int |  | the version of the release to look at; the last by default |
+
+    ## pintle get notes
+
+    show the notes of a release
+
+        pintle get notes RELEASE_NAME [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--revision` | int |  | the version of the release to look at; the last by default |
+
+    ## pintle get values
+
+    show the values of a release
+
+        pintle get values RELEASE_NAME [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `-a`, `--all` |  |  | show the defaults of the chart too |
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+    | `--revision` | int |  | the version of the release to look at; the last by default |
+
     ## pintle help
 
     tell about a command
 
         pintle help [command] [flags]
+
+    ## pintle history
+
+    show the versions of a release
+
+        pintle history RELEASE_NAME [flags]
+
+    Also: hist
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--max` | int | `256` | how many versions to show |
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+
+    ## pintle init
+
+    make a cluster ready to keep releases
+
+        pintle init [flags]
+
+    ## pintle install
+
+    install a chart
+
+        pintle install [NAME] [CHART] [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--atomic` |  |  | undo everything if the operation fails (deprecated: use --rollback-on-failure instead) |
+    | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
+    | `--cert-file` | string |  | the client certificate to present over TLS |
+    | `--create-namespace` |  |  | create the namespace of the release if it is missing |
+    | `--dependency-update` |  |  | fetch missing dependencies first |
+    | `--description` | string |  | a description to keep with the release |
+    | `--devel` |  |  | let pre-releases count too, as --version '>0.0.0-0' does; --version wins over it |
+    | `--disable-openapi-validation` |  |  | do not check objects against the cluster's OpenAPI schema |
+    | `--dry-run` | string, bare: unset | `none` | only show what would be done: none (do it), client (ask nobody) or server (ask the cluster) |
+    | `--enable-dns` |  |  | let templates look up host names |
+    | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
+    | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
+    | `--force-replace` |  |  | replace objects instead of patching them |
+    | `-g`, `--generate-name` |  |  | make up a name, so that only the chart need be given |
+    | `--hide-notes` |  |  | do not print the notes |
+    | `--hide-secret` |  |  | with --dry-run, do not show Secrets |
+    | `--hook-env` |  |  | tell every hook its event and weight in its environment |
+    | `--hook-parallelism` | uint | `1` | how many hooks of equal weight run together |
+    | `--insecure-skip-tls-verify` |  |  | do not check the server's certificate when fetching charts |
+    | `--key-file` | string |  | the key of the client certificate |
+    | `--keyring` | string | environment | the file of public keys for --verify |
+    | `-l`, `--labels` | stringToString | `[]` | labels to keep with the release: a=x,b=y |
+    | `--logs` | string |  | when to show the logs of hooks: end, or stream to see them live |
+    | `--name-template` | string |  | a template that gives the name of the release |
+    | `--no-hooks` |  |  | leave hooks out |
+    | `--no-log-output` |  |  | show no logs of hooks |
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+    | `--pass-credentials` |  |  | send credentials to every host, not just the repository's |
+    | `--password` | string |  | the password for the repository or registry |
+    | `--plain-http` |  |  | fetch charts over HTTP without TLS |
+    | `--post-renderer` | postRendererString |  | the name of a plugin that may change what was rendered |
+    | `--post-renderer-args` | postRendererArgsSlice | `[]` | an argument for it; may be repeated |
+    | `--render-subchart-notes` |  |  | render the notes of subcharts too |
+    | `--replace` |  |  | reuse the name of a release that was deleted but is still in the history (unsafe) |
+    | `--repo` | string |  | the URL of the repository that has the chart |
+    | `--rollback-on-failure` |  |  | undo everything if the operation fails; implies --wait=watcher |
+    | `--server-side` |  | `true` | let the server merge changes instead of doing it here |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `--skip-crds` |  |  | leave custom resource definitions out |
+    | `--skip-schema-validation` |  |  | do not check values against the charts' schemas |
+    | `--take-ownership` |  |  | adopt objects that exist already, whoever made them |
+    | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
+    | `--username` | string |  | the user name for the repository or registry |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+    | `--verify` |  |  | check the signature of the chart before using it |
+    | `--version` | string |  | the version of the chart, or a range such as ^2.0.0; without it, the newest |
+    | `--wait` | WaitStrategy, bare: watcher | `hookOnly` | how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy |
+    | `--wait-for-jobs` |  |  | with --wait, also wait for Jobs to complete |
 
     ## pintle lint
 
@@ -205,6 +371,34 @@ fn all_commands_and_flags_are_known() {
     | `--strict` |  |  | fail on warnings too |
     | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
     | `--with-subcharts` |  |  | look at the charts in charts/ too |
+
+    ## pintle list
+
+    list releases
+
+        pintle list [flags]
+
+    Also: ls
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `-A`, `--all-namespaces` |  |  | show the releases of all namespaces |
+    | `-d`, `--date` |  |  | sort by the time of the last change |
+    | `--deployed` |  |  | show releases that are deployed |
+    | `--failed` |  |  | show releases that failed |
+    | `-f`, `--filter` | string |  | a regular expression that names must match |
+    | `-m`, `--max` | int | `256` | how many releases to show; 0 for all |
+    | `--no-headers` |  |  | leave the headings of the table out |
+    | `--offset` | int |  | how many releases to leave out first |
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+    | `--pending` |  |  | show releases that are being worked on |
+    | `-r`, `--reverse` |  |  | turn the order round |
+    | `-l`, `--selector` | string |  | labels that releases must have: a=x,b!=y |
+    | `-q`, `--short` |  |  | print the names only |
+    | `--superseded` |  |  | show versions that later ones have replaced |
+    | `--time-format` | string |  | a layout of Go for times, as in "2006-01-02 15:04:05Z0700" |
+    | `--uninstalled` |  |  | show releases that were uninstalled with --keep-history |
+    | `--uninstalling` |  |  | show releases that are being uninstalled |
 
     ## pintle package
 
@@ -229,6 +423,30 @@ fn all_commands_and_flags_are_known() {
     | `--sign` |  |  | sign the archive with a PGP key |
     | `--username` | string |  | the user name for the repository or registry |
     | `--version` | string |  | write this version into the archive's Chart.yaml |
+
+    ## pintle rollback
+
+    roll a release back to an earlier version
+
+        pintle rollback <RELEASE> [REVISION] [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--cleanup-on-fail` |  |  | delete what a failing operation has created anew |
+    | `--dry-run` | string, bare: unset | `none` | only show what would be done: none (do it), client (ask nobody) or server (ask the cluster) |
+    | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
+    | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
+    | `--force-replace` |  |  | replace objects instead of patching them |
+    | `--history-max` | int | environment | how many versions of a release to keep; 0 keeps all |
+    | `--hook-env` |  |  | tell every hook its event and weight in its environment |
+    | `--hook-parallelism` | uint | `1` | how many hooks of equal weight run together |
+    | `--logs` | string |  | when to show the logs of hooks: end, or stream to see them live |
+    | `--no-hooks` |  |  | leave hooks out |
+    | `--no-log-output` |  |  | show no logs of hooks |
+    | `--server-side` | string | `auto` | whether the server merges changes: true, false, or auto to do as the earlier version did |
+    | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
+    | `--wait` | WaitStrategy, bare: watcher | `hookOnly` | how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy |
+    | `--wait-for-jobs` |  |  | with --wait, also wait for Jobs to complete |
 
     ## pintle schema
 
@@ -376,6 +594,17 @@ fn all_commands_and_flags_are_known() {
     | `--verify` |  |  | check the signature of the chart before using it |
     | `--version` | string |  | the version of the chart, or a range such as ^2.0.0; without it, the newest |
 
+    ## pintle status
+
+    show the state of a release
+
+        pintle status RELEASE_NAME [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+    | `--revision` | int |  | the version of the release to look at; the last by default |
+
     ## pintle template
 
     render a chart and print the objects
@@ -435,6 +664,115 @@ fn all_commands_and_flags_are_known() {
     | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
     | `--username` | string |  | the user name for the repository or registry |
     | `--validate` |  |  | ask the cluster to check the objects (deprecated: use '--dry-run=server' instead) |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+    | `--verify` |  |  | check the signature of the chart before using it |
+    | `--version` | string |  | the version of the chart, or a range such as ^2.0.0; without it, the newest |
+    | `--wait` | WaitStrategy, bare: watcher | `hookOnly` | how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy |
+    | `--wait-for-jobs` |  |  | with --wait, also wait for Jobs to complete |
+
+    ## pintle test
+
+    run the tests of a release
+
+        pintle test [RELEASE] [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--filter` | strings |  | only tests of this name (name=x), or all but that (!name=x); may be repeated |
+    | `--logs` |  |  | print the logs of the tests' pods when all have ended |
+    | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
+
+    ## pintle uninstall
+
+    uninstall a release
+
+        pintle uninstall RELEASE_NAME [...] [flags]
+
+    Also: del, delete, un
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--cascade` | string | `background` | how to delete what objects own: background, foreground or orphan |
+    | `--description` | string |  | a description to keep with the release |
+    | `--dry-run` |  |  | only say what would be uninstalled |
+    | `--hook-env` |  |  | tell every hook its event and weight in its environment |
+    | `--hook-parallelism` | uint | `1` | how many hooks of equal weight run together |
+    | `--ignore-not-found` |  |  | take a release that does not exist for uninstalled |
+    | `--keep-history` |  |  | keep the record of the release, marked as uninstalled |
+    | `--logs` | string |  | when to show the logs of hooks: end, or stream to see them live |
+    | `--no-hooks` |  |  | leave hooks out |
+    | `--no-log-output` |  |  | show no logs of hooks |
+    | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
+    | `--wait` | WaitStrategy, bare: watcher | `hookOnly` | how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy |
+
+    ## pintle unlock
+
+    show or free a release that is being worked on
+
+        pintle unlock RELEASE_NAME [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--free` |  |  | mark the version that is pending as failed |
+
+    ## pintle upgrade
+
+    upgrade a release
+
+        pintle upgrade [RELEASE] [CHART] [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--atomic` |  |  | undo everything if the operation fails (deprecated: use --rollback-on-failure instead) |
+    | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
+    | `--cert-file` | string |  | the client certificate to present over TLS |
+    | `--cleanup-on-fail` |  |  | delete what a failing operation has created anew |
+    | `--create-namespace` |  |  | with --install, create the namespace of the release if it is missing |
+    | `--dependency-update` |  |  | fetch missing dependencies first |
+    | `--description` | string |  | a description to keep with the release |
+    | `--devel` |  |  | let pre-releases count too, as --version '>0.0.0-0' does; --version wins over it |
+    | `--disable-openapi-validation` |  |  | do not check objects against the cluster's OpenAPI schema |
+    | `--dry-run` | string, bare: unset | `none` | only show what would be done: none (do it), client (ask nobody) or server (ask the cluster) |
+    | `--enable-dns` |  |  | let templates look up host names |
+    | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
+    | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
+    | `--force-replace` |  |  | replace objects instead of patching them |
+    | `--hide-notes` |  |  | do not print the notes |
+    | `--hide-secret` |  |  | with --dry-run, do not show Secrets |
+    | `--history-max` | int | environment | how many versions of a release to keep; 0 keeps all |
+    | `--hook-env` |  |  | tell every hook its event and weight in its environment |
+    | `--hook-parallelism` | uint | `1` | how many hooks of equal weight run together |
+    | `--insecure-skip-tls-verify` |  |  | do not check the server's certificate when fetching charts |
+    | `-i`, `--install` |  |  | install the release if there is none of that name |
+    | `--key-file` | string |  | the key of the client certificate |
+    | `--keyring` | string | environment | the file of public keys for --verify |
+    | `-l`, `--labels` | stringToString | `[]` | labels to keep with the release: a=x,b=y |
+    | `--logs` | string |  | when to show the logs of hooks: end, or stream to see them live |
+    | `--no-hooks` |  |  | leave hooks out |
+    | `--no-log-output` |  |  | show no logs of hooks |
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+    | `--pass-credentials` |  |  | send credentials to every host, not just the repository's |
+    | `--password` | string |  | the password for the repository or registry |
+    | `--plain-http` |  |  | fetch charts over HTTP without TLS |
+    | `--post-renderer` | postRendererString |  | the name of a plugin that may change what was rendered |
+    | `--post-renderer-args` | postRendererArgsSlice | `[]` | an argument for it; may be repeated |
+    | `--render-subchart-notes` |  |  | render the notes of subcharts too |
+    | `--repo` | string |  | the URL of the repository that has the chart |
+    | `--reset-then-reuse-values` |  |  | start from the values of the chart, then apply those given for the earlier version |
+    | `--reset-values` |  |  | start from the values of the chart |
+    | `--reuse-values` |  |  | keep the values of the earlier version, the chart's defaults included |
+    | `--rollback-on-failure` |  |  | undo everything if the operation fails; implies --wait=watcher |
+    | `--server-side` | string | `auto` | whether the server merges changes: true, false, or auto to do as the earlier version did |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `--skip-crds` |  |  | leave custom resource definitions out |
+    | `--skip-schema-validation` |  |  | do not check values against the charts' schemas |
+    | `--take-ownership` |  |  | adopt objects that exist already, whoever made them |
+    | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
+    | `--username` | string |  | the user name for the repository or registry |
     | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
     | `--verify` |  |  | check the signature of the chart before using it |
     | `--version` | string |  | the version of the chart, or a range such as ^2.0.0; without it, the newest |

@@ -75,8 +75,8 @@ fn unknown(personality: Personality, word: &str) -> Failure {
     if LATER.iter().any(|(name, aliases)| *name == word || aliases.contains(&word)) {
         return Failure::not_built(
             format!(
-                "`{} {word}` is not built yet: this version renders, checks and packages charts, and does not talk \
-                 to clusters, repositories or registries",
+                "`{} {word}` is not built yet: this version works with charts that are files, and does not talk to \
+                 repositories or registries",
                 personality.program()
             ),
             format!("`{} --help` lists what works today", personality.program()),

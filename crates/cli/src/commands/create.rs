@@ -54,7 +54,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         starter: starter(invocation),
         now: clock::now(),
     };
-    pintle::ops::create(&request, &mut Reporting(invocation.ui))?;
+    pintle::ops::create(&request, &mut Reporting::new(invocation.ui))?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::flag::groups::{SCHEMA, VALUES};
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
+use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::{kubeconfig, request};
 
@@ -41,6 +42,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         namespace: kubeconfig::namespace(flags, invocation.environment),
         values: request::overrides(flags)?,
         skip_schema: flags.on("skip-schema-validation"),
+        beyond_helm: invocation.personality == Personality::Pintle,
         scratch: invocation.environment.temporary_folder(),
     };
     let (quiet, strict) = (flags.on("quiet"), flags.on("strict"));
@@ -53,7 +55,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     let (mut failed, mut remarkable) = (0, false);
     for chart in &charts {
-        let linted = pintle::ops::lint(Path::new(chart), &request, &mut Reporting(invocation.ui))?;
+        let linted = pintle::ops::lint(Path::new(chart), &request, &mut Reporting::new(invocation.ui))?;
         let worst = linted.findings.worst();
         let noticed = linted.problem.is_some() || worst >= Some(Severity::Warning);
         remarkable |= noticed;

@@ -62,7 +62,8 @@ fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
     };
     let chart = PathBuf::from(chart_reference::locate(invocation.operand(0))?);
-    let schema = pintle::ops::derive_schema(&DeriveRequest { chart, format }, &mut Reporting(invocation.ui))?;
+    let schema =
+        pintle::ops::derive_schema(&DeriveRequest { chart, format }, &mut Reporting::new(invocation.ui))?;
     invocation.ui.out().write_all(&schema)?;
     if schema.ends_with(b"\n") { Ok(()) } else { invocation.ui.print("\n") }
 }
@@ -70,6 +71,6 @@ fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let overrides = request::overrides(&invocation.flags)?;
     let chart = chart_reference::locate(invocation.operand(0))?;
-    pintle::ops::check_schema(Path::new(&chart), &overrides, &mut Reporting(invocation.ui))?;
+    pintle::ops::check_schema(Path::new(&chart), &overrides, &mut Reporting::new(invocation.ui))?;
     invocation.ui.print("The values fit the schema.\n")
 }

@@ -85,7 +85,7 @@ enum Part {
 
 fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
     let chart = chart_reference::locate(invocation.operand(0))?;
-    let shown = pintle::ops::show(Path::new(&chart), &mut Reporting(invocation.ui))?;
+    let shown = pintle::ops::show(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
     let out = match part {
         Part::Values if invocation.flags.given("jsonpath") => {
             pick(invocation.flags.text("jsonpath"), &shown)?

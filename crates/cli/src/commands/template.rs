@@ -10,7 +10,8 @@ use crate::chart_reference;
 use crate::clock;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::Failure;
-use crate::flag::groups::{CHART, DEVEL, INSTALL, POST_RENDER, REMOTE, SCHEMA, VALUES};
+use crate::flag::delivery::INSTALL;
+use crate::flag::groups::{CHART, DEVEL, POST_RENDER, REMOTE, SCHEMA, VALUES};
 use crate::flag::value::read_bool;
 use crate::flag::{Flag, Need, Offer};
 use crate::invocation::Invocation;
@@ -70,7 +71,6 @@ static OWN: &[Flag] = &[
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let kube_version = request::kube_version(invocation)?;
-    warn_about_waiting(invocation);
     check_dry_run(invocation)?;
     let (name, reference) = name_and_chart(invocation)?;
     let chart = PathBuf::from(chart_reference::locate(&reference)?);
@@ -121,12 +121,12 @@ fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
 
 /// Renders; with `--dependency-update`, fetches what is missing and tries again.
 fn render(invocation: &mut Invocation<'_>, request: &TemplateRequest) -> pintle::Result<Templated> {
-    let outcome = pintle::ops::template(request, &mut Reporting(invocation.ui));
+    let outcome = pintle::ops::template(request, &mut Reporting::new(invocation.ui));
     if matches!(outcome, Err(pintle::Error::MissingDependencies(_)))
         && invocation.flags.on("dependency-update")
     {
-        pintle::ops::update(&request.chart, clock::now(), &mut Reporting(invocation.ui))?;
-        return pintle::ops::template(request, &mut Reporting(invocation.ui));
+        pintle::ops::dependency::update(&request.chart, clock::now(), &mut Reporting::new(invocation.ui))?;
+        return pintle::ops::template(request, &mut Reporting::new(invocation.ui));
     }
     outcome
 }
@@ -202,19 +202,6 @@ fn name_and_chart(invocation: &Invocation<'_>) -> Result<(String, String), Failu
         [chart] => Ok((text_template::name(template).map_err(Failure::usage)?, chart.clone())),
         [] => Err(Failure::usage("a chart is needed")),
     }
-}
-
-/// Switch-like words of earlier times still work, with a warning.
-fn warn_about_waiting(invocation: &mut Invocation<'_>) {
-    let better = match invocation.flags.text("wait") {
-        "true" => "watcher",
-        "false" => "hookOnly",
-        _ => return,
-    };
-    let given = invocation.flags.text("wait");
-    let message =
-        format!("--wait={given} is deprecated (boolean value) and can be replaced with --wait={better}");
-    invocation.ui.warn(&message);
 }
 
 /// Rendering asks no cluster: `--dry-run=client` and its older spellings are what happens anyway.

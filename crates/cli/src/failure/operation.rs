@@ -1,7 +1,7 @@
 //! Failed operations in both voices: the library's text is Helm's, and the facts in its errors are ours to tell.
 
 use pintle::render::{self, Frame};
-use pintle::{Error, chart, objects, values};
+use pintle::{Error, chart, cluster, objects, values};
 
 use super::{Class, Failure};
 
@@ -20,9 +20,29 @@ impl From<Error> for Failure {
             Error::File { action, path, source } => {
                 split(&mut failure, &format!("cannot {action} `{}`", path.display()), &reason(source));
             }
+            Error::Cluster(cluster::Error::Unreachable(cause))
+            | Error::ReachabilityCheck(cluster::Error::Unreachable(cause)) => {
+                split(&mut failure, "the cluster cannot be reached", cause);
+                failure.hint = Some(ways_to_a_cluster(cause).to_owned());
+            }
             _ => {}
         }
         failure
+    }
+}
+
+/// What to look at when there is no way to the cluster.
+fn ways_to_a_cluster(cause: &cluster::Error) -> &'static str {
+    match cause {
+        cluster::Error::Configuration(_) => {
+            "--kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the \
+             context in it"
+        }
+        cluster::Error::Transport { url, .. } if url.starts_with("http://localhost:8080/") => {
+            "no kubeconfig says where the cluster is: name one with --kubeconfig or $KUBECONFIG, or give the \
+             address with --kube-apiserver"
+        }
+        _ => "see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one",
     }
 }
 
@@ -39,7 +59,23 @@ fn class(error: &Error) -> Class {
         Error::Values(_) | Error::Input(_) | Error::BadReleaseName { .. } | Error::ChartNotFound { .. } => {
             Class::BadInput
         }
-        Error::NoSuchTemplate { .. } => Class::BadInput,
+        Error::NoSuchTemplate { .. }
+        | Error::InvalidName { .. }
+        | Error::BadVersion { .. }
+        | Error::ReservedLabel { .. }
+        | Error::HideSecretsNeedsPreview => Class::BadInput,
+        Error::Cluster(cluster::Error::Unreachable(cause))
+        | Error::ReachabilityCheck(cluster::Error::Unreachable(cause)) => match **cause {
+            cluster::Error::Configuration(_) => Class::BadInput,
+            _ => Class::RunTime,
+        },
+        Error::Cancelled => Class::Cancelled,
+        Error::HooksFailed { source, .. }
+        | Error::ReleaseFailed { source, .. }
+        | Error::Undone { source, .. } => match class(source) {
+            Class::Cancelled => Class::Cancelled,
+            _ => Class::RunTime,
+        },
         Error::Render(render) if is_parse_error(render) => Class::BadChart,
         _ => Class::RunTime,
     }

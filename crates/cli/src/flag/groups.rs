@@ -104,43 +104,6 @@ pub(crate) static DEVEL: &[Flag] = &[Flag::switch(
 pub(crate) static SCHEMA: &[Flag] =
     &[Flag::switch("skip-schema-validation", "do not check values against the charts' schemas")];
 
-/// Flags of installing that rendering shares with it.
-pub(crate) static INSTALL: &[Flag] = &[
-    Flag::switch("create-namespace", "create the namespace of the release if it is missing"),
-    Flag::switch("force-replace", "replace objects instead of patching them"),
-    Flag::switch("force", "replace objects instead of patching them")
-        .deprecated("use --force-replace instead"),
-    Flag::switch("force-conflicts", "take over fields that others manage, when applying on the server"),
-    Flag::switch("server-side", "let the server merge changes instead of doing it here").or("true"),
-    Flag::switch("no-hooks", "leave hooks out"),
-    Flag::switch(
-        "replace",
-        "reuse the name of a release that was deleted but is still in the history (unsafe)",
-    ),
-    Flag::of("timeout", Kind::Duration, "5m0s", "how long to wait for one operation in the cluster"),
-    Flag::switch("wait-for-jobs", "with --wait, also wait for Jobs to complete"),
-    Flag::switch("generate-name", "make up a name, so that only the chart need be given").short('g'),
-    Flag::text("name-template", "a template that gives the name of the release"),
-    Flag::text("description", "a description to keep with the release"),
-    Flag::switch("dependency-update", "fetch missing dependencies first"),
-    Flag::switch("disable-openapi-validation", "do not check objects against the cluster's OpenAPI schema"),
-    Flag::switch("rollback-on-failure", "undo everything if the operation fails; implies --wait=watcher"),
-    Flag::switch("atomic", "undo everything if the operation fails")
-        .deprecated("use --rollback-on-failure instead"),
-    Flag::switch("skip-crds", "leave custom resource definitions out"),
-    Flag::of("labels", Kind::Pairs, "[]", "labels to keep with the release: a=x,b=y").short('l'),
-    Flag::switch("enable-dns", "let templates look up host names"),
-    Flag::switch("take-ownership", "adopt objects that exist already, whoever made them"),
-    Flag::of(
-        "wait",
-        Kind::WaitStrategy,
-        "hookOnly",
-        "how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy",
-    )
-    .bare("watcher")
-    .offer(Offer::Words(&["watcher", "hookOnly", "legacy"])),
-];
-
 /// Flags for handing rendered objects to another program.
 pub(crate) static POST_RENDER: &[Flag] = &[
     Flag::of(

@@ -1,6 +1,9 @@
 //! What was typed: the flags that were given, the operands, and defaults for everything else.
 
-use super::value::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::value::{Value, read_duration};
 use super::{Fallback, Flag};
 use crate::env::Environment;
 
@@ -44,6 +47,11 @@ impl Parsed {
 
     fn value(&self, name: &str) -> Option<&Value> {
         self.given.iter().find(|(flag, _)| flag.name == name).map(|(_, value)| value)
+    }
+
+    /// Whether the command has such a flag.
+    pub(crate) fn declares(&self, name: &str) -> bool {
+        self.declared.iter().any(|flag| flag.name == name)
     }
 
     fn declared(&self, name: &str) -> &'static Flag {
@@ -116,6 +124,33 @@ impl Parsed {
             (Some(Value::Uint(number)), _) => *number,
             (_, Fallback::Text(text)) => text.parse().unwrap_or(0),
             _ => 0,
+        }
+    }
+
+    /// A signed number, or its default, which the environment may decide.
+    pub(crate) fn int(&self, name: &str, environment: &Environment) -> i64 {
+        match (self.value(name), self.declared(name).fallback) {
+            (Some(Value::Int(number)), _) => *number,
+            (_, Fallback::Text(text)) => text.parse().unwrap_or(0),
+            (_, Fallback::Setting(setting)) => environment.setting(setting).parse().unwrap_or(0),
+        }
+    }
+
+    /// A duration, or its default; one that is over before it begins is none.
+    pub(crate) fn duration(&self, name: &str) -> Duration {
+        let nanoseconds = match (self.value(name), self.declared(name).fallback) {
+            (Some(Value::Duration(nanoseconds)), _) => *nanoseconds,
+            (_, Fallback::Text(text)) => read_duration(text).unwrap_or(0),
+            _ => 0,
+        };
+        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
+    }
+
+    /// The pairs of a flag.
+    pub(crate) fn pairs(&self, name: &str) -> BTreeMap<String, String> {
+        match self.value(name) {
+            Some(Value::Pairs(pairs)) => pairs.clone(),
+            _ => BTreeMap::new(),
         }
     }
 }

@@ -36,7 +36,11 @@ pub(crate) enum Value {
 pub(crate) fn read(flag: &Flag, previous: Option<Value>, text: &str) -> Result<Value, String> {
     Ok(match flag.kind {
         Kind::Bool => Value::Bool(read_bool(text)?),
-        Kind::Text => Value::Text(text.to_owned()),
+        Kind::Text | Kind::Revision => Value::Text(text.to_owned()),
+        Kind::Format => match text {
+            "table" | "json" | "yaml" => Value::Text(text.to_owned()),
+            _ => return Err("invalid format type".to_owned()),
+        },
         Kind::Int => Value::Int(parse_int(text, 0).map_err(|error| bad_number("ParseInt", text, error))?),
         Kind::Uint => Value::Uint(parse_uint(text, 0).map_err(|error| bad_number("ParseUint", text, error))?),
         Kind::Float32 => Value::Float32(read_float32(text)?),
@@ -71,7 +75,8 @@ fn quoted(text: &str) -> String {
     quote(text.as_bytes())
 }
 
-fn bad_number(function: &str, text: &str, error: IntError) -> String {
+/// What Go says about a text that is no number.
+pub(crate) fn bad_number(function: &str, text: &str, error: IntError) -> String {
     let reason = match error {
         IntError::Syntax => "invalid syntax",
         IntError::Range => "value out of range",
@@ -128,7 +133,7 @@ fn read_wait_strategy(text: &str) -> Result<String, String> {
 }
 
 /// Reads a duration as Go's `time.ParseDuration` does, in nanoseconds.
-fn read_duration(text: &str) -> Result<i64, String> {
+pub(crate) fn read_duration(text: &str) -> Result<i64, String> {
     let invalid = || format!("time: invalid duration {}", quoted(text));
     let (negative, mut rest) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),

@@ -9,19 +9,51 @@ pub(crate) fn table(rows: &[Vec<String>], limit: usize) -> String {
     let mut widths = vec![0; columns];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            let wanted = cell.width();
+            let wanted = cell.split('\n').map(width_of).max().unwrap_or(0);
             *width = (*width).max(if limit > 0 { wanted.min(limit) } else { wanted });
         }
     }
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| fit(cell, *width)).collect();
-        cells.join("\t")
+    rows.iter().map(|row| line(row, &widths)).collect::<Vec<String>>().join("\n")
+}
+
+/// One row, which has as many lines as its cell with the most lines.
+fn line(row: &[String], widths: &[usize]) -> String {
+    let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| fit(cell, *width)).collect();
+    let height = cells.iter().map(|cell| cell.split('\n').count()).max().unwrap_or(0);
+    if height <= 1 {
+        return cells.join("\t");
+    }
+    let part = |cell: &str, width: usize, at: usize| match cell.split('\n').nth(at) {
+        Some(text) => fit(text, width),
+        None => " ".repeat(width.max(1)),
     };
-    rows.iter().map(line).collect::<Vec<String>>().join("\n")
+    let lines = (0..height).map(|at| {
+        let parts = cells.iter().zip(widths).map(|(cell, width)| part(cell, *width, at));
+        parts.collect::<Vec<String>>().join("\t")
+    });
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+/// The width of a text on a terminal: colours have none, and neither have line breaks.
+fn width_of(text: &str) -> usize {
+    if !text.contains(['\u{1b}', '\n']) {
+        return text.width();
+    }
+    let mut width = 0;
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character == '\u{1b}' {
+            // The colours that we use end with `m`.
+            characters.by_ref().find(|c| *c == 'm');
+        } else {
+            width += character.width().unwrap_or(0);
+        }
+    }
+    width
 }
 
 fn fit(cell: &str, width: usize) -> String {
-    let own = cell.width();
+    let own = width_of(cell);
     if own <= width || width == 0 {
         return format!("{cell}{}", " ".repeat(width.saturating_sub(own)));
     }
@@ -57,5 +89,18 @@ mod tests {
     fn long_cells_are_cut_to_the_limit() {
         assert_eq!(table(&rows(&[&["abcdefghij", "x"]]), 8), "abcde...\tx");
         assert_eq!(table(&rows(&[&["abcdefghij"]]), 1), "a...");
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        assert_eq!(
+            table(&rows(&[&["\u{1b}[1mN\u{1b}[22m", "x"], &["abc", "y"]]), 0),
+            "\u{1b}[1mN\u{1b}[22m  \tx\nabc\ty"
+        );
+    }
+
+    #[test]
+    fn a_cell_of_several_lines_is_as_wide_as_the_widest_and_cut_by_the_sum() {
+        assert_eq!(table(&rows(&[&["1", "ab\ncdefgh"], &["2", "x"]]), 0), "1\tab    \n \tc...  \n2\tx     ");
     }
 }

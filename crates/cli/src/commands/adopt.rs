@@ -1,0 +1,34 @@
+//! `adopt`: moves the record of a release that Helm made into our own store.
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+
+/// `adopt RELEASE_NAME [...]`
+pub(crate) static COMMAND: Command = Command {
+    name: "adopt",
+    operands_text: "RELEASE_NAME [...]",
+    short: "take over the record of a release that Helm made",
+    long: "\
+Moves all versions of a release from Helm's Secrets into the store of this program. The objects of the release are not
+touched. Upgrading and rolling back do this by themselves.",
+    operands: Operands::AtLeast(1),
+    offer: OperandOffer::Releases,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let connection = Connection::open(invocation)?;
+    for name in invocation.flags.operands.clone() {
+        let (session, namespace) = (&connection.session, &connection.namespace);
+        let line = match connection.run(pintle::ops::adopt(session, namespace, &name))? {
+            0 => format!("release \"{name}\" was adopted before\n"),
+            1 => format!("release \"{name}\" adopted with 1 version\n"),
+            moved => format!("release \"{name}\" adopted with {moved} versions\n"),
+        };
+        invocation.ui.print(&line)?;
+    }
+    Ok(())
+}

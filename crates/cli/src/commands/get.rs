@@ -1,0 +1,44 @@
+//! `get`: what was recorded of a release.
+
+mod all;
+mod hooks;
+mod manifest;
+mod metadata;
+mod notes;
+mod values;
+
+use pintle::release::{ReleaseVersion, VersionRef};
+
+use crate::command::Command;
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+use crate::request;
+
+/// `get`
+pub(crate) static COMMAND: Command = Command {
+    name: "get",
+    short: "show what was recorded of a release",
+    long: "\
+Shows what was recorded of a release: its values, its objects, its hooks, its notes or its metadata.",
+    subcommands: &[
+        &all::COMMAND,
+        &hooks::COMMAND,
+        &manifest::COMMAND,
+        &metadata::COMMAND,
+        &notes::COMMAND,
+        &values::COMMAND,
+    ],
+    ..Command::BLANK
+};
+
+/// Reads the version that the operand and `--revision` name.
+fn version(invocation: &mut Invocation<'_>) -> Result<ReleaseVersion, Failure> {
+    let at = request::revision(invocation)?;
+    let connection = Connection::open(invocation)?;
+    read(&connection, invocation.operand(0), &at)
+}
+
+fn read(connection: &Connection, name: &str, at: &VersionRef) -> Result<ReleaseVersion, Failure> {
+    connection.run(pintle::ops::get(&connection.session, &connection.namespace, name, at))
+}

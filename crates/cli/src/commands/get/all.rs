@@ -1,0 +1,42 @@
+//! `get all`: everything that was recorded of a release.
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::delivery::REVISION;
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+use crate::output::format::Format;
+use crate::output::release::Shown;
+use crate::text_template;
+
+/// `get all RELEASE_NAME`
+pub(crate) static COMMAND: Command = Command {
+    name: "all",
+    operands_text: "RELEASE_NAME",
+    short: "show everything that was recorded of a release",
+    long: "\
+Shows everything that was recorded of a release: state, values, hooks, objects and notes.
+
+A Go template can pick from it:
+
+    {program} get all web --template '{{.Release.Info.Status}}'",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Release,
+    flags: &[REVISION, OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] =
+    &[Flag::text("template", "a Go template to fill in, as in {{.Release.Name}}").offer(Offer::Nothing)];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let version = super::version(invocation)?;
+    let template = invocation.flags.text("template");
+    if !template.is_empty() {
+        let text = text_template::release(template, &version).map_err(Failure::usage)?;
+        return Ok(invocation.ui.out().write_all(&text)?);
+    }
+    let shown = Shown { details: true, chart: true, ..Shown::of(&version, invocation) };
+    shown.print(Format::Table, invocation.ui)
+}

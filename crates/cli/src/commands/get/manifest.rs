@@ -1,0 +1,25 @@
+//! `get manifest`: the objects of a release.
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::delivery::REVISION;
+use crate::invocation::Invocation;
+
+/// `get manifest RELEASE_NAME`
+pub(crate) static COMMAND: Command = Command {
+    name: "manifest",
+    operands_text: "RELEASE_NAME",
+    short: "show the objects of a release",
+    long: "Shows the objects of a release and of its subcharts in YAML, as they were rendered.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Release,
+    flags: &[REVISION],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let version = super::version(invocation)?;
+    invocation.ui.print(&version.manifest)?;
+    invocation.ui.print("\n")
+}

@@ -1,0 +1,39 @@
+//! `get metadata`: the facts about a release.
+
+use pintle::release::VersionRef;
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::{OUTPUT, REVISION};
+use crate::invocation::Invocation;
+use crate::output::format::{Format, print_data};
+use crate::output::metadata::{lines, record};
+use crate::request;
+
+/// `get metadata RELEASE_NAME`
+pub(crate) static COMMAND: Command = Command {
+    name: "metadata",
+    operands_text: "RELEASE_NAME",
+    short: "show the facts about a release",
+    long: "Shows the facts about a release: its chart, labels, dependencies, version, state and how it was applied.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Release,
+    flags: &[REVISION, OUTPUT],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let at = request::revision(invocation)?;
+    let connection = Connection::open(invocation)?;
+    let mut version = super::read(&connection, invocation.operand(0), &at)?;
+    if at == VersionRef::Current {
+        // Helm shows all labels of the record, but only of the last version.
+        version.labels = connection.run(pintle::ops::stored_labels(&connection.session, &version))?;
+    }
+    match Format::of(&invocation.flags) {
+        Format::Table => invocation.ui.print(&lines(&version)),
+        format => print_data(invocation.ui, format, &record(&version)),
+    }
+}

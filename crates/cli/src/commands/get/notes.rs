@@ -1,0 +1,27 @@
+//! `get notes`: the notes of a release.
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::delivery::REVISION;
+use crate::invocation::Invocation;
+
+/// `get notes RELEASE_NAME`
+pub(crate) static COMMAND: Command = Command {
+    name: "notes",
+    operands_text: "RELEASE_NAME",
+    short: "show the notes of a release",
+    long: "Shows the notes that the chart of a release has for its users.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Release,
+    flags: &[REVISION],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let version = super::version(invocation)?;
+    match version.info.notes.as_str() {
+        "" => Ok(()),
+        notes => invocation.ui.print(&format!("NOTES:\n{notes}\n")),
+    }
+}

@@ -1,0 +1,46 @@
+//! `history`: the versions of a release.
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::OUTPUT;
+use crate::flag::{Flag, Kind};
+use crate::invocation::Invocation;
+use crate::output::format::{Format, Records, print_data};
+use crate::output::history::{records, rows};
+use crate::personality::Personality;
+
+/// `history RELEASE_NAME`
+pub(crate) static COMMAND: Command = Command {
+    name: "history",
+    aliases: &["hist"],
+    operands_text: "RELEASE_NAME",
+    short: "show the versions of a release",
+    long: "\
+Shows the versions of a release, the oldest first, but no more than --max of the newest.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Release,
+    flags: &[OWN, OUTPUT],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[Flag::of("max", Kind::Int, "256", "how many versions to show")];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let connection = Connection::open(invocation)?;
+    let max = usize::try_from(invocation.flags.int("max", invocation.environment)).unwrap_or(0);
+    let name = invocation.operand(0).to_owned();
+    let (session, namespace) = (&connection.session, &connection.namespace);
+    let mut versions = connection.run(pintle::ops::history(session, namespace, &name, max))?;
+    if max == 0 {
+        versions.clear();
+    }
+    // Helm's versions have no ids, and its readers expect its columns.
+    let ids =
+        invocation.personality == Personality::Pintle && versions.iter().any(|version| version.id.is_some());
+    match Format::of(&invocation.flags) {
+        Format::Table => invocation.ui.print(&rows(&versions, ids)),
+        format => print_data(invocation.ui, format, &Records(&records(&versions, ids))),
+    }
+}

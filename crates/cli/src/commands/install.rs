@@ -1,0 +1,212 @@
+//! `install`: makes a release of a chart.
+
+use std::path::PathBuf;
+
+use pintle::ops::InstallRequest;
+use pintle::release::ReleaseVersion;
+use pintle::{Clock as _, Delivery, Method, Mode, Rendering, Reporter};
+use pintle_tree::LogLine;
+
+use crate::clock::SystemClock;
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
+use crate::flag::groups::{CHART, DEVEL, POST_RENDER, REMOTE, SCHEMA, VALUES};
+use crate::invocation::Invocation;
+use crate::output::format::Format;
+use crate::output::release::Shown;
+use crate::report::Watching;
+use crate::{chart_reference, clock, kubeconfig, path, request, text_template};
+
+/// `install [NAME] [CHART]`
+pub(crate) static COMMAND: Command = Command {
+    name: "install",
+    operands_text: "[NAME] [CHART]",
+    short: "install a chart",
+    long: "\
+Installs a chart into a cluster as a release. The chart is a folder or an archive.
+
+Values come from files (-f) and from flags (--set and its kin); what is given later wins, and flags win over files:
+
+    {program} install web ./web -f production.yaml --set replicas=3
+
+With --dry-run nothing is done, and what would be installed is shown; Secrets too, unless --hide-secret is given.",
+    operands: Operands::AtLeast(1),
+    offer: OperandOffer::NameAndChart,
+    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, DRY_RUN, OUTPUT, HOOKS],
+    exclusive: EXCLUSIVE,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let mode = request::mode(&invocation.flags, invocation.ui)?;
+    let delivery = request::delivery(invocation)?;
+    let version =
+        install(invocation, mode, delivery).map_err(|failure| failure.during("INSTALLATION FAILED"))?;
+    show(invocation, &version)
+}
+
+fn install(
+    invocation: &mut Invocation<'_>,
+    mode: Mode,
+    delivery: Delivery,
+) -> Result<ReleaseVersion, Failure> {
+    let (name, reference) = name_and_chart(invocation)?;
+    let request = InstallRequest {
+        name,
+        replace: invocation.flags.on("replace"),
+        method: if invocation.flags.on("server-side") { Method::ServerSide } else { Method::ClientSide },
+        ..request_of(invocation, &reference, mode, delivery)?
+    };
+    deliver(invocation, None, request)
+}
+
+/// What installing and upgrading have in common.
+pub(crate) fn request_of(
+    invocation: &Invocation<'_>,
+    reference: &str,
+    mode: Mode,
+    delivery: Delivery,
+) -> Result<InstallRequest, Failure> {
+    let chart = PathBuf::from(chart_reference::locate(reference)?);
+    let flags = &invocation.flags;
+    Ok(InstallRequest {
+        chart,
+        namespace: kubeconfig::namespace(flags, invocation.environment),
+        values: request::overrides(flags)?,
+        create_namespace: flags.on("create-namespace"),
+        skip_crds: flags.on("skip-crds"),
+        take_ownership: flags.on("take-ownership"),
+        description: flags.text("description").to_owned(),
+        labels: flags.pairs("labels"),
+        rollback_on_failure: flags.on("rollback-on-failure") || flags.on("atomic"),
+        rendering: Rendering {
+            skip_schema: flags.on("skip-schema-validation"),
+            dns: flags.on("enable-dns"),
+            subchart_notes: flags.on("render-subchart-notes"),
+            hide_secrets: flags.on("hide-secret"),
+            disable_openapi: flags.on("disable-openapi-validation"),
+            ..Rendering::default()
+        },
+        delivery,
+        mode,
+        ..InstallRequest::default()
+    })
+}
+
+/// Installs; with `--dependency-update`, fetches what is missing and tries again.
+pub(crate) fn deliver(
+    invocation: &mut Invocation<'_>,
+    connection: Option<&Connection>,
+    request: InstallRequest,
+) -> Result<ReleaseVersion, Failure> {
+    let opened;
+    let connection = match connection {
+        Some(connection) => Some(connection),
+        None if request.mode == Mode::PreviewClient => None,
+        None => {
+            opened = Connection::open(invocation)?;
+            Some(&opened)
+        }
+    };
+    if let Some(connection) = connection {
+        obey_signals(invocation, connection)?;
+    }
+    with_dependencies(invocation, &request, |invocation| {
+        let data = Format::of(&invocation.flags).is_data();
+        let mut reporter = Watching::new(invocation.ui, data);
+        let outcome = match connection {
+            Some(connection) => {
+                connection.try_run(pintle::ops::install(&connection.session, &request, &mut reporter))
+            }
+            None => pintle::ops::preview_install(&request, SystemClock.now(), &mut reporter),
+        };
+        if let Err(error) = &outcome {
+            log(error, &mut reporter);
+        }
+        outcome
+    })
+}
+
+/// Helm logs some errors of installing before it tells them.
+fn log(error: &pintle::Error, reporter: &mut dyn Reporter) {
+    if matches!(error, pintle::Error::ReachabilityCheck(_) | pintle::Error::HideSecretsNeedsPreview) {
+        reporter.log(LogLine { level: "ERROR", message: error.to_string().into(), attributes: Vec::new() });
+    }
+}
+
+/// Runs something that needs a complete chart; with `--dependency-update`, fetches what is missing and tries again.
+pub(crate) fn with_dependencies<T>(
+    invocation: &mut Invocation<'_>,
+    request: &InstallRequest,
+    mut operation: impl FnMut(&mut Invocation<'_>) -> pintle::Result<T>,
+) -> Result<T, Failure> {
+    match operation(invocation) {
+        Err(pintle::Error::MissingDependencies(_)) if invocation.flags.on("dependency-update") => {
+            let mut reporter = crate::report::Reporting::new(invocation.ui);
+            pintle::ops::dependency::update(&request.chart, clock::now(), &mut reporter)?;
+            Ok(operation(invocation)?)
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
+/// From now on Ctrl-C ends the operation in good order.
+pub(crate) fn obey_signals(invocation: &mut Invocation<'_>, connection: &Connection) -> Result<(), Failure> {
+    // The farewell goes past the buffer, so that it must be empty.
+    invocation.ui.flush()?;
+    connection.obey_signals(Some(format!("Release {} has been cancelled.", invocation.operand(0))));
+    Ok(())
+}
+
+/// Shows the release.
+pub(crate) fn show(invocation: &mut Invocation<'_>, version: &ReleaseVersion) -> Result<(), Failure> {
+    let shown = Shown { notes: !invocation.flags.on("hide-notes"), ..Shown::of(version, invocation) };
+    shown.print(Format::of(&invocation.flags), invocation.ui)
+}
+
+/// The name of the release and the reference to the chart, by the rules for one and for two operands.
+fn name_and_chart(invocation: &Invocation<'_>) -> Result<(String, String), Failure> {
+    let flags = &invocation.flags;
+    let template = flags.text("name-template");
+    let conflict = |flag: &str| Err(Failure::usage(format!("cannot set --{flag} and also specify a name")));
+    match flags.operands.as_slice() {
+        [_, _, more @ ..] if !more.is_empty() => Err(Failure::usage(format!(
+            "expected at most two arguments, unexpected arguments: {}",
+            more.join(", ")
+        ))),
+        [_, _, ..] if flags.on("generate-name") => conflict("generate-name"),
+        [_, _, ..] if !template.is_empty() => conflict("name-template"),
+        [name, chart, ..] => Ok((name.clone(), chart.clone())),
+        [chart] if !template.is_empty() => {
+            Ok((text_template::name(template).map_err(Failure::usage)?, chart.clone()))
+        }
+        [chart] if flags.on("generate-name") => Ok((generated_name(chart, clock::now()), chart.clone())),
+        [_] => Err(Failure::usage("must either provide a name or specify --generate-name")),
+        [] => Err(Failure::usage("a chart is needed")),
+    }
+}
+
+/// The last part of the reference up to its first dot, and the time.
+fn generated_name(reference: &str, now: i64) -> String {
+    let base = match path::base(reference) {
+        "." | "" => "chart",
+        base => base,
+    };
+    let base = base.split('.').next().unwrap_or(base);
+    format!("{base}-{now}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_made_of_the_chart_and_the_time() {
+        assert_eq!(generated_name("charts/web-1.2.tgz", 7), "web-1-7");
+        assert_eq!(generated_name(".", 7), "chart-7");
+        assert_eq!(generated_name("./web/", 7), "web-7");
+    }
+}

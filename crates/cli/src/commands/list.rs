@@ -1,0 +1,100 @@
+//! `list`: the releases of a namespace, or of all.
+
+use pintle::ops::ListRequest;
+use pintle::release::Status;
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::OUTPUT;
+use crate::flag::parsed::Parsed;
+use crate::flag::{Flag, Kind, Offer};
+use crate::invocation::Invocation;
+use crate::output::format::{Format, Records, print_data};
+use crate::output::list::{names, records, rows};
+
+/// `list`
+pub(crate) static COMMAND: Command = Command {
+    name: "list",
+    aliases: &["ls"],
+    short: "list releases",
+    long: "\
+Lists the releases of a namespace in whatever state they are, sorted by name.
+
+Flags such as --deployed and --failed leave only releases in that state; several may be given. --filter takes a
+regular expression that the name has to match:
+
+    {program} list --filter '^web' --failed",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    flags: &[OWN, OUTPUT],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch("short", "print the names only").short('q'),
+    Flag::switch("no-headers", "leave the headings of the table out"),
+    Flag::text("time-format", "a layout of Go for times, as in \"2006-01-02 15:04:05Z0700\"")
+        .offer(Offer::Nothing),
+    Flag::switch("date", "sort by the time of the last change").short('d'),
+    Flag::switch("reverse", "turn the order round").short('r'),
+    Flag::switch("uninstalled", "show releases that were uninstalled with --keep-history"),
+    Flag::switch("superseded", "show versions that later ones have replaced"),
+    Flag::switch("uninstalling", "show releases that are being uninstalled"),
+    Flag::switch("deployed", "show releases that are deployed"),
+    Flag::switch("failed", "show releases that failed"),
+    Flag::switch("pending", "show releases that are being worked on"),
+    Flag::switch("all-namespaces", "show the releases of all namespaces").short('A'),
+    Flag::of("max", Kind::Int, "256", "how many releases to show; 0 for all").short('m'),
+    Flag::of("offset", Kind::Int, "0", "how many releases to leave out first"),
+    Flag::text("filter", "a regular expression that names must match").short('f').offer(Offer::Nothing),
+    Flag::text("selector", "labels that releases must have: a=x,b!=y").short('l').offer(Offer::Nothing),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let connection = Connection::open(invocation)?;
+    let flags = &invocation.flags;
+    let count = |name: &str| usize::try_from(flags.int(name, invocation.environment)).unwrap_or(0);
+    let request = ListRequest {
+        namespace: Some(connection.namespace.clone()).filter(|_| !flags.on("all-namespaces")),
+        statuses: statuses(flags),
+        filter: flags.text("filter").to_owned(),
+        selector: flags.text("selector").to_owned(),
+        by_date: flags.on("date"),
+        reverse: flags.on("reverse"),
+        limit: count("max"),
+        offset: count("offset"),
+    };
+    let releases = connection.run(pintle::ops::list(&connection.session, &request))?;
+    let layout = flags.text("time-format");
+    match (Format::of(flags), flags.on("short")) {
+        (Format::Table, true) => {
+            let lines: String = releases.iter().map(|release| format!("{}\n", release.name)).collect();
+            invocation.ui.print(&lines)
+        }
+        (Format::Table, false) => {
+            let table = rows(&releases, layout, !flags.on("no-headers"), invocation.ui.paint());
+            invocation.ui.print(&table)
+        }
+        (format, true) => print_data(invocation.ui, format, &names(&releases)),
+        (format, false) => print_data(invocation.ui, format, &Records(&records(&releases, layout))),
+    }
+}
+
+/// The states that were asked for; none for all.
+fn statuses(flags: &Parsed) -> Vec<Status> {
+    const FLAGS: [(&str, &[Status]); 6] = [
+        ("deployed", &[Status::Deployed]),
+        ("uninstalled", &[Status::Uninstalled]),
+        ("uninstalling", &[Status::Uninstalling]),
+        ("pending", &[Status::PendingInstall, Status::PendingUpgrade, Status::PendingRollback]),
+        ("failed", &[Status::Failed]),
+        ("superseded", &[Status::Superseded]),
+    ];
+    FLAGS
+        .iter()
+        .filter(|(name, _)| flags.on(name))
+        .flat_map(|(_, statuses)| statuses.iter().copied())
+        .collect()
+}

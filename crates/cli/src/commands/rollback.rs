@@ -1,0 +1,54 @@
+//! `rollback`: brings a release back to an earlier version.
+
+use pintle::ops::RollbackRequest;
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
+use crate::invocation::Invocation;
+use crate::report::Watching;
+use crate::request;
+
+/// `rollback <RELEASE> [REVISION]`
+pub(crate) static COMMAND: Command = Command {
+    name: "rollback",
+    operands_text: "<RELEASE> [REVISION]",
+    short: "roll a release back to an earlier version",
+    long: "\
+Rolls a release back to an earlier version: to the one before the last, or to the one that is named. `{program}
+history` shows the versions of a release.
+
+Nothing is rendered again; the objects of that version are applied as they were recorded, as a new version.",
+    operands: Operands::AtLeast(1),
+    offer: OperandOffer::ReleaseAndVersion,
+    flags: &[ROLLBACK, DRY_RUN, HOOKS],
+    exclusive: EXCLUSIVE,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let to = invocation.flags.operands.get(1).map(String::as_str);
+    let to = request::rollback_target(invocation.personality, to)?;
+    let mode = request::mode(&invocation.flags, invocation.ui)?;
+    let delivery = request::delivery(invocation)?;
+    let method = request::method_choice(&invocation.flags)?;
+    let connection = Connection::open(invocation)?;
+    let request = RollbackRequest {
+        name: invocation.operand(0).to_owned(),
+        namespace: connection.namespace.clone(),
+        to,
+        method,
+        cleanup_on_fail: invocation.flags.on("cleanup-on-fail"),
+        max_history: request::max_history(invocation),
+        delivery,
+        mode,
+    };
+    connection.obey_signals(None);
+    {
+        let mut reporter = Watching::new(invocation.ui, false);
+        connection.run(pintle::ops::rollback(&connection.session, &request, &mut reporter))?;
+    }
+    invocation.ui.print("Rollback was a success! Happy Helming!\n")
+}

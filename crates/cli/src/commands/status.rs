@@ -1,0 +1,48 @@
+//! `status`: a release and its objects in the cluster.
+
+use pintle::ops::{ResourceView, StatusReport};
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::{OUTPUT, REVISION};
+use crate::invocation::Invocation;
+use crate::output::format::{Format, print_data};
+use crate::output::release::Shown;
+use crate::output::resources;
+use crate::report::Watching;
+use crate::request;
+
+/// `status RELEASE_NAME`
+pub(crate) static COMMAND: Command = Command {
+    name: "status",
+    operands_text: "RELEASE_NAME",
+    short: "show the state of a release",
+    long: "\
+Shows the state of a release: when it was last deployed and where, its version and what was said about it, its
+objects in the cluster, how its tests went, and the notes of its chart.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Release,
+    flags: &[REVISION, OUTPUT],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let at = request::revision(invocation)?;
+    let format = Format::of(&invocation.flags);
+    let view = if format.is_data() { ResourceView::Objects } else { ResourceView::Tables };
+    let connection = Connection::open(invocation)?;
+    let name = invocation.operand(0).to_owned();
+    let StatusReport { version, resources } = {
+        let mut reporter = Watching::new(invocation.ui, format.is_data());
+        let (session, namespace) = (&connection.session, &connection.namespace);
+        connection.run(pintle::ops::status(session, namespace, &name, &at, view, &mut reporter))?
+    };
+    if format.is_data() {
+        return print_data(invocation.ui, format, &resources::record(&version, &resources));
+    }
+    let tables = resources::tables(&resources);
+    let shown = Shown { details: false, resources: &tables, ..Shown::of(&version, invocation) };
+    shown.print(format, invocation.ui)
+}

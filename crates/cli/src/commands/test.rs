@@ -1,0 +1,106 @@
+//! `test`: runs the tests that a chart brings along.
+
+use pintle::Delivery;
+use pintle::ops::{TestRequest, Tested};
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::PATIENCE;
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+use crate::output::format::Format;
+use crate::output::release::Shown;
+use crate::personality::Personality;
+use crate::report::Watching;
+
+/// `test [RELEASE]`
+pub(crate) static COMMAND: Command = Command {
+    name: "test",
+    operands_text: "[RELEASE]",
+    short: "run the tests of a release",
+    long: "\
+Runs the test hooks of a release that is deployed, and shows how they went. --filter chooses tests by name:
+
+    {program} test web --filter name=login,'!name=slow'",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Release,
+    flags: &[PATIENCE, OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch("logs", "print the logs of the tests' pods when all have ended"),
+    Flag::list("filter", "only tests of this name (name=x), or all but that (!name=x); may be repeated")
+        .offer(Offer::Nothing),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let connection = Connection::open(invocation)?;
+    let defaults = TestRequest::default();
+    let (include, exclude) = chosen(invocation.flags.list("filter"));
+    let is_ours = invocation.personality == Personality::Pintle;
+    let request = TestRequest {
+        name: invocation.operand(0).to_owned(),
+        namespace: connection.namespace.clone(),
+        include,
+        exclude,
+        logs: invocation.flags.on("logs"),
+        delivery: Delivery {
+            timeout: invocation.flags.duration("timeout"),
+            init_logs: is_ours,
+            fail_fast: is_ours,
+            ..defaults.delivery
+        },
+    };
+    connection.obey_signals(None);
+    let tested = {
+        let mut reporter = Watching::new(invocation.ui, false);
+        connection.run(pintle::ops::test(&connection.session, &request, &mut reporter))?
+    };
+    print(invocation, &tested, request.logs)?;
+    match tested.failure.or(tested.logs_failure) {
+        Some(error) => Err(error.into()),
+        None => Ok(()),
+    }
+}
+
+fn print(invocation: &mut Invocation<'_>, tested: &Tested, logs: bool) -> Result<(), Failure> {
+    let shown = Shown { notes: false, ..Shown::of(&tested.version, invocation) };
+    shown.print(Format::Table, invocation.ui)?;
+    if logs {
+        invocation.ui.print("\n")?;
+        for log in &tested.logs {
+            invocation.ui.print(&format!("POD LOGS: {} ({})\n", log.pod, log.container))?;
+            invocation.ui.out().write_all(&log.text)?;
+            invocation.ui.print("\n")?;
+        }
+    }
+    Ok(())
+}
+
+/// The names that are chosen and those that are left out; other words mean nothing.
+fn chosen(filters: &[String]) -> (Vec<String>, Vec<String>) {
+    let (mut include, mut exclude) = (Vec::new(), Vec::new());
+    for filter in filters {
+        if let Some(name) = filter.strip_prefix("name=") {
+            include.push(name.to_owned());
+        } else if let Some(rest) = filter.strip_prefix('!') {
+            let rest = rest.strip_prefix([' ', '\t', '\n', '\u{c}', '\r']).unwrap_or(rest);
+            exclude.extend(rest.strip_prefix("name=").map(str::to_owned));
+        }
+    }
+    (include, exclude)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_choose_and_leave_out() {
+        let filters = ["name=a", "!name=b", "! name=c", "kind=x", "!d"].map(str::to_owned);
+        assert_eq!(chosen(&filters), (vec!["a".to_owned()], vec!["b".to_owned(), "c".to_owned()]));
+    }
+}

@@ -1,0 +1,69 @@
+//! `uninstall`: takes a release out of the cluster.
+
+use pintle::cluster::Propagation;
+use pintle::ops::UninstallRequest;
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::{HOOKS, UNINSTALL};
+use crate::invocation::Invocation;
+use crate::report::Watching;
+use crate::request;
+
+/// `uninstall RELEASE_NAME [...]`
+pub(crate) static COMMAND: Command = Command {
+    name: "uninstall",
+    aliases: &["del", "delete", "un"],
+    operands_text: "RELEASE_NAME [...]",
+    short: "uninstall a release",
+    long: "\
+Deletes the objects of one or more releases and their records.
+
+Objects with the annotation `helm.sh/resource-policy: keep` stay and are listed. With --keep-history the records stay
+too, so that `{program} rollback` can bring the release back.",
+    operands: Operands::AtLeast(1),
+    offer: OperandOffer::Releases,
+    flags: &[UNINSTALL, HOOKS],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let cascade = cascade(invocation.flags.text("cascade"))?;
+    let delivery = request::delivery(invocation)?;
+    let connection = Connection::open(invocation)?;
+    connection.obey_signals(None);
+    for name in invocation.flags.operands.clone() {
+        let request = UninstallRequest {
+            name: name.clone(),
+            namespace: connection.namespace.clone(),
+            keep_history: invocation.flags.on("keep-history"),
+            ignore_not_found: invocation.flags.on("ignore-not-found"),
+            cascade,
+            description: invocation.flags.text("description").to_owned(),
+            delivery: delivery.clone(),
+            dry_run: invocation.flags.on("dry-run"),
+        };
+        let uninstalled = {
+            let mut reporter = Watching::new(invocation.ui, false);
+            connection.run(pintle::ops::uninstall(&connection.session, &request, &mut reporter))?
+        };
+        if let Some(uninstalled) = uninstalled.filter(|uninstalled| !uninstalled.kept.is_empty()) {
+            invocation.ui.print(&format!("{}\n", uninstalled.kept))?;
+        }
+        invocation.ui.print(&format!("release \"{name}\" uninstalled\n"))?;
+    }
+    Ok(())
+}
+
+fn cascade(word: &str) -> Result<Propagation, Failure> {
+    match word {
+        "background" => Ok(Propagation::Background),
+        "foreground" => Ok(Propagation::Foreground),
+        "orphan" => Ok(Propagation::Orphan),
+        other => Err(Failure::usage(format!(
+            "invalid cascade value ({other}). Must be \"background\", \"foreground\", or \"orphan\""
+        ))),
+    }
+}

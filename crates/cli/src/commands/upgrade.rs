@@ -1,0 +1,160 @@
+//! `upgrade`: brings a release to another version of its chart, or to other values.
+
+use pintle::ops::{InstallRequest, UpgradeRequest, ValuesRule};
+use pintle::release::{Status, Summary};
+use pintle::{Delivery, Method, Mode, values};
+use pintle_tree::quote::quote;
+
+use super::install::{deliver, obey_signals, request_of, show, with_dependencies};
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, NOTES, OUTPUT, UPGRADE};
+use crate::flag::groups::{CHART, DEVEL, POST_RENDER, REMOTE, SCHEMA, VALUES};
+use crate::flag::parsed::Parsed;
+use crate::invocation::Invocation;
+use crate::output::format::Format;
+use crate::report::Watching;
+use crate::request;
+
+/// `upgrade [RELEASE] [CHART]`
+pub(crate) static COMMAND: Command = Command {
+    name: "upgrade",
+    operands_text: "[RELEASE] [CHART]",
+    short: "upgrade a release",
+    long: "\
+Upgrades a release to a version of a chart. With --install, a release that does not exist is installed.
+
+Without any values, those that were given for the last version hold. With some, only these do, unless
+--reuse-values or --reset-then-reuse-values asks for more:
+
+    {program} upgrade web ./web --reset-then-reuse-values --set replicas=5
+
+With --dry-run nothing is done, and what would be applied is shown; Secrets too, unless --hide-secret is given.",
+    operands: Operands::Exactly(2),
+    offer: OperandOffer::ReleaseAndChart,
+    flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, DRY_RUN, OUTPUT, HOOKS],
+    exclusive: EXCLUSIVE,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let mode = request::mode(&invocation.flags, invocation.ui)?;
+    let delivery = request::delivery(invocation)?;
+    let name = invocation.operand(0).to_owned();
+    let reference = invocation.operand(1).to_owned();
+    let table = !Format::of(&invocation.flags).is_data();
+    if invocation.flags.on("install") {
+        let connection = Connection::open(invocation)?;
+        let last = last(&connection, &name)?;
+        let uninstalled = last.as_ref().is_some_and(|last| last.status == Status::Uninstalled);
+        if last.is_none() || uninstalled {
+            if table {
+                let name = quote(name.as_bytes());
+                invocation.ui.print(&format!("Release {name} does not exist. Installing it now.\n"))?;
+            }
+            return install(invocation, &connection, &reference, mode, delivery, uninstalled);
+        }
+        return upgrade(invocation, &connection, &reference, mode, delivery);
+    }
+    // A chart that is not there is told before the cluster is looked for.
+    crate::chart_reference::locate(&reference)?;
+    let connection = Connection::open(invocation)?;
+    upgrade(invocation, &connection, &reference, mode, delivery)
+}
+
+/// The last version of the release, if there is a release.
+fn last(connection: &Connection, name: &str) -> Result<Option<Summary>, Failure> {
+    let history = pintle::ops::history(&connection.session, &connection.namespace, name, 1);
+    match connection.try_run(history) {
+        Ok(mut versions) => Ok(versions.pop()),
+        Err(pintle::Error::NoSuchRelease { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Installs what is not there, without Helm's usual words before an error.
+fn install(
+    invocation: &mut Invocation<'_>,
+    connection: &Connection,
+    reference: &str,
+    mode: Mode,
+    delivery: Delivery,
+    replace: bool,
+) -> Result<(), Failure> {
+    let client_side = invocation.flags.text("server-side") == "false";
+    let request = InstallRequest {
+        name: invocation.operand(0).to_owned(),
+        replace,
+        method: if client_side { Method::ClientSide } else { Method::ServerSide },
+        ..request_of(invocation, reference, mode, delivery)?
+    };
+    let version = deliver(invocation, Some(connection), request)?;
+    show(invocation, &version)
+}
+
+fn upgrade(
+    invocation: &mut Invocation<'_>,
+    connection: &Connection,
+    reference: &str,
+    mode: Mode,
+    delivery: Delivery,
+) -> Result<(), Failure> {
+    let name = invocation.operand(0).to_owned();
+    let method =
+        request::method_choice(&invocation.flags).map_err(|failure| failure.during("UPGRADE FAILED"))?;
+    let target = InstallRequest { name: name.clone(), ..request_of(invocation, reference, mode, delivery)? };
+    let request = UpgradeRequest {
+        method,
+        values_rule: values_rule(&invocation.flags),
+        cleanup_on_fail: invocation.flags.on("cleanup-on-fail"),
+        max_history: request::max_history(invocation),
+        install: false,
+        target,
+    };
+    let data = Format::of(&invocation.flags).is_data();
+    obey_signals(invocation, connection)?;
+    let mut early = true;
+    let upgraded = with_dependencies(invocation, &request.target, |invocation| {
+        let mut reporter = Watching::new(invocation.ui, data);
+        let upgraded = connection.try_run(pintle::ops::upgrade(&connection.session, &request, &mut reporter));
+        early = upgraded.as_ref().is_err_and(is_early);
+        upgraded
+    });
+    let upgraded =
+        upgraded.map_err(|failure| if early { failure } else { failure.during("UPGRADE FAILED") })?;
+    if !data {
+        let name = quote(name.as_bytes());
+        invocation.ui.print(&format!("Release {name} has been upgraded. Happy Helming!\n"))?;
+    }
+    show(invocation, &upgraded.version)
+}
+
+/// Whether an error comes before Helm would say that the upgrade failed: while chart and values are read.
+fn is_early(error: &pintle::Error) -> bool {
+    match error {
+        pintle::Error::Values(error) => {
+            !matches!(error, values::Error::Schema(_) | values::Error::TypeMismatch { .. })
+        }
+        pintle::Error::Chart(_)
+        | pintle::Error::MissingDependencies(_)
+        | pintle::Error::NotInstallable { .. }
+        | pintle::Error::ChartNotFound { .. }
+        | pintle::Error::RemoteChart { .. }
+        | pintle::Error::File { .. } => true,
+        _ => false,
+    }
+}
+
+fn values_rule(flags: &Parsed) -> ValuesRule {
+    if flags.on("reset-values") {
+        ValuesRule::Reset
+    } else if flags.on("reuse-values") {
+        ValuesRule::Reuse
+    } else if flags.on("reset-then-reuse-values") {
+        ValuesRule::ResetThenReuse
+    } else {
+        ValuesRule::WhenNoneAreGiven
+    }
+}

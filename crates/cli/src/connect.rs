@@ -1,0 +1,216 @@
+//! The way to the cluster: from flags and environment to a session, and a runtime for those commands that need one.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle::cluster::{Cluster, Proxies, Settings, store};
+use pintle::release::Store;
+use pintle::{Cancel, Lifecycle, Session};
+use pintle_tree::quote::quote;
+use tokio::runtime::Runtime;
+
+use crate::clock::SystemClock;
+use crate::env::{Environment, Setting};
+use crate::exit;
+use crate::failure::{Class, Failure};
+use crate::flag::parsed::Parsed;
+use crate::flag::value::Value;
+use crate::invocation::Invocation;
+use crate::personality::Personality;
+use crate::{holder, kubeconfig};
+
+/// A session, and the threads that it runs on.
+pub(crate) struct Connection {
+    /// What operations work with.
+    pub(crate) session: Session,
+    /// The namespace to work in.
+    pub(crate) namespace: String,
+    runtime: Runtime,
+}
+
+impl Connection {
+    /// Makes a session from flags and environment. The cluster is not asked anything yet.
+    pub(crate) fn open(invocation: &mut Invocation<'_>) -> Result<Connection, Failure> {
+        let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
+        let driver = Driver::of(invocation)?;
+        let runtime = runtime()?;
+        let settings = settings(&invocation.flags, invocation.environment, namespace.clone());
+        let cluster = runtime
+            .block_on(Cluster::connect(&settings))
+            .map_err(|error| Failure::from(pintle::Error::from(error)))?;
+        let (store, others) = driver.stores(&cluster);
+        let session = Session {
+            cluster,
+            store,
+            others,
+            clock: Arc::new(SystemClock),
+            holder: holder::this_process(invocation.environment),
+            lease: lease(&invocation.flags),
+            cancel: Cancel::default(),
+            events: Lifecycle::default(),
+        };
+        Ok(Connection { session, namespace, runtime })
+    }
+
+    /// Runs an operation to its end.
+    pub(crate) fn run<T>(&self, operation: impl Future<Output = pintle::Result<T>>) -> Result<T, Failure> {
+        Ok(self.runtime.block_on(operation)?)
+    }
+
+    /// As [`Connection::run`], with the library's own error.
+    pub(crate) fn try_run<T>(&self, operation: impl Future<Output = T>) -> T {
+        self.runtime.block_on(operation)
+    }
+
+    /// From now on Ctrl-C stops the operation in good order, and a second one the program. `farewell` is said then.
+    pub(crate) fn obey_signals(&self, farewell: Option<String>) {
+        let cancel = self.session.cancel.clone();
+        self.runtime.spawn(async move {
+            let Ok(mut signals) = Signals::new() else { return };
+            signals.next().await;
+            if let Some(farewell) = farewell {
+                let _ = writeln!(std::io::stdout().lock(), "{farewell}");
+            }
+            cancel.cancel();
+            signals.next().await;
+            exit::at_once()
+        });
+    }
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::run_time(format!("cannot start threads: {error}")))
+}
+
+fn lease(flags: &Parsed) -> Duration {
+    if flags.declares("lease") { flags.duration("lease") } else { Duration::from_secs(30) }
+}
+
+/// How to reach the cluster.
+fn settings(flags: &Parsed, environment: &Environment, namespace: String) -> Settings {
+    let text = |name: &str| flags.text_or_setting(name, environment);
+    let as_groups = match flags.list("kube-as-group") {
+        [] => environment.groups(),
+        groups => groups.to_vec(),
+    };
+    let qps = match flags.number("qps") {
+        Some(Value::Float32(number)) => *number,
+        _ => environment.qps(),
+    };
+    let insecure = flags
+        .switch("kube-insecure-skip-tls-verify")
+        .unwrap_or_else(|| environment.setting(Setting::KubeInsecure) == "true");
+    Settings {
+        kubeconfig: kubeconfig::files(flags.text("kubeconfig"), environment),
+        explicit_kubeconfig: !flags.text("kubeconfig").is_empty(),
+        context: text("kube-context"),
+        server: text("kube-apiserver"),
+        token: text("kube-token"),
+        ca_file: text("kube-ca-file"),
+        tls_server_name: text("kube-tls-server-name"),
+        insecure,
+        as_user: text("kube-as-user"),
+        as_groups,
+        namespace,
+        qps,
+        burst: u32::try_from(flags.int("burst-limit", environment)).unwrap_or(0),
+        user_agent: concat!("pintle/", env!("CARGO_PKG_VERSION")).to_owned(),
+        proxies: proxies(environment),
+    }
+}
+
+/// The proxies that the environment names; capital letters win.
+fn proxies(environment: &Environment) -> Proxies {
+    let set = |name: &str| environment.variable(name).filter(|text| !text.is_empty());
+    let either = |name: &str| set(name).or_else(|| set(&name.to_lowercase())).unwrap_or_default();
+    Proxies { https: either("HTTPS_PROXY"), http: either("HTTP_PROXY"), none: either("NO_PROXY") }
+}
+
+/// Where releases are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Driver {
+    /// In our own objects.
+    Native,
+    /// In Secrets, as Helm keeps them.
+    Secrets,
+    /// In ConfigMaps, as Helm can keep them.
+    ConfigMaps,
+}
+
+impl Driver {
+    /// What `HELM_DRIVER` asks for: without it, Helm keeps releases in Secrets, and we in objects of our own.
+    fn of(invocation: &mut Invocation<'_>) -> Result<Driver, Failure> {
+        let word = invocation.environment.variable("HELM_DRIVER").unwrap_or_default();
+        Ok(match (word.as_str(), invocation.personality) {
+            ("", Personality::Pintle) | ("native", _) => Driver::Native,
+            ("" | "secret" | "secrets", _) => Driver::Secrets,
+            ("configmap" | "configmaps", _) => Driver::ConfigMaps,
+            (other, personality) => {
+                let text = format!("unknown driver {}", quote(other.as_bytes()));
+                if personality == Personality::Helm {
+                    invocation.ui.note(&format!("level=INFO msg={}", quote(text.as_bytes())));
+                    return Err(Failure::new(Class::Told, text));
+                }
+                return Err(Failure::usage(text)
+                    .in_our_words(format!("`HELM_DRIVER` names a store that does not exist: `{other}`"))
+                    .hint("the stores are native, secret, configmap, memory and sql"));
+            }
+        })
+    }
+
+    /// The store, and those whose releases are shown too.
+    fn stores(self, cluster: &Cluster) -> (Arc<dyn Store>, Vec<Arc<dyn Store>>) {
+        match self {
+            Driver::Native => {
+                let secrets: Arc<dyn Store> = Arc::new(store::HelmSecrets::new(cluster.clone()));
+                (Arc::new(store::Native::new(cluster.clone())), vec![secrets])
+            }
+            Driver::Secrets => (Arc::new(store::HelmSecrets::new(cluster.clone())), Vec::new()),
+            Driver::ConfigMaps => (Arc::new(store::HelmConfigMaps::new(cluster.clone())), Vec::new()),
+        }
+    }
+}
+
+/// The signals by which a user or a system asks the program to end.
+struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals {})
+    }
+
+    async fn next(&mut self) {
+        // Without a handler the system ends the program by itself, which is what is left to do.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

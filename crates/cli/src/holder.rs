@@ -1,0 +1,137 @@
+//! Who runs an operation, in words that others understand, and whether someone who said so is still there.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pintle::Holder;
+
+use crate::env::Environment;
+
+/// This process, and how to tell of another process on this machine that it is gone.
+pub(crate) fn this_process(environment: &Environment) -> Holder {
+    let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| environment.variable(name));
+    let user = user.filter(|user| !user.is_empty()).unwrap_or_else(|| "someone".to_owned());
+    let host = host(environment);
+    let pid = std::process::id();
+    let machine = Machine::here(Path::new("/proc"));
+    let mut name = format!("{user}@{host} pid {pid}");
+    if let Some(machine) = &machine
+        && let State::Running(start) = machine.state(pid)
+    {
+        name.push_str(&format!(" start {start} on {}", machine.mark));
+    }
+    let is_dead = move |holder: &str| machine.as_ref().is_some_and(|machine| machine.is_dead(holder));
+    Holder { name, is_dead: Arc::new(is_dead) }
+}
+
+fn host(environment: &Environment) -> String {
+    let host = match std::fs::read_to_string("/proc/sys/kernel/hostname") {
+        Ok(host) => host.trim().to_owned(),
+        Err(_) => environment.variable("HOSTNAME").unwrap_or_default(),
+    };
+    if host.is_empty() { "localhost".to_owned() } else { host }
+}
+
+/// A machine since it was started, and the world of process numbers on it.
+struct Machine {
+    processes: std::path::PathBuf,
+    mark: String,
+}
+
+/// What is known of a process.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// It runs, since this tick of the machine's clock.
+    Running(u64),
+    /// There is none.
+    Gone,
+    /// Nobody tells.
+    Unknown,
+}
+
+impl Machine {
+    /// Reads what `/proc` tells; nothing on systems that have none, or where other users' processes are hidden.
+    fn here(processes: &Path) -> Option<Machine> {
+        let boot = std::fs::read_to_string(processes.join("sys/kernel/random/boot_id")).ok()?;
+        let world = std::fs::read_link(processes.join("self/ns/pid")).ok()?;
+        let world = world.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
+        // A machine that hides processes hides the first one, too.
+        std::fs::read(processes.join("1/stat")).ok()?;
+        Some(Machine { processes: processes.to_owned(), mark: format!("{}/{world}", boot.trim()) })
+    }
+
+    /// Whether a holder ran here and is gone. When in doubt, no.
+    fn is_dead(&self, holder: &str) -> bool {
+        let Some((rest, mark)) = holder.rsplit_once(" on ") else { return false };
+        let Some((rest, start)) = rest.rsplit_once(" start ") else { return false };
+        let Some((_, pid)) = rest.rsplit_once(" pid ") else { return false };
+        let (Ok(pid), Ok(start)) = (pid.parse(), start.parse::<u64>()) else { return false };
+        mark == self.mark
+            && match self.state(pid) {
+                // The number has been given to another process.
+                State::Running(other) => other != start,
+                State::Gone => true,
+                State::Unknown => false,
+            }
+    }
+
+    fn state(&self, pid: u32) -> State {
+        match std::fs::read(self.processes.join(pid.to_string()).join("stat")) {
+            Ok(text) => state_of(&text).unwrap_or(State::Unknown),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => State::Gone,
+            Err(_) => State::Unknown,
+        }
+    }
+}
+
+/// Reads the line that the system has about a process: the name of the program in parentheses, its state, and as
+/// the twentieth word after that the time of its start.
+fn state_of(line: &[u8]) -> Option<State> {
+    let after = line.iter().rposition(|byte| *byte == b')')?;
+    let text = std::str::from_utf8(line.get(after + 1..)?).ok()?;
+    let mut words = text.split_ascii_whitespace();
+    match words.next()? {
+        // Dead, and waiting for its parent to notice.
+        "Z" | "X" => Some(State::Gone),
+        _ => words.nth(18)?.parse().ok().map(State::Running),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_is_read_behind_the_name_of_the_program() {
+        let line = b"42 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20 21";
+        assert_eq!(state_of(line), Some(State::Running(777)));
+        assert_eq!(state_of(b"42 (x) Z 1 2"), Some(State::Gone));
+        assert_eq!(state_of(b"42"), None);
+    }
+
+    #[test]
+    fn only_a_process_of_this_machine_that_is_not_there_is_dead() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("7")).unwrap();
+        let line = "7 (pintle) S 1 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 500 1";
+        std::fs::write(folder.path().join("7/stat"), line).unwrap();
+        let machine = Machine { processes: folder.path().to_owned(), mark: "b/1".to_owned() };
+        for (holder, dead) in [
+            ("me@box pid 7 start 500 on b/1", false),
+            ("me@box pid 7 start 499 on b/1", true),
+            ("me@box pid 8 start 500 on b/1", true),
+            ("me@box pid 8 start 500 on other/1", false),
+            ("me@box pid 8", false),
+            ("", false),
+        ] {
+            assert_eq!(machine.is_dead(holder), dead, "{holder}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_is_alive() {
+        let holder = this_process(&Environment::of_process());
+        assert!(!(holder.is_dead)(&holder.name), "{}", holder.name);
+    }
+}

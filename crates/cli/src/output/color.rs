@@ -1,0 +1,42 @@
+//! Colours in what is printed about releases, as Helm has them.
+
+use pintle::release::Status;
+
+/// Paints words, or leaves them as they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint {
+    /// Whether there are colours.
+    pub(crate) on: bool,
+}
+
+impl Paint {
+    /// A heading of a table.
+    pub(crate) fn heading(self, text: &str) -> String {
+        if self.on { format!("\u{1b}[1m{text}\u{1b}[22m") } else { text.to_owned() }
+    }
+
+    /// A namespace.
+    pub(crate) fn namespace(self, text: &str) -> String {
+        self.colored(36, text)
+    }
+
+    /// The word for the status of a release, by how good it is. Words that nobody knows stay plain.
+    pub(crate) fn status(self, status: Status, word: &str) -> String {
+        if word != status.as_str() {
+            return word.to_owned();
+        }
+        match status {
+            Status::Deployed => self.colored(32, word),
+            Status::Failed | Status::Unknown => self.colored(31, word),
+            Status::PendingInstall
+            | Status::PendingUpgrade
+            | Status::PendingRollback
+            | Status::Uninstalling => self.colored(33, word),
+            Status::Uninstalled | Status::Superseded => word.to_owned(),
+        }
+    }
+
+    fn colored(self, code: u8, text: &str) -> String {
+        if self.on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}

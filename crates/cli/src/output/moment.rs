@@ -1,0 +1,58 @@
+//! Times as Helm prints them.
+
+use pintle::release::Moment;
+use pintle_time::{GoTime, RFC3339, RFC3339_NANO, Zone};
+
+/// Go's layout `time.ANSIC`.
+const ANSIC: &str = "Mon Jan _2 15:04:05 2006";
+
+/// How Go prints a time of its own accord.
+const PLAIN: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
+
+/// A time in the words of C's `asctime`; no time is the first moment of year 1.
+pub(crate) fn ansic(moment: Option<&Moment>) -> String {
+    go_time(moment).format(ANSIC)
+}
+
+/// A time as Go prints it of its own accord, or by a layout of Go's; no time is a dash.
+pub(crate) fn plain(moment: Option<&Moment>, layout: &str) -> String {
+    match moment {
+        Some(_) if layout.is_empty() => go_time(moment).format(PLAIN),
+        Some(_) => go_time(moment).format(layout),
+        None => "-".to_owned(),
+    }
+}
+
+/// A time in whole seconds.
+pub(crate) fn seconds(moment: Option<&Moment>) -> String {
+    go_time(moment).format(RFC3339)
+}
+
+/// What Go makes of the text of a time: an offset that the local zone has is taken to mean that zone.
+fn go_time(moment: Option<&Moment>) -> GoTime {
+    moment
+        .and_then(|moment| GoTime::parse(RFC3339_NANO, moment.to_string(), &Zone::local()).ok())
+        .unwrap_or_else(|| GoTime::from_unix(FIRST_SECOND, 0, Zone::utc()))
+}
+
+/// 0001-01-01T00:00:00Z.
+const FIRST_SECOND: i64 = -62_135_596_800;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(text: &str) -> Moment {
+        Moment::parse(text).unwrap()
+    }
+
+    #[test]
+    fn times_are_written_as_go_writes_them() {
+        let time = moment("2026-11-05T09:03:55.120000000Z");
+        assert_eq!(ansic(Some(&time)), "Thu Nov  5 09:03:55 2026");
+        assert_eq!(plain(Some(&time), ""), "2026-11-05 09:03:55.12 +0000 UTC");
+        assert_eq!(plain(Some(&time), "2006"), "2026");
+        assert_eq!(seconds(Some(&time)), "2026-11-05T09:03:55Z");
+        assert_eq!((ansic(None), plain(None, "2006")), ("Mon Jan  1 00:00:00 0001".into(), "-".into()));
+    }
+}

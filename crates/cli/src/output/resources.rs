@@ -1,0 +1,210 @@
+//! What the cluster has of a release, as `status` shows it: tables for people, objects for programs.
+
+use pintle::objects::Object;
+use pintle::release::{Moment, ReleaseVersion, StoredHook};
+use pintle_tree::{Map, Node};
+
+use super::format::Record;
+
+/// Columns are at least this wide, and this far apart.
+const LEAST_WIDTH: usize = 6;
+const GAP: usize = 3;
+
+/// The tables of all kinds, each with its heading and an empty line below.
+pub(crate) fn tables(kinds: &[(String, Vec<Object>)]) -> String {
+    let mut text = String::new();
+    let mut printer = Printer::default();
+    for (kind, tables) in kinds {
+        text.push_str(&format!("==> {kind}\n"));
+        for table in tables {
+            printer.print(table, &mut text);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Remembers which headings were printed last: equal ones are printed once.
+#[derive(Default)]
+struct Printer {
+    columns: Option<Node>,
+    printed: bool,
+}
+
+impl Printer {
+    fn print(&mut self, table: &Object, text: &mut String) {
+        if table.kind() != "Table" {
+            return plain(table, text);
+        }
+        let columns = table.at(&["columnDefinitions"]).cloned().unwrap_or(Node::List(Vec::new()));
+        let rows = table.at(&["rows"]).and_then(Node::as_list).unwrap_or_default();
+        let known = self.columns.as_ref() == Some(&columns);
+        let headings = !(self.printed && known);
+        if !known {
+            self.columns = Some(columns.clone());
+            self.printed = false;
+        }
+        if rows.is_empty() {
+            return;
+        }
+        self.printed = true;
+        let columns = columns.as_list().unwrap_or_default();
+        let narrow = |column: &Node| !matches!(column.get("priority"), Some(Node::Int(wide)) if *wide != 0);
+        let mut lines: Vec<Vec<String>> = Vec::with_capacity(rows.len() + 1);
+        if headings {
+            lines.push(columns.iter().filter(|column| narrow(column)).map(heading).collect());
+        }
+        for row in rows {
+            let cells = row.get("cells").and_then(Node::as_list).unwrap_or_default();
+            let shown = cells.iter().zip(columns).filter(|(_, column)| narrow(column));
+            lines.push(shown.map(|(cell, _)| cell_text(cell)).collect());
+        }
+        lay_out(&lines, text);
+    }
+}
+
+/// An object of a server that makes no table of it.
+fn plain(object: &Object, text: &mut String) {
+    let created = object.text(&["metadata", "creationTimestamp"]);
+    let age = if created.is_empty() { "<unknown>" } else { created };
+    lay_out(
+        &[vec!["NAME".to_owned(), "AGE".to_owned()], vec![object.name().to_owned(), age.to_owned()]],
+        text,
+    );
+}
+
+fn heading(column: &Node) -> String {
+    column.get("name").and_then(Node::as_str).unwrap_or_default().to_uppercase()
+}
+
+/// The text of a cell: one line, with a sign that there were more.
+fn cell_text(cell: &Node) -> String {
+    match cell {
+        Node::Nil => String::new(),
+        Node::Bool(value) => value.to_string(),
+        Node::Int(value) => value.to_string(),
+        Node::Float(value) => pintle_tree::number::format_value(*value),
+        Node::Str(text) => {
+            let text = text.to_str_lossy();
+            match text.find(['\u{c}', '\n', '\r']) {
+                Some(end) => format!("{}...", without_controls(&text[..end])),
+                None => without_controls(&text),
+            }
+        }
+        other => {
+            String::from_utf8_lossy(&pintle_tree::json::write_raw(other).unwrap_or_default()).into_owned()
+        }
+    }
+}
+
+/// Escapes what could take over a terminal.
+fn without_controls(text: &str) -> String {
+    text.replace('\u{1b}', "^[").replace('\t', " ")
+}
+
+/// Pads all cells but the last of each line.
+fn lay_out(lines: &[Vec<String>], text: &mut String) {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let wide = |at: usize| {
+        let ends_here = |line: &&Vec<String>| line.len() > at + 1;
+        let widths = lines.iter().filter(ends_here).map(|line| line[at].chars().count());
+        widths.max().map_or(0, |width| (width + GAP).max(LEAST_WIDTH))
+    };
+    let widths: Vec<usize> = (0..columns).map(wide).collect();
+    for line in lines {
+        for (at, cell) in line.iter().enumerate() {
+            text.push_str(cell);
+            if at + 1 < line.len() {
+                text.push_str(&" ".repeat(widths[at].saturating_sub(cell.chars().count())));
+            }
+        }
+        text.push('\n');
+    }
+}
+
+/// The release without its chart and with its objects, as data.
+pub(crate) fn record(version: &ReleaseVersion, kinds: &[(String, Vec<Object>)]) -> Record {
+    let info = &version.info;
+    let info = Record::default()
+        .with_some("first_deployed", time(info.first_deployed.as_ref()))
+        .with_some("last_deployed", time(info.last_deployed.as_ref()))
+        .with_some("deleted", time(info.deleted.as_ref()))
+        .with_some("description", some(&info.description))
+        .with_some("status", some(version.status_word()))
+        .with_some("notes", some(&info.notes))
+        .with_some("resources", objects(kinds));
+    let config = version.config.clone().filter(|config| !config.is_empty());
+    Record::default()
+        .with_some("name", some(&version.name))
+        .with_record("info", info)
+        .with_some("config", config.map(Node::Map))
+        .with_some("manifest", some(&version.manifest))
+        .with_records("hooks", version.hooks.iter().map(hook).collect())
+        .with("version", i64::try_from(version.number).unwrap_or(i64::MAX))
+        .with_some("namespace", some(&version.namespace))
+        .with_some("apply_method", some(&version.apply_method))
+}
+
+fn objects(kinds: &[(String, Vec<Object>)]) -> Option<Node> {
+    let mut map = Map::new();
+    for (kind, objects) in kinds {
+        let list = objects.iter().map(|object| Node::Map(object.body().clone())).collect();
+        map.insert(kind.as_str().into(), Node::List(list));
+    }
+    Some(Node::Map(map)).filter(|_| !kinds.is_empty())
+}
+
+fn hook(hook: &StoredHook) -> Record {
+    let texts = |texts: Vec<&str>| {
+        let list = texts.iter().map(|text| Node::from(*text)).collect();
+        Some(Node::List(list)).filter(|_| !texts.is_empty())
+    };
+    let run = Record::default()
+        .with_some("started_at", time(hook.last_run.started.as_ref()))
+        .with_some("completed_at", time(hook.last_run.completed.as_ref()))
+        .with("phase", hook.last_run.phase.as_str());
+    Record::default()
+        .with_some("name", some(&hook.name))
+        .with_some("kind", some(&hook.kind))
+        .with_some("path", some(&hook.path))
+        .with_some("manifest", some(&hook.manifest))
+        .with_some("events", texts(hook.events.iter().map(|event| event.as_str()).collect()))
+        .with_record("last_run", run)
+        .with_some("weight", Some(hook.weight).filter(|weight| *weight != 0))
+        .with_some("delete_policies", texts(hook.delete_policies.iter().map(String::as_str).collect()))
+        .with_some(
+            "output_log_policies",
+            texts(hook.output_log_policies.iter().map(String::as_str).collect()),
+        )
+}
+
+fn some(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn time(moment: Option<&Moment>) -> Option<String> {
+    moment.map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(json: &str) -> Object {
+        Object::read_json(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn equal_headings_are_printed_once_and_wide_columns_not_at_all() {
+        let columns = r#""columnDefinitions":[{"name":"Name"},{"name":"Ready"},{"name":"IP","priority":1},{"name":"Age"}]"#;
+        let one = table(&format!(
+            r#"{{"kind":"Table",{columns},"rows":[{{"cells":["web-1","1/1","10.0.0.1","5m"]}}]}}"#
+        ));
+        let two = table(&format!(r#"{{"kind":"Table",{columns},"rows":[{{"cells":["a",null,7,"x\ny"]}}]}}"#));
+        let kinds = [("v1/Pod".to_owned(), vec![one, two])];
+        assert_eq!(
+            tables(&kinds),
+            "==> v1/Pod\nNAME    READY   AGE\nweb-1   1/1     5m\na           x...\n\n"
+        );
+    }
+}

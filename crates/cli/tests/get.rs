@@ -1,0 +1,45 @@
+//! `get all`, `get hooks`, `get manifest`, `get metadata`, `get notes`, `get values`
+
+mod support;
+
+use insta::assert_snapshot;
+use support::Place;
+
+/// A place where nobody listens.
+const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
+
+#[test]
+fn alone_it_shows_what_can_be_had() {
+    let place = Place::new();
+    let shown = place.helm("get");
+    for part in ["all", "hooks", "manifest", "metadata", "notes", "values"] {
+        assert!(shown.contains(&format!("\n  {part}  ")), "{part}: {shown}");
+    }
+    assert_snapshot!(place.helm("get all"), @r#"
+    exit 1
+    --- stderr
+    Error: "helm get all" requires 1 argument
+
+    Usage:  helm get all RELEASE_NAME [flags]
+    "#);
+}
+
+#[test]
+fn every_part_takes_a_release_and_a_version() {
+    let place = Place::new();
+    let wanted = "exit 1\n--- stderr\nError: kubernetes cluster unreachable: Get \"http://127.0.0.1:1/version\": dial tcp 127.0.0.1:1: connect: connection refused\n";
+    for part in ["all --template x", "hooks", "manifest", "metadata -o json", "notes", "values --all -o yaml"]
+    {
+        assert_eq!(place.helm(&format!("get {part} web --revision 2 {NOBODY}")), wanted, "{part}");
+    }
+    assert_snapshot!(place.helm("get values web --revision x"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "x" for "--revision" flag: strconv.ParseInt: parsing "x": invalid syntax
+    "#);
+    assert_snapshot!(place.helm("get manifest web -o json"), @"
+    exit 1
+    --- stderr
+    Error: unknown shorthand flag: 'o' in -o
+    ");
+}

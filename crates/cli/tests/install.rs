@@ -1,0 +1,278 @@
+//! `install`
+
+mod support;
+
+use insta::assert_snapshot;
+use support::Place;
+use support::chart;
+
+/// A place where nobody listens.
+const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
+
+fn place() -> Place {
+    let place = Place::new();
+    chart::write(&place);
+    place
+}
+
+#[test]
+fn a_name_is_given_made_up_or_rendered() {
+    let place = place();
+    assert_snapshot!(place.helm("install ./web"), @"
+    exit 1
+    --- stderr
+    Error: INSTALLATION FAILED: must either provide a name or specify --generate-name
+    ");
+    assert_snapshot!(place.helm("install a ./web more"), @"
+    exit 1
+    --- stderr
+    Error: INSTALLATION FAILED: expected at most two arguments, unexpected arguments: more
+    ");
+    assert_snapshot!(place.helm("install a ./web -g"), @"
+    exit 1
+    --- stderr
+    Error: INSTALLATION FAILED: cannot set --generate-name and also specify a name
+    ");
+    assert_snapshot!(place.helm("install a ./web --name-template x"), @"
+    exit 1
+    --- stderr
+    Error: INSTALLATION FAILED: cannot set --name-template and also specify a name
+    ");
+    let named = place.helm("install ./web --name-template '{{ printf \"n-%d\" 3 }}' --dry-run=client");
+    assert!(named.starts_with("exit 0\n--- stdout\nNAME: n-3\n"), "{named}");
+    let made_up = place.helm("install ./web -g --dry-run=client");
+    assert!(made_up.starts_with("exit 0\n--- stdout\nNAME: web-"), "{made_up}");
+    assert_snapshot!(place.pintle("install ./web"), @"
+    exit 2
+    --- stderr
+    error: must either provide a name or specify --generate-name
+    ");
+    assert_snapshot!(place.helm("install"), @r#"
+    exit 1
+    --- stderr
+    Error: "helm install" requires at least 1 argument
+
+    Usage:  helm install [NAME] [CHART] [flags]
+    "#);
+}
+
+#[test]
+fn words_that_mean_nothing_are_refused() {
+    let place = place();
+    assert_snapshot!(place.helm("install a ./web --dry-run=maybe"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid dry-run value ("maybe"). Must be "none", "server", or "client"
+    "#);
+    assert_snapshot!(place.helm("install a ./web --wait=maybe"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "maybe" for "--wait" flag: invalid wait input "maybe". Valid inputs are watcher, hookOnly, and legacy
+    "#);
+    assert_snapshot!(place.helm("install a ./web -o xml"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "xml" for "-o, --output" flag: invalid format type
+    "#);
+    assert_snapshot!(place.helm("install a ./web --timeout 5"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "5" for "--timeout" flag: time: missing unit in duration "5"
+    "#);
+    assert_snapshot!(place.helm("install a ./web --labels x"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "x" for "-l, --labels" flag: x must be formatted as key=value
+    "#);
+    assert_snapshot!(place.pintle("install a ./web --logs=never"), @r#"
+    exit 2
+    --- stderr
+    error: invalid argument "never" for "--logs" flag: must be "end" or "stream"
+    "#);
+    assert_snapshot!(place.helm("install a ./web --force-replace --force-conflicts"), @"
+    exit 1
+    --- stderr
+    Error: if any flags in the group [force-replace force-conflicts] are set none of the others can be; [force-conflicts force-replace] were all set
+    ");
+}
+
+#[test]
+fn a_chart_that_is_not_there_is_told_before_a_cluster_that_is_not_there() {
+    let place = place();
+    assert_snapshot!(place.helm(&format!("install a ./nope {NOBODY}")), @r#"
+    exit 1
+    --- stderr
+    Error: INSTALLATION FAILED: path "./nope" not found
+    "#);
+    assert_snapshot!(place.pintle(&format!("install a ./nope {NOBODY}")), @"
+    exit 2
+    --- stderr
+    error: there is no chart at `./nope`
+    ");
+    assert_snapshot!(place.helm(&format!("install a ./web {NOBODY}")), @r#"
+    exit 1
+    --- stderr
+    level=ERROR msg="cluster reachability check failed: kubernetes cluster unreachable: Get \"http://127.0.0.1:1/version\": dial tcp 127.0.0.1:1: connect: connection refused"
+    Error: INSTALLATION FAILED: cluster reachability check failed: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
+    "#);
+    assert_snapshot!(place.pintle(&format!("install a ./web {NOBODY}")), @r#"
+    exit 1
+    --- stderr
+    error: the cluster cannot be reached
+    caused by: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
+
+    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one
+    "#);
+}
+
+#[test]
+fn a_rehearsal_without_a_cluster_shows_everything() {
+    let place = place();
+    let clean = |text: String| {
+        let line = |line: &str| match line.split_once("LAST DEPLOYED: ") {
+            Some(_) => "LAST DEPLOYED: [time]\n".to_owned(),
+            None => format!("{line}\n"),
+        };
+        text.lines().map(line).collect::<String>()
+    };
+    assert_snapshot!(clean(place.helm("install a ./web --dry-run=client --set greeting=hi -n shop")), @r#"
+    exit 0
+    --- stdout
+    NAME: a
+    LAST DEPLOYED: [time]
+    NAMESPACE: shop
+    STATUS: pending-install
+    REVISION: 1
+    DESCRIPTION: Dry run complete
+    HOOKS:
+    ---
+    # Source: web/templates/hook.yaml
+    apiVersion: v1
+    kind: Pod
+    metadata:
+      name: hook
+      annotations: {helm.sh/hook: pre-install}
+
+    ---
+    # Source: web/templates/test.yaml
+    apiVersion: v1
+    kind: Pod
+    metadata:
+      name: test
+      annotations: {helm.sh/hook: test}
+
+    MANIFEST:
+    ---
+    # Source: web/templates/config.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: a
+      namespace: shop
+    data:
+      greeting: hi
+      upgrade: "false"
+      kube: v1.36.0
+      monitoring: "false"
+    "#);
+    assert_snapshot!(clean(place.helm("install a ./web --dry-run --debug")), @r#"
+    exit 0
+    --- stdout
+    NAME: a
+    LAST DEPLOYED: [time]
+    NAMESPACE: default
+    STATUS: pending-install
+    REVISION: 1
+    DESCRIPTION: Dry run complete
+    USER-SUPPLIED VALUES:
+    {}
+
+    COMPUTED VALUES:
+    greeting: hello
+    list:
+    - a
+    - b
+    nested:
+      port: 80
+
+    HOOKS:
+    ---
+    # Source: web/templates/hook.yaml
+    apiVersion: v1
+    kind: Pod
+    metadata:
+      name: hook
+      annotations: {helm.sh/hook: pre-install}
+
+    ---
+    # Source: web/templates/test.yaml
+    apiVersion: v1
+    kind: Pod
+    metadata:
+      name: test
+      annotations: {helm.sh/hook: test}
+
+    MANIFEST:
+    ---
+    # Source: web/templates/config.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: a
+      namespace: default
+    data:
+      greeting: hello
+      upgrade: "false"
+      kube: v1.36.0
+      monitoring: "false"
+
+
+    --- stderr
+    level=WARN msg="--dry-run is deprecated and should be replaced with '--dry-run=client'"
+    "#);
+}
+
+#[test]
+fn colours_are_those_of_helm() {
+    let shown = place().helm("install a ./web --dry-run=client --color always");
+    assert!(shown.contains("NAMESPACE: \u{1b}[36mdefault\u{1b}[0m\n"), "{shown}");
+    assert!(shown.contains("STATUS: \u{1b}[33mpending-install\u{1b}[0m\n"), "{shown}");
+}
+
+#[test]
+fn data_is_one_line_of_json_or_sorted_yaml() {
+    let place = place();
+    let json = place.helm("install a ./web --dry-run=client -o json --description d --labels x=y");
+    assert!(
+        json.starts_with("exit 0\n--- stdout\n{\"name\":\"a\",\"info\":{\"first_deployed\":\""),
+        "{json}"
+    );
+    assert_eq!(json.lines().count(), 3, "{json}");
+    let yaml = place.helm("install a ./web --dry-run=true -o yaml");
+    assert!(yaml.contains("--- stdout\napply_method: ssa\nchart:\n  files:"), "{yaml}");
+    assert!(yaml.contains("level=WARN msg=\"boolean '--dry-run=true' flag is deprecated"), "{yaml}");
+}
+
+#[test]
+fn every_other_flag_is_accepted() {
+    let place = place();
+    let line = "install a ./web --dry-run=client --create-namespace --force-replace=false --server-side=false \
+                --no-hooks --replace --timeout 1m --wait-for-jobs --description d --devel --dependency-update \
+                --disable-openapi-validation --rollback-on-failure --skip-crds --render-subchart-notes \
+                --skip-schema-validation -l a=b --enable-dns --hide-notes --take-ownership --hide-secret --wait \
+                --hook-parallelism 2 --hook-env --logs=stream --no-log-output --lease 10s --version 1 --set-string a=b \
+                --set-json a=1 --set-literal a=b --set-file a=web/Chart.yaml -f web/values.yaml -o json";
+    let shown = place.helm(line);
+    assert!(shown.starts_with("exit 0\n--- stdout\n{\"name\":\"a\""), "{shown}");
+    let old = place.helm("install a ./web --atomic --force --wait=true --dry-run=client -o json");
+    let warnings: Vec<&str> =
+        old.split_once("--- stderr\n").map(|(_, lines)| lines.lines().collect()).unwrap_or_default();
+    assert_eq!(
+        warnings,
+        [
+            "level=WARN msg=\"--wait=true is deprecated (boolean value) and can be replaced with --wait=watcher\"",
+            "Flag --atomic has been deprecated, use --rollback-on-failure instead",
+            "Flag --force has been deprecated, use --force-replace instead",
+        ]
+    );
+}

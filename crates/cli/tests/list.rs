@@ -1,0 +1,98 @@
+//! `list`
+
+mod support;
+
+use insta::assert_snapshot;
+use support::Place;
+
+/// A place where nobody listens.
+const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
+
+#[test]
+fn it_takes_no_operands_and_knows_its_formats() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("list web"), @r#"
+    exit 1
+    --- stderr
+    Error: "helm list" accepts no arguments
+
+    Usage:  helm list [flags]
+    "#);
+    assert_snapshot!(place.helm("ls -o xml"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "xml" for "-o, --output" flag: invalid format type
+    "#);
+    assert_snapshot!(place.helm("list -a"), @"
+    exit 1
+    --- stderr
+    Error: unknown shorthand flag: 'a' in -a
+    ");
+    assert_snapshot!(place.helm("list --max=many"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "many" for "-m, --max" flag: strconv.ParseInt: parsing "many": invalid syntax
+    "#);
+}
+
+#[test]
+fn every_flag_is_accepted() {
+    let place = Place::new();
+    let line = "list -q --no-headers --time-format 2006 -d -r --uninstalled --superseded --uninstalling --deployed \
+                --failed --pending -A -m 3 --offset 1 -f ^a -l a=b -o json --all-namespaces=false --date --reverse --selector a=b";
+    assert_snapshot!(place.helm(&format!("{line} {NOBODY}")), @r#"
+    exit 1
+    --- stderr
+    Error: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
+    "#);
+}
+
+#[test]
+fn a_cluster_that_cannot_be_found_is_told_with_what_to_do() {
+    let place = Place::new();
+    assert_snapshot!(place.pintle("list --kubeconfig nope"), @"
+    exit 2
+    --- stderr
+    error: the cluster cannot be reached
+    caused by: stat nope: no such file or directory
+
+    hint: --kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the context in it
+    ");
+    place.write("config", "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: []\n");
+    assert_snapshot!(place.helm("list --kubeconfig config --kube-context b"), @r#"
+    exit 1
+    --- stderr
+    Error: kubernetes cluster unreachable: context "b" does not exist
+    "#);
+    assert_snapshot!(place.pintle("list --kubeconfig config --kube-context b"), @r#"
+    exit 2
+    --- stderr
+    error: the cluster cannot be reached
+    caused by: context "b" does not exist
+
+    hint: --kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the context in it
+    "#);
+    assert_snapshot!(place.pintle(&format!("list {NOBODY}")), @r#"
+    exit 1
+    --- stderr
+    error: the cluster cannot be reached
+    caused by: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
+
+    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one
+    "#);
+    assert_snapshot!(place.helm(&format!("list {NOBODY} --debug")), @r#"
+    exit 1
+    --- stderr
+    Error: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
+    "#);
+}
+
+#[test]
+fn a_store_that_does_not_exist_is_refused() {
+    let place = Place::new();
+    assert_snapshot!(place.helm_with("list", &[("HELM_DRIVER", "drawer")]), @r#"
+    exit 1
+    --- stderr
+    level=INFO msg="unknown driver \"drawer\""
+    "#);
+}
