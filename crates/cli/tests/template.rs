@@ -403,3 +403,43 @@ fn flags_for_clusters_and_repositories_change_nothing_for_a_local_chart() {
                 --skip-schema-validation --post-renderer-args x";
     assert_eq!(place.helm(line), place.helm("template web"));
 }
+
+#[test]
+fn helm_3_is_followed_on_request() {
+    let place = Place::new();
+    place.write("p/Chart.yaml", "apiVersion: v2\nname: p\nversion: 0.1.0\n");
+    place.write("p/values.yaml", "sub: {a: null}\n");
+    place.write("p/charts/sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 0.1.0\n");
+    place.write("p/charts/sub/values.yaml", "a: 1\n");
+    place.write("p/charts/sub/templates/a.yaml", "a: {{ .Values.a }}\n\n\n---\nb: 2\n");
+    assert_snapshot!(place.helm("template p --compat=3"), @r#"
+    exit 0
+    --- stdout
+    ---
+    # Source: p/charts/sub/templates/a.yaml
+    a:
+    ---
+    # Source: p/charts/sub/templates/a.yaml
+    b: 2
+    "#);
+    assert_snapshot!(place.helm("template p --compat=4"), @r#"
+    exit 0
+    --- stdout
+    ---
+    # Source: p/charts/sub/templates/a.yaml
+    a: 1
+
+
+
+    ---
+    # Source: p/charts/sub/templates/a.yaml
+    b: 2
+    "#);
+    assert_snapshot!(place.pintle("template p --compat=2"), @r#"
+    exit 2
+    --- stderr
+    error: --compat is "2"
+
+    hint: it may be 3 or 4, for Helm 3 or Helm 4
+    "#);
+}
