@@ -34,12 +34,15 @@ pub struct Native {
     cluster: Cluster,
     /// What was learned about versions on the way: their ids, and where their payload is.
     known: Mutex<BTreeMap<Key, (VersionId, PayloadNote)>>,
+    /// Releases as they were last seen, by namespace and name; none where there was none. Whoever builds on one of them
+    /// finds out when it is out of date, because it cannot be replaced then.
+    seen: Mutex<BTreeMap<(String, String), Option<Object>>>,
 }
 
 impl Native {
     /// Returns a store in this cluster. The kinds are installed when the first release is created.
     pub fn new(cluster: Cluster) -> Self {
-        Native { cluster, known: Mutex::default() }
+        Native { cluster, known: Mutex::default(), seen: Mutex::default() }
     }
 
     fn remember(&self, object: &Object) {
@@ -61,6 +64,17 @@ impl Native {
         known.remove(&(namespace.to_owned(), name.to_owned(), number));
     }
 
+    fn see(&self, namespace: &str, name: &str, release: Option<&Object>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert((namespace.to_owned(), name.to_owned()), release.cloned());
+    }
+
+    /// A release as it was last seen, once.
+    fn take_seen(&self, namespace: &str, name: &str) -> Option<Option<Object>> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.remove(&(namespace.to_owned(), name.to_owned()))
+    }
+
     async fn release(&self, namespace: &str, name: &str) -> Result<Option<Object>> {
         self.cluster.get_at(&crds::releases(), namespace, name).await
     }
@@ -76,6 +90,7 @@ impl Native {
         let release = async { absent_as_none(self.release(namespace, name).await) };
         let versions = self.versions(namespace, record::selector(name, numbers));
         let (release, versions) = futures::try_join!(release, versions)?;
+        self.see(namespace, name, release.as_ref());
         let pointer = release.as_ref().and_then(record::pointer);
         let summed = versions.into_iter().map(|object| (record::version_summary(&object), object));
         let mut parts: Vec<_> = summed.filter(|(summary, _)| record::is_part(summary, pointer)).collect();
@@ -106,7 +121,12 @@ impl Native {
     /// The release of a new version, made when there is none; the kinds are installed when they are missing.
     async fn release_for(&self, version: &ReleaseVersion) -> Result<Object, StoreError> {
         let failed = || wire::failed("create: failed to create");
-        if let Some(release) = self.release(&version.namespace, &version.name).await.map_err(failed())? {
+        let (namespace, name) = (&version.namespace, &version.name);
+        let found = match self.take_seen(namespace, name) {
+            Some(seen) => seen,
+            None => self.release(namespace, name).await.map_err(failed())?,
+        };
+        if let Some(release) = found {
             return Ok(release);
         }
         match self.new_release(version).await {
