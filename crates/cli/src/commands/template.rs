@@ -6,16 +6,19 @@ use pintle::ops::{Layout, TemplateRequest, Templated};
 use pintle::values::NullRules;
 use pintle_tree::quote::quote;
 
+use super::install;
 use crate::chart_reference;
 use crate::clock;
 use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::delivery::INSTALL;
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, REMOTE, SCHEMA, VALUES};
 use crate::flag::value::read_bool;
-use crate::flag::{Flag, Need, Offer};
+use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
+use crate::ui::Ui;
 use crate::{kubeconfig, path, request, text_template};
 
 /// `template [NAME] [CHART]`
@@ -26,8 +29,8 @@ pub(crate) static COMMAND: Command = Command {
     long: "\
 Renders the templates of a chart and prints the objects that would be installed.
 
-No cluster is asked: `lookup` finds nothing, and what the cluster can do is taken from --kube-version and
---api-versions, which may be repeated or given as a list:
+Unless --dry-run=server is given, no cluster is asked: `lookup` finds nothing, and what the cluster can do is taken
+from --kube-version and --api-versions, which may be repeated or given as a list:
 
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
     operands: Operands::AtLeast(1),
@@ -46,8 +49,7 @@ static OWN: &[Flag] = &[
     Flag::array("show-only", "print only what comes from these templates; may be repeated").short('s'),
     Flag::text("output-dir", "write files into this folder instead of printing"),
     Flag::switch("validate", "ask the cluster to check the objects")
-        .deprecated("use '--dry-run=server' instead")
-        .needs(Need::Cluster),
+        .deprecated("use '--dry-run=server' instead"),
     Flag::switch("include-crds", "print custom resource definitions too"),
     Flag::switch("skip-tests", "leave test hooks out"),
     Flag::switch("is-upgrade", "render as for an upgrade instead of an installation"),
@@ -71,7 +73,7 @@ static OWN: &[Flag] = &[
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let kube_version = request::kube_version(invocation)?;
-    check_dry_run(invocation)?;
+    let live = asks_the_cluster(invocation)? || invocation.flags.on("validate");
     let (name, reference) = name_and_chart(invocation)?;
     let chart = PathBuf::from(chart_reference::locate(&reference)?);
     let flags = &invocation.flags;
@@ -91,6 +93,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         include_crds: flags.on("include-crds"),
         skip_tests: flags.on("skip-tests"),
         no_hooks: flags.on("no-hooks"),
+        skip_crds: flags.on("skip-crds"),
         skip_schema: flags.on("skip-schema-validation"),
         dns: flags.on("enable-dns"),
         nulls: generation(invocation)?,
@@ -98,7 +101,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         layout,
         ..TemplateRequest::default()
     };
-    match render(invocation, &request) {
+    let connection = if live { Some(Connection::open(invocation)?) } else { None };
+    match render(invocation, &request, connection.as_ref()) {
         Ok(templated) => print(invocation, &request, &templated),
         Err(error) => Err(explain(invocation, error)?),
     }
@@ -120,15 +124,34 @@ fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
 }
 
 /// Renders; with `--dependency-update`, fetches what is missing and tries again.
-fn render(invocation: &mut Invocation<'_>, request: &TemplateRequest) -> pintle::Result<Templated> {
-    let outcome = pintle::ops::template(request, &mut Reporting::new(invocation.ui));
+fn render(
+    invocation: &mut Invocation<'_>,
+    request: &TemplateRequest,
+    connection: Option<&Connection>,
+) -> pintle::Result<Templated> {
+    let outcome = render_once(request, connection, invocation.ui);
     if matches!(outcome, Err(pintle::Error::MissingDependencies(_)))
         && invocation.flags.on("dependency-update")
     {
         pintle::ops::dependency::update(&request.chart, clock::now(), &mut Reporting::new(invocation.ui))?;
-        return pintle::ops::template(request, &mut Reporting::new(invocation.ui));
+        return render_once(request, connection, invocation.ui);
     }
     outcome
+}
+
+fn render_once(
+    request: &TemplateRequest,
+    connection: Option<&Connection>,
+    ui: &mut Ui,
+) -> pintle::Result<Templated> {
+    let mut reporter = Reporting::new(ui);
+    let Some(connection) = connection else { return pintle::ops::template(request, &mut reporter) };
+    let rendered =
+        connection.try_run(pintle::ops::template_live(&connection.session, request, &mut reporter));
+    if let Err(error) = &rendered {
+        install::log(error, &mut reporter);
+    }
+    rendered
 }
 
 /// With `--debug`, prints what was rendered before the error; without, Helm's text says that it would.
@@ -204,20 +227,15 @@ fn name_and_chart(invocation: &Invocation<'_>) -> Result<(String, String), Failu
     }
 }
 
-/// Rendering asks no cluster: `--dry-run=client` and its older spellings are what happens anyway.
-fn check_dry_run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+/// Whether `--dry-run` sends us to the cluster; its older spellings do not.
+fn asks_the_cluster(invocation: &mut Invocation<'_>) -> Result<bool, Failure> {
     let word = invocation.flags.text("dry-run");
     let invalid = |allowed: &str| {
         Failure::usage(format!("invalid dry-run value ({}). Must be {allowed}", quote(word.as_bytes())))
     };
     let warning = match word {
-        "client" => return Ok(()),
-        "server" => {
-            return Err(Failure::not_built(
-                "--dry-run=server cannot be used: there is no cluster support yet",
-                "--dry-run=client renders without a cluster",
-            ));
-        }
+        "client" => return Ok(false),
+        "server" => return Ok(true),
         "unset" => "--dry-run is deprecated and should be replaced with '--dry-run=client'".to_owned(),
         "none" => return Err(invalid("\"server\" or \"client\"")),
         _ => match read_bool(word) {
@@ -231,5 +249,5 @@ fn check_dry_run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         },
     };
     invocation.ui.warn(&warning);
-    Ok(())
+    Ok(false)
 }

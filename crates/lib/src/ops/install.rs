@@ -19,6 +19,10 @@ use crate::prepare::{Prepared, prepare, process};
 use crate::records::Records;
 use crate::{Error, Lifecycle, Reporter, Result, Session, crds, input, live};
 
+/// What Helm says when a chart brings definitions of kinds and nothing may be installed.
+pub(super) const UNINSTALLED_CRDS: &str =
+    "This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies.";
+
 /// What to install, and how.
 #[derive(Clone, Debug, Default)]
 pub struct InstallRequest {
@@ -165,7 +169,11 @@ async fn free_number(
     if request.mode.is_preview() {
         return Ok(1);
     }
-    let mut history = records.history().await?;
+    let mut history = match records.history().await {
+        // As for Helm: whoever may not look may try to write, and what stands in the way is told then.
+        Err(error) if error.is_forbidden_store() => return Ok(1),
+        history => history?,
+    };
     let Some(last) = history.last_mut() else { return Ok(1) };
     if last.status == Status::PendingInstall
         && let Some(claim) = &last.claim
@@ -199,9 +207,7 @@ async fn install_crds(
         return Ok(());
     }
     if request.mode.is_preview() {
-        let text =
-            "This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies.";
-        reporter.log(LogLine::warn(text, Vec::new()));
+        reporter.log(LogLine::warn(UNINSTALLED_CRDS, Vec::new()));
         return Ok(());
     }
     crds::install(session, chart, request.method).await

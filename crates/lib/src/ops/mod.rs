@@ -35,7 +35,7 @@ pub use rollback::{RollbackRequest, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};
 pub use show::{Shown, show};
 pub use status::{ResourceView, StatusReport, status, stored_labels};
-pub use template::{Layout, TemplateRequest, Templated, template, template_with_events};
+pub use template::{Layout, TemplateRequest, Templated, template, template_live, template_with_events};
 pub use test::{PodLog, TestRequest, Tested, test};
 pub use uninstall::{UninstallRequest, Uninstalled, uninstall};
 pub use unlock::{Unlocked, unlock};

@@ -5,13 +5,17 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use pintle_objects::{Event, Sorted};
+use pintle_release::ReleaseVersion;
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
+use pintle_tree::LogLine;
 use pintle_values::{NullRules, Overrides, SchemaCheck};
 
+use super::install::UNINSTALLED_CRDS;
 use super::{locate, name};
-use crate::input;
-use crate::prepare::{Prepared, Rules, prepare, push_document, shown};
-use crate::{Error, Lifecycle, Reporter, Result};
+use crate::deliver::{Claims, Scene};
+use crate::options::{Method, Rendering};
+use crate::prepare::{Prepared, Rules, loaded, prepare, process, push_document, shown};
+use crate::{Error, Lifecycle, Reporter, Result, Session, Silent, input, live};
 
 /// What to render, and how.
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ pub struct TemplateRequest {
     pub is_upgrade: bool,
     /// Whether `crds/` is part of the output.
     pub include_crds: bool,
+    /// Whether the definitions in `crds/` are taken to be installed, or not needed.
+    pub skip_crds: bool,
     /// Whether test hooks are left out.
     pub skip_tests: bool,
     /// Whether all hooks are left out.
@@ -71,6 +77,7 @@ impl Default for TemplateRequest {
             api_versions: Vec::new(),
             is_upgrade: false,
             include_crds: false,
+            skip_crds: false,
             skip_tests: false,
             no_hooks: false,
             skip_schema: false,
@@ -139,18 +146,68 @@ pub fn template_with_events(
     name::check(&request.name, reporter)?;
     let mut prepared = prepare(chart, user, &request.target(), request.rules(), events, reporter)?;
     prepared.tell(pintle_events::Event::PostTemplate, events)?;
+    output(request, &prepared, reporter)
+}
+
+/// Renders a chart for a live cluster: what it can do and what templates look up comes from there, its kinds must be
+/// known to it, and objects that exist must belong to the release.
+///
+/// # Errors
+/// As [`template`], or what the cluster says against it.
+pub async fn template_live(
+    session: &Session,
+    request: &TemplateRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Templated> {
+    let path = locate::locate(&request.chart)?;
+    let user = pintle_values::layer(&request.values, &mut input::read_values)?;
+    let chart = locate::load(&path, reporter)?;
+    locate::check_installable(&chart, reporter)?;
+    session.cluster.reach().await.map_err(Error::ReachabilityCheck)?;
+    name::check(&request.name, reporter)?;
+    let chart = process(chart, &user, request.rules(), reporter)?;
+    if !chart.crds().is_empty() && !request.skip_crds {
+        reporter.log(LogLine::warn(UNINSTALLED_CRDS, Vec::new()));
+    }
+    let (chart, user) = loaded(chart, user, &session.events)?;
+    let facts = session.cluster.facts().await?;
+    let rendering = Rendering { dns: request.dns, ..Rendering::default() };
+    let target = live::target(&session.cluster, &facts, request.target().release, &rendering, true);
+    let mut prepared = live::render(chart, user, target, request.rules(), &session.events, reporter).await?;
+    prepared.tell(pintle_events::Event::PostTemplate, &session.events)?;
+    check_against(session, request, &prepared).await?;
+    output(request, &prepared, reporter)
+}
+
+/// Makes sure that the cluster knows the kinds, and that no object belongs to someone else.
+async fn check_against(session: &Session, request: &TemplateRequest, prepared: &Prepared) -> Result<()> {
+    let recorded = live::record(prepared, false, &mut Silent)?;
+    let version = ReleaseVersion {
+        name: request.name.clone(),
+        namespace: request.namespace.clone(),
+        manifest: recorded.manifest,
+        ..ReleaseVersion::default()
+    };
+    let claims = if request.is_upgrade { Claims::Settled } else { Claims::Own };
+    let scene = Scene::survey(session, &version, None, Method::ServerSide, claims).await?;
+    scene.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
+    Ok(())
+}
+
+/// Puts what was rendered where it was asked for.
+fn output(request: &TemplateRequest, prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<Templated> {
     let sorted = prepared.objects()?;
     for line in &sorted.log {
         reporter.log(line.clone());
     }
     match &request.layout {
         Layout::Stream => {
-            let text = text(request, &prepared, &sorted);
+            let text = text(request, prepared, &sorted);
             let text = if request.show_only.is_empty() { text } else { only(&text, &request.show_only)? };
             Ok(Templated { text, written: Vec::new() })
         }
         Layout::Folder(folder) => {
-            Ok(Templated { text: Vec::new(), written: write_files(folder, request, &prepared, &sorted)? })
+            Ok(Templated { text: Vec::new(), written: write_files(folder, request, prepared, &sorted)? })
         }
     }
 }
