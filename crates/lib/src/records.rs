@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pintle_release::{Claim, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef};
 
-use crate::{Error, Result, Session};
+use crate::{Error, Result, Session, deliver};
 
 /// The records of one release.
 pub(crate) struct Records<'s> {
@@ -119,6 +119,7 @@ impl<'s> Records<'s> {
         let description = format!("interrupted: {holder} went away during {}", version.info.status.as_str());
         version.info.status = Status::Failed;
         version.info.description.clone_from(&description);
+        deliver::end_hooks(self.session, &mut version).await;
         self.update(&version, None).await?;
         (pending.status, pending.description, pending.claim) = (Status::Failed, description, None);
         Ok(())
@@ -169,6 +170,15 @@ impl<'s> Records<'s> {
         }
     }
 
+    /// The versions, besides the one that an operation starts from, of which objects may be in the cluster.
+    pub(crate) async fn unfinished(&self, history: &[Summary], base: u64) -> Result<Vec<ReleaseVersion>> {
+        let mut versions = Vec::new();
+        for number in doubtful(history, base) {
+            versions.extend(self.store.get(&self.namespace, &self.name, number).await?);
+        }
+        Ok(versions)
+    }
+
     /// Marks every version that says it is deployed as superseded, but for one.
     pub(crate) async fn supersede_all_but(&self, number: u64) -> Result<()> {
         for summary in self.history().await? {
@@ -182,7 +192,38 @@ impl<'s> Records<'s> {
     }
 }
 
+/// The versions, other than one, of which objects may be in the cluster: the newest that was ever deployed, and those
+/// after it, which did not end well.
+fn doubtful(history: &[Summary], but: u64) -> Vec<u64> {
+    let place = |statuses: &[Status]| history.iter().rposition(|version| statuses.contains(&version.status));
+    let last_good = place(&[Status::Deployed]).or_else(|| place(&[Status::Superseded, Status::Uninstalled]));
+    let since = &history[last_good.unwrap_or(0)..];
+    since.iter().map(|version| version.number).filter(|number| *number != but).collect()
+}
+
 /// The newest version that says it is deployed.
 pub(crate) fn newest_deployed(history: &[Summary]) -> Option<&Summary> {
     history.iter().rev().find(|version| version.status == Status::Deployed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_may_be_left_of_everything_since_the_last_version_that_was_deployed() {
+        use Status::{Deployed, Failed, Superseded};
+        for (statuses, base, expected) in [
+            (vec![Superseded, Deployed], 2, vec![]),
+            (vec![Superseded, Deployed, Failed, Failed], 2, vec![3, 4]),
+            (vec![Superseded, Deployed, Failed], 3, vec![2]),
+            (vec![Superseded, Superseded, Failed], 3, vec![2]),
+            (vec![Failed, Failed], 2, vec![1]),
+            (vec![], 1, vec![]),
+        ] {
+            let summary = |(number, status)| Summary { number, status, ..Summary::default() };
+            let history: Vec<Summary> = (1..).zip(statuses.clone()).map(summary).collect();
+            assert_eq!(doubtful(&history, base), expected, "{statuses:?}");
+        }
+    }
 }

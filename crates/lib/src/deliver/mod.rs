@@ -4,6 +4,7 @@
 mod announce;
 mod apply;
 mod hooks;
+mod leftovers;
 mod remove;
 mod scene;
 mod wait;
@@ -23,6 +24,7 @@ use crate::{Error, Reporter, Result, Session};
 
 pub(crate) use announce::{offer, tell, tell_plain};
 pub(crate) use apply::create_or_apply;
+pub(crate) use leftovers::{end_hooks, find as find_leftovers};
 pub(crate) use scene::{Claims, Scene};
 
 /// The hooks around an operation, each with the words that stand before its failure.

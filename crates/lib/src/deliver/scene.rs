@@ -5,6 +5,7 @@ use pintle_objects::{Object, ObjectId};
 use pintle_plan::{Adoption, Plan, Situation, Snapshot, ownership};
 use pintle_release::ReleaseVersion;
 
+use super::leftovers::{self, Leftover};
 use crate::options::Method;
 use crate::{Error, Result, Session};
 
@@ -65,6 +66,24 @@ impl Scene {
             .map_err(|error| error.during("could not get information about the resource"))?;
         let (release, namespace) = (version.name.clone(), version.namespace.clone());
         Ok(Scene { release, namespace, desired, previous, live, claims })
+    }
+
+    /// Adds what is there of versions that did not end well. Where nothing else speaks of an object, it was there
+    /// before and is no longer wanted.
+    ///
+    /// # Errors
+    /// When the cluster cannot be asked.
+    pub(crate) async fn add_leftovers(
+        &mut self,
+        session: &Session,
+        unfinished: &[ReleaseVersion],
+    ) -> Result<()> {
+        let known = self.desired.iter().chain(&self.previous);
+        for Leftover { object, live } in leftovers::find(session, unfinished, known).await? {
+            self.previous.push(object);
+            self.live.insert(live);
+        }
+        Ok(())
     }
 
     /// What is to be done.

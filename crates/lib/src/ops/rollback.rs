@@ -148,8 +148,10 @@ async fn run(
     work.tell(LifecycleEvent::PreRollback).await?;
     work.begin(history, request.max_history).await?;
     let outcome = async {
+        let unfinished = records.unfinished(history, current.number).await?;
         let claims = Claims::Settled;
         let mut scene = Scene::survey(session, &work.version, Some(&current), method, claims).await?;
+        scene.add_leftovers(session, &unfinished).await?;
         let events = Events { before: (Event::PreRollback, ""), after: (Event::PostRollback, "") };
         work.deliver(&mut scene, events, reporter).await
     };

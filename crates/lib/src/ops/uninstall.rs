@@ -5,7 +5,7 @@ use pintle_objects::Event;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
 use super::name;
-use crate::deliver::{Ending, Work};
+use crate::deliver::{self, Ending, Work};
 use crate::options::{Delivery, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
@@ -60,7 +60,8 @@ pub async fn uninstall(
             name: request.name.clone(),
         });
     }
-    let mut history = records.history().await?;
+    let unreadable = |source| Error::Unreadable { name: request.name.clone(), source: Box::new(source) };
+    let mut history = records.history().await.map_err(unreadable)?;
     let Some(last) = history.last_mut() else {
         return match request.ignore_not_found {
             true => Ok(None),
@@ -114,10 +115,14 @@ async fn run(
     version.info.status = Status::Uninstalling;
     version.info.deleted = Some(session.clock.now());
     version.info.description = "Deletion in progress (or silently failed)".to_owned();
-    let removal = pintle_plan::removal(&version.manifest).map_err(|source| Error::NotDeleted {
+    let mut removal = pintle_plan::removal(&version.manifest).map_err(|source| Error::NotDeleted {
         name: request.name.clone(),
         source: Box::new(source.into()),
     })?;
+    let unfinished = records.unfinished(history, version.number).await?;
+    // Those of the version itself that ask to be kept have not been touched by the others.
+    let leftovers = deliver::find_leftovers(session, &unfinished, &removal.delete).await?;
+    removal.delete.extend(leftovers.into_iter().map(|leftover| leftover.object));
     let mut work = Work::new(session, records, version, &request.delivery, Method::ServerSide);
     let problems =
         work.remove(&removal, request.cascade, (Event::PreDelete, Event::PostDelete), reporter).await?;

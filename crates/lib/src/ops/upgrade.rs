@@ -99,6 +99,8 @@ struct Upgrade<'s> {
     last: Summary,
     /// The version whose objects are in the cluster.
     base: ReleaseVersion,
+    /// Further versions of which objects may be there.
+    unfinished: Vec<ReleaseVersion>,
     method: Method,
 }
 
@@ -126,7 +128,8 @@ impl<'s> Upgrade<'s> {
             false => records.load(last.number).await?.apply_method,
         };
         let method = request.method.resolve(&earlier);
-        Ok(Upgrade { session, request, records, history, last, base, method })
+        let unfinished = records.unfinished(&history, base.number).await?;
+        Ok(Upgrade { session, request, records, history, last, base, unfinished, method })
     }
 
     async fn run(
@@ -179,7 +182,8 @@ impl<'s> Upgrade<'s> {
     /// Finds out what is there, and that everything that is wanted can be.
     async fn survey(&self, version: &ReleaseVersion) -> Result<Scene> {
         let claims = if self.request.target.take_ownership { Claims::All } else { Claims::Own };
-        let scene = Scene::survey(self.session, version, Some(&self.base), self.method, claims).await?;
+        let mut scene = Scene::survey(self.session, version, Some(&self.base), self.method, claims).await?;
+        scene.add_leftovers(self.session, &self.unfinished).await?;
         scene.plan().map_err(|source| Error::CannotContinue { operation: "update", source })?;
         Ok(scene)
     }

@@ -1,0 +1,135 @@
+//! What versions left behind that never became what they were to be: objects that the next version does not know of,
+//! and hooks that nobody cleaned up after.
+
+use std::collections::BTreeSet;
+
+use pintle_cluster::{Cluster, Depth, Guard, Propagation};
+use pintle_hooks::{DeletePolicy, EnvRule, Hook};
+use pintle_objects::{Event, Object, ObjectId};
+use pintle_plan::{RESOURCE_POLICY, ownership};
+use pintle_release::{HookPhase, Moment, ReleaseVersion};
+
+use super::hooks::source;
+use crate::{Result, Session};
+
+/// An object that a version left behind.
+pub(crate) struct Leftover {
+    /// As that version wanted it.
+    pub(crate) object: Object,
+    /// As it is.
+    pub(crate) live: Object,
+}
+
+/// The objects of versions that did not end well, as far as they are not known, are there, are marked as part of the
+/// release and do not ask to be kept.
+pub(crate) async fn find<'o>(
+    session: &Session,
+    versions: &[ReleaseVersion],
+    known: impl IntoIterator<Item = &'o Object>,
+) -> Result<Vec<Leftover>> {
+    let Some(of) = versions.first() else { return Ok(Vec::new()) };
+    let known = readable(&session.cluster, known.into_iter().cloned(), &of.namespace).await;
+    let mut known: BTreeSet<ObjectId> = known.iter().map(|object| unversioned(object.id())).collect();
+    let mut candidates = Vec::new();
+    for version in versions {
+        let objects = Object::read_manifest(version.manifest.as_bytes(), "manifest").unwrap_or_default();
+        for object in readable(&session.cluster, objects, &version.namespace).await {
+            if known.insert(unversioned(object.id())) {
+                candidates.push(object);
+            }
+        }
+    }
+    let ids: Vec<ObjectId> = candidates.iter().map(Object::id).collect();
+    let mut there = session.cluster.snapshot(&ids, Depth::Metadata).await?;
+    let found = candidates.into_iter().filter_map(|object| {
+        let live = there.remove(&object.id())?;
+        let is_ours = ownership::check(&live, &of.name, &of.namespace).is_ok();
+        (is_ours && live.annotation(RESOURCE_POLICY).is_none()).then_some(Leftover { object, live })
+    });
+    Ok(found.collect())
+}
+
+/// Those objects of which the cluster knows the kind, in their namespaces; there are none of others.
+async fn readable(
+    cluster: &Cluster,
+    objects: impl IntoIterator<Item = Object>,
+    namespace: &str,
+) -> Vec<Object> {
+    let mut known = Vec::new();
+    for mut object in objects {
+        if cluster.scope(&mut object, namespace).await.is_ok() {
+            known.push(object);
+        }
+    }
+    known
+}
+
+/// An object is the same in all versions of its group.
+fn unversioned(mut id: ObjectId) -> ObjectId {
+    id.version.clear();
+    id
+}
+
+/// Ends the hooks of a version that nobody goes on with: those that ran have failed, and objects go that were to stay
+/// only while their hook ran. One that cannot be deleted stays, as it may after any hook.
+pub(crate) async fn end_hooks(session: &Session, version: &mut ReleaseVersion) {
+    let now = session.clock.now();
+    for place in 0..version.hooks.len() {
+        let stored = &mut version.hooks[place];
+        let phase = stored.last_run.phase.clone();
+        if phase == HookPhase::Running {
+            (stored.last_run.phase, stored.last_run.completed) = (HookPhase::Failed, Some(now));
+        }
+        let Ok(hook) = pintle_hooks::read_stored(&source(stored)) else { continue };
+        if stays(&hook, &phase, stored.last_run.started) {
+            continue;
+        }
+        for mut object in
+            pintle_hooks::objects_for(&hook, Event::Test, EnvRule::WhenAsked).unwrap_or_default()
+        {
+            if session.cluster.scope(&mut object, &version.namespace).await.is_ok() {
+                let id = object.id();
+                let _ = session.cluster.delete(&id, Propagation::Background, &Guard::default()).await;
+            }
+        }
+    }
+}
+
+/// Whether the object of a hook stays, by what is known of its last run. How a hook went that was running, nobody knows.
+fn stays(hook: &Hook, phase: &HookPhase, started: Option<Moment>) -> bool {
+    let (succeeded, failed) =
+        (hook.is_deleted(DeletePolicy::Succeeded), hook.is_deleted(DeletePolicy::Failed));
+    started.is_none()
+        || match phase {
+            HookPhase::Running => !succeeded && !failed,
+            HookPhase::Succeeded => !succeeded,
+            HookPhase::Failed => !failed,
+            _ => true,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_hooks::{Source, read_stored};
+
+    #[test]
+    fn only_objects_that_their_policy_would_delete_go_with_an_interrupted_hook() {
+        let hook = |policies: &[&str]| {
+            let policies: Vec<String> = policies.iter().map(|word| (*word).to_owned()).collect();
+            let manifest = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n".as_slice();
+            read_stored(&Source { manifest, delete_policies: &policies, ..Source::default() }).unwrap()
+        };
+        let ran = Some(Moment::from_unix(1, 0));
+        for (policies, phase, started, expected) in [
+            (["hook-succeeded"], HookPhase::Running, ran, false),
+            (["hook-failed"], HookPhase::Running, ran, false),
+            (["before-hook-creation"], HookPhase::Running, ran, true),
+            (["hook-succeeded"], HookPhase::Failed, ran, true),
+            (["hook-failed"], HookPhase::Succeeded, ran, true),
+            (["hook-succeeded"], HookPhase::Unknown, None, true),
+        ] {
+            assert_eq!(stays(&hook(&policies), &phase, started), expected, "{policies:?} {phase:?}");
+        }
+    }
+}
