@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::shell::{cache, cargo, corpus, run, say, step};
-use crate::{bench, fuzz, instructions, tidy};
+use crate::{bench, e2e, fuzz, instructions, tidy};
 
 /// Runs all steps; the first that fails stops the run.
 pub(crate) fn run_all() -> Result<()> {
@@ -20,6 +20,8 @@ pub(crate) fn run_all() -> Result<()> {
     })?;
     step("dependencies", deny)?;
     step("conformance", conformance)?;
+    step("real cluster", || e2e::run(&[]))?;
+    step("real cluster, oldest Kubernetes", || e2e::run(&["--kubernetes".to_owned(), "1.34".to_owned()]))?;
     step("benches", bench::smoke)?;
     step("instructions", || instructions::chore(&[]))?;
     step("fuzz", || fuzz::run_all(5, None))?;

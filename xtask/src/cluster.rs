@@ -52,6 +52,7 @@ impl Level {
 }
 
 /// What somebody asks for.
+#[derive(Clone)]
 pub(crate) struct Wish {
     pub(crate) name: String,
     pub(crate) level: Level,
