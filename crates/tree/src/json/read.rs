@@ -27,6 +27,8 @@ pub trait Assemble {
 #[derive(Default)]
 struct Nodes {
     first_error: Option<Error>,
+    /// Whether whole numbers stay whole.
+    exact: bool,
 }
 
 impl Assemble for Nodes {
@@ -41,6 +43,11 @@ impl Assemble for Nodes {
     }
 
     fn number(&mut self, text: &str, end: usize) -> Node {
+        if self.exact
+            && let Ok(whole) = text.parse::<i64>()
+        {
+            return Node::Int(whole);
+        }
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() => Node::Float(value),
             _ => {
@@ -75,55 +82,14 @@ pub fn read(text: &[u8]) -> Result<Node, Error> {
     }
 }
 
-/// Builds nodes whose whole numbers stay whole.
-#[derive(Default)]
-struct ExactNodes(Nodes);
-
-impl Assemble for ExactNodes {
-    type Value = Node;
-
-    fn nil(&mut self) -> Node {
-        Node::Nil
-    }
-
-    fn bool(&mut self, value: bool) -> Node {
-        Node::Bool(value)
-    }
-
-    fn number(&mut self, text: &str, end: usize) -> Node {
-        match text.parse::<i64>() {
-            Ok(value) => Node::Int(value),
-            Err(_) => self.0.number(text, end),
-        }
-    }
-
-    fn str(&mut self, text: Str) -> Node {
-        Node::Str(text)
-    }
-
-    fn list(&mut self, items: Vec<Node>) -> Node {
-        Node::List(items)
-    }
-
-    fn map(&mut self, entries: Vec<(Str, Node)>) -> Node {
-        Node::Map(Map::from_entries(entries))
-    }
-}
-
 /// Reads one JSON value with its whole numbers as [`Node::Int`], as Kubernetes' own tools read objects.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_exact(text: &[u8]) -> Result<Node, Error> {
-    let mut nodes = ExactNodes::default();
-    let mut reader = Reader::new(text, false, &mut nodes);
-    let node = reader.value()?;
-    if reader.scanner.peek().is_some() {
-        return Err(reader.scanner.unexpected("after top-level value"));
-    }
-    match nodes.0.first_error {
-        None => Ok(node),
-        Some(error) => Err(error),
+    match read_all(text, Nodes { exact: true, ..Nodes::default() })? {
+        (node, None) => Ok(node),
+        (_, Some(error)) => Err(error),
     }
 }
 
@@ -132,7 +98,10 @@ pub fn read_exact(text: &[u8]) -> Result<Node, Error> {
 /// # Errors
 /// Fails outright only for bad syntax.
 pub fn read_partly(text: &[u8]) -> Result<(Node, Option<Error>), Error> {
-    let mut nodes = Nodes::default();
+    read_all(text, Nodes::default())
+}
+
+fn read_all(text: &[u8], mut nodes: Nodes) -> Result<(Node, Option<Error>), Error> {
     let mut reader = Reader::new(text, false, &mut nodes);
     let node = reader.value()?;
     if reader.scanner.peek().is_some() {
