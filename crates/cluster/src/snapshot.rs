@@ -55,11 +55,11 @@ impl Cluster {
             }
         }
         let read = all_at_once(&left, |id| self.get(id).boxed()).await;
-        for object in read {
+        for (id, object) in left.iter().zip(read) {
             match object {
                 Ok(Some(object)) => snapshot.insert(object),
                 Ok(None) | Err(Error::NoSuchKind { .. }) => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.during(looking_for(id))),
             }
         }
         Ok(snapshot)
@@ -95,6 +95,12 @@ impl Cluster {
         let wanted = |object: &Object| names.binary_search(&object.name()).is_ok();
         Some(page.objects.into_iter().filter(wanted).map(|object| of_kind(object, first)).collect())
     }
+}
+
+/// Helm's words for asking whether an object is there.
+fn looking_for(id: &ObjectId) -> String {
+    let ObjectId { kind, name, namespace, .. } = id;
+    format!("could not get information about the resource {kind} {name:?} in namespace {namespace:?}")
 }
 
 /// An object whose metadata alone was asked for says that it is of the kind "metadata"; here it is again what it is.

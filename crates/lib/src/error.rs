@@ -138,6 +138,14 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// The records of a release that is to be uninstalled cannot be read.
+    #[error("uninstall: Release not loaded: {name}: {source}")]
+    Unreadable {
+        /// The name.
+        name: String,
+        /// Why.
+        source: Box<Error>,
+    },
     /// Nothing of the release was ever deployed.
     #[error("{name:?} has no deployed releases")]
     NoDeployedReleases {
@@ -211,6 +219,14 @@ pub enum Error {
         operation: &'static str,
         /// Which, and why.
         source: Box<pintle_plan::Error>,
+    },
+    /// It cannot be seen whether an object is there.
+    #[error("unable to continue with {operation}: {source}")]
+    Unseen {
+        /// `install` or `update`.
+        operation: &'static str,
+        /// Which, and why.
+        source: Box<pintle_cluster::Error>,
     },
     /// The record of the release cannot be read as objects.
     #[error(transparent)]
@@ -380,8 +396,26 @@ fn joined(errors: &[Error], separator: &str) -> String {
 }
 
 impl Error {
+    /// Whether the user may not do with the records of releases what has to be done.
+    pub(crate) fn is_forbidden_store(&self) -> bool {
+        match self {
+            Error::Store(pintle_release::StoreError::Backend { source, .. }) => source
+                .downcast_ref::<pintle_cluster::Error>()
+                .is_some_and(pintle_cluster::Error::is_forbidden),
+            Error::Unreadable { source, .. } => source.is_forbidden_store(),
+            _ => false,
+        }
+    }
+
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
+        if self.is_forbidden_store() {
+            return Some(
+                "releases are kept as `releases` and `releaseversions` of the API group helm.sh, and in Secrets; \
+                 whoever works on them needs rights to get, list, watch, create, update, patch and delete these"
+                    .to_owned(),
+            );
+        }
         Some(match self {
             Error::RemoteChart { .. } => {
                 "pull the chart with another tool and give the path of the archive or folder".to_owned()

@@ -60,10 +60,7 @@ impl Scene {
         };
         let ids: Vec<ObjectId> = desired.iter().chain(&previous).map(Object::id).collect();
         let depth = if method == Method::ClientSide { Depth::Whole } else { Depth::Metadata };
-        let live = cluster
-            .snapshot(&ids, depth)
-            .await
-            .map_err(|error| error.during("could not get information about the resource"))?;
+        let live = cluster.snapshot(&ids, depth).await.map_err(|error| unseen(error, earlier, claims))?;
         let (release, namespace) = (version.name.clone(), version.namespace.clone());
         Ok(Scene { release, namespace, desired, previous, live, claims })
     }
@@ -113,6 +110,20 @@ impl Scene {
     /// Whether nothing was there before, so that everything is made anew.
     pub(super) fn is_first(&self) -> bool {
         self.previous.is_empty() && self.claims != Claims::Settled
+    }
+}
+
+/// What Helm says when an object cannot be looked at. Rolling back, it does not look before it sends objects, and then
+/// does not say which it is.
+fn unseen(error: pintle_cluster::Error, earlier: Option<&ReleaseVersion>, claims: Claims) -> Error {
+    match error {
+        pintle_cluster::Error::While { source, .. } if claims == Claims::Settled => {
+            source.during("could not get information about the resource").into()
+        }
+        error => Error::Unseen {
+            operation: if earlier.is_some() { "update" } else { "install" },
+            source: Box::new(error),
+        },
     }
 }
 
