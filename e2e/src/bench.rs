@@ -188,7 +188,10 @@ fn namespace(test: &str) -> String {
 }
 
 /// Says that a test did not run. Not with `println`: of tests that pass, the test program shows nothing that goes there.
-fn skip(why: &str) {
+///
+/// # Panics
+/// When the list of skipped tests cannot be written.
+pub fn skip(why: &str) {
     // One write, so that lines of tests side by side stay whole.
     let line = format!("skipped: {why}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());

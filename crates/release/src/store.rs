@@ -156,6 +156,18 @@ pub enum StoreError {
         /// What is wrong with it.
         source: crate::helm::Error,
     },
+    /// A record is larger than the store can hold.
+    #[error("{}{reason}", doing(.action))]
+    TooLarge {
+        /// What was being done, in Helm's words; empty where it has none.
+        action: &'static str,
+        /// What the server says of it.
+        reason: String,
+        /// How many bytes the record takes.
+        size: usize,
+        /// What was to hold it, such as `Secret`.
+        kind: &'static str,
+    },
     /// The selector is none.
     #[error("{0}")]
     Selector(String),
@@ -169,14 +181,18 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Where the releases are kept, something failed.
-    #[error("{action}: {source}")]
+    #[error("{}{source}", doing(.action))]
     Backend {
-        /// What was being done, in Helm's words.
+        /// What was being done, in Helm's words; empty where it has none.
         action: String,
         /// What failed.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+fn doing(action: &str) -> String {
+    if action.is_empty() { String::new() } else { format!("{action}: ") }
 }
 
 fn by(holder: Option<&str>) -> String {

@@ -28,6 +28,11 @@ const LONGEST_HEAD: usize = 16 << 10;
 /// How many single releases are fetched at once.
 const AT_ONCE: usize = 16;
 
+/// How many bytes an object may hold. The server knows no other number.
+const MOST: usize = 1 << 20;
+/// How long a request may be; Helm's clients send records without a second base64, so that theirs are shorter.
+const LONGEST_REQUEST: usize = 3 << 20;
+
 /// Namespaces and names of objects.
 type Chosen = BTreeSet<(String, String)>;
 
@@ -37,6 +42,12 @@ pub trait Holder: Send + Sync + 'static {
     const KIND: &'static str;
     /// The word for the kind in addresses.
     const PLURAL: &'static str;
+
+    /// What the server calls the part of the object that is too large.
+    const LARGE_PART: &'static str;
+
+    /// What Helm says before a failure: of Secrets what was being done, of ConfigMaps nothing.
+    fn words(action: &str) -> &str;
 
     /// Puts a packed release into an object.
     fn fill(body: &mut Map<Node>, packed: String);
@@ -56,6 +67,11 @@ pub enum ConfigMaps {}
 impl Holder for Secrets {
     const KIND: &'static str = "Secret";
     const PLURAL: &'static str = "secrets";
+    const LARGE_PART: &'static str = "data";
+
+    fn words(action: &str) -> &str {
+        action
+    }
 
     fn fill(body: &mut Map<Node>, packed: String) {
         body.insert("type".into(), helm::SECRET_TYPE.into());
@@ -71,6 +87,11 @@ impl Holder for Secrets {
 impl Holder for ConfigMaps {
     const KIND: &'static str = "ConfigMap";
     const PLURAL: &'static str = "configmaps";
+    const LARGE_PART: &'static str = "[]";
+
+    fn words(_: &str) -> &str {
+        ""
+    }
 
     fn fill(body: &mut Map<Node>, packed: String) {
         body.insert("data".into(), data(packed));
@@ -109,15 +130,30 @@ impl<H: Holder> HelmStore<H> {
         HelmStore { cluster, resource: Resource::new("", "v1", H::KIND, H::PLURAL), holder: PhantomData }
     }
 
-    fn object(version: &ReleaseVersion, claim: Option<&Claim>, stamp: Stamp) -> Result<Object, helm::Error> {
+    /// The object of a version. One that is too large is refused here, as the server would, before it is sent.
+    fn object(
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+        stamp: Stamp,
+        action: Action,
+    ) -> Result<Object, StoreError> {
+        let encoded = helm::encode(version).map_err(|source| StoreError::Unwritable {
+            action: action.verb,
+            name: version.name.clone(),
+            source,
+        })?;
         let name = helm::object_name(&version.name, version.number);
+        let packed = helm::pack(&encoded);
+        if packed.len() > MOST {
+            return Err(too_large::<H>(&name, packed.len(), action));
+        }
         let mut object = Object::of(&ObjectId::new("v1", H::KIND, &version.namespace, &name));
         let labels = helm::labels(version, stamp);
         object.metadata_mut().insert("labels".into(), wire::texts(&labels));
         for (key, value) in claim.map(helm::claim_annotations).into_iter().flatten() {
             object.set_annotation(key, &value);
         }
-        H::fill(object.body_mut(), helm::pack(&helm::encode(version)?));
+        H::fill(object.body_mut(), packed);
         Ok(object)
     }
 
@@ -129,7 +165,8 @@ impl<H: Holder> HelmStore<H> {
     ) -> Result<Option<ReleaseVersion>, StoreError> {
         let key = helm::object_name(name, number);
         let found = self.cluster.get_at(&self.resource, namespace, &key).await;
-        let Some(object) = found.map_err(wire::failed(format!("get: failed to get {key:?}")))? else {
+        let Some(object) = found.map_err(wire::failed(H::words(&format!("get: failed to get {key:?}"))))?
+        else {
             return Ok(None);
         };
         let decoded =
@@ -224,6 +261,28 @@ impl<H: Holder> HelmStore<H> {
     }
 }
 
+/// What is being done to a record, in Helm's words.
+#[derive(Clone, Copy)]
+struct Action {
+    verb: &'static str,
+    failure: &'static str,
+}
+
+const CREATE: Action = Action { verb: "create", failure: "create: failed to create" };
+const UPDATE: Action = Action { verb: "update", failure: "update: failed to update" };
+
+fn too_large<H: Holder>(name: &str, size: usize, action: Action) -> StoreError {
+    let reason = match size < LONGEST_REQUEST - MOST / 512 {
+        true => format!(
+            "{} {name:?} is invalid: {}: Too long: may not be more than {MOST} bytes",
+            H::KIND,
+            H::LARGE_PART
+        ),
+        false => format!("Request entity too large: limit is {LONGEST_REQUEST}"),
+    };
+    StoreError::TooLarge { action: H::words(action.failure), reason, size, kind: H::KIND }
+}
+
 /// The selector of all releases, or of one.
 fn owned_by_helm(name: Option<&str>) -> String {
     match name {
@@ -281,14 +340,13 @@ impl<H: Holder> Store for HelmStore<H> {
     fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
         Box::pin(async move {
             let name = version.name.clone();
-            let object = Self::object(version, claim, Stamp::Created(chance::now()))
-                .map_err(|source| StoreError::Unwritable { action: "create", name: name.clone(), source })?;
+            let object = Self::object(version, claim, Stamp::Created(chance::now()), CREATE)?;
             match wire::create(&self.cluster, &self.resource, &object).await {
                 Ok(_) => Ok(()),
                 Err(error) if error.is_already_exists() => {
                     Err(StoreError::Exists { name, number: version.number })
                 }
-                Err(error) => Err(wire::failed("create: failed to create")(error)),
+                Err(error) => Err(wire::failed(H::words(CREATE.failure))(error)),
             }
         })
     }
@@ -296,14 +354,13 @@ impl<H: Holder> Store for HelmStore<H> {
     fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
         Box::pin(async move {
             let name = version.name.clone();
-            let object = Self::object(version, claim, Stamp::Modified(chance::now()))
-                .map_err(|source| StoreError::Unwritable { action: "update", name: name.clone(), source })?;
+            let object = Self::object(version, claim, Stamp::Modified(chance::now()), UPDATE)?;
             match wire::replace(&self.cluster, &self.resource, &object).await {
                 Ok(_) => Ok(()),
                 Err(error) if error.is_not_found() => {
                     Err(StoreError::NotFound { name, number: version.number })
                 }
-                Err(error) => Err(wire::failed("update: failed to update")(error)),
+                Err(error) => Err(wire::failed(H::words(UPDATE.failure))(error)),
             }
         })
     }
@@ -329,7 +386,7 @@ impl<H: Holder> Store for HelmStore<H> {
                 Err(error) if error.is_not_found() => {
                     Err(StoreError::NotFound { name: name.to_owned(), number })
                 }
-                Err(error) => Err(wire::failed("update: failed to update")(error)),
+                Err(error) => Err(wire::failed(H::words(UPDATE.failure))(error)),
             }
         })
     }
@@ -346,7 +403,7 @@ impl<H: Holder> Store for HelmStore<H> {
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
         Box::pin(async move {
             let found = self.summaries(namespace, owned_by_helm(Some(name)), None).await;
-            let mut found = found.map_err(wire::failed("query: failed to query with labels"))?;
+            let mut found = found.map_err(wire::failed(H::words("query: failed to query with labels")))?;
             found.sort_by_key(|version| version.number);
             Ok(found)
         })
@@ -368,7 +425,7 @@ impl<H: Holder> Store for HelmStore<H> {
                 labels_wanted = format!("{labels_wanted},status in ({})", words.join(","));
             }
             let found = self.summaries(namespace, labels_wanted, None).await;
-            let mut found = found.map_err(wire::failed("list: failed to list"))?;
+            let mut found = found.map_err(wire::failed(H::words("list: failed to list")))?;
             found.retain(|version| query.wants(version.status));
             found.sort_by(|a, b| (&a.namespace, &a.name, a.number).cmp(&(&b.namespace, &b.name, b.number)));
             Ok(found)
@@ -379,7 +436,7 @@ impl<H: Holder> Store for HelmStore<H> {
         Box::pin(async move {
             let selector = query.selector()?;
             let found = self.newest(query, &selector).await;
-            let found = found.map_err(wire::failed("list: failed to list"))?;
+            let found = found.map_err(wire::failed(H::words("list: failed to list")))?;
             Ok(newest(found, query, |_| true))
         })
     }
@@ -390,7 +447,7 @@ impl<H: Holder> Store for HelmStore<H> {
             match wire::delete(&self.cluster, &self.resource, (namespace, &key), "").await {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(StoreError::NotFound { name: name.to_owned(), number }),
-                Err(error) => Err(wire::failed(format!("delete: failed to delete {key:?}"))(error)),
+                Err(error) => Err(wire::failed("")(error)),
             }
         })
     }
@@ -412,11 +469,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_large_is_refused_in_the_servers_words() {
+        let digit = |seed: u64| seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+        let mut version = version();
+        version.manifest = (0..1_600_000).map(|seed| char::from(b'0' + digit(seed * seed) as u8)).collect();
+        let stamp = Stamp::Created(chance::now());
+        let refused = HelmSecrets::object(&version, None, stamp, CREATE).expect_err("too large");
+        assert_eq!(
+            refused.to_string(),
+            "create: failed to create: Secret \"sh.helm.release.v1.web.v3\" is invalid: data: Too long: may not be more than 1048576 bytes"
+        );
+        let refused = HelmConfigMaps::object(&version, None, stamp, UPDATE).expect_err("too large");
+        assert_eq!(
+            refused.to_string(),
+            "ConfigMap \"sh.helm.release.v1.web.v3\" is invalid: []: Too long: may not be more than 1048576 bytes"
+        );
+    }
+
+    #[test]
     fn secrets_and_config_maps_hold_the_same_release() {
         let claim = Claim::new("me", chance::now(), 30);
         let stamp = Stamp::Created(chance::now());
-        let secret = HelmSecrets::object(&version(), Some(&claim), stamp).expect("can be written");
-        let map = HelmConfigMaps::object(&version(), None, stamp).expect("can be written");
+        let secret = HelmSecrets::object(&version(), Some(&claim), stamp, CREATE).expect("can be written");
+        let map = HelmConfigMaps::object(&version(), None, stamp, CREATE).expect("can be written");
         assert_eq!(secret.text(&["type"]), "helm.sh/release.v1");
         assert_eq!(secret.name(), "sh.helm.release.v1.web.v3");
         assert_eq!(Secrets::packed(&secret), ConfigMaps::packed(&map));
