@@ -27,6 +27,8 @@ const MAX_NESTED_SIZE: u64 = 1024 * 1024 * 1024;
 const MAX_RATIO: usize = 1032;
 /// From this size on, a file that only templates could ask for waits until they do.
 const LARGE: u64 = 128 * 1024;
+/// From this size on, a custom resource definition waits: what waits keeps the whole archive in memory.
+const LARGE_CRD: u64 = 16 * 1024;
 
 /// What may still be unpacked.
 pub(super) struct Budget {
@@ -84,12 +86,12 @@ pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<V
     }
     budget.bytes = budget.bytes.checked_sub(tar.position()).ok_or(ArchiveError::TooLarge(MAX_NESTED_SIZE))?;
     let text = Str::from(text);
-    let packed = Arc::new(Packed::new(stream.clone(), unpack_late));
+    let packed = (late_size > 0).then(|| Arc::new(Packed::new(stream.clone(), unpack_late)));
     let file = |found: Found| File {
         name: found.name,
-        data: match found.late {
-            true => Content::packed(&packed, found.range),
-            false => text.slice(found.range).into(),
+        data: match &packed {
+            Some(packed) if found.late => Content::packed(packed, found.range),
+            _ => text.slice(found.range).into(),
         },
         modified: found.modified,
     };
@@ -145,8 +147,8 @@ fn guess(stream: &[u8]) -> usize {
     claimed.min(MAX_CHART_SIZE as usize).min(stream.len().saturating_mul(MAX_RATIO))
 }
 
-/// Whether a file stays packed until somebody reads it: those for people and for clusters, and large ones that only
-/// some templates look at.
+/// Whether a file stays packed until somebody reads it: large ones for clusters, and those that only some templates look
+/// at.
 fn can_wait(name: &str, entry: &Entry) -> bool {
     let mut inside = name;
     while let Some((_, rest)) = inside.strip_prefix("charts/").and_then(|rest| rest.split_once('/')) {
@@ -154,10 +156,9 @@ fn can_wait(name: &str, entry: &Entry) -> bool {
     }
     let (folder, base) = inside.split_once('/').unwrap_or(("", inside));
     match folder {
-        "crds" => true,
+        "crds" => entry.size >= LARGE_CRD,
         "templates" | "charts" | "library" => false,
         "" if base.ends_with(".yaml") || base.ends_with(".json") || base.ends_with(".lock") => false,
-        "" if base.ends_with(".md") => true,
         _ => entry.size >= LARGE,
     }
 }
@@ -244,18 +245,19 @@ mod tests {
 
     #[test]
     fn what_can_wait_is_unpacked_when_it_is_read() {
-        let crd = b"kind: CustomResourceDefinition\n".repeat(100);
+        let crd = b"kind: CustomResourceDefinition\n".repeat(LARGE_CRD as usize / 20);
+        let marked = [b"\xef\xbb\xbf".as_slice(), &crd].concat();
         let large = vec![b'x'; LARGE as usize];
         let data = archive(&[
             ("p/crds/a.yaml", &crd),
             ("p/templates/crds/a.yaml", &crd),
-            ("p/charts/s/crds/b.yaml", b"\xef\xbb\xbfb"),
+            ("p/charts/s/crds/b.yaml", &marked),
             ("p/README.md", b"read me"),
             ("p/files/large", &large),
             ("p/values.yaml", &large),
         ]);
         let files = read_archive(data).expect("a good archive");
-        let wanted: [&[u8]; 6] = [&crd, &crd, b"b", b"read me", &large, &large];
+        let wanted: [&[u8]; 6] = [&crd, &crd, &crd, b"read me", &large, &large];
         for (file, wanted) in files.iter().zip(wanted) {
             assert_eq!(&file.data[..], wanted, "{}", file.name);
         }
