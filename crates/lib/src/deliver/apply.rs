@@ -30,6 +30,7 @@ impl Work<'_> {
         }
         let mut errors = Vec::new();
         for batch in batches(&plan.steps) {
+            self.tenure.check().await?;
             let failures = self.apply_batch(batch).await;
             let refused = failures.iter().position(|error| matches!(error, Error::Create(_)));
             match (all_new, refused) {
@@ -128,7 +129,7 @@ impl Work<'_> {
         let each = removed.into_iter().map(|id| async move {
             let deleted = self.session.cluster.delete_object(id, Propagation::Background).await;
             let what = || format!("namespace={}, name={}, kind={}", id.namespace, id.name, id.kind);
-            deleted.map_err(|source| Error::Delete { what: what(), source })
+            deleted.map_err(|source| Error::Delete { what: what(), source: Box::new(source) })
         });
         let results: Vec<Result<bool>> = stream::iter(each).buffered(AT_ONCE).collect().await;
         outcome(results.into_iter().filter_map(Result::err).collect(), " && ")

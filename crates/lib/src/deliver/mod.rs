@@ -7,13 +7,14 @@ mod hooks;
 mod leftovers;
 mod remove;
 mod scene;
+mod tenure;
 mod wait;
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::{Event, ObjectId};
-use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary};
+use pintle_release::{ReleaseVersion, Status, Summary};
 
 use pintle_tree::{Map, Node};
 use tokio::sync::OnceCell;
@@ -26,6 +27,7 @@ pub(crate) use announce::{offer, tell, tell_plain};
 pub(crate) use apply::create_or_apply;
 pub(crate) use leftovers::{end_hooks, find as find_leftovers};
 pub(crate) use scene::{Claims, Scene};
+use tenure::Tenure;
 
 /// The hooks around an operation, each with the words that stand before its failure.
 #[derive(Clone, Copy)]
@@ -70,7 +72,7 @@ pub(crate) struct Work<'a> {
     pub(crate) migrate: bool,
     /// The objects that this operation made.
     created: Vec<ObjectId>,
-    claim: Option<Claim>,
+    tenure: Arc<Tenure<'a>>,
     owner: OnceCell<Option<Map<Node>>>,
     stage: Stage,
     /// What handlers of lifecycle events are told besides the objects; none when only the record is known.
@@ -85,6 +87,7 @@ impl<'a> Work<'a> {
         options: &'a Delivery,
         method: Method,
     ) -> Work<'a> {
+        let tenure = Arc::new(Tenure::new(session, records, version.number));
         Work {
             session,
             records,
@@ -94,7 +97,7 @@ impl<'a> Work<'a> {
             strict_fields: true,
             migrate: false,
             created: Vec::new(),
-            claim: Some(session.claim()),
+            tenure,
             owner: OnceCell::new(),
             stage: Stage::Before,
             context: None,
@@ -103,7 +106,7 @@ impl<'a> Work<'a> {
 
     /// Leaves the release open to others meanwhile, as tests do.
     pub(crate) fn unclaimed(&mut self) {
-        self.claim = None;
+        self.tenure = Arc::new(Tenure::none(self.session, self.records, self.version.number));
     }
 
     /// Whether something was sent to the cluster.
@@ -118,7 +121,10 @@ impl<'a> Work<'a> {
 
     /// Puts the pending version into the store. From here on, others keep away.
     pub(crate) async fn begin(&mut self, history: &[Summary], max_history: u64) -> Result<()> {
-        self.records.create(&mut self.version, self.claim.as_ref(), history, max_history).await
+        let claim = self.tenure.claim();
+        self.records.create(&mut self.version, claim.as_ref(), history, max_history).await?;
+        self.tenure.note(claim.as_ref());
+        Ok(())
     }
 
     /// Runs the hooks, applies the objects and waits. Ends early when the user cancels, or when someone else has taken
@@ -129,11 +135,20 @@ impl<'a> Work<'a> {
         events: Events,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
-        let watch = Watch::of(self);
-        tokio::select! {
+        let tenure = Arc::clone(&self.tenure);
+        let outcome = tokio::select! {
             outcome = self.steps(scene, events, reporter) => outcome,
-            stop = watch.until_stopped() => Err(stop),
+            stop = tenure.until_stopped() => Err(stop),
+        };
+        self.ended(outcome).await
+    }
+
+    /// Takes away the hooks that an operation was cancelled over.
+    async fn ended<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        if matches!(outcome, Err(Error::Cancelled)) {
+            end_hooks(self.session, &mut self.version).await;
         }
+        outcome
     }
 
     async fn steps(&mut self, scene: &mut Scene, events: Events, reporter: &mut dyn Reporter) -> Result<()> {
@@ -156,13 +171,21 @@ impl<'a> Work<'a> {
             Ending::Failed(text) => (Status::Failed, text),
             Ending::Uninstalled(text) => (Status::Uninstalled, text),
         };
+        self.tenure.check().await?;
         self.version.info.status = status;
         self.version.info.description = description;
         self.records.update(&self.version, None).await
     }
 
+    /// Frees the release for others without an ending.
+    pub(crate) async fn let_go(&self) -> Result<()> {
+        self.tenure.check().await?;
+        self.records.update(&self.version, None).await
+    }
+
     /// Records that an earlier version is no longer the one that counts.
     pub(crate) async fn supersede(&self, earlier: &mut ReleaseVersion) -> Result<()> {
+        self.tenure.check().await?;
         earlier.info.status = Status::Superseded;
         self.records.update(earlier, None).await
     }
@@ -174,49 +197,10 @@ impl<'a> Work<'a> {
     }
 
     async fn record_progress(&self) -> Result<()> {
-        match &self.claim {
-            Some(claim) => {
-                let claim = claim.renewed_at(self.session.clock.now());
-                self.records.update(&self.version, Some(&claim)).await
-            }
-            None => self.records.update(&self.version, None).await,
-        }
-    }
-}
-
-/// What keeps an operation alive in the eyes of others, and what can end it from outside.
-struct Watch<'a> {
-    session: &'a Session,
-    records: &'a Records<'a>,
-    number: u64,
-    claim: Option<Claim>,
-}
-
-impl<'a> Watch<'a> {
-    fn of(work: &Work<'a>) -> Watch<'a> {
-        let claim = work.claim.clone();
-        Watch { session: work.session, records: work.records, number: work.version.number, claim }
-    }
-
-    /// Renews the claim, and returns once the operation must stop.
-    async fn until_stopped(self) -> Error {
-        tokio::select! {
-            () = self.session.cancel.cancelled() => Error::Cancelled,
-            error = self.keep_claim() => error,
-        }
-    }
-
-    async fn keep_claim(&self) -> Error {
-        let Some(claim) = &self.claim else { return std::future::pending().await };
-        let pause = (self.session.lease / 3).max(Duration::from_millis(100));
-        loop {
-            tokio::time::sleep(pause).await;
-            let claim = claim.renewed_at(self.session.clock.now());
-            match self.records.renew(self.number, &claim).await {
-                // A claim that cannot be renewed for a while is still ours until the lease runs out.
-                Ok(()) | Err(Error::Store(StoreError::Backend { .. })) => {}
-                Err(error) => return Error::TakenOver { source: Box::new(error) },
-            }
-        }
+        self.tenure.check().await?;
+        let claim = self.tenure.claim();
+        self.records.update(&self.version, claim.as_ref()).await?;
+        self.tenure.note(claim.as_ref());
+        Ok(())
     }
 }

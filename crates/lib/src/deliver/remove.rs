@@ -1,5 +1,7 @@
 //! Taking a release out of the cluster: delivering nothing.
 
+use std::sync::Arc;
+
 use futures::stream::{self, StreamExt as _};
 use pintle_cluster::apply::AT_ONCE;
 use pintle_cluster::{Guard, Propagation};
@@ -7,7 +9,7 @@ use pintle_objects::{Event, Object, ObjectId};
 use pintle_plan::Removal;
 
 use super::scene::in_scope;
-use super::{Watch, Work, wait};
+use super::{Work, wait};
 use crate::options::Strategy;
 use crate::{Error, Reporter, Result};
 
@@ -25,11 +27,12 @@ impl Work<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
         self.tell_hooks_event(before).await?;
-        let watch = Watch::of(self);
-        tokio::select! {
+        let tenure = Arc::clone(&self.tenure);
+        let outcome = tokio::select! {
             outcome = self.removal_steps(removal, cascade, (before, after), reporter) => outcome,
-            stop = watch.until_stopped() => Err(stop),
-        }
+            stop = tenure.until_stopped() => Err(stop),
+        };
+        self.ended(outcome).await
     }
 
     async fn removal_steps(
@@ -67,6 +70,7 @@ impl Work<'_> {
         let mut gone = Vec::new();
         let mut errors = Vec::new();
         for batch in objects.chunk_by(|object, next| object.kind() == next.kind()) {
+            self.tenure.check().await?;
             let each = batch.iter().map(|object| async move {
                 let id = object.id();
                 (self.session.cluster.delete(&id, cascade, &Guard::default()).await, id)

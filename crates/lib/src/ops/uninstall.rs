@@ -124,8 +124,15 @@ async fn run(
     let leftovers = deliver::find_leftovers(session, &unfinished, &removal.delete).await?;
     removal.delete.extend(leftovers.into_iter().map(|leftover| leftover.object));
     let mut work = Work::new(session, records, version, &request.delivery, Method::ServerSide);
-    let problems =
-        work.remove(&removal, request.cascade, (Event::PreDelete, Event::PostDelete), reporter).await?;
+    let events = (Event::PreDelete, Event::PostDelete);
+    let problems = match work.remove(&removal, request.cascade, events, reporter).await {
+        Ok(problems) => problems,
+        Err(error) => {
+            // There is an error to tell already; that others must wait for the lease would only hide it.
+            let _ = work.let_go().await;
+            return Err(error);
+        }
+    };
     let mut problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let text = if request.description.is_empty() { "Uninstallation complete" } else { &request.description };
     if request.keep_history {
