@@ -18,8 +18,12 @@ mod api;
 mod bench;
 mod cluster;
 mod program;
+mod proxy;
+mod subject;
 
 pub use api::{Answer, Api};
-pub use bench::Bench;
+pub use bench::{Bench, skip};
 pub use cluster::{Cluster, Level};
 pub use program::{Program, Ran};
+pub use proxy::{Fate, Proxy, Seen};
+pub use subject::{Store, Subject, write_chart};
