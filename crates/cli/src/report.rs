@@ -96,6 +96,12 @@ impl pintle::Reporter for Watching<'_> {
         }
     }
 
+    fn foretell(&mut self, line: LogLine) {
+        if self.is_helm() {
+            self.log(line);
+        }
+    }
+
     fn progress(&mut self, text: &str) {
         if !self.is_helm() {
             self.clear();

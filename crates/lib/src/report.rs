@@ -29,6 +29,12 @@ pub trait Reporter: Send {
         self.log(line);
     }
 
+    /// A line in which Helm tells of the failure that the operation is about to end with. Whoever tells errors needs it
+    /// no second time.
+    fn foretell(&mut self, line: LogLine) {
+        self.log(line);
+    }
+
     /// A step that has been done, in words for a person.
     fn progress(&mut self, text: &str) {
         let _ = text;

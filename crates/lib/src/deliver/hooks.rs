@@ -258,7 +258,7 @@ impl Work<'_> {
         for hook in aftermath.failed.iter().filter(|hook| hook.is_deleted(DeletePolicy::Failed)) {
             if let Err(error) = self.delete_hook(hook).await {
                 let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
-                reporter.log(LogLine::warn("a hook that failed cannot be deleted", attributes));
+                reporter.advise(LogLine::warn("a hook that failed cannot be deleted", attributes));
             }
         }
         let all_went_well = aftermath.failed.is_empty();

@@ -179,7 +179,7 @@ async fn failed(
         false => format!("Rollback {:?} failed: {error}", request.name),
     };
     if !waited {
-        reporter.log(LogLine::warn(text.clone(), Vec::new()));
+        reporter.foretell(LogLine::warn(text.clone(), Vec::new()));
     }
     // There is an error to tell already; that it could not be recorded either would only hide it.
     if work.has_applied() && !waited {

@@ -275,7 +275,7 @@ async fn failed(
 ) -> Error {
     let target = &request.target;
     let attributes = vec![("name", target.name.clone()), ("error", error.to_string())];
-    reporter.log(LogLine::warn("upgrade failed", attributes));
+    reporter.foretell(LogLine::warn("upgrade failed", attributes));
     // There is an error to tell already; that it could not be recorded either would only hide it.
     let _ = work.finish(Ending::Failed(format!("Upgrade {:?} failed: {error}", target.name))).await;
     if request.cleanup_on_fail
