@@ -1,0 +1,390 @@
+//! Waiting for objects that run: until they are ready, and what is said when they never will be.
+
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pintle_e2e::{Bench, Program, Ran};
+use serde_json::{Value, json};
+
+/// A Deployment, and a Job when a value says what it runs.
+const DEPLOYMENT: &str = r#"
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  # Long enough for a crash to come first.
+  minReadySeconds: {{ .Values.calm | default 1 }}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: main
+          image: {{ .Values.image | default "test.invalid/busybox:1" }}
+          command: [sh, -c, {{ .Values.script | default "sleep 1000" | quote }}]
+{{- with .Values.job }}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job-{{ $.Release.Revision }}}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: 'test.invalid/busybox:1', command: [sh, -c, {{ . | quote }}]}]
+{{- end }}
+"#;
+
+/// One of each kind that runs pods.
+const WORKLOADS: &str = r#"
+{{- define "pod" }}
+    metadata: {labels: {app: {{ . }}}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: main
+          image: test.invalid/busybox:1
+          command: [sleep, "1000"]
+{{- end }}
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: deployment}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: deployment}}
+  template: {{- include "pod" "deployment" }}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: stateful}
+spec:
+  serviceName: stateful
+  selector: {matchLabels: {app: stateful}}
+  template: {{- include "pod" "stateful" }}
+          volumeMounts: [{name: data, mountPath: /data}]
+  volumeClaimTemplates:
+    - metadata: {name: data}
+      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: daemon}
+spec:
+  selector: {matchLabels: {app: daemon}}
+  template: {{- include "pod" "daemon" }}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: 'test.invalid/busybox:1', command: [sleep, "2"]}]
+"#;
+
+fn chart(bench: &Bench, templates: &str) {
+    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    bench.write("chart/templates/all.yaml", templates);
+}
+
+fn masked(bench: &Bench, text: &str) -> String {
+    let text = text.replace(bench.namespace(), "NAMESPACE");
+    let keep = |line: &&str| !line.starts_with("LAST DEPLOYED: ");
+    text.lines().filter(keep).map(|line| format!("{line}\n")).collect()
+}
+
+fn outcome(bench: &Bench, ran: &Ran) -> (Option<i32>, String, String) {
+    (ran.code, masked(bench, &ran.stdout), masked(bench, &ran.stderr))
+}
+
+/// What several programs came to, each in a namespace of its own, all at the same time.
+fn side_by_side<T: Send>(
+    test: &str,
+    programs: &[Program],
+    work: impl Fn(&Bench, Program) -> T + Sync,
+) -> Option<Vec<T>> {
+    let benches: Vec<Bench> = programs.iter().map_while(|_| Bench::with_pods(test)).collect();
+    if benches.len() < programs.len() {
+        return None;
+    }
+    let work = &work;
+    Some(thread::scope(|scope| {
+        let started: Vec<_> = benches
+            .iter()
+            .zip(programs)
+            .map(|(bench, program)| scope.spawn(|| work(bench, *program)))
+            .collect();
+        started.into_iter().map(|task| task.join().expect("the test goes on")).collect()
+    }))
+}
+
+#[test]
+fn everything_is_ready_when_waiting_ends() {
+    let programs = [Program::Pintle, Program::PintleAsHelm];
+    side_by_side("everything_is_ready_when_waiting_ends", &programs, |bench, program| {
+        chart(bench, WORKLOADS);
+        let strategy = if program == Program::Pintle { "--wait" } else { "--wait=legacy" };
+        bench.run(program, &["install", "web", "chart", strategy, "--wait-for-jobs"]).succeeded();
+        let number = |version, plural, name, field| {
+            bench.object(version, plural, name).expect(name)["status"][field].clone()
+        };
+        assert_eq!(number("apps/v1", "deployments", "deployment", "availableReplicas"), 2);
+        assert_eq!(number("apps/v1", "statefulsets", "stateful", "readyReplicas"), 1);
+        assert_eq!(number("v1", "persistentvolumeclaims", "data-stateful-0", "phase"), "Bound");
+        assert_eq!(number("apps/v1", "daemonsets", "daemon", "numberReady"), 1);
+        assert_eq!(number("batch/v1", "jobs", "job", "succeeded"), 1);
+    });
+}
+
+#[test]
+fn nothing_is_waited_for_unless_asked_and_jobs_only_when_asked_for_them() {
+    let Some(bench) = Bench::with_pods("nothing_is_waited_for_unless_asked") else { return };
+    chart(&bench, DEPLOYMENT);
+    let never = ["--set", "image=test.invalid/none:1"];
+    bench.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
+    bench
+        .run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait=hookOnly"][..], &never].concat())
+        .succeeded();
+    let job = ["--set", "job=sleep 100"];
+    bench.run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait"][..], &job].concat()).succeeded();
+    let job = bench.object("batch/v1", "jobs", "job-3").expect("it was made");
+    assert!(job["status"]["succeeded"].is_null(), "{job}");
+    let web = bench.object("apps/v1", "deployments", "web").expect("it was made");
+    assert_eq!(web["status"]["availableReplicas"], 1);
+}
+
+/// Installs what can never be ready, with minutes to wait, and gives what was said after seconds.
+fn given_up(test: &str, values: &str, prepare: impl Fn(&Bench)) -> Option<String> {
+    let bench = Bench::with_pods(test)?;
+    chart(&bench, DEPLOYMENT);
+    prepare(&bench);
+    let start = Instant::now();
+    let arguments =
+        ["install", "web", "chart", "--wait", "--wait-for-jobs", "--timeout", "5m", "--set", values];
+    let ran = bench.run(Program::Pintle, &arguments).failed();
+    assert!(start.elapsed() < Duration::from_secs(90), "{:?}", start.elapsed());
+    assert_eq!(ran.code, Some(1));
+    let status = bench.run(Program::Pintle, &["status", "web"]).succeeded();
+    assert!(status.stdout.contains("STATUS: failed"), "{}", status.stdout);
+    Some(masked(&bench, &ran.stderr))
+}
+
+fn assert_all(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn waiting_for_an_image_that_cannot_be_had_is_given_up() {
+    let test = "waiting_for_an_image_that_cannot_be_had";
+    let Some(told) = given_up(test, "image=test.invalid/none:1", |_| {}) else { return };
+    assert_all(
+        &told,
+        &[
+            "error: Deployment/NAMESPACE/web: container main of pod web-",
+            "cannot get its image \"test.invalid/none:1\" (",
+            "  events of Pod/web-",
+            "Warning Failed: Failed to pull image",
+        ],
+    );
+}
+
+#[test]
+fn waiting_for_a_container_that_crashes_is_given_up_with_its_last_words() {
+    let test = "waiting_for_a_container_that_crashes";
+    let Some(told) = given_up(test, "calm=5,script=echo last words; exit 7", |_| {}) else { return };
+    assert_all(
+        &told,
+        &[
+            "error: Deployment/NAMESPACE/web: container main of pod web-",
+            "crashes again and again: it was restarted 2 times and last ended with exit code 7",
+            "Warning BackOff: Back-off restarting failed container",
+            "  last lines of container main:\n    last words\n",
+        ],
+    );
+}
+
+#[test]
+fn waiting_for_a_job_that_failed_is_given_up_with_its_last_words() {
+    let test = "waiting_for_a_job_that_failed";
+    let Some(told) = given_up(test, "job=echo last words; exit 7", |_| {}) else { return };
+    assert_all(
+        &told,
+        &[
+            "error: resource Job/NAMESPACE/job-1 not ready. status: Failed, message: Job Failed. failed: 1/1\n",
+            "Job/NAMESPACE/job-1: container main of pod job-1-",
+            "ended with exit code 7",
+            "  last lines of container main:\n    last words\n",
+        ],
+    );
+}
+
+#[test]
+fn waiting_for_pods_that_a_quota_forbids_is_given_up() {
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}},
+    });
+    let prepare = |bench: &Bench| {
+        bench.api().create(&bench.path("v1", "resourcequotas", ""), &quota);
+        bench.wait_for("v1", "resourcequotas", "none", |quota| {
+            quota.is_some_and(|quota| !quota["status"]["hard"].is_null())
+        });
+    };
+    let test = "waiting_for_pods_that_a_quota_forbids";
+    let Some(told) = given_up(test, "x=y", prepare) else { return };
+    assert_all(
+        &told,
+        &[
+            "error: Deployment/NAMESPACE/web: the cluster refuses its pods: pods \"web-",
+            "exceeded quota: none",
+        ],
+    );
+}
+
+#[test]
+fn under_the_name_helm_waiting_in_vain_ends_with_helms_words() {
+    let programs = [Program::Helm4, Program::PintleAsHelm];
+    let told = side_by_side("under_the_name_helm_waiting_in_vain", &programs, |bench, program| {
+        let hook = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: hook, annotations: {helm.sh/hook: post-install}}\n\
+                    spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: 'test.invalid/busybox:1', \
+                    command: [sleep, '100']}]}\n";
+        chart(bench, &format!("{DEPLOYMENT}{hook}"));
+        let cases: [&[&str]; 4] = [
+            &["--wait", "--timeout", "5s", "--set", "image=test.invalid/none:1", "--no-hooks"],
+            &["--wait=legacy", "--timeout", "5s", "--set", "image=test.invalid/none:1", "--no-hooks"],
+            &["--wait", "--wait-for-jobs", "--timeout", "60s", "--set", "job=exit 7", "--no-hooks"],
+            &["--timeout", "3s"],
+        ];
+        cases.map(|case| {
+            let ran = bench.run(program, &[&["install", "web", "chart"], case].concat());
+            bench.run(program, &["uninstall", "web", "--no-hooks", "--wait"]).succeeded();
+            outcome(bench, &ran)
+        })
+    });
+    let Some(told) = told else { return };
+    assert_eq!(told[0], told[1]);
+    assert!(told[0].iter().all(|(code, _, _)| *code == Some(1)), "{told:?}");
+}
+
+#[test]
+fn a_failed_operation_is_undone_when_that_was_asked_for() {
+    let programs = [Program::Helm4, Program::PintleAsHelm, Program::Pintle];
+    let told = side_by_side("a_failed_operation_is_undone", &programs, |bench, program| {
+        let plain = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {is: '{{ .Values.is }}'}\n\
+                     {{- with .Values.extra }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n{{- end }}\n";
+        chart(bench, &format!("{DEPLOYMENT}{plain}"));
+        let waiting = ["--wait-for-jobs", "--timeout", "60s"];
+        let run = |arguments: &[&str]| bench.run(program, &[arguments, &waiting].concat());
+        let is = || bench.object("v1", "configmaps", "plain").map(|plain| plain["data"]["is"].clone());
+        let bad = "is=bad,job=exit 7,extra=yes";
+
+        let first = run(&["install", "web", "chart", "--rollback-on-failure", "--set", bad]).failed();
+        bench.wait_for("v1", "configmaps", "plain", |plain| plain.is_none());
+        let gone = bench.run(program, &["status", "web"]).failed();
+
+        run(&["install", "web", "chart", "--set", "is=good"]).succeeded();
+        let second = run(&["upgrade", "web", "chart", "--rollback-on-failure", "--set", bad]).failed();
+        assert_eq!(is(), Some("good".into()), "{program:?}");
+        let extra = || bench.object("v1", "configmaps", "extra").is_some();
+        bench.wait_for("v1", "configmaps", "extra", |extra| extra.is_none());
+
+        let third = run(&["upgrade", "web", "chart", "--cleanup-on-fail", "--wait", "--set", bad]).failed();
+        assert_eq!(is(), Some("bad".into()), "{program:?}");
+        assert!(!extra(), "{program:?}");
+        let history = bench.run(program, &["history", "web", "-o", "json"]).succeeded();
+        let history: Value = serde_json::from_str(&history.stdout).expect("JSON");
+        let versions = history.as_array().expect("a list").iter();
+        let versions: Vec<String> = versions
+            .map(|version| masked(bench, &format!("{} {}", version["status"], version["description"])))
+            .collect();
+        (program, [first, gone, second, third].map(|ran| outcome(bench, &ran)), versions)
+    });
+    let Some([helm, ours, own]) = told.and_then(|told| <[_; 3]>::try_from(told).ok()) else { return };
+    assert_eq!(helm.1, ours.1);
+    assert_eq!(helm.2, ours.2);
+    let states: Vec<&str> =
+        own.2.iter().map(|version| version.split(' ').next().unwrap_or_default().trim_matches('"')).collect();
+    assert_eq!(states, ["superseded", "failed", "deployed", "failed"]);
+    assert_all(&own.1[2].2, &["release web failed, and has been rolled back"]);
+}
+
+/// The program on a terminal of its own.
+fn on_a_terminal(bench: &Bench, arguments: &str) -> String {
+    let program = bench.command(Program::Pintle);
+    let mut command = Command::new("script");
+    command.env_clear().current_dir(bench.folder()).env("TERM", "xterm");
+    command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let line = format!("{} {arguments}", program.get_program().to_string_lossy());
+    let output = command.args(["-qec", &line, "/dev/null"]).output().expect("`script` can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
+    let Some(bench) = Bench::with_pods("a_terminal_shows_a_table") else { return };
+    let hook = "\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: hook\n  annotations: {helm.sh/hook: pre-install, \
+                helm.sh/hook-output-log-policy: hook-failed}\nspec:\n  restartPolicy: Never\n  containers: \
+                [{name: main, image: 'test.invalid/busybox:1', command: [echo, spoken]}]\n";
+    chart(&bench, &format!("{DEPLOYMENT}{hook}"));
+    let shown = on_a_terminal(&bench, "install web chart --wait").replace(bench.namespace(), "NAMESPACE");
+    assert_all(
+        &shown,
+        &[
+            // Whoever sits there sees the log of a hook live, whatever comes of it.
+            "Logs for pod: hook, container: main\r\nspoken\r\n",
+            "\u{b7} Deployment/NAMESPACE/web  InProgress  ",
+            "\u{2713} Deployment/NAMESPACE/web  Current  1 of 1 replica is available\r\n",
+            // Up by the lines of the table, and away with it.
+            "A\r\u{1b}[J",
+        ],
+    );
+    let after = shown.rsplit("\u{1b}[J").next().unwrap_or_default();
+    assert!(after.starts_with("NAME: web\r\n"), "{after:?}");
+
+    let lines =
+        bench.run(Program::Pintle, &["upgrade", "web", "chart", "--wait", "--set", "script=sleep 999"]);
+    let lines = lines.succeeded();
+    assert!(!lines.stderr.contains('\u{1b}') && !lines.stdout.contains('\u{1b}'), "{lines:?}");
+    let last = format!("Deployment/{}/web: Current: 1 of 1 replica is available\n", bench.namespace());
+    assert!(lines.stderr.ends_with(&last), "{}", lines.stderr);
+
+    let data = bench.run(
+        Program::Pintle,
+        &["upgrade", "web", "chart", "--wait", "-o", "json", "--set", "script=sleep 998"],
+    );
+    let release: Value = serde_json::from_str(&data.succeeded().stdout).expect("nothing but JSON");
+    assert_eq!(release["info"]["status"], "deployed");
+}
+
+#[test]
+fn a_user_without_rights_is_told_which_one_is_missing() {
+    let Some(bench) = Bench::new("a_user_without_rights") else { return };
+    chart(&bench, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n");
+    let limited = bench.cluster().kubeconfig.with_file_name("access").join("limited");
+    let run = |program, arguments: &[&str]| {
+        let output = bench.command(program).env("KUBECONFIG", &limited).args(arguments).output();
+        Ran::from(output.expect("the program can be run")).failed()
+    };
+    let commands: [&[&str]; 6] = [
+        &["install", "web", "chart"],
+        &["upgrade", "web", "chart"],
+        &["rollback", "web"],
+        &["status", "web"],
+        &["list"],
+        &["uninstall", "web"],
+    ];
+    for command in commands {
+        let [helm, ours] = [Program::Helm4, Program::PintleAsHelm].map(|program| run(program, command));
+        assert_eq!(helm, ours, "{command:?}");
+        let own = run(Program::Pintle, command);
+        assert_eq!(own.code, Some(1), "{command:?}");
+        assert_all(&own.stderr, &["error: ", " is forbidden: User \"limited\" cannot ", bench.namespace()]);
+    }
+}
