@@ -1,0 +1,184 @@
+//! That the guides are true: every command in them is run, and must say what the page says it does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use pintle_e2e::{Bench, Program, Ran};
+
+/// Stands for anything inside a line, and on a line of its own for any lines.
+const ANYTHING: char = '…';
+
+/// What whoever runs the tests has done already: there is a cluster, and the program is built.
+const DONE_ALREADY: [&str; 5] = [
+    "cargo xtask cluster up --name guide",
+    "export KUBECONFIG=$(cargo xtask cluster kubeconfig --name guide)",
+    "cargo build --release --package pintle-cli",
+    "export PATH=$PWD/target/release:$PATH",
+    "cargo xtask cluster down --name guide",
+];
+
+/// A command of a page, and what it says.
+#[derive(Debug, PartialEq, Eq)]
+struct Step {
+    line: usize,
+    command: String,
+    shown: Vec<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The commands of a page in their order: lines that begin with `$ ` inside fences of the kind `console`.
+fn steps(page: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut inside = false;
+    for (number, line) in page.lines().enumerate() {
+        match (inside, line) {
+            (false, "```console") => inside = true,
+            (true, "```") => inside = false,
+            (true, line) => match line.strip_prefix("$ ") {
+                Some(command) => {
+                    steps.push(Step { line: number + 1, command: command.to_owned(), shown: Vec::new() });
+                }
+                None => {
+                    let step = steps.last_mut().expect("a command comes before its output");
+                    step.shown.push(line.to_owned());
+                }
+            },
+            (false, _) => {}
+        }
+    }
+    steps
+}
+
+impl Step {
+    /// The exit code that a reader of the page expects.
+    fn code(&self) -> Option<i32> {
+        let says = |word: &str| self.shown.iter().any(|line| line.starts_with(word));
+        match () {
+            () if says("Killed") => None,
+            () if says("error: ") || self.command.starts_with("diff ") => Some(1),
+            () => Some(0),
+        }
+    }
+
+    /// Runs it in a shell, as a reader would.
+    fn run(&self, bench: &Bench) -> Ran {
+        let program = bench.command(Program::Pintle);
+        let mut shell = Command::new("sh");
+        shell.env_clear().current_dir(bench.folder()).stdin(Stdio::null());
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let path = std::env::var("PATH").unwrap_or_default();
+        shell.env("PATH", format!("{}:{path}", bench.folder().join("bin").display()));
+        Ran::from(shell.args(["-c", &format!("exec {}", self.command)]).output().expect("a shell can be run"))
+    }
+
+    /// Runs it, and compares.
+    fn check(&self, bench: &Bench) {
+        let ran = self.run(bench);
+        let said = said(bench, &ran);
+        let place = format!("line {}: $ {}\nsaid:\n{}", self.line, self.command, said.join("\n"));
+        assert_eq!(ran.code, self.code(), "{place}");
+        let shown: Vec<&str> =
+            self.shown.iter().map(String::as_str).filter(|line| *line != "Killed").collect();
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        assert!(lines_match(&shown, &said), "{place}\nbut the page shows:\n{}", shown.join("\n"));
+    }
+}
+
+/// The lines that stay on a reader's terminal: what is said of objects on the way does not.
+fn said(bench: &Bench, ran: &Ran) -> Vec<String> {
+    let is_progress = |line: &&str| {
+        let mut parts = line.splitn(3, ": ");
+        let (object, state) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        object.matches('/').count() == 2 && ["InProgress", "Current", "Failed", "NotFound"].contains(&state)
+    };
+    let remarks = ran.stderr.lines().filter(|line| !is_progress(line));
+    let lines = ran.stdout.lines().chain(remarks);
+    lines.map(|line| line.replace(bench.namespace(), "default").trim_end().to_owned()).collect()
+}
+
+fn lines_match(shown: &[&str], said: &[&str]) -> bool {
+    match shown.split_first() {
+        None => said.is_empty(),
+        Some((first, rest)) if first.chars().eq([ANYTHING]) => {
+            (0..=said.len()).any(|skipped| lines_match(rest, &said[skipped..]))
+        }
+        Some((first, rest)) => match said.split_first() {
+            Some((line, more)) => line_matches(first, line) && lines_match(rest, more),
+            None => false,
+        },
+    }
+}
+
+fn line_matches(shown: &str, said: &str) -> bool {
+    let mut parts = shown.trim_end().split(ANYTHING);
+    let Some(rest) = said.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    let mut rest = rest;
+    for part in middle {
+        let Some(place) = rest.find(part) else { return false };
+        rest = &rest[place + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder can be made");
+    for entry in fs::read_dir(from).expect("the chart is there") {
+        let entry = entry.expect("the chart can be read");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).expect("a file can be copied");
+        }
+    }
+}
+
+#[test]
+fn the_walk_to_the_first_release_goes_as_it_says() {
+    let Some(bench) = Bench::with_pods("the_walk_to_the_first_release") else { return };
+    copy(&root().join("examples/charts/greeter"), &bench.folder().join("examples/charts/greeter"));
+    let bin = bench.folder().join("bin");
+    fs::create_dir(&bin).expect("a folder can be made");
+    let program = bench.command(Program::Pintle).get_program().to_owned();
+    std::os::unix::fs::symlink(program, bin.join("pintle")).expect("a link can be made");
+    let page = fs::read_to_string(root().join("docs/guide/first-release.md")).expect("the page is there");
+    let steps = steps(&page);
+    assert!(steps.len() > 20, "only {} commands were found", steps.len());
+    for step in steps.iter().filter(|step| !DONE_ALREADY.contains(&step.command.as_str())) {
+        assert!(!step.command.starts_with("cargo "), "{step:?}");
+        step.check(&bench);
+    }
+}
+
+#[test]
+fn every_guide_is_listed_and_tested() {
+    let folder = root().join("docs/guide");
+    let list = fs::read_to_string(folder.join("README.md")).expect("the list is there");
+    for entry in fs::read_dir(&folder).expect("the guides are there") {
+        let name = entry.expect("the guides can be read").file_name().to_string_lossy().into_owned();
+        assert!(name == "README.md" || list.contains(&format!("]({name})")), "{name} is not listed");
+        assert!(["README.md", "first-release.md"].contains(&name.as_str()), "no test runs {name}");
+    }
+}
+
+#[test]
+fn pages_are_read_and_compared_as_they_are_meant() {
+    let page = "text\n```console\n$ a b\none\n$ c\n```\n```sh\n$ no\n```\n";
+    let step = |line, command: &str, shown: &[&str]| Step {
+        line,
+        command: command.to_owned(),
+        shown: shown.iter().map(|line| (*line).to_owned()).collect(),
+    };
+    assert_eq!(steps(page), [step(3, "a b", &["one"]), step(5, "c", &[])]);
+    assert_eq!(step(1, "x", &["error: no"]).code(), Some(1));
+    assert!(lines_match(&["a…c", "…", "end"], &["abbc", "x", "y", "end"]));
+    assert!(lines_match(&["…", "end"], &["end"]));
+    assert!(!lines_match(&["a"], &["a", "b"]) && !lines_match(&["a", "b"], &["a"]));
+    assert!(!line_matches("a…c", "abd") && !line_matches("a", "ab") && line_matches("1…x…", "1 2 x"));
+}
