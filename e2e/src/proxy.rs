@@ -230,8 +230,11 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok(client) = client else { continue };
         let shared = Arc::clone(shared);
-        // Connections break in these tests; nobody needs to hear of it.
-        std::thread::spawn(move || shared.serve(client).unwrap_or_default());
+        std::thread::spawn(move || {
+            // Connections break in these tests; nobody needs to hear of it.
+            let _ = shared.serve(&client);
+            let _ = client.shutdown(Shutdown::Both);
+        });
     }
 }
 
@@ -241,15 +244,14 @@ impl Shared {
     }
 
     /// Serves one connection until it ends.
-    fn serve(&self, client: TcpStream) -> std::io::Result<()> {
+    fn serve(&self, mut client: &TcpStream) -> std::io::Result<()> {
         client.set_nodelay(true)?;
         let copy = client.try_clone()?;
         let mut desk = self.desk();
         desk.clients.push(copy);
         let age = desk.age;
         drop(desk);
-        let mut reader = std::io::BufReader::new(client.try_clone()?);
-        let mut client = client;
+        let mut reader = std::io::BufReader::new(client);
         while let Some(request) = Request::read(&mut reader)? {
             let Some((fate, seen)) = self.decide(&request, age) else { return Ok(()) };
             match fate {

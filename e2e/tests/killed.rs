@@ -121,6 +121,7 @@ fn moments(writes: usize) -> Vec<Moment> {
     before.chain(after).collect()
 }
 
+#[allow(clippy::print_stdout, reason = "how far it came is shown when the test fails")]
 fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
     let Some(bench) = Bench::new(test) else { return };
     write_chart(&bench);
@@ -146,7 +147,6 @@ fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
         operation.prepare(&subject);
         let killed = kill(&subject, &proxy, operation, moment);
         let pid = killed.unwrap_or_else(|| panic!("{operation:?} was over at {moment:?} of {writes}"));
-        // Shown when the test fails.
         println!("{operation:?} in {store:?} killed at {moment:?} of {writes}, then {next:?}");
         status_is_true(&subject, pid);
         go_on(&subject, next);

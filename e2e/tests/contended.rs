@@ -1,0 +1,107 @@
+//! Many writers at one release at once: one wins, the others are told so, and nothing is half done.
+
+use std::process::{Child, Stdio};
+
+use pintle_e2e::{Bench, Ran, Store, Subject, write_chart};
+
+const WRITERS: usize = 50;
+
+/// What those are told who were not first.
+const ANSWERS: [&str; 4] = [
+    "another operation (install/upgrade/rollback) is in progress",
+    "release: already exists",
+    "came first",
+    "cannot reuse a name that is still in use",
+];
+
+/// Starts all writers before the first is waited for.
+fn at_once(subject: &Subject<'_>, words: impl Fn(usize) -> Vec<String>) -> Vec<Ran> {
+    let start = |writer: usize| -> Child {
+        let words = words(writer);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut command = subject.command(&words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program can be run")
+    };
+    let children: Vec<Child> = (0..WRITERS).map(start).collect();
+    children.into_iter().map(|child| child.wait_with_output().expect("a child ends").into()).collect()
+}
+
+/// Those who won; all others must have got a clear answer.
+fn winners(ran: Vec<Ran>) -> Vec<Ran> {
+    let (won, lost): (Vec<Ran>, Vec<Ran>) = ran.into_iter().partition(|ran| ran.code == Some(0));
+    for ran in lost {
+        let answers = ANSWERS.iter().filter(|answer| ran.stderr.contains(**answer)).count();
+        assert!(ran.code == Some(1) && answers > 0, "code {:?}: {}{}", ran.code, ran.stdout, ran.stderr);
+    }
+    won
+}
+
+fn many_upgrades(bench: &Bench, store: Store) {
+    let subject = Subject::new(bench, store, "web");
+    subject.upgrade("one").succeeded();
+    let ran = at_once(&subject, |writer| {
+        let word = format!("word=w{writer}");
+        ["upgrade", "web", "chart", "--history-max", "0", "--set", &word].map(str::to_owned).into()
+    });
+    let won = winners(ran);
+    let mut revisions: Vec<u64> = won
+        .iter()
+        .filter_map(|ran| ran.stdout.lines().find_map(|line| line.strip_prefix("REVISION: ")?.parse().ok()))
+        .collect();
+    revisions.sort_unstable();
+    // Every winner has a version of its own, and there is no other.
+    let expected: Vec<u64> = (2..).take(won.len()).collect();
+    assert_eq!(revisions, expected);
+    let history: Vec<u64> = subject.history().into_iter().map(|(revision, _)| revision).collect();
+    assert_eq!(history, [&[1], expected.as_slice()].concat());
+    assert!(!won.is_empty());
+    subject.is_sound();
+    subject.uninstall().succeeded();
+    bench.is_empty();
+}
+
+fn many_installs(bench: &Bench, store: Store) {
+    let subject = Subject::new(bench, store, "web");
+    let ran = at_once(&subject, |writer| {
+        ["install", "web", "chart", "--set", &format!("word=w{writer}")].map(str::to_owned).into()
+    });
+    assert_eq!(winners(ran).len(), 1);
+    assert_eq!(subject.history(), [(1, "deployed".to_owned())]);
+    subject.is_sound();
+    subject.uninstall().succeeded();
+    bench.is_empty();
+}
+
+fn bench(test: &str, store: Store) -> Option<Bench> {
+    let bench = Bench::new(test)?;
+    write_chart(&bench);
+    if store == Store::Native {
+        Subject::new(&bench, store, "any").run(&["init"]).succeeded();
+    }
+    Some(bench)
+}
+
+#[test]
+fn of_fifty_upgrades_in_our_store_one_wins_each_version() {
+    let Some(bench) = bench("fifty_upgrades_native", Store::Native) else { return };
+    many_upgrades(&bench, Store::Native);
+}
+
+#[test]
+fn of_fifty_upgrades_in_secrets_one_wins_each_version() {
+    let Some(bench) = bench("fifty_upgrades_secrets", Store::Secrets) else { return };
+    many_upgrades(&bench, Store::Secrets);
+}
+
+#[test]
+fn of_fifty_installs_in_our_store_one_wins() {
+    let Some(bench) = bench("fifty_installs_native", Store::Native) else { return };
+    many_installs(&bench, Store::Native);
+}
+
+#[test]
+fn of_fifty_installs_in_secrets_one_wins() {
+    let Some(bench) = bench("fifty_installs_secrets", Store::Secrets) else { return };
+    many_installs(&bench, Store::Secrets);
+}

@@ -1,0 +1,215 @@
+//! Operations that end before they are done: by a signal, by a lost connection, by a suspended program.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pintle_e2e::{Bench, Fate, Program, Proxy, Ran, Store, Subject, write_chart};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What keeps an operation busy where no pods run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Busy {
+    /// Waiting for pods.
+    Wait,
+    /// A hook that waits for a pod.
+    Hook,
+}
+
+impl Busy {
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Busy::Wait => &["--wait", "--set", "replicas=1"],
+            Busy::Hook => &["--set", "slow=true"],
+        }
+    }
+
+    /// Whether the operation on a release has come to what keeps it busy.
+    fn is_reached(self, bench: &Bench, name: &str) -> bool {
+        match self {
+            Busy::Wait => bench.object("apps/v1", "deployments", &format!("{name}-web")).is_some(),
+            Busy::Hook => bench.object("batch/v1", "jobs", &format!("{name}-slow-one")).is_some(),
+        }
+    }
+}
+
+/// Starts something and returns once it is busy.
+fn start(bench: &Bench, mut command: Command, name: &str, busy: Busy) -> Child {
+    let child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be run");
+    until("it is busy", || busy.is_reached(bench, name));
+    child
+}
+
+#[track_caller]
+fn until(what: &str, mut reached: impl FnMut() -> bool) {
+    let limit = Instant::now() + LIMIT;
+    while !reached() {
+        assert!(Instant::now() < limit, "not after {LIMIT:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let command = format!("kill -{name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &command]).status().expect("there is a shell").success());
+}
+
+/// Waits for the end of a program, which must come by itself.
+fn end(mut child: Child) -> Ran {
+    until("the program ends", || child.try_wait().expect("a child can be asked").is_some());
+    child.wait_with_output().expect("a child can be read").into()
+}
+
+fn bench(test: &str) -> Option<Bench> {
+    let bench = Bench::new(test)?;
+    write_chart(&bench);
+    Subject::new(&bench, Store::Native, "any").run(&["init"]).succeeded();
+    Some(bench)
+}
+
+#[test]
+fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
+    let Some(bench) = bench("stopped_by_a_signal") else { return };
+    for (place, (store, busy, with)) in [
+        (Store::Native, Busy::Wait, "INT"),
+        (Store::Native, Busy::Hook, "TERM"),
+        (Store::Secrets, Busy::Wait, "TERM"),
+        (Store::Secrets, Busy::Hook, "INT"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("s{place}");
+        let subject = Subject::new(&bench, store, &name);
+        let words = [&["install", &name, "chart"], busy.flags()].concat();
+        let child = start(&bench, subject.command(&words), &name, busy);
+        signal(&child, with);
+        let ran = end(child).failed();
+        assert!(ran.stdout.contains(&format!("Release {name} has been cancelled.")), "{}", ran.stdout);
+        assert!(ran.stderr.contains("cancelled"), "{}", ran.stderr);
+        let (status, description) = subject.status().expect("there is a record");
+        assert_eq!(status, "failed");
+        assert!(description.contains("context canceled"), "{description}");
+        // The hook was to go once it had run, so that it must not run on.
+        if busy == Busy::Hook {
+            bench.wait_for("batch/v1", "jobs", &format!("{name}-slow-one"), |job| job.is_none());
+        }
+        subject.upgrade("two").succeeded();
+        subject.is_sound();
+        subject.uninstall().succeeded();
+    }
+    bench.is_empty();
+}
+
+#[test]
+fn ctrl_c_has_the_same_words_as_in_helm() {
+    let Some(bench) = bench("ctrl_c_has_the_same_words") else { return };
+    let said: Vec<(Ran, Ran)> = [(Program::PintleAsHelm, "ours"), (Program::Helm4, "real")]
+        .into_iter()
+        .map(|(program, name)| {
+            let stop = |words: &[&str], name: &str| {
+                let mut command = bench.command(program);
+                command.args(words).args(Busy::Wait.flags());
+                let child = start(&bench, command, name, Busy::Wait);
+                // The record is written before the objects, and read here as both programs write it.
+                until("the object is new", || {
+                    let object = bench.object("apps/v1", "deployments", &format!("{name}-web"));
+                    object.is_some_and(|object| object["spec"]["replicas"] == 1)
+                });
+                signal(&child, "INT");
+                let ran = end(child);
+                let same = |text: String| text.replace(name, "NAME");
+                Ran { stdout: same(ran.stdout), stderr: same(ran.stderr), ..ran }
+            };
+            let installed = stop(&["install", name, "chart"], name);
+            let other = format!("{name}-2");
+            bench.run(program, &["install", &other, "chart"]).succeeded();
+            (installed, stop(&["upgrade", &other, "chart"], &other))
+        })
+        .collect();
+    assert_eq!(said[0].0.stdout, said[1].0.stdout);
+    assert_eq!(said[0].0.code, said[1].0.code);
+    assert_eq!(said[0].0.stderr, said[1].0.stderr);
+    assert_eq!((&said[0].1.stdout, said[0].1.code), (&said[1].1.stdout, said[1].1.code));
+    let last = |ran: &Ran| ran.stderr.lines().last().unwrap_or_default().to_owned();
+    assert_eq!(last(&said[0].1), last(&said[1].1));
+}
+
+#[test]
+fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
+    let Some(bench) = bench("an_uninstall_that_is_stopped") else { return };
+    for (name, store) in [("native", Store::Native), ("secrets", Store::Secrets)] {
+        let subject = Subject::new(&bench, store, name);
+        subject.upgrade("one").succeeded();
+        subject.run(&["upgrade", name, "chart", "--no-hooks", "--set", "slow=true"]).succeeded();
+        let child = start(&bench, subject.command(&["uninstall", name]), name, Busy::Hook);
+        let told = subject.run(&["unlock", name]).succeeded().stdout;
+        assert!(told.contains("is uninstalling") && !told.contains("(gone)"), "{told}");
+        let refused = subject.uninstall().failed();
+        assert!(refused.stderr.contains("is in progress"), "{}", refused.stderr);
+        signal(&child, "INT");
+        end(child).failed();
+        assert_eq!(subject.status().expect("there is a record").0, "uninstalling");
+        // Nobody needs to know that the other program is gone.
+        let told = subject.run(&["unlock", name]).succeeded().stdout;
+        assert_eq!(told, format!("nobody is at work on release \"{name}\"\n"));
+        subject.run(&["uninstall", name, "--no-hooks"]).succeeded();
+    }
+    bench.is_empty();
+}
+
+#[test]
+fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
+    let Some(bench) = bench("a_lost_connection_leaves_a_claim") else { return };
+    let proxy = Proxy::new(bench.cluster());
+    for (name, store, busy) in [
+        ("a", Store::Native, Busy::Wait),
+        ("b", Store::Native, Busy::Hook),
+        ("c", Store::Secrets, Busy::Hook),
+    ] {
+        let subject = Subject::new(&bench, store, name);
+        proxy.rule(|_| Fate::Pass);
+        let words = [&["install", name, "chart", "--timeout", "5s"], busy.flags()].concat();
+        let mut command = subject.command(&words);
+        command.env("KUBECONFIG", proxy.kubeconfig());
+        let child = start(&bench, command, name, busy);
+        let pid = child.id();
+        proxy.rule(|_| Fate::Lose);
+        proxy.cut();
+        let ran = end(child).failed();
+        assert!(!ran.stderr.is_empty());
+        assert_eq!(subject.status().expect("there is a record").0, "pending-install");
+        let told = subject.run(&["unlock", name]).succeeded().stdout;
+        assert!(told.contains(&format!(" pid {pid} ")) && told.contains("(gone)"), "{told}");
+        subject.upgrade("two").succeeded();
+        subject.is_sound();
+        subject.uninstall().succeeded();
+    }
+    bench.is_empty();
+}
+
+#[test]
+fn a_program_that_slept_through_its_lease_writes_nothing_more() {
+    let Some(bench) = bench("a_program_that_slept_through_its_lease") else { return };
+    for (name, store) in [("native", Store::Native), ("secrets", Store::Secrets)] {
+        let subject = Subject::new(&bench, store, name);
+        let words = [&["install", name, "chart", "--lease", "2s"], Busy::Wait.flags()].concat();
+        let child = start(&bench, subject.command(&words), name, Busy::Wait);
+        let refused = subject.upgrade("two").failed();
+        assert!(refused.stderr.contains("is in progress"), "{}", refused.stderr);
+        signal(&child, "STOP");
+        // It is alive, so that only the lease can end its hold.
+        until("the lease runs out", || subject.upgrade("two").code == Some(0));
+        subject.is_sound();
+        signal(&child, "CONT");
+        let ran = end(child).failed();
+        assert!(ran.stderr.contains("someone else has taken the release over"), "{}", ran.stderr);
+        let history: Vec<String> = subject.history().into_iter().map(|(_, status)| status).collect();
+        // Whatever it had written would be the last word on its version.
+        assert_eq!(history, ["superseded", "deployed"]);
+        subject.is_sound();
+        subject.uninstall().succeeded();
+    }
+    bench.is_empty();
+}
