@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::bench_cluster;
 use crate::helm::{VERSION, bare, helm};
 use crate::instructions::{benches_binary, hot_paths};
 use crate::shell::{corpus, output, release_binary, root, say};
@@ -58,6 +59,11 @@ impl Row {
 
 /// Measures the charts given, or the usual ones and the growth with subcharts, and keeps the table.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if let Some((first, rest)) = arguments.split_first()
+        && first == "cluster"
+    {
+        return bench_cluster::run(rest);
+    }
     if arguments.iter().any(|argument| argument == "--smoke") {
         return smoke();
     }
@@ -75,7 +81,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     if arguments.is_empty() {
         table.push_str(&growth(&programs)?);
-        keep(&table)?;
+        let how = "Command: `cargo xtask bench`. Both programs run `template release-name CHART` in turn, 15 rounds, output \
+                   read from a pipe; medians. CPU and memory: 20 runs each.";
+        keep("", how, &table)?;
     }
     Ok(())
 }
@@ -116,7 +124,7 @@ fn line(row: &Row) -> String {
     )
 }
 
-fn millis(duration: Duration) -> f64 {
+pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
@@ -150,7 +158,7 @@ impl Programs {
     }
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }
@@ -252,24 +260,23 @@ pub(crate) fn write_umbrella(folder: &Path, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Keeps a dated table with what it was measured on.
-fn keep(table: &str) -> Result<()> {
+/// Keeps a dated table with how and on what it was measured.
+pub(crate) fn keep(kind: &str, how: &str, table: &str) -> Result<()> {
     let date = output(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
     let date = String::from_utf8_lossy(&date).trim().to_owned();
     let commit = output(Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()))?;
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown");
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let folder = root().join("benches/runs").join(&date);
+    let folder = root().join("benches/runs").join(format!("{date}{kind}"));
     fs::create_dir_all(&folder)?;
     let text = format!(
-        "# {date}\n\nCommand: `cargo xtask bench`, at commit {}; {cores} cores of {}.\n\
-         Both programs run `template release-name CHART` in turn, 15 rounds, output read from a pipe; medians. CPU and memory: 20 runs each.\n\
+        "# {date}\n\n{how}\nAt commit {}; {cores} cores of {}.\n\
          Ratios are Helm over Pintle: more is better for us.\n\n{table}",
         String::from_utf8_lossy(&commit).trim(),
         cpu.trim_start_matches([' ', '\t', ':']),
     );
     fs::write(folder.join("README.md"), text)?;
-    say(&format!("kept in benches/runs/{date}/README.md"));
+    say(&format!("kept in benches/runs/{date}{kind}/README.md"));
     Ok(())
 }

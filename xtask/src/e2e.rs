@@ -100,17 +100,18 @@ fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &
 
 /// A process that takes the cluster down when this one is gone. It does not share the terminal's signals, so Ctrl-C and
 /// even a kill of this process leave nothing behind.
-struct Guard(Child);
+pub(crate) struct Guard(Child);
 
 impl Guard {
-    fn set(name: &str) -> Result<Guard> {
+    /// Starts the guard of a cluster.
+    pub(crate) fn set(name: &str) -> Result<Guard> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["cluster", "guard", "--name", name]).stdin(Stdio::piped()).process_group(0);
         Ok(Guard(command.spawn().context("cannot start the guard of the cluster")?))
     }
 
     /// Lets the guard do its work, and waits for it.
-    fn release(mut self) -> Result<()> {
+    pub(crate) fn release(mut self) -> Result<()> {
         drop(self.0.stdin.take());
         let status = self.0.wait().context("cannot wait for the guard of the cluster")?;
         if !status.success() {

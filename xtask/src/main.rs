@@ -1,6 +1,7 @@
 //! Chores of the house. `cargo xtask` lists them.
 
 mod bench;
+mod bench_cluster;
 mod ci;
 mod cluster;
 mod compare;
@@ -26,6 +27,8 @@ cargo xtask CHORE
                          render charts with Helm and with Pintle and show the first difference
   bench [--smoke] [CHART…]
                          run Helm and Pintle side by side and print ratios
+  bench cluster [--on NAME] [--rounds COUNT]
+                         the same on a cluster: many objects, many releases
   instructions [--write]
                          count the instructions of the hot paths and compare with benches/instructions.tsv
   fuzz [SECONDS [TARGET]]
