@@ -19,8 +19,11 @@ use crate::discovery::Resource;
 use crate::error::Result;
 use crate::read::{Page, Selection};
 
-/// How many releases are held in memory at once while a list is read. Each may take a megabyte.
-const PAGE: u32 = 50;
+/// How many releases make the first page of a list. Each may take a megabyte.
+const FIRST_PAGE: u32 = 16;
+/// How many bytes a page may have, so that memory does not grow with the releases. From one page it is known how many
+/// releases that makes in the next.
+const PAGE_BYTES: usize = 4 << 20;
 /// How many objects without their payload make a page.
 const HEADS: u32 = 500;
 /// Within how many bytes a page says where the list goes on.
@@ -187,27 +190,31 @@ impl<H: Holder> HelmStore<H> {
         selector: String,
         wanted: Option<Arc<Chosen>>,
     ) -> Result<Vec<Summary>> {
-        let selection = Selection { labels: selector, limit: PAGE, plain: true, ..Selection::default() };
-        let fetch =
-            async |next: String| self.cluster.page_body(&self.resource, namespace, &selection, &next).await;
+        let fetch = async |next: String, limit: u32| {
+            let selection =
+                Selection { labels: selector.clone(), limit, plain: true, ..Selection::default() };
+            self.cluster.page_body(&self.resource, namespace, &selection, &next).await
+        };
         let mut restarted = false;
         let mut found = Vec::new();
-        let mut body = fetch(String::new()).await?;
+        let mut limit = FIRST_PAGE;
+        let mut body = fetch(String::new(), limit).await?;
         loop {
             let next = next_page(&body);
+            limit = next_limit(limit, body.len());
             let reading = self.read_page(body, wanted.clone());
             let Some(next) = next else {
                 found.extend(reading.await?);
                 return Ok(found);
             };
-            let (read, following) = futures::join!(reading, fetch(next));
+            let (read, following) = futures::join!(reading, fetch(next, limit));
             found.extend(read?);
             body = match following {
                 // The list grew too old while we read it; the next reading starts with fresher pages.
                 Err(error) if error.is_expired() && !restarted => {
                     restarted = true;
                     found.clear();
-                    fetch(String::new()).await?
+                    fetch(String::new(), limit).await?
                 }
                 following => following?,
             };
@@ -299,6 +306,12 @@ fn labels(object: &Object) -> BTreeMap<String, String> {
 fn summary<H: Holder>(object: &Object) -> Option<Summary> {
     let summary = helm::summarize(&H::packed(object)?, &labels(object), object.namespace()).ok()?;
     Some(Summary { claim: helm::claim_of(|key| object.annotation(key)), ..summary })
+}
+
+/// How many releases the next page shall have, when a page of `limit` releases took so many bytes.
+fn next_limit(limit: u32, bytes: usize) -> u32 {
+    let each = (bytes / limit as usize).max(1);
+    u32::try_from(PAGE_BYTES / each).unwrap_or(HEADS).clamp(1, HEADS)
 }
 
 /// Where the list goes on, told from the beginning of a page, before which nothing large stands.
@@ -466,6 +479,14 @@ mod tests {
             labels: [("team".to_owned(), "a".to_owned())].into(),
             ..ReleaseVersion::default()
         }
+    }
+
+    #[test]
+    fn pages_hold_fewer_releases_when_these_are_larger() {
+        assert_eq!(next_limit(16, 16 * 1_000), HEADS);
+        assert_eq!(next_limit(16, 16 * 1_400_000), 2);
+        assert_eq!(next_limit(2, 2 * 140_000), 29);
+        assert_eq!((next_limit(1, 0), next_limit(1, usize::MAX)), (HEADS, 1));
     }
 
     #[test]
