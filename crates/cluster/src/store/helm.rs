@@ -491,9 +491,15 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_refused_in_the_servers_words() {
-        let digit = |seed: u64| seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+        let mut state = 1_u64;
+        let letter = |_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            char::from(b'0' + (state >> 58) as u8)
+        };
         let mut version = version();
-        version.manifest = (0..1_600_000).map(|seed| char::from(b'0' + digit(seed * seed) as u8)).collect();
+        version.manifest = (0..1_600_000).map(letter).collect();
         let stamp = Stamp::Created(chance::now());
         let refused = HelmSecrets::object(&version, None, stamp, CREATE).expect_err("too large");
         assert_eq!(
