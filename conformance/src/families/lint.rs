@@ -24,6 +24,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
             .as_str()
             .and_then(|version| KubeVersion::parse(version).ok()),
         skip_schema: case.flag("skip_schema"),
+        beyond_helm: false,
     };
     let findings = lint(&chart, &options);
     let place = chart.to_string_lossy().into_owned();
