@@ -1,8 +1,8 @@
 //! Running the hooks of an event: in their order, each to its end, with their logs, and cleaning up after them.
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
+use pintle_cluster::Propagation;
 use pintle_cluster::logs::{self, LogSource};
-use pintle_cluster::{Guard, Propagation};
 use pintle_hooks::{DeletePolicy, EnvRule, Hook, LogPolicy, Source};
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_release::{HookPhase, StoredHook};
@@ -283,7 +283,7 @@ impl Work<'_> {
         for object in &mut objects {
             self.session.cluster.scope(object, &self.version.namespace).await?;
             let id = object.id();
-            if self.session.cluster.delete(&id, Propagation::Background, &Guard::default()).await? {
+            if self.session.cluster.delete_object(&id, Propagation::Background).await? {
                 gone.push(id);
             }
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use pintle_cluster::{Cluster, Depth, Guard, Propagation};
+use pintle_cluster::{Cluster, Depth, Propagation};
 use pintle_hooks::{DeletePolicy, EnvRule, Hook};
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_plan::{RESOURCE_POLICY, ownership};
@@ -89,7 +89,7 @@ pub(crate) async fn end_hooks(session: &Session, version: &mut ReleaseVersion) {
         {
             if session.cluster.scope(&mut object, &version.namespace).await.is_ok() {
                 let id = object.id();
-                let _ = session.cluster.delete(&id, Propagation::Background, &Guard::default()).await;
+                let _ = session.cluster.delete_object(&id, Propagation::Background).await;
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _};
+use pintle_cluster::Propagation;
 use pintle_cluster::apply::AT_ONCE;
-use pintle_cluster::{Guard, Propagation};
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_plan::Removal;
 
@@ -73,7 +73,7 @@ impl Work<'_> {
             self.tenure.check().await?;
             let each = batch.iter().map(|object| async move {
                 let id = object.id();
-                (self.session.cluster.delete(&id, cascade, &Guard::default()).await, id)
+                (self.session.cluster.delete_object(&id, cascade).await, id)
             });
             let mut deleted = stream::iter(each).buffered(AT_ONCE);
             while let Some((outcome, id)) = deleted.next().await {
