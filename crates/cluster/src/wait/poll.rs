@@ -68,6 +68,8 @@ enum Answer {
     NotReady(Option<Object>),
     /// Something that may pass.
     Trouble(WaitError),
+    /// Something that will not pass, though Helm 3 hopes so.
+    Failed(Object, WaitError),
 }
 
 impl Run<'_, '_> {
@@ -97,6 +99,15 @@ impl Run<'_, '_> {
                 Answer::Trouble(error) => {
                     self.failures[place] += 1;
                     if self.failures[place] > RETRIES {
+                        return Err(error);
+                    }
+                    return Ok(Some(place));
+                }
+                Answer::Failed(object, error) => {
+                    self.failures[place] += 1;
+                    self.tell(place, Some(&object), false, place, observer);
+                    self.latest = Some((place, object));
+                    if self.examiner.is_some() || self.failures[place] > RETRIES {
                         return Err(error);
                     }
                     return Ok(Some(place));
@@ -209,7 +220,7 @@ async fn is_ready(cluster: &Cluster, id: &ObjectId, with_jobs: bool) -> Result<A
         _ => match legacy::job_ready(&object) {
             Ok(ready) => ready,
             // To Helm 3 this is an error like any other, which it looks at thirty times more.
-            Err(text) => return Ok(Answer::Trouble(WaitError::legacy(text))),
+            Err(text) => return Ok(Answer::Failed(object, WaitError::legacy(text))),
         },
     };
     Ok(if ready { Answer::Ready(Some(object)) } else { Answer::NotReady(Some(object)) })

@@ -287,3 +287,20 @@ fn waiting_can_be_moved_to_another_thread() {
     }
     let _ = check;
 }
+
+#[tokio::test]
+async fn a_failed_job_ends_waiting_by_the_rules_of_helm_3_at_once_when_that_is_asked_for() {
+    let failed = FAILED_JOB.replace("\"spec\":{", "\"spec\":{\"backoffLimit\":0,");
+    let (cluster, _) = cluster(move |request, _| match request {
+        "get jobs/j" => one(&failed),
+        "list pods" | "list events" => list(&[]),
+        _ => Reply::Hang,
+    });
+    let legacy = Waiting { strategy: Strategy::Legacy, ..waiting(Goal::ReadyWithJobs, 700) };
+    let (result, _) = outcome(&cluster, legacy, &[job()]).await;
+    assert_eq!(result, Err("context deadline exceeded".to_owned()));
+    let eager = Waiting { early_failure: Some(Patience::default()), ..legacy };
+    let (result, told) = outcome(&cluster, eager, &[job()]).await;
+    assert_eq!(result, Err("job is failed: n/j".to_owned()));
+    assert!(told.len() == 1 && told[0].starts_with("j Failed 0/1 "), "{told:?}");
+}
