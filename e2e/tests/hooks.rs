@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
 use pintle_e2e::{Bench, Program};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const EVENTS: [&str; 9] = [
     "pre-install",
@@ -44,6 +44,14 @@ fn pod(name: &str, list: &[(&str, &str)], script: &str) -> String {
     )
 }
 
+/// Whether a line is a remark of Helm's client library about its own connections, such as `I1115 10:15:41.7 …`.
+fn is_noise(line: &str) -> bool {
+    let mut letters = line.bytes();
+    letters.next().is_some_and(|level| b"IWE".contains(&level))
+        && letters.by_ref().take(4).filter(u8::is_ascii_digit).count() == 4
+        && letters.next() == Some(b' ')
+}
+
 /// An output without what differs from run to run.
 fn masked(bench: &Bench, text: &str) -> String {
     let text = text.replace(bench.namespace(), "NAMESPACE");
@@ -51,6 +59,7 @@ fn masked(bench: &Bench, text: &str) -> String {
         ["LAST DEPLOYED: ", "Last Started: ", "Last Completed: "].iter().any(|word| line.starts_with(word))
     };
     text.lines()
+        .filter(|line| !is_noise(line))
         .map(|line| if is_time(&line) { line.split_once(':').map_or(line, |(word, _)| word) } else { line })
         .map(|line| format!("{line}\n"))
         .collect()
@@ -173,6 +182,58 @@ fn a_hook_without_policy_is_made_anew_and_one_that_succeeded_goes_if_it_says_so(
         bench.run(program, &["upgrade", "web", "chart"]).succeeded();
         assert!(uid().is_some_and(|second| Some(second) != first), "{program:?}");
         assert!(bench.object("v1", "configmaps", "goes").is_none(), "{program:?}");
+    }
+}
+
+#[test]
+fn a_hook_is_made_anew_only_when_the_old_one_is_gone() {
+    for program in [Program::PintleAsHelm, Program::Pintle] {
+        let Some(bench) = Bench::new("a_hook_is_made_anew_only_when") else { return };
+        let hook = config_map("held", &[("hook", "pre-install,pre-upgrade")]);
+        chart(&bench, &hook.replace("name: held\n", "name: held\n  finalizers: [example.com/hold]\n"));
+        bench.run(program, &["install", "web", "chart"]).succeeded();
+        let before = bench.object("v1", "configmaps", "held").expect("it was made");
+        let mut upgrade = bench.command(program);
+        upgrade.args(["upgrade", "web", "chart"]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut upgrade = upgrade.spawn().expect("the program can be run");
+        bench.wait_for("v1", "configmaps", "held", |held| {
+            held.is_some_and(|held| !held["metadata"]["deletionTimestamp"].is_null())
+        });
+        assert!(upgrade.try_wait().expect("it can be asked").is_none(), "{program:?} did not wait");
+        let path = bench.path("v1", "configmaps", "held");
+        bench.api().merge(&path, &json!({"metadata": {"finalizers": null}}));
+        assert!(upgrade.wait().expect("it ends").success());
+        let after = bench.object("v1", "configmaps", "held").expect("it was made anew");
+        assert_ne!(before["metadata"]["uid"], after["metadata"]["uid"]);
+        assert!(after["metadata"]["deletionTimestamp"].is_null());
+        // Nobody would let the namespace go otherwise.
+        bench.api().merge(&path, &json!({"metadata": {"finalizers": null}}));
+    }
+}
+
+#[test]
+fn a_hook_that_cannot_be_made_fails_the_operation_and_those_before_it_are_cleaned_up() {
+    for program in [Program::PintleAsHelm, Program::Pintle] {
+        let Some(bench) = Bench::new("a_hook_that_cannot_be_made") else { return };
+        let hook = |weight| [("hook", "pre-rollback"), ("hook-weight", weight)];
+        let goes = [&hook("1")[..], &[("hook-delete-policy", "hook-succeeded")]].concat();
+        let broken =
+            pod("broken", &hook("2"), "true").replace("restartPolicy: Never", "restartPolicy: Perhaps");
+        chart(&bench, &format!("{}{broken}", config_map("goes", &goes)));
+        bench.run(program, &["install", "web", "chart"]).succeeded();
+        bench.run(program, &["upgrade", "web", "chart"]).succeeded();
+        let ran = bench.run(program, &["rollback", "web"]).failed();
+        assert!(
+            ran.stderr.contains("warning: Hook pre-rollback chart/templates/all.yaml failed: "),
+            "{ran:?}"
+        );
+        assert!(ran.stderr.contains("Unsupported value: \"Perhaps\""), "{ran:?}");
+        assert!(bench.object("v1", "configmaps", "goes").is_none(), "{program:?}");
+        let history = bench.run(program, &["history", "web", "-o", "json"]).succeeded();
+        let history: Value = serde_json::from_str(&history.stdout).expect("JSON");
+        assert_eq!(history[2]["status"], "failed", "{history}");
+        // And so the release is not stuck.
+        bench.run(program, &["upgrade", "web", "chart"]).succeeded();
     }
 }
 

@@ -92,9 +92,17 @@ fn chart(bench: &Bench, templates: &str) {
     bench.write("chart/templates/all.yaml", templates);
 }
 
+/// Whether a line is a remark of Helm's client library about its own connections, such as `I1115 10:15:41.7 …`.
+fn is_noise(line: &str) -> bool {
+    let mut letters = line.bytes();
+    letters.next().is_some_and(|level| b"IWE".contains(&level))
+        && letters.by_ref().take(4).filter(u8::is_ascii_digit).count() == 4
+        && letters.next() == Some(b' ')
+}
+
 fn masked(bench: &Bench, text: &str) -> String {
     let text = text.replace(bench.namespace(), "NAMESPACE");
-    let keep = |line: &&str| !line.starts_with("LAST DEPLOYED: ");
+    let keep = |line: &&str| !line.starts_with("LAST DEPLOYED: ") && !is_noise(line);
     text.lines().filter(keep).map(|line| format!("{line}\n")).collect()
 }
 
@@ -160,12 +168,16 @@ fn nothing_is_waited_for_unless_asked_and_jobs_only_when_asked_for_them() {
 
 /// Installs what can never be ready, with minutes to wait, and gives what was said after seconds.
 fn given_up(test: &str, values: &str, prepare: impl Fn(&Bench)) -> Option<String> {
+    given_up_by("--wait", test, values, prepare)
+}
+
+fn given_up_by(strategy: &str, test: &str, values: &str, prepare: impl Fn(&Bench)) -> Option<String> {
     let bench = Bench::with_pods(test)?;
     chart(&bench, DEPLOYMENT);
     prepare(&bench);
     let start = Instant::now();
     let arguments =
-        ["install", "web", "chart", "--wait", "--wait-for-jobs", "--timeout", "5m", "--set", values];
+        ["install", "web", "chart", strategy, "--wait-for-jobs", "--timeout", "5m", "--set", values];
     let ran = bench.run(Program::Pintle, &arguments).failed();
     assert!(start.elapsed() < Duration::from_secs(90), "{:?}", start.elapsed());
     assert_eq!(ran.code, Some(1));
@@ -222,6 +234,18 @@ fn waiting_for_a_job_that_failed_is_given_up_with_its_last_words() {
             "ended with exit code 7",
             "  last lines of container main:\n    last words\n",
         ],
+    );
+}
+
+#[test]
+fn by_the_rules_of_helm_3_waiting_for_a_job_that_failed_is_given_up_too() {
+    let test = "by_the_rules_of_helm_3_waiting_for_a_job";
+    let Some(told) = given_up_by("--wait=legacy", test, "job=echo last words; exit 7", |_| {}) else {
+        return;
+    };
+    assert_all(
+        &told,
+        &["error: job is failed: NAMESPACE/job-1\n", "  last lines of container main:\n    last words\n"],
     );
 }
 
