@@ -17,6 +17,9 @@ impl Table {
     fn run(&self, program: Program, arguments: &[&str]) -> Ran {
         let mut command = self.bench.command(program);
         command.env("HELM_DRIVER", self.driver).args(arguments);
+        if let Ok(database) = std::env::var("PINTLE_E2E_POSTGRES") {
+            command.env("HELM_DRIVER_SQL_CONNECTION_STRING", database);
+        }
         command.output().unwrap_or_else(|error| panic!("cannot run {program:?}: {error}")).into()
     }
 
@@ -29,7 +32,7 @@ impl Table {
             };
             let expected = get(Program::Helm4);
             assert_eq!(get(Program::PintleAsHelm), expected, "{who}: get {what}, revision {revision}");
-            if what != "metadata" {
+            if what != "metadata" && self.driver != "sql" {
                 assert_eq!(get(Program::Helm3).0, expected.0, "{who}: get {what} of Helm 3");
             }
         }
@@ -61,16 +64,15 @@ impl Table {
     }
 }
 
-/// Every pair of programs hands a release over, at every step.
-fn all_turns(test: &str, driver: &'static str) {
+/// Programs hand a release over: each to the one that stands as many places behind it as is given, and so on.
+fn turns(test: &str, driver: &'static str, places: &[usize]) {
     let Some(bench) = Bench::new(test) else { return };
     write_chart(&bench, "chart");
     let table = Table { bench, driver };
-    for (first, installs) in PROGRAMS.into_iter().enumerate() {
-        for (second, upgrades) in PROGRAMS.into_iter().enumerate() {
-            let (rolls_back, uninstalls) =
-                (PROGRAMS[(first + 2 * second) % 3], PROGRAMS[(2 * first + second) % 3]);
-            table.life([installs, upgrades, rolls_back, uninstalls]);
+    for first in 0..PROGRAMS.len() {
+        for place in places {
+            let turn = |step: usize| PROGRAMS[(first + step * place) % PROGRAMS.len()];
+            table.life([turn(0), turn(1), turn(2), turn(3)]);
         }
     }
 }
@@ -83,6 +85,22 @@ fn all_programs_share_releases_in_secrets() {
 #[test]
 fn all_programs_share_releases_in_config_maps() {
     turns("all_programs_share_releases_in_config_maps", "configmap", &[2]);
+}
+
+#[test]
+fn helm_4_and_ours_share_releases_in_a_database() {
+    let test = "helm_4_and_ours_share_releases_in_a_database";
+    if std::env::var_os("PINTLE_E2E_POSTGRES").is_none() {
+        pintle_e2e::skip(&format!("{test} needs PostgreSQL"));
+        return;
+    }
+    let Some(bench) = Bench::new(test) else { return };
+    write_chart(&bench, "chart");
+    let table = Table { bench, driver: "sql" };
+    let (ours, real) = (Program::PintleAsHelm, Program::Helm4);
+    table.life([ours, real, ours, real]);
+    table.life([real, ours, real, ours]);
+    table.life([ours, ours, real, real]);
 }
 
 #[test]

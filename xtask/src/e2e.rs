@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cluster::{self, Cluster, Level, RELEASES, Release, Wish};
 use crate::helm;
+use crate::postgres::Postgres;
 use crate::shell::{cargo, run as run_command, say, target_folder};
 
 /// What somebody asks for.
@@ -87,6 +88,10 @@ fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &
     command.env("PINTLE_E2E_PROGRAM", program);
     command.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
     command.env("PINTLE_E2E_LEVEL", cluster.level.name());
+    let postgres = Postgres::start()?;
+    if let Some(postgres) = &postgres {
+        command.env("PINTLE_E2E_POSTGRES", postgres.address());
+    }
     let skipped = cluster.folder.join("skipped");
     command.env("PINTLE_E2E_SKIPPED", &skipped);
     let tested = run_command(&mut command);

@@ -9,6 +9,7 @@ mod e2e;
 mod fuzz;
 mod helm;
 mod instructions;
+mod postgres;
 mod record;
 mod shell;
 mod tidy;
