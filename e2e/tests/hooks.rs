@@ -270,6 +270,21 @@ fn weights_for_each_event_hold_and_hooks_are_told_their_event_and_weight() {
 }
 
 #[test]
+fn weights_alone_make_a_hook_of_the_events_that_they_name() {
+    let Some(bench) = Bench::new("weights_alone_make_a_hook") else { return };
+    let unmanaged = ("hook-policy", "unmanaged");
+    let mut templates = config_map("first", &[("hook-weights", "post-delete=1,pre-delete=4"), unmanaged]);
+    templates.push_str(&config_map("second", &[("hook-weights", "pre-delete=2,post-delete=2"), unmanaged]));
+    chart(&bench, &templates);
+    bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    let mut seen = 0;
+    assert!(written_since(&bench, &mut seen).is_empty(), "they are for the end");
+    bench.run(Program::Pintle, &["uninstall", "web"]).succeeded();
+    // What ran after the deletion is what is left.
+    assert_eq!(written_since(&bench, &mut seen), ["first", "second"]);
+}
+
+#[test]
 fn hooks_belong_to_their_release_in_our_store_unless_they_say_otherwise() {
     for (program, owned) in [(Program::Pintle, true), (Program::PintleAsHelm, false)] {
         let Some(bench) = Bench::new("hooks_belong_to_their_release") else { return };

@@ -6,7 +6,7 @@ use pintle_chart::Chart;
 use pintle_cluster::{Cluster, Facts};
 use pintle_events::Event;
 use pintle_hooks::Source;
-use pintle_objects::Sorted;
+use pintle_objects::{Manifest, Sorted};
 use pintle_release::{HookRun, StoredHook};
 use pintle_render::{Capabilities, KubeVersion, Lookup, Release, Target};
 use pintle_tree::{Map, Node};
@@ -146,9 +146,24 @@ pub(crate) fn divide(
         hooks.push(stored(hook));
     }
     for object in &sorted.manifests {
-        push_document(&mut manifest, object.path, shown(object, hide_secrets));
+        if pintle_hooks::is_hook_by_weights(&object.head) {
+            hooks.push(hook_by_weights(object, reporter)?);
+        } else {
+            push_document(&mut manifest, object.path, shown(object, hide_secrets));
+        }
     }
     Ok((String::from_utf8_lossy(&manifest).into_owned(), hooks))
+}
+
+/// A hook whose events only its weights name.
+fn hook_by_weights(object: &Manifest<'_>, reporter: &mut dyn Reporter) -> Result<StoredHook> {
+    let mut hook = pintle_objects::Hook::of(object.path, object.content, &object.head);
+    let read = pintle_hooks::read(&Source::of(&hook))?;
+    read.warnings.iter().for_each(|warning| reporter.advise(warning.clone()));
+    hook.events = read.events.iter().map(|weighted| weighted.event).collect();
+    // Helm knows one weight only, and may run what was recorded here.
+    hook.weight = read.events.first().map_or(0, |weighted| weighted.weight);
+    Ok(stored(&hook))
 }
 
 /// What the record keeps of a hook.

@@ -2,7 +2,7 @@
 
 use pintle_tree::{Map, Str};
 
-use crate::head::Head;
+use crate::head::{Head, HeadMetadata};
 
 /// The annotation that makes an object a hook.
 const HOOK: &str = "helm.sh/hook";
@@ -95,6 +95,24 @@ pub struct Hook<'a> {
     pub output_log_policies: Vec<String>,
 }
 
+impl<'a> Hook<'a> {
+    /// What the head of a document says of it as a hook, but for its events.
+    pub fn of(path: &'a str, manifest: &'a [u8], head: &Head) -> Hook<'a> {
+        let nothing = HeadMetadata::default();
+        let metadata = head.metadata.as_ref().unwrap_or(&nothing);
+        Hook {
+            name: metadata.name.clone(),
+            kind: head.kind.clone(),
+            path,
+            manifest,
+            events: Vec::new(),
+            weight: weight(&metadata.annotations),
+            delete_policies: word_list(&metadata.annotations, DELETE_POLICY),
+            output_log_policies: word_list(&metadata.annotations, OUTPUT_LOG_POLICY),
+        }
+    }
+}
+
 /// What the annotations say about being a hook.
 pub(crate) enum Verdict<'a> {
     /// An ordinary object.
@@ -112,16 +130,7 @@ pub(crate) fn judge<'a>(path: &'a str, manifest: &'a [u8], head: &Head) -> Verdi
     let words = words.to_str_lossy();
     let events: Option<Vec<Event>> = words.split(',').map(|word| Event::from_word(&normal(word))).collect();
     let Some(events) = events else { return Verdict::Unknown(words.into_owned()) };
-    Verdict::Hook(Hook {
-        name: metadata.name.clone(),
-        kind: head.kind.clone(),
-        path,
-        manifest,
-        events,
-        weight: weight(&metadata.annotations),
-        delete_policies: word_list(&metadata.annotations, DELETE_POLICY),
-        output_log_policies: word_list(&metadata.annotations, OUTPUT_LOG_POLICY),
-    })
+    Verdict::Hook(Hook { events, ..Hook::of(path, manifest, head) })
 }
 
 /// The weight; anything that is no number counts as 0.
@@ -145,7 +154,6 @@ fn normal(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::head::HeadMetadata;
 
     fn head(annotations: &[(&str, &str)]) -> Head {
         let annotations =
