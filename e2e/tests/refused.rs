@@ -1,0 +1,294 @@
+//! The server refuses, stumbles or loses requests: what is not done is told, and the record says so too.
+
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use pintle_e2e::{Bench, Fate, Proxy, Ran, Store, Subject, write_chart};
+use serde_json::{Value, json};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What goes wrong with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// The server wants to be left alone for a moment.
+    Busy,
+    /// The server fails.
+    Broken,
+    /// Someone else was quicker.
+    Conflict,
+    /// The connection breaks before the server has the request.
+    Lost,
+    /// The connection breaks before the answer is there.
+    Unanswered,
+}
+
+const FAULTS: [Fault; 5] = [Fault::Busy, Fault::Broken, Fault::Conflict, Fault::Lost, Fault::Unanswered];
+
+impl Fault {
+    fn fate(self) -> Fate {
+        match self {
+            Fault::Busy => Fate::refusal(429, "TooManyRequests", "Retry-After: 0"),
+            Fault::Broken => Fate::refusal(500, "InternalError", ""),
+            Fault::Conflict => Fate::refusal(409, "Conflict", ""),
+            Fault::Lost => Fate::Lose,
+            Fault::Unanswered => Fate::LoseAnswer,
+        }
+    }
+}
+
+/// Runs an installation through the proxy on which the request of that number meets its fate.
+fn install(subject: &Subject<'_>, proxy: &Proxy, fated: usize, fate: Fate) -> Ran {
+    proxy.rule(move |seen| if seen.request == fated { fate.clone() } else { Fate::Pass });
+    let mut command = subject.command(&["install", &subject.name, "chart"]);
+    command.env("KUBECONFIG", proxy.kubeconfig());
+    let output: Output = command.output().expect("the program can be run");
+    proxy.cut();
+    output.into()
+}
+
+/// That what the program said of itself, and what the record says, is what is there.
+fn is_true(subject: &Subject<'_>, ran: &Ran, what: &str) {
+    if ran.code == Some(0) {
+        subject.is_sound();
+        return;
+    }
+    let clear = ["made to fail by a test", "EOF", "connection", "cluster cannot be reached"];
+    assert!(ran.code == Some(1) && clear.iter().any(|text| ran.stderr.contains(text)), "{what}: {ran:?}");
+    match subject.status() {
+        None => assert_eq!(subject.live(), [].into(), "{what}"),
+        Some((status, _)) if status == "deployed" => subject.is_sound(),
+        Some((status, _)) if status == "failed" => {}
+        Some((status, _)) => {
+            assert_eq!(status, "pending-install", "{what}");
+            let told = subject.run(&["unlock", &subject.name]).succeeded().stdout;
+            assert!(told.contains("(gone)"), "{what}: {told}");
+        }
+    }
+}
+
+/// Lets every request of an installation meet faults: two of them each, or all when `PINTLE_E2E_EVERY_KILL` is set.
+#[allow(clippy::print_stdout, reason = "how far it came is shown when the test fails")]
+fn fail_every_request(test: &str, store: Store) {
+    let Some(bench) = Bench::new(test) else { return };
+    write_chart(&bench);
+    Subject::new(&bench, Store::Native, "any").run(&["init"]).succeeded();
+    let proxy = Proxy::new(bench.cluster());
+    let undisturbed = Subject::new(&bench, store, "undisturbed");
+    install(&undisturbed, &proxy, 0, Fate::Pass).succeeded();
+    let requests = proxy.seen().len();
+    undisturbed.uninstall().succeeded();
+    let all = std::env::var_os("PINTLE_E2E_EVERY_KILL").is_some();
+    for request in 1..=requests {
+        for (place, fault) in FAULTS.into_iter().enumerate() {
+            if !all && (request + place) % FAULTS.len() > 1 {
+                continue;
+            }
+            let subject = Subject::new(&bench, store, &format!("r{request}-{place}"));
+            let ran = install(&subject, &proxy, request, fault.fate());
+            let seen = proxy.seen().into_iter().nth(request - 1);
+            let what = format!("{fault:?} at request {request} of {requests}: {seen:?}");
+            println!("{what}: {:?}", ran.code);
+            if fault == Fault::Busy {
+                assert_eq!(ran.code, Some(0), "{what}: {}", ran.stderr);
+            }
+            is_true(&subject, &ran, &what);
+            if ran.code != Some(0) {
+                // The object of a hook that could not be deleted stays until the hook runs again.
+                let is_delete = seen.is_some_and(|seen| seen.method == "DELETE");
+                subject.upgrade(if is_delete { "one" } else { "two" }).succeeded();
+                subject.is_sound();
+            }
+            if subject.status().is_some() {
+                subject.uninstall().succeeded();
+            }
+        }
+    }
+    bench.is_empty();
+}
+
+#[test]
+fn an_install_in_our_store_survives_whatever_the_server_does() {
+    fail_every_request("whatever_the_server_does_native", Store::Native);
+}
+
+#[test]
+fn an_install_in_secrets_survives_whatever_the_server_does() {
+    fail_every_request("whatever_the_server_does_secrets", Store::Secrets);
+}
+
+#[test]
+fn waiting_goes_on_when_watches_expire() {
+    let Some(bench) = Bench::new("waiting_goes_on_when_watches_expire") else { return };
+    write_chart(&bench);
+    let proxy = Proxy::new(bench.cluster());
+    for (name, fate) in
+        [("event", Fate::expired_watch()), ("code", Fate::refusal(410, "Expired", "")), ("lost", Fate::Lose)]
+    {
+        let subject = Subject::new(&bench, Store::Secrets, name);
+        let mut watches = 0;
+        proxy.rule(move |seen| {
+            watches += usize::from(seen.is_watch());
+            if seen.is_watch() && watches <= 3 { fate.clone() } else { Fate::Pass }
+        });
+        let mut command = subject.command(&["install", name, "chart", "--wait", "--timeout", "60s"]);
+        // One pod is wanted and none runs, until somebody says that none is needed.
+        command.args(["--set", "replicas=1"]).env("KUBECONFIG", proxy.kubeconfig());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.expect("the program can be run");
+        let limit = Instant::now() + LIMIT;
+        while proxy.seen().iter().filter(|seen| seen.is_watch()).count() < 4 {
+            assert!(Instant::now() < limit, "watches were not opened again: {:?}", proxy.seen());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let path = bench.path("apps/v1", "deployments", &format!("{name}-web"));
+        bench.api().merge(&path, &json!({"spec": {"replicas": 0}}));
+        let ran: Ran = child.wait_with_output().expect("a child ends").into();
+        ran.succeeded();
+        assert_eq!(subject.status().expect("there is a record").0, "deployed");
+        subject.uninstall().succeeded();
+    }
+    bench.is_empty();
+}
+
+/// Refuses config maps of the release `web` with a word that begins with `bad`.
+fn forbid(bench: &Bench) {
+    let name = bench.namespace();
+    let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    let rules = json!([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]);
+    let expression = "!object.metadata.name.endsWith('-settings') || !has(object.data) || !('word' in object.data) || !object.data.word.startsWith('bad')";
+    bench.api().create(
+        policies,
+        &json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
+                "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules},
+                         "validations": [{"expression": expression, "message": "bad words are not welcome"}]}}),
+    );
+    bench.api().create(
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        &json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
+                "spec": {"policyName": name, "validationActions": ["Deny"],
+                         "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}}}),
+    );
+    let probe = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "probe-settings"}, "data": {"word": "bad"}});
+    let path = format!("{}?dryRun=All", bench.path("v1", "configmaps", ""));
+    let limit = Instant::now() + LIMIT;
+    while bench.api().send("POST", &path, "application/json", &probe.to_string()).is_ok() {
+        assert!(Instant::now() < limit, "the policy does not work");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn allow(bench: &Bench) {
+    for plural in ["validatingadmissionpolicybindings", "validatingadmissionpolicies"] {
+        bench.api().delete(&format!("/apis/admissionregistration.k8s.io/v1/{plural}/{}", bench.namespace()));
+    }
+}
+
+#[test]
+fn a_refused_object_is_named_and_the_next_command_works() {
+    let Some(bench) = Bench::new("a_refused_object_is_named") else { return };
+    write_chart(&bench);
+    forbid(&bench);
+    for (store, next) in [
+        (Store::Native, "upgrade"),
+        (Store::Secrets, "upgrade"),
+        (Store::Secrets, "rollback"),
+        (Store::Native, "uninstall"),
+        (Store::Secrets, "uninstall"),
+    ] {
+        let subject = Subject::new(&bench, store, &format!("{store:?}-{next}").to_lowercase());
+        subject.upgrade("one").succeeded();
+        let ran = subject.upgrade("bad").failed();
+        let object = format!("{}-settings", subject.name);
+        assert!(
+            ran.stderr.contains(&object) && ran.stderr.contains("bad words are not welcome"),
+            "{}",
+            ran.stderr
+        );
+        let (status, description) = subject.status().expect("there is a record");
+        assert_eq!(status, "failed");
+        assert!(description.contains("bad words are not welcome"), "{description}");
+        match next {
+            "upgrade" => subject.upgrade("two").succeeded(),
+            "rollback" => subject.rollback(1).succeeded(),
+            _ => subject.uninstall().succeeded(),
+        };
+        if next != "uninstall" {
+            subject.is_sound();
+            subject.uninstall().succeeded();
+        }
+    }
+    // Nothing of a release is there when its first installation is refused, but for what came before.
+    let subject = Subject::new(&bench, Store::Secrets, "first");
+    subject.upgrade("bad").failed();
+    assert_eq!(subject.status().expect("there is a record").0, "failed");
+    subject.upgrade("good").succeeded();
+    subject.is_sound();
+    subject.uninstall().succeeded();
+    allow(&bench);
+    bench.is_empty();
+}
+
+#[test]
+fn a_quota_that_is_hit_halfway_is_told_and_the_next_command_works() {
+    let Some(bench) = Bench::new("a_quota_that_is_hit_halfway") else { return };
+    write_chart(&bench);
+    Subject::new(&bench, Store::Native, "any").run(&["init"]).succeeded();
+    bench.wait_for("v1", "configmaps", "kube-root-ca.crt", |map| map.is_some());
+    for store in [Store::Native, Store::Secrets] {
+        // One more than Kubernetes' own: enough for a hook, and for the first of two objects.
+        let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "maps"},
+                           "spec": {"hard": {"count/configmaps": "2"}}});
+        bench.api().create(&bench.path("v1", "resourcequotas", ""), &quota);
+        let counted = |quota: Option<&Value>| {
+            quota.is_some_and(|quota| quota["status"]["used"]["count/configmaps"] == "1")
+        };
+        bench.wait_for("v1", "resourcequotas", "maps", counted);
+        let subject = Subject::new(&bench, store, &format!("{store:?}").to_lowercase());
+        let ran = subject.upgrade("one").failed();
+        assert!(ran.stderr.contains("exceeded quota"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("\"{}-", subject.name)), "{}", ran.stderr);
+        assert_eq!(subject.status().expect("there is a record").0, "failed");
+        bench.api().delete(&bench.path("v1", "resourcequotas", "maps"));
+        subject.upgrade("two").succeeded();
+        subject.is_sound();
+        subject.uninstall().succeeded();
+        bench.is_empty();
+    }
+}
+
+#[test]
+fn a_namespace_that_is_being_deleted_is_told() {
+    let Some(bench) = Bench::new("a_namespace_that_is_being_deleted") else { return };
+    write_chart(&bench);
+    let space = format!("/api/v1/namespaces/{}", bench.namespace());
+    // It keeps the namespace from going before the programs have seen it go.
+    let anchor = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "anchor", "finalizers": ["pintle.dev/anchor"]}});
+    bench.api().create(&bench.path("v1", "configmaps", ""), &anchor);
+    bench.api().delete(&space);
+    let is_going = || {
+        let conditions = bench.api().read(&space).map(|space| space["status"]["conditions"].to_string());
+        conditions.is_some_and(|conditions| conditions.contains("NamespaceFinalizersRemaining"))
+    };
+    let limit = Instant::now() + LIMIT;
+    while !is_going() {
+        assert!(Instant::now() < limit, "the namespace does not go");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    for store in [Store::Native, Store::Secrets] {
+        let subject = Subject::new(&bench, store, "web");
+        let ran = subject.run(&["install", "web", "chart"]).failed();
+        assert!(ran.stderr.contains("because it is being terminated"), "{}", ran.stderr);
+        assert_eq!(subject.status(), None);
+    }
+    let anchor = bench.path("v1", "configmaps", "anchor");
+    bench.api().merge(&anchor, &json!({"metadata": {"finalizers": null}}));
+    let limit = Instant::now() + LIMIT;
+    while bench.api().read(&space).is_some() {
+        assert!(Instant::now() < limit, "the namespace does not go");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let subject = Subject::new(&bench, Store::Native, "web");
+    subject.run(&["install", "web", "chart", "--create-namespace"]).succeeded();
+    subject.is_sound();
+}
