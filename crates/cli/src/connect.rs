@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle::cluster::{Cluster, Proxies, Settings, store};
-use pintle::release::Store;
+use pintle::release::{MemoryStore, Store, StoreError};
 use pintle::{Cancel, Lifecycle, Session};
+use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 use tokio::runtime::Runtime;
 
 use crate::clock::SystemClock;
 use crate::env::{Environment, Setting};
 use crate::exit;
-use crate::failure::{Class, Failure};
+use crate::failure::{Class, Failure, reason};
 use crate::flag::parsed::Parsed;
 use crate::flag::value::Value;
 use crate::invocation::Invocation;
@@ -26,6 +27,8 @@ pub(crate) struct Connection {
     pub(crate) session: Session,
     /// The namespace to work in.
     pub(crate) namespace: String,
+    /// Whether there is a cluster, and not just data about releases.
+    pub(crate) has_cluster: bool,
     runtime: Runtime,
 }
 
@@ -36,10 +39,9 @@ impl Connection {
         let driver = Driver::of(invocation)?;
         let runtime = runtime()?;
         let settings = settings(&invocation.flags, invocation.environment, namespace.clone());
-        let cluster = runtime
-            .block_on(Cluster::connect(&settings))
-            .map_err(|error| Failure::from(pintle::Error::from(error)))?;
-        let (store, others) = driver.stores(&cluster);
+        let cluster = runtime.block_on(driver.cluster(&settings)).map_err(pintle::Error::from)?;
+        let stores = runtime.block_on(driver.stores(&cluster, invocation.environment));
+        let (store, others) = stores.map_err(|text| refuse(invocation, text))?;
         let session = Session {
             cluster,
             store,
@@ -50,7 +52,7 @@ impl Connection {
             cancel: Cancel::default(),
             events: Lifecycle::default(),
         };
-        Ok(Connection { session, namespace, runtime })
+        Ok(Connection { session, namespace, has_cluster: driver != Driver::Memory, runtime })
     }
 
     /// Runs an operation to its end.
@@ -139,7 +141,14 @@ enum Driver {
     Secrets,
     /// In ConfigMaps, as Helm can keep them.
     ConfigMaps,
+    /// In PostgreSQL, as Helm can keep them.
+    Sql,
+    /// In files that are only read, as Helm does for its own tests.
+    Memory,
 }
+
+/// The store, and those whose releases are shown too.
+type Stores = (Arc<dyn Store>, Vec<Arc<dyn Store>>);
 
 impl Driver {
     /// What `HELM_DRIVER` asks for: without it, Helm keeps releases in Secrets, and we in objects of our own.
@@ -149,28 +158,69 @@ impl Driver {
             ("", Personality::Pintle) | ("native", _) => Driver::Native,
             ("" | "secret" | "secrets", _) => Driver::Secrets,
             ("configmap" | "configmaps", _) => Driver::ConfigMaps,
-            (other, personality) => {
+            ("sql", _) => Driver::Sql,
+            ("memory", _) => Driver::Memory,
+            (other, _) => {
                 let text = format!("unknown driver {}", quote(other.as_bytes()));
-                if personality == Personality::Helm {
-                    invocation.ui.note(&format!("level=INFO msg={}", quote(text.as_bytes())));
-                    return Err(Failure::new(Class::Told, text));
-                }
-                return Err(Failure::usage(text)
+                return Err(refuse(invocation, text)
                     .in_our_words(format!("`HELM_DRIVER` names a store that does not exist: `{other}`"))
-                    .hint("the stores are native, secret, configmap, memory and sql"));
+                    .hint("the stores are native, secret, configmap, sql and memory"));
             }
         })
     }
 
-    /// The store, and those whose releases are shown too.
-    fn stores(self, cluster: &Cluster) -> (Arc<dyn Store>, Vec<Arc<dyn Store>>) {
+    async fn cluster(self, settings: &Settings) -> Result<Cluster, pintle::cluster::Error> {
         match self {
+            Driver::Memory => Ok(Cluster::nowhere(settings.namespace.clone())),
+            _ => Cluster::connect(settings).await,
+        }
+    }
+
+    async fn stores(self, cluster: &Cluster, environment: &Environment) -> Result<Stores, String> {
+        let cluster = cluster.clone();
+        let only = |store: Arc<dyn Store>| (store, Vec::new());
+        Ok(match self {
             Driver::Native => {
                 let secrets: Arc<dyn Store> = Arc::new(store::HelmSecrets::new(cluster.clone()));
-                (Arc::new(store::Native::new(cluster.clone())), vec![secrets])
+                (Arc::new(store::Native::new(cluster)), vec![secrets])
             }
-            Driver::Secrets => (Arc::new(store::HelmSecrets::new(cluster.clone())), Vec::new()),
-            Driver::ConfigMaps => (Arc::new(store::HelmConfigMaps::new(cluster.clone())), Vec::new()),
+            Driver::Secrets => only(Arc::new(store::HelmSecrets::new(cluster))),
+            Driver::ConfigMaps => only(Arc::new(store::HelmConfigMaps::new(cluster))),
+            Driver::Sql => {
+                let address = environment.variable("HELM_DRIVER_SQL_CONNECTION_STRING").unwrap_or_default();
+                let store = pintle_sql::SqlStore::connect(&address).await;
+                only(Arc::new(store.map_err(|error| format!("unable to instantiate SQL driver: {error}"))?))
+            }
+            Driver::Memory => only(Arc::new(memory(environment)?)),
+        })
+    }
+}
+
+/// The releases of the files that `HELM_MEMORY_DRIVER_DATA` names.
+fn memory(environment: &Environment) -> Result<MemoryStore, String> {
+    let store = MemoryStore::new();
+    for path in environment.variable("HELM_MEMORY_DRIVER_DATA").unwrap_or_default().split(':') {
+        let text = std::fs::read(path).map_err(|error| {
+            // Helm leaves no blank here.
+            format!("Unable to read memory driver dataopen {path}: {}", reason(&error))
+        })?;
+        store.add_data(&text).map_err(|error| match error {
+            StoreError::Unreadable { source, .. } => {
+                format!("Unable to unmarshal memory driver data: {source}")
+            }
+            other => other.to_string(),
+        })?;
+    }
+    Ok(store)
+}
+
+/// A store that cannot be used. Helm logs that instead of telling it.
+fn refuse(invocation: &mut Invocation<'_>, text: String) -> Failure {
+    match invocation.personality {
+        Personality::Pintle => Failure::usage(text),
+        Personality::Helm => {
+            invocation.ui.note(&LogLine::info(text.clone()).to_string());
+            Failure::new(Class::Told, text)
         }
     }
 }

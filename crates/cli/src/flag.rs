@@ -105,8 +105,6 @@ pub(crate) enum Offer {
 /// What a flag needs that this program cannot do yet; using such a flag is refused, never ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// A Kubernetes cluster.
-    Cluster,
     /// Chart repositories and registries.
     Repository,
     /// Signatures.

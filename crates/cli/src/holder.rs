@@ -9,19 +9,43 @@ use crate::env::Environment;
 
 /// This process, and how to tell of another process on this machine that it is gone.
 pub(crate) fn this_process(environment: &Environment) -> Holder {
-    let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| environment.variable(name));
-    let user = user.filter(|user| !user.is_empty()).unwrap_or_else(|| "someone".to_owned());
-    let host = host(environment);
+    let (user, host) = (user(environment), host(environment));
     let pid = std::process::id();
     let machine = Machine::here(Path::new("/proc"));
     let mut name = format!("{user}@{host} pid {pid}");
     if let Some(machine) = &machine
         && let State::Running(start) = machine.state(pid)
     {
-        name.push_str(&format!(" start {start} on {}", machine.mark));
+        name.push_str(&format!(" [{}-{start}]", machine.mark));
     }
     let is_dead = move |holder: &str| machine.as_ref().is_some_and(|machine| machine.is_dead(holder));
     Holder { name, is_dead: Arc::new(is_dead) }
+}
+
+/// The name of the user, as the environment or the system's list of users has it.
+fn user(environment: &Environment) -> String {
+    let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| environment.variable(name));
+    if let Some(user) = named.filter(|user| !user.is_empty()) {
+        return user;
+    }
+    let Some(id) = user_id() else { return "someone".to_owned() };
+    let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let entry = known.lines().find(|line| line.split(':').nth(2) == Some(id.to_string().as_str()));
+    match entry.and_then(|line| line.split(':').next()) {
+        Some(user) => user.to_owned(),
+        None => format!("user-{id}"),
+    }
+}
+
+#[cfg(unix)]
+fn user_id() -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").ok().map(|of_this_process| of_this_process.uid())
+}
+
+#[cfg(not(unix))]
+fn user_id() -> Option<u32> {
+    None
 }
 
 fn host(environment: &Environment) -> String {
@@ -57,13 +81,17 @@ impl Machine {
         let world = world.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
         // A machine that hides processes hides the first one, too.
         std::fs::read(processes.join("1/stat")).ok()?;
-        Some(Machine { processes: processes.to_owned(), mark: format!("{}/{world}", boot.trim()) })
+        // The first part of the id is different enough, and short enough to be read.
+        let boot = boot.trim().split('-').next().unwrap_or_default();
+        Some(Machine { processes: processes.to_owned(), mark: format!("{boot}-{world}") })
     }
 
     /// Whether a holder ran here and is gone. When in doubt, no.
     fn is_dead(&self, holder: &str) -> bool {
-        let Some((rest, mark)) = holder.rsplit_once(" on ") else { return false };
-        let Some((rest, start)) = rest.rsplit_once(" start ") else { return false };
+        let Some((rest, mark)) = holder.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) else {
+            return false;
+        };
+        let Some((mark, start)) = mark.rsplit_once('-') else { return false };
         let Some((_, pid)) = rest.rsplit_once(" pid ") else { return false };
         let (Ok(pid), Ok(start)) = (pid.parse(), start.parse::<u64>()) else { return false };
         mark == self.mark
@@ -115,12 +143,12 @@ mod tests {
         std::fs::create_dir(folder.path().join("7")).unwrap();
         let line = "7 (pintle) S 1 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 500 1";
         std::fs::write(folder.path().join("7/stat"), line).unwrap();
-        let machine = Machine { processes: folder.path().to_owned(), mark: "b/1".to_owned() };
+        let machine = Machine { processes: folder.path().to_owned(), mark: "b-1".to_owned() };
         for (holder, dead) in [
-            ("me@box pid 7 start 500 on b/1", false),
-            ("me@box pid 7 start 499 on b/1", true),
-            ("me@box pid 8 start 500 on b/1", true),
-            ("me@box pid 8 start 500 on other/1", false),
+            ("me@box pid 7 [b-1-500]", false),
+            ("me@box pid 7 [b-1-499]", true),
+            ("me@box pid 8 [b-1-500]", true),
+            ("me@box pid 8 [other-1-500]", false),
             ("me@box pid 8", false),
             ("", false),
         ] {

@@ -123,7 +123,6 @@ fn refuse_what_is_missing(place: &Place, flags: &Parsed) -> Result<(), Failure> 
         return Ok(());
     };
     let (what, hint) = match need {
-        Need::Cluster => ("there is no cluster support yet", "leave it out to render without a cluster"),
         Need::Repository => {
             ("repositories and registries are not supported yet", "pull the chart first and give its path")
         }

@@ -317,21 +317,23 @@ fn charts_that_are_not_here_are_refused() {
 }
 
 #[test]
-fn what_needs_a_cluster_or_plugins_is_refused() {
+fn a_cluster_that_is_not_there_and_plugins_are_refused() {
     let place = place();
-    assert_snapshot!(place.helm("template web --validate"), @"
+    assert_snapshot!(place.helm("template web --validate --kube-apiserver http://127.0.0.1:1"), @r#"
     exit 1
     --- stderr
     Flag --validate has been deprecated, use '--dry-run=server' instead
-    Error: --validate cannot be used with `helm template`: there is no cluster support yet; leave it out to render without a cluster
-    ");
-    assert_snapshot!(place.pintle("template web --dry-run=server"), @"
+    level=ERROR msg="cluster reachability check failed: kubernetes cluster unreachable: Get \"http://127.0.0.1:1/version\": dial tcp 127.0.0.1:1: connect: connection refused"
+    Error: cluster reachability check failed: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
+    "#);
+    assert_snapshot!(place.pintle("template web --dry-run=server --kube-apiserver http://127.0.0.1:1"), @r#"
     exit 1
     --- stderr
-    error: --dry-run=server cannot be used: there is no cluster support yet
+    error: the cluster cannot be reached
+    caused by: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
 
-    hint: --dry-run=client renders without a cluster
-    ");
+    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one
+    "#);
     assert_snapshot!(place.pintle("template web --post-renderer sed --post-renderer-args x"), @"
     exit 1
     --- stderr

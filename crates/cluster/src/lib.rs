@@ -18,6 +18,7 @@ mod kubeconfig;
 mod limit;
 pub mod logs;
 mod lookup;
+mod nowhere;
 mod openapi;
 mod proxy;
 mod read;

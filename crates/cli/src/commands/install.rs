@@ -131,7 +131,7 @@ pub(crate) fn deliver(
 }
 
 /// Helm logs some errors of installing before it tells them.
-fn log(error: &pintle::Error, reporter: &mut dyn Reporter) {
+pub(crate) fn log(error: &pintle::Error, reporter: &mut dyn Reporter) {
     if matches!(error, pintle::Error::ReachabilityCheck(_) | pintle::Error::HideSecretsNeedsPreview) {
         reporter.log(LogLine { level: "ERROR", message: error.to_string().into(), attributes: Vec::new() });
     }

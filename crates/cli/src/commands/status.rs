@@ -31,8 +31,12 @@ objects in the cluster, how its tests went, and the notes of its chart.",
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let at = request::revision(invocation)?;
     let format = Format::of(&invocation.flags);
-    let view = if format.is_data() { ResourceView::Objects } else { ResourceView::Tables };
     let connection = Connection::open(invocation)?;
+    let view = match format {
+        _ if !connection.has_cluster => ResourceView::None,
+        Format::Table => ResourceView::Tables,
+        _ => ResourceView::Objects,
+    };
     let name = invocation.operand(0).to_owned();
     let StatusReport { version, resources } = {
         let mut reporter = Watching::new(invocation.ui, format.is_data());

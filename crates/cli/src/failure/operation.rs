@@ -25,6 +25,7 @@ impl From<Error> for Failure {
                 split(&mut failure, "the cluster cannot be reached", cause);
                 failure.hint = Some(ways_to_a_cluster(cause).to_owned());
             }
+            _ if failure.class == Class::Cancelled => failure.own = Some("cancelled".to_owned()),
             _ => {}
         }
         failure

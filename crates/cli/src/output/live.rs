@@ -81,9 +81,12 @@ impl Live {
         let waiting = self.rows.iter().filter(|row| !row.ready);
         let shown: Vec<&Row> = waiting.chain(self.rows.iter().filter(|row| row.ready)).take(ROWS).collect();
         let width = shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let state_width = shown.iter().map(|row| row.state.chars().count()).max().unwrap_or(0);
         let line = |row: &&Row| {
             let sign = if row.ready { '\u{2713}' } else { '\u{b7}' };
-            format!("{sign} {:width$}  {}  {}", row.name, row.state, row.message).trim_end().to_owned()
+            format!("{sign} {:width$}  {:state_width$}  {}", row.name, row.state, row.message)
+                .trim_end()
+                .to_owned()
         };
         let mut lines: Vec<String> = shown.iter().map(line).collect();
         lines.push(format!("{ready} of {} objects are ready", self.rows.len()));
