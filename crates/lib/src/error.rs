@@ -31,7 +31,7 @@ pub enum Error {
     #[error("{source}")]
     Objects {
         /// What is wrong, and where.
-        source: pintle_objects::Error,
+        source: Box<pintle_objects::Error>,
         /// The rendered files, for a person to look at.
         rendered: Vec<u8>,
     },
@@ -108,7 +108,7 @@ pub enum Error {
     Object(#[from] pintle_objects::ObjectError),
     /// A hook's annotations make no sense.
     #[error(transparent)]
-    Hook(#[from] pintle_hooks::Error),
+    Hook(Box<pintle_hooks::Error>),
     /// The way from a manifest to objects failed.
     #[error("unable to build kubernetes objects from {what}: {source}")]
     Build {
@@ -119,7 +119,7 @@ pub enum Error {
     },
     /// A handler of a lifecycle event failed.
     #[error("{}", with_causes(.0))]
-    Event(pintle_events::Error),
+    Event(Box<pintle_events::Error>),
     /// Several things are wrong.
     #[error("[{}]", joined(.errors, ", "))]
     Several {
@@ -290,7 +290,7 @@ pub enum Error {
         /// The object, in Helm's words.
         what: String,
         /// Why.
-        source: pintle_cluster::Error,
+        source: Box<pintle_cluster::Error>,
     },
     /// The record of the release cannot be read as objects, so that nothing can be deleted.
     #[error("failed to delete release: {name}")]
@@ -387,12 +387,18 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 
 impl From<pintle_events::Error> for Error {
     fn from(error: pintle_events::Error) -> Self {
-        Error::Event(error)
+        Error::Event(Box::new(error))
     }
 }
 
 fn joined(errors: &[Error], separator: &str) -> String {
     errors.iter().map(Error::to_string).collect::<Vec<_>>().join(separator)
+}
+
+impl From<pintle_hooks::Error> for Error {
+    fn from(error: pintle_hooks::Error) -> Error {
+        Error::Hook(Box::new(error))
+    }
 }
 
 impl Error {
@@ -463,6 +469,10 @@ impl Error {
             {
                 "`--take-ownership` makes such objects part of the release, whoever made them".to_owned()
             }
+            Error::Store(pintle_release::StoreError::TooLarge { size, kind, .. }) => format!(
+                "the record of the release takes {size} bytes, and a {kind} holds 1048576: without HELM_DRIVER \
+                 releases of any size can be kept; or keep large files out of the chart with .helmignore"
+            ),
             Error::HooksFailed { source, .. }
             | Error::ReleaseFailed { source, .. }
             | Error::Undone { source, .. } => return source.hint(),

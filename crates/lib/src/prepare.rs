@@ -50,7 +50,7 @@ impl Prepared {
     /// When a document is not YAML or no object; the error brings the rendered text along.
     pub fn objects(&self) -> Result<Sorted<'_>> {
         pintle_objects::sort(&self.files, Order::Install)
-            .map_err(|source| Error::Objects { source, rendered: joined(&self.files) })
+            .map_err(|source| Error::Objects { source: Box::new(source), rendered: joined(&self.files) })
     }
 
     /// Tells an event about the objects, and takes them back where handlers may change them.

@@ -81,7 +81,7 @@ fn about(version: &ReleaseVersion, context: Context, documents: &Documents) -> C
 /// The manifest and the hooks of a record.
 fn sorted(files: &Files, reporter: &mut dyn Reporter) -> Result<(String, Vec<StoredHook>)> {
     let sorted = pintle_objects::sort(files, Order::Install)
-        .map_err(|source| Error::Objects { source, rendered: Vec::new() })?;
+        .map_err(|source| Error::Objects { source: Box::new(source), rendered: Vec::new() })?;
     live::divide(&sorted, false, reporter)
 }
 
