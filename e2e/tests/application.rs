@@ -1,0 +1,56 @@
+//! Where the cluster has sig-apps' kind Application, one owns each release. By itself in its file, and so in its program,
+//! because the kind is there for the whole cluster.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use pintle_e2e::{Bench, Program};
+use serde_json::json;
+use support::write_chart;
+
+/// How long the cluster may take to know a kind, or to forget it.
+const LIMIT: Duration = Duration::from_secs(30);
+
+#[test]
+fn an_application_owns_the_release_where_the_cluster_has_applications() {
+    let Some(bench) = Bench::new("an_application_owns_the_release") else { return };
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": "applications.app.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/application/pull/2"},
+        },
+        "spec": {
+            "group": "app.k8s.io",
+            "names": {"kind": "Application", "listKind": "ApplicationList", "plural": "applications", "singular": "application"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1beta1", "served": true, "storage": true, "schema": schema}],
+        },
+    });
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    bench.api().create(path, &definition);
+    let served = "/apis/app.k8s.io/v1beta1/applications";
+    let limit = Instant::now() + LIMIT;
+    while bench.api().read(served).is_none() {
+        assert!(Instant::now() < limit, "the kind is not served");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    write_chart(&bench, "chart");
+    bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    let release = bench.object("helm.sh/v3", "releases", "web").expect("the release is an object");
+    assert_eq!(release["metadata"]["ownerReferences"][0]["kind"], "Application", "{release:#}");
+    let application = bench.object("app.k8s.io/v1beta1", "applications", "web").expect("was made");
+    assert_eq!(application["metadata"]["uid"], release["metadata"]["ownerReferences"][0]["uid"]);
+    bench.run(Program::Pintle, &["uninstall", "web"]).succeeded();
+    bench.wait_for("app.k8s.io/v1beta1", "applications", "web", |object| object.is_none());
+    // While the kind is there, releases of other tests would get applications, too, and go with them.
+    bench.api().delete(&format!("{path}/applications.app.k8s.io"));
+    let limit = Instant::now() + LIMIT;
+    while bench.api().read(served).is_some() {
+        assert!(Instant::now() < limit, "the kind is still served");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
