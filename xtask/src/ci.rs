@@ -67,6 +67,8 @@ fn deny() -> Result<()> {
             return Ok(());
         }
     }
+    // Also what only other systems need, because the licences of all of it are looked at.
+    run(&mut cargo(&["fetch", "--quiet", "--locked"]))?;
     let mut command = if tool.is_file() { Command::new(tool) } else { Command::new("cargo-deny") };
     run(command
         .args([
