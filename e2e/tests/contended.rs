@@ -2,7 +2,7 @@
 
 use std::process::{Child, Stdio};
 
-use pintle_e2e::{Bench, Ran, Store, Subject, write_chart};
+use pintle_e2e::{Bench, Fate, Proxy, Ran, Store, Subject, write_chart};
 
 const WRITERS: usize = 50;
 
@@ -104,4 +104,37 @@ fn of_fifty_installs_in_our_store_one_wins() {
 fn of_fifty_installs_in_secrets_one_wins() {
     let Some(bench) = bench("fifty_installs_secrets", Store::Secrets) else { return };
     many_installs(&bench, Store::Secrets);
+}
+
+/// Leaves an upgrade behind whose program was killed halfway.
+fn leave_behind(subject: &Subject<'_>) {
+    let proxy = Proxy::new(subject.bench.cluster());
+    proxy.rule(|seen| if seen.write == 10 { Fate::HoldBefore } else { Fate::Pass });
+    let mut command = subject.command(&["upgrade", &subject.name, "chart", "--set", "word=dead"]);
+    let mut child = command.env("KUBECONFIG", proxy.kubeconfig()).spawn().expect("the program can be run");
+    assert!(proxy.held(|| child.try_wait().expect("a child can be asked").is_some()).is_some());
+    child.kill().expect("a child can be killed");
+    child.wait().expect("a child can be waited for");
+    proxy.cut();
+    assert_eq!(subject.status().expect("there is a record").0, "pending-upgrade");
+}
+
+#[test]
+fn of_fifty_that_take_over_from_a_dead_one_one_wins_each_version() {
+    let Some(bench) = bench("fifty_take_over", Store::Native) else { return };
+    for store in [Store::Native, Store::Secrets] {
+        let subject = Subject::new(&bench, store, "web");
+        subject.upgrade("one").succeeded();
+        leave_behind(&subject);
+        let ran = at_once(&subject, |_| {
+            ["upgrade", "web", "chart", "--history-max", "0"].map(str::to_owned).into()
+        });
+        let won = winners(ran).len() as u64;
+        let history: Vec<u64> = subject.history().into_iter().map(|(revision, _)| revision).collect();
+        assert!(won > 0);
+        assert_eq!(history, (1..=won + 2).collect::<Vec<u64>>());
+        subject.is_sound();
+        subject.uninstall().succeeded();
+        bench.is_empty();
+    }
 }

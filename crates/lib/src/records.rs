@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use pintle_release::{Claim, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef};
+use pintle_release::{
+    Claim, HookPhase, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef,
+};
 
-use crate::{Error, Result, Session, deliver};
+use crate::{Error, Result, Session};
 
 /// The records of one release.
 pub(crate) struct Records<'s> {
@@ -119,7 +121,9 @@ impl<'s> Records<'s> {
         let description = format!("interrupted: {holder} went away during {}", version.info.status.as_str());
         version.info.status = Status::Failed;
         version.info.description.clone_from(&description);
-        deliver::end_hooks(self.session, &mut version).await;
+        for hook in version.hooks.iter_mut().filter(|hook| hook.last_run.phase == HookPhase::Running) {
+            hook.last_run.phase = HookPhase::Unknown;
+        }
         self.update(&version, None).await?;
         (pending.status, pending.description, pending.claim) = (Status::Failed, description, None);
         Ok(())

@@ -95,16 +95,17 @@ pub(crate) async fn end_hooks(session: &Session, version: &mut ReleaseVersion) {
     }
 }
 
-/// Whether the object of a hook stays, by what is known of its last run. How a hook went that was running, nobody knows.
+/// Whether the object of a hook stays, by what is known of its last run. How a hook went that was running when its
+/// client died, nobody knows.
 fn stays(hook: &Hook, phase: &HookPhase, started: Option<Moment>) -> bool {
     let (succeeded, failed) =
         (hook.is_deleted(DeletePolicy::Succeeded), hook.is_deleted(DeletePolicy::Failed));
     started.is_none()
         || match phase {
-            HookPhase::Running => !succeeded && !failed,
+            HookPhase::Running | HookPhase::Unknown => !succeeded && !failed,
             HookPhase::Succeeded => !succeeded,
             HookPhase::Failed => !failed,
-            _ => true,
+            HookPhase::Unset | HookPhase::Other(_) => true,
         }
 }
 
@@ -124,6 +125,7 @@ mod tests {
         for (policies, phase, started, expected) in [
             (["hook-succeeded"], HookPhase::Running, ran, false),
             (["hook-failed"], HookPhase::Running, ran, false),
+            (["hook-failed"], HookPhase::Unknown, ran, false),
             (["before-hook-creation"], HookPhase::Running, ran, true),
             (["hook-succeeded"], HookPhase::Failed, ran, true),
             (["hook-failed"], HookPhase::Succeeded, ran, true),

@@ -25,7 +25,8 @@ use crate::{Error, Reporter, Result, Session};
 
 pub(crate) use announce::{offer, tell, tell_plain};
 pub(crate) use apply::create_or_apply;
-pub(crate) use leftovers::{end_hooks, find as find_leftovers};
+use leftovers::end_hooks;
+pub(crate) use leftovers::find as find_leftovers;
 pub(crate) use scene::{Claims, Scene};
 use tenure::Tenure;
 
@@ -141,6 +142,15 @@ impl<'a> Work<'a> {
             stop = tenure.until_stopped() => Err(stop),
         };
         self.ended(outcome).await
+    }
+
+    /// Ends the hooks of earlier versions that did not end well. Only the one who holds the release may, because hooks
+    /// of that name may be running again.
+    pub(crate) async fn end_hooks_of(&self, versions: impl IntoIterator<Item = &ReleaseVersion>) {
+        let failed = |version: &&ReleaseVersion| version.info.status == Status::Failed;
+        for version in versions.into_iter().filter(failed) {
+            end_hooks(self.session, &mut version.clone()).await;
+        }
     }
 
     /// Takes away the hooks that an operation was cancelled over.

@@ -152,6 +152,7 @@ async fn run(
         let claims = Claims::Settled;
         let mut scene = Scene::survey(session, &work.version, Some(&current), method, claims).await?;
         scene.add_leftovers(session, &unfinished).await?;
+        work.end_hooks_of(unfinished.iter().chain([&current])).await;
         let events = Events { before: (Event::PreRollback, ""), after: (Event::PostRollback, "") };
         work.deliver(&mut scene, events, reporter).await
     };

@@ -112,6 +112,8 @@ async fn run(
     mut version: ReleaseVersion,
     reporter: &mut dyn Reporter,
 ) -> Result<Uninstalled> {
+    let unfinished = records.unfinished(history, version.number).await?;
+    let before = version.clone();
     version.info.status = Status::Uninstalling;
     version.info.deleted = Some(session.clock.now());
     version.info.description = "Deletion in progress (or silently failed)".to_owned();
@@ -119,11 +121,11 @@ async fn run(
         name: request.name.clone(),
         source: Box::new(source.into()),
     })?;
-    let unfinished = records.unfinished(history, version.number).await?;
     // Those of the version itself that ask to be kept have not been touched by the others.
     let leftovers = deliver::find_leftovers(session, &unfinished, &removal.delete).await?;
     removal.delete.extend(leftovers.into_iter().map(|leftover| leftover.object));
     let mut work = Work::new(session, records, version, &request.delivery, Method::ServerSide);
+    work.end_hooks_of(unfinished.iter().chain([&before])).await;
     let events = (Event::PreDelete, Event::PostDelete);
     let problems = match work.remove(&removal, request.cascade, events, reporter).await {
         Ok(problems) => problems,

@@ -165,6 +165,7 @@ impl<'s> Upgrade<'s> {
         work.strict_fields = !target.rendering.disable_openapi;
         work.migrate = Method::of_record(&self.base.apply_method) == Method::ClientSide;
         work.begin(&self.history, self.request.max_history).await?;
+        work.end_hooks_of(self.unfinished.iter().chain([&self.base])).await;
         let events = Events {
             before: (Event::PreUpgrade, "pre-upgrade hooks failed"),
             after: (Event::PostUpgrade, "post-upgrade hooks failed"),
