@@ -37,6 +37,26 @@ impl<'s> Records<'s> {
         Ok(records)
     }
 
+    /// As [`Records::find`], with all versions, oldest first, so that no store is asked twice.
+    pub(crate) async fn find_history(
+        session: &'s Session,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(Records<'s>, Vec<Summary>)> {
+        let mut records = Records::of(session, namespace, name);
+        let mut history = records.history().await?;
+        for other in &session.others {
+            if !history.is_empty() {
+                break;
+            }
+            history = other.history(namespace, name).await?;
+            if !history.is_empty() {
+                records.store = Arc::clone(other);
+            }
+        }
+        Ok((records, history))
+    }
+
     /// Where they are kept.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store

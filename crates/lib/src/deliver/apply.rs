@@ -1,7 +1,7 @@
 //! Carrying out a plan: objects are made, changed and taken away, those of one kind together, kind after kind.
 
-use futures::stream::{self, StreamExt as _};
-use pintle_cluster::apply::{AT_ONCE, Done, Manner};
+use futures::FutureExt as _;
+use pintle_cluster::apply::{Done, Manner, all_at_once};
 use pintle_cluster::{Propagation, Validation, Write};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::{self as plan, Action, Baseline, Plan, Step, batches};
@@ -67,16 +67,15 @@ impl Work<'_> {
     async fn apply_batch(&mut self, batch: &[Step<'_>]) -> Vec<Error> {
         let mut failures = Vec::new();
         let mut created = Vec::new();
-        {
+        let outcomes = {
             let work = &*self;
-            let mut applied = stream::iter(batch.iter().map(|step| work.apply_step(step))).buffered(AT_ONCE);
-            let mut steps = batch.iter();
-            while let (Some(outcome), Some(step)) = (applied.next().await, steps.next()) {
-                match outcome {
-                    Ok(true) => created.push(step.id.clone()),
-                    Ok(false) => {}
-                    Err(error) => failures.push(error),
-                }
+            all_at_once(batch, |step| work.apply_step(step).boxed()).await
+        };
+        for (outcome, step) in outcomes.into_iter().zip(batch) {
+            match outcome {
+                Ok(true) => created.push(step.id.clone()),
+                Ok(false) => {}
+                Err(error) => failures.push(error),
             }
         }
         self.created.extend(created);
@@ -126,12 +125,15 @@ impl Work<'_> {
     async fn take_away(&self, plan: &Plan<'_>) -> Result<()> {
         let removed: Vec<&ObjectId> =
             plan.removals.iter().filter(|step| step.action == Action::Delete).map(|step| &step.id).collect();
-        let each = removed.into_iter().map(|id| async move {
-            let deleted = self.session.cluster.delete_object(id, Propagation::Background).await;
-            let what = || format!("namespace={}, name={}, kind={}", id.namespace, id.name, id.kind);
-            deleted.map_err(|source| Error::Delete { what: what(), source: Box::new(source) })
+        let results = all_at_once(&removed, |id| {
+            async move {
+                let deleted = self.session.cluster.delete_object(id, Propagation::Background).await;
+                let what = || format!("namespace={}, name={}, kind={}", id.namespace, id.name, id.kind);
+                deleted.map_err(|source| Error::Delete { what: what(), source: Box::new(source) })
+            }
+            .boxed()
         });
-        let results: Vec<Result<bool>> = stream::iter(each).buffered(AT_ONCE).collect().await;
+        let results = results.await;
         outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
     }
 

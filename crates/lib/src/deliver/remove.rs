@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt as _};
+use futures::FutureExt as _;
 use pintle_cluster::Propagation;
-use pintle_cluster::apply::AT_ONCE;
+use pintle_cluster::apply::all_at_once;
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_plan::Removal;
 
 use super::scene::in_scope;
-use super::{Work, wait};
+use super::{Stage, Work, wait};
 use crate::options::Strategy;
 use crate::{Error, Reporter, Result};
 
@@ -42,6 +42,7 @@ impl Work<'_> {
         (before, after): (Event, Event),
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
+        self.stage = Stage::Applying;
         self.record_progress().await?;
         self.hooks((before, ""), reporter).await?;
         let name = self.version.name.clone();
@@ -71,12 +72,11 @@ impl Work<'_> {
         let mut errors = Vec::new();
         for batch in objects.chunk_by(|object, next| object.kind() == next.kind()) {
             self.tenure.check().await?;
-            let each = batch.iter().map(|object| async move {
+            let outcomes = all_at_once(batch, |object| {
                 let id = object.id();
-                (self.session.cluster.delete_object(&id, cascade).await, id)
+                async move { (self.session.cluster.delete_object(&id, cascade).await, id) }.boxed()
             });
-            let mut deleted = stream::iter(each).buffered(AT_ONCE);
-            while let Some((outcome, id)) = deleted.next().await {
+            for (outcome, id) in outcomes.await {
                 match outcome {
                     Ok(true) => gone.push(id),
                     Ok(false) => {}

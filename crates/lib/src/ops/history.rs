@@ -15,7 +15,10 @@ pub async fn history(session: &Session, namespace: &str, name: &str, max: usize)
     if !name::is_valid(name) {
         return Err(Error::InvalidName { prefix: "release name is invalid", name: name.to_owned() });
     }
-    let mut history = Records::find(session, namespace, name).await?.some_history().await?;
+    let (_, mut history) = Records::find_history(session, namespace, name).await?;
+    if history.is_empty() {
+        return Err(Error::NoSuchRelease { name: name.to_owned() });
+    }
     if max > 0 && history.len() > max {
         history.drain(..history.len() - max);
     }

@@ -1,6 +1,8 @@
 //! `uninstall`: deliver nothing, and take the records away.
 
+use futures::FutureExt as _;
 use pintle_cluster::Propagation;
+use pintle_cluster::apply::all_at_once;
 use pintle_objects::Event;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
@@ -50,8 +52,8 @@ pub async fn uninstall(
     reporter: &mut dyn Reporter,
 ) -> Result<Option<Uninstalled>> {
     session.cluster.reach().await?;
-    let records = Records::find(session, &request.namespace, &request.name).await?;
     if request.dry_run {
+        let records = Records::find(session, &request.namespace, &request.name).await?;
         return dry_run(&records, request).await;
     }
     if !name::is_valid(&request.name) {
@@ -61,7 +63,8 @@ pub async fn uninstall(
         });
     }
     let unreadable = |source| Error::Unreadable { name: request.name.clone(), source: Box::new(source) };
-    let mut history = records.history().await.map_err(unreadable)?;
+    let found = Records::find_history(session, &request.namespace, &request.name).await;
+    let (records, mut history) = found.map_err(unreadable)?;
     let Some(last) = history.last_mut() else {
         return match request.ignore_not_found {
             true => Ok(None),
@@ -131,7 +134,9 @@ async fn run(
         Ok(problems) => problems,
         Err(error) => {
             // There is an error to tell already; that others must wait for the lease would only hide it.
-            let _ = work.let_go().await;
+            if work.has_applied() {
+                let _ = work.let_go().await;
+            }
             return Err(error);
         }
     };
@@ -153,12 +158,15 @@ async fn run(
     Err(Error::UninstalledWithProblems { problems })
 }
 
+/// Takes the records away, the last one last: as long as there is one, it tells what is going on.
 async fn purge(records: &Records<'_>, history: &[Summary]) -> Result<()> {
-    for version in history {
-        records
-            .delete(version.number)
-            .await
-            .map_err(|source| Error::NotPurged { source: Box::new(source) })?;
-    }
-    Ok(())
+    let Some((last, earlier)) = history.split_last() else { return Ok(()) };
+    let delete = |version: &Summary| records.delete(version.number);
+    let deleted = all_at_once(earlier, |version| delete(version).boxed()).await;
+    let deleted = deleted.into_iter().collect::<Result<()>>();
+    let deleted = match deleted {
+        Ok(()) => delete(last).await,
+        failed => failed,
+    };
+    deleted.map_err(|source| Error::NotPurged { source: Box::new(source) })
 }
