@@ -271,7 +271,7 @@ fn forget_chance(object: &mut Value, random: bool) {
         annotations.remove("deployment.kubernetes.io/revision");
         annotations.remove("deprecated.daemonset.template.generation");
     }
-    for key in ["clusterIP", "clusterIPs", "healthCheckNodePort"] {
+    for key in ["clusterIP", "clusterIPs", "healthCheckNodePort", "volumeName"] {
         mask(&mut object["spec"][key]);
     }
     for port in object["spec"]["ports"].as_array_mut().into_iter().flatten() {
