@@ -46,10 +46,10 @@ pub fn lint(chart: &Path, request: &LintRequest, reporter: &mut dyn Reporter) ->
     lint_with_events(chart, request, &Lifecycle::default(), reporter)
 }
 
-/// As [`lint`], with handlers of lifecycle events, whose errors are findings.
+/// As [`lint()`], with handlers of lifecycle events, whose errors are findings.
 ///
 /// # Errors
-/// As [`lint`].
+/// As [`lint()`].
 pub fn lint_with_events(
     chart: &Path,
     request: &LintRequest,
