@@ -2,10 +2,14 @@
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::Cluster;
+
+/// How often a server is asked again that wants to be asked later.
+const PATIENCE: usize = 40;
 
 /// An answer of the server.
 #[derive(Clone, Debug)]
@@ -42,7 +46,20 @@ impl Api {
     /// # Panics
     /// When the server cannot be reached.
     pub fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Answer {
-        self.try_send(method, path, kind, body).unwrap_or_else(|problem| panic!("{method} {path}: {problem}"))
+        let send = || {
+            self.try_send(method, path, kind, body)
+                .unwrap_or_else(|problem| panic!("{method} {path}: {problem}"))
+        };
+        // The server wants to be asked later, such as when it has just learned of a kind.
+        let mut answer = send();
+        for _ in 0..PATIENCE {
+            if answer.code != 429 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(250));
+            answer = send();
+        }
+        answer
     }
 
     /// As [`Api::send`], with words for a server that cannot be reached.

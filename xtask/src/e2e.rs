@@ -1,5 +1,6 @@
 //! `e2e`: the tests that need a real cluster, with a cluster around them.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -81,26 +82,55 @@ fn program() -> Result<PathBuf> {
 }
 
 fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &[String]) -> Result<()> {
-    // Most of the time a test waits for the cluster, so more of them run than there are processors.
-    let mut command =
-        cargo(&["test", "--quiet", "--package", "pintle-e2e", "--no-fail-fast", "--", "--test-threads=4"]);
-    command.args(rest).envs(helms.iter().map(|(name, path)| (name, path)));
-    command.env("PINTLE_E2E_PROGRAM", program);
-    command.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
-    command.env("PINTLE_E2E_LEVEL", cluster.level.name());
     let postgres = Postgres::start()?;
-    if let Some(postgres) = &postgres {
-        command.env("PINTLE_E2E_POSTGRES", postgres.address());
-    }
     let skipped = cluster.folder.join("skipped");
-    command.env("PINTLE_E2E_SKIPPED", &skipped);
-    let tested = run_command(&mut command);
+    let command = |threads: &str, words: &[String]| {
+        let mut command =
+            cargo(&["test", "--quiet", "--package", "pintle-e2e", "--no-fail-fast", "--", threads]);
+        command.args(words).envs(helms.iter().map(|(name, path)| (name, path)));
+        command.env("PINTLE_E2E_PROGRAM", program);
+        command.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
+        command.env("PINTLE_E2E_LEVEL", cluster.level.name());
+        command.env("PINTLE_E2E_SKIPPED", &skipped);
+        command.envs(postgres.iter().map(|postgres| ("PINTLE_E2E_POSTGRES", postgres.address())));
+        command
+    };
+    // Most of the time a test waits for the cluster, so more of them run than there are processors.
+    let mut tested = watched(&mut command("--test-threads=4", rest));
+    if let Ok(failed) = &tested
+        && !failed.is_empty()
+    {
+        // On a busy machine a cluster can be late. What fails by itself, too, has failed.
+        say(&format!("once more, one by one: {}", failed.join(", ")));
+        let words: Vec<String> =
+            [String::from("--exact")].into_iter().chain(failed.iter().cloned()).collect();
+        tested = watched(&mut command("--test-threads=1", &words));
+    }
     if let Ok(list) = std::fs::read_to_string(&skipped) {
         say(list.trim_end());
         say(&format!("{} tests were skipped", list.lines().count()));
         std::fs::remove_file(&skipped)?;
     }
-    tested
+    match tested?.as_slice() {
+        [] => Ok(()),
+        failed => bail!("these tests failed twice: {}", failed.join(", ")),
+    }
+}
+
+/// Runs tests, shows what they print, and gives the names of those that failed.
+fn watched(command: &mut Command) -> Result<Vec<String>> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let mut failed = Vec::new();
+    for line in child.stdout.take().into_iter().flat_map(|output| BufReader::new(output).lines()) {
+        let line = line?;
+        failed.extend(line.strip_suffix(" --- FAILED").map(|name| name.trim_start_matches('.').to_owned()));
+        say(&line);
+    }
+    let status = child.wait()?;
+    if !status.success() && failed.is_empty() {
+        bail!("{command:?} ended with {status}");
+    }
+    Ok(failed)
 }
 
 /// A process that takes the cluster down when this one is gone. It does not share the terminal's signals, so Ctrl-C and
