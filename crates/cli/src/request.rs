@@ -14,7 +14,30 @@ use crate::flag::parsed::Parsed;
 use crate::flag::value::{bad_number, read_bool};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::text_template;
 use crate::ui::Ui;
+
+/// The name of the release and the reference to the chart, by the rules for one and for two operands. `alone` names the
+/// release when there is but the chart, and no template for the name.
+pub(crate) fn name_and_chart(
+    flags: &Parsed,
+    alone: impl FnOnce(&str) -> Result<String, Failure>,
+) -> Result<(String, String), Failure> {
+    let template = flags.text("name-template");
+    let conflict = |flag: &str| Err(Failure::usage(format!("cannot set --{flag} and also specify a name")));
+    match flags.operands.as_slice() {
+        [_, _, more @ ..] if !more.is_empty() => Err(Failure::usage(format!(
+            "expected at most two arguments, unexpected arguments: {}",
+            more.join(", ")
+        ))),
+        [_, _, ..] if flags.on("generate-name") => conflict("generate-name"),
+        [_, _, ..] if !template.is_empty() => conflict("name-template"),
+        [name, chart, ..] => Ok((name.clone(), chart.clone())),
+        [chart] if template.is_empty() => Ok((alone(chart)?, chart.clone())),
+        [chart] => Ok((text_template::name(template).map_err(Failure::usage)?, chart.clone())),
+        [] => Err(Failure::usage("a chart is needed")),
+    }
+}
 
 /// The values that flags give.
 ///

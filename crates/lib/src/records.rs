@@ -25,16 +25,10 @@ impl<'s> Records<'s> {
 
     /// The records of a release in whichever store has it; the session's own store when none does.
     pub(crate) async fn find(session: &'s Session, namespace: &str, name: &str) -> Result<Records<'s>> {
-        let mut records = Records::of(session, namespace, name);
-        if session.others.is_empty() || !records.history().await?.is_empty() {
-            return Ok(records);
+        if session.others.is_empty() {
+            return Ok(Records::of(session, namespace, name));
         }
-        for other in &session.others {
-            if !other.history(namespace, name).await?.is_empty() {
-                records.store = Arc::clone(other);
-            }
-        }
-        Ok(records)
+        Ok(Records::find_history(session, namespace, name).await?.0)
     }
 
     /// As [`Records::find`], with all versions, oldest first, so that no store is asked twice.

@@ -6,8 +6,8 @@ use super::{Dependency, Maintainer, Metadata, OBJECT_V3, V1, v3};
 use crate::decode::{Decoder, Place, read_tree};
 use crate::error::{Error, Result};
 
-/// The names of Metadata's fields in Chart.yaml.
-const METADATA: [&str; 17] = [
+/// The names of Metadata's fields, in Chart.yaml and in records of releases.
+pub const METADATA: [&str; 17] = [
     "name",
     "home",
     "sources",

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use pintle_tree::Node;
 
-pub use draft::Draft;
+pub use draft::{Draft, METADATA};
 pub use time::Timestamp;
 
 /// The first API version, with dependencies in requirements.yaml.

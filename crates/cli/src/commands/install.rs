@@ -13,11 +13,12 @@ use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, REMOTE, SCHEMA, VALUES};
+use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
 use crate::report::Watching;
-use crate::{chart_reference, clock, kubeconfig, path, request, text_template};
+use crate::{chart_reference, clock, kubeconfig, path, request};
 
 /// `install [NAME] [CHART]`
 pub(crate) static COMMAND: Command = Command {
@@ -53,7 +54,8 @@ fn install(
     mode: Mode,
     delivery: Delivery,
 ) -> Result<ReleaseVersion, Failure> {
-    let (name, reference) = name_and_chart(invocation)?;
+    let (name, reference) =
+        request::name_and_chart(&invocation.flags, |chart| name_for(chart, &invocation.flags))?;
     let request = InstallRequest {
         name,
         replace: invocation.flags.on("replace"),
@@ -167,26 +169,12 @@ pub(crate) fn show(invocation: &mut Invocation<'_>, version: &ReleaseVersion) ->
     shown.print(Format::of(&invocation.flags), invocation.ui)
 }
 
-/// The name of the release and the reference to the chart, by the rules for one and for two operands.
-fn name_and_chart(invocation: &Invocation<'_>) -> Result<(String, String), Failure> {
-    let flags = &invocation.flags;
-    let template = flags.text("name-template");
-    let conflict = |flag: &str| Err(Failure::usage(format!("cannot set --{flag} and also specify a name")));
-    match flags.operands.as_slice() {
-        [_, _, more @ ..] if !more.is_empty() => Err(Failure::usage(format!(
-            "expected at most two arguments, unexpected arguments: {}",
-            more.join(", ")
-        ))),
-        [_, _, ..] if flags.on("generate-name") => conflict("generate-name"),
-        [_, _, ..] if !template.is_empty() => conflict("name-template"),
-        [name, chart, ..] => Ok((name.clone(), chart.clone())),
-        [chart] if !template.is_empty() => {
-            Ok((text_template::name(template).map_err(Failure::usage)?, chart.clone()))
-        }
-        [chart] if flags.on("generate-name") => Ok((generated_name(chart, clock::now()), chart.clone())),
-        [_] => Err(Failure::usage("must either provide a name or specify --generate-name")),
-        [] => Err(Failure::usage("a chart is needed")),
+/// The name of a release that is given none.
+fn name_for(reference: &str, flags: &Parsed) -> Result<String, Failure> {
+    if flags.on("generate-name") {
+        return Ok(generated_name(reference, clock::now()));
     }
+    Err(Failure::usage("must either provide a name or specify --generate-name"))
 }
 
 /// The last part of the reference up to its first dot, and the time.

@@ -19,7 +19,7 @@ use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::ui::Ui;
-use crate::{kubeconfig, path, request, text_template};
+use crate::{kubeconfig, path, request};
 
 /// `template [NAME] [CHART]`
 pub(crate) static COMMAND: Command = Command {
@@ -74,7 +74,8 @@ static OWN: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let kube_version = request::kube_version(invocation)?;
     let live = asks_the_cluster(invocation)? || invocation.flags.on("validate");
-    let (name, reference) = name_and_chart(invocation)?;
+    // `release-name` counts as a name that was given, so --generate-name changes nothing here.
+    let (name, reference) = request::name_and_chart(&invocation.flags, |_| Ok("release-name".to_owned()))?;
     let chart = PathBuf::from(chart_reference::locate(&reference)?);
     let flags = &invocation.flags;
     let layout = match (flags.text("output-dir"), flags.on("release-name")) {
@@ -204,26 +205,6 @@ fn print(
         Some(pattern) => Err(Failure::usage(format!("could not find template {pattern} in chart"))
             .in_our_words("--show-only cannot be used with --output-dir")),
         None => invocation.ui.print("\n"),
-    }
-}
-
-/// The name of the release and the reference to the chart, by the rules for one and for two operands.
-fn name_and_chart(invocation: &Invocation<'_>) -> Result<(String, String), Failure> {
-    let flags = &invocation.flags;
-    let template = flags.text("name-template");
-    let conflict = |flag: &str| Err(Failure::usage(format!("cannot set --{flag} and also specify a name")));
-    match flags.operands.as_slice() {
-        [_, _, more @ ..] if !more.is_empty() => Err(Failure::usage(format!(
-            "expected at most two arguments, unexpected arguments: {}",
-            more.join(", ")
-        ))),
-        [_, _, ..] if flags.on("generate-name") => conflict("generate-name"),
-        [_, _, ..] if !template.is_empty() => conflict("name-template"),
-        [name, chart, ..] => Ok((name.clone(), chart.clone())),
-        // `release-name` counts as a name that was given, so --generate-name changes nothing here.
-        [chart] if template.is_empty() => Ok(("release-name".to_owned(), chart.clone())),
-        [chart] => Ok((text_template::name(template).map_err(Failure::usage)?, chart.clone())),
-        [] => Err(Failure::usage("a chart is needed")),
     }
 }
 

@@ -4,16 +4,13 @@ use futures::FutureExt as _;
 use pintle_cluster::apply::{Done, Manner, all_at_once};
 use pintle_cluster::{Propagation, Validation, Write};
 use pintle_objects::{Object, ObjectId};
-use pintle_plan::{self as plan, Action, Baseline, Plan, Step, batches};
+use pintle_plan::{self as plan, Action, Baseline, Plan, RESOURCE_POLICY, Step, batches};
 use pintle_tree::{LogLine, Node};
 
 use super::Work;
 use super::scene::Scene;
 use crate::options::Method;
 use crate::{Error, Reporter, Result, Session};
-
-/// The annotation by which an object says that it is to stay.
-const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 
 impl Work<'_> {
     /// Brings the cluster from what is there to what is wanted.

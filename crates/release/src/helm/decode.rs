@@ -1,6 +1,6 @@
 //! The JSON of a release into a record, with the errors that Helm's decoder has.
 
-use pintle_chart::metadata::{Dependency, Lock, Maintainer, Metadata};
+use pintle_chart::metadata::{Dependency, Lock, METADATA, Maintainer, Metadata};
 use pintle_objects::Event;
 use pintle_tree::{Map, Node, json};
 
@@ -276,27 +276,8 @@ fn files(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Result<Optio
 }
 
 pub(super) fn metadata(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Result<Metadata, Fatal> {
-    const NAMES: [&str; 17] = [
-        "name",
-        "home",
-        "sources",
-        "version",
-        "description",
-        "keywords",
-        "maintainers",
-        "icon",
-        "apiVersion",
-        "condition",
-        "tags",
-        "appVersion",
-        "deprecated",
-        "annotations",
-        "kubeVersion",
-        "dependencies",
-        "type",
-    ];
     let mut metadata = Metadata::default();
-    reading.fields(value, place, "v2.Metadata", &NAMES, |reading, name, value| {
+    reading.fields(value, place, "v2.Metadata", &METADATA, |reading, name, value| {
         let place = place.field("Metadata", name);
         let target = match name {
             "sources" => {
