@@ -74,6 +74,11 @@ pub(crate) fn functions(target: &Target) -> Functions {
     for function in pintle_sprig::functions() {
         functions.add(function);
     }
+    if target.repeatable {
+        for function in pintle_sprig::repeatable_functions() {
+            functions.add(function);
+        }
+    }
     if target.dns {
         functions.add(pintle_sprig::host_by_name(Some(pintle_sprig::system_resolver)));
     }

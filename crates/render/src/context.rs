@@ -9,9 +9,7 @@ use crate::files::Files;
 use crate::{Release, Target};
 
 /// The context that all templates of one chart share.
-pub(crate) struct Scope<'a> {
-    /// The chart.
-    pub(crate) chart: &'a Chart,
+pub(crate) struct Scope {
     /// Its path in the tree, as in `root/charts/sub`.
     pub(crate) path: String,
     /// The root context; templates may change it and later ones see the change.
@@ -22,7 +20,7 @@ pub(crate) struct Scope<'a> {
 ///
 /// A subchart's `.Values` is the same map as its parent's `.Values.<name>`, and `.Release` and `.Capabilities` are
 /// one value for the whole tree: charts in the wild depend on seeing each other's changes.
-pub(crate) fn scopes<'a>(chart: &'a Chart, values: &Map<Node>, target: &Target) -> Vec<Scope<'a>> {
+pub(crate) fn scopes(chart: &Chart, values: &Map<Node>, target: &Target) -> Vec<Scope> {
     let values = Value::Map(MapRef::of(MapType::Values, Value::entries_from(values)));
     let shared = Shared { release: release(&target.release), capabilities: target.capabilities.to_value() };
     let mut scopes = Vec::new();
@@ -36,13 +34,13 @@ struct Shared {
 }
 
 impl Shared {
-    fn descend<'a>(
+    fn descend(
         &self,
-        chart: &'a Chart,
+        chart: &Chart,
         path: String,
         is_root: bool,
         values: Value,
-        scopes: &mut Vec<Scope<'a>>,
+        scopes: &mut Vec<Scope>,
     ) -> Value {
         let subcharts = MapRef::new(Map::new());
         for child in &chart.subcharts {
@@ -68,7 +66,7 @@ impl Shared {
             .map(|(name, value)| (name.into(), value))
             .collect(),
         );
-        scopes.push(Scope { chart, path, root: root.clone() });
+        scopes.push(Scope { path, root: root.clone() });
         Value::Map(root)
     }
 }

@@ -37,24 +37,63 @@ pub struct Rendered {
 /// # Errors
 /// The first template that cannot be parsed or that fails, with Helm's text and the place.
 pub fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Rendered, Error> {
-    let scopes = scopes(chart, values, target);
-    let templates = ordered_templates(&scopes);
-    let mut set = Set::new(builtins::functions(target)).with_values_methods(VALUES);
-    parse_libraries(chart, &mut set)?;
-    let sources: Vec<(Str, Str)> =
-        templates.iter().map(|template| (template.path.as_str().into(), template.file.data.text())).collect();
-    set.parse_all(&sources).map_err(|(index, error)| Error::parse(&templates[index].path, error))?;
-    let state = Rc::new(State::new(target));
-    let mut exec = Exec::new(&set, target.limits).with_host(&state);
-    let mut rendered = Rendered::default();
-    for template in templates.iter().filter(|template| !is_partial(&template.path)) {
-        rendered.files.push(template.render(&mut exec)?);
+    Templates::parse(chart, target)?.render(values, target)
+}
+
+/// The parsed templates of a chart, for rendering it more than once.
+pub struct Templates<'a> {
+    chart: &'a Chart,
+    set: Set,
+    /// In the order of rendering, partials included.
+    templates: Vec<Template<'a>>,
+}
+
+impl<'a> Templates<'a> {
+    /// Parses the templates of a chart whose dependencies have been processed. What the target says about modes, name
+    /// service and repeatability holds for all renders.
+    ///
+    /// # Errors
+    /// The first template that cannot be parsed.
+    pub fn parse(chart: &'a Chart, target: &Target) -> Result<Self, Error> {
+        let mut charts = Vec::new();
+        collect(chart, chart.name().to_owned(), &mut charts);
+        let templates = ordered_templates(&charts);
+        let mut set = Set::new(builtins::functions(target)).with_values_methods(VALUES);
+        parse_libraries(chart, &mut set)?;
+        let sources: Vec<(Str, Str)> = templates
+            .iter()
+            .map(|template| (template.path.as_str().into(), template.file.data.text()))
+            .collect();
+        set.parse_all(&sources).map_err(|(index, error)| Error::parse(&templates[index].path, error))?;
+        Ok(Templates { chart, set, templates })
     }
-    rendered.remarks = state.remarks.take();
-    if target.keep_values {
-        rendered.values = scopes.last().and_then(|root| final_values(&root.root));
+
+    /// Renders the chart with final values.
+    ///
+    /// # Errors
+    /// The first template that fails.
+    pub fn render(&self, values: &Map<Node>, target: &Target) -> Result<Rendered, Error> {
+        let scopes = scopes(self.chart, values, target);
+        let state = Rc::new(State::new(target));
+        let mut exec = Exec::new(&self.set, target.limits).with_host(&state);
+        let mut rendered = Rendered::default();
+        for template in self.templates.iter().filter(|template| !is_partial(&template.path)) {
+            rendered.files.push(template.render(&scopes[template.scope], &mut exec)?);
+        }
+        rendered.remarks = state.remarks.take();
+        if target.keep_values {
+            rendered.values = scopes.last().and_then(|root| final_values(&root.root));
+        }
+        Ok(rendered)
     }
-    Ok(rendered)
+}
+
+/// The charts of a tree with their paths, in the order of [`scopes`].
+fn collect<'a>(chart: &'a Chart, path: String, into: &mut Vec<(&'a Chart, String)>) {
+    for child in &chart.subcharts {
+        collect(child, format!("{path}/charts/{}", child.name()), into);
+    }
+    into.push((chart, path));
 }
 
 /// The values of the root chart as they are now; `None` when templates made something of them that is no data.
@@ -69,20 +108,18 @@ fn final_values(root: &MapRef) -> Option<Map<Node>> {
 struct Template<'a> {
     path: String,
     file: &'a File,
-    /// The path of the chart.
-    chart: &'a str,
-    /// What the templates of the chart see.
-    root: &'a MapRef,
+    /// The number of the chart among the scopes.
+    scope: usize,
 }
 
 impl Template<'_> {
-    fn render(&self, exec: &mut Exec<'_>) -> Result<RenderedFile, Error> {
-        let place = [("BasePath", format!("{}/templates", self.chart)), ("Name", self.path.clone())];
+    fn render(&self, scope: &Scope, exec: &mut Exec<'_>) -> Result<RenderedFile, Error> {
+        let place = [("BasePath", format!("{}/templates", scope.path)), ("Name", self.path.clone())];
         let place = place.into_iter().map(|(name, path)| (name.into(), Value::from(path))).collect();
-        self.root.insert("Template".into(), Value::Map(MapRef::of(MapType::Values, place)));
+        scope.root.insert("Template".into(), Value::Map(MapRef::of(MapType::Values, place)));
         // Rendered text is mostly the template's own text.
         let mut text = Vec::with_capacity(self.file.data.len());
-        let root = Value::Map(self.root.retyped(MapType::Values));
+        let root = Value::Map(scope.root.retyped(MapType::Values));
         exec.execute(&self.path, &root, &mut text).map_err(Error::exec)?;
         // What has no value prints as `<no value>`; charts rely on it not being there.
         let mut text = remove_no_value(&text).unwrap_or(text);
@@ -98,18 +135,13 @@ fn is_partial(path: &str) -> bool {
 
 /// All templates in the order of parsing and rendering: deepest first, and backwards by name within a depth, so that
 /// definitions of parents and of files that sort first win.
-fn ordered_templates<'a>(scopes: &'a [Scope<'a>]) -> Vec<Template<'a>> {
+fn ordered_templates<'a>(charts: &[(&'a Chart, String)]) -> Vec<Template<'a>> {
     let mut templates: Vec<Template<'_>> = Vec::new();
-    for scope in scopes {
-        let files = scope.chart.templates.iter();
+    for (scope, (chart, path)) in charts.iter().enumerate() {
+        let files = chart.templates.iter();
         // Of a library chart only partials count.
-        let files = files.filter(|file| !scope.chart.is_library() || is_partial(&file.name));
-        templates.extend(files.map(|file| Template {
-            path: format!("{}/{}", scope.path, file.name),
-            file,
-            chart: &scope.path,
-            root: &scope.root,
-        }));
+        let files = files.filter(|file| !chart.is_library() || is_partial(&file.name));
+        templates.extend(files.map(|file| Template { path: format!("{path}/{}", file.name), file, scope }));
     }
     templates
         .sort_by_cached_key(|template| Reverse((template.path.matches('/').count(), template.path.clone())));

@@ -20,7 +20,7 @@ mod values_methods;
 
 pub use builtins::{Remark, RemarkKind};
 pub use capabilities::{Capabilities, HELM_VERSION, KubeVersion};
-pub use engine::{Rendered, RenderedFile, render};
+pub use engine::{Rendered, RenderedFile, Templates, render};
 pub use error::{Error, Frame};
 pub use lookup::{Lookup, NoCluster};
 pub use notes::notes;
@@ -67,6 +67,9 @@ pub struct Target {
     pub limits: Limits,
     /// Whether the result tells what the templates made of the values.
     pub keep_values: bool,
+    /// Whether functions of chance and of the clock give the same every time, for comparing renders. What is installed
+    /// must never be rendered so.
+    pub repeatable: bool,
 }
 
 impl Target {
@@ -80,6 +83,7 @@ impl Target {
             dns: false,
             limits: Limits::default(),
             keep_values: false,
+            repeatable: false,
         }
     }
 }

@@ -10,6 +10,7 @@ mod pem;
 mod prime;
 mod rsa_signature;
 mod small_primes;
+pub(crate) mod stand_in;
 mod wide;
 mod x509;
 

@@ -54,6 +54,28 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
+/// The moment that is now for renders that must be repeatable, in seconds since 1970.
+const REPEATABLE_NOW: i64 = 1_767_225_600;
+
+/// The functions of this family that ask the clock, without it.
+pub(crate) fn repeatable() -> Vec<Function> {
+    fn fixed() -> GoTime {
+        GoTime::from_unix(REPEATABLE_NOW, 0, Zone::utc())
+    }
+    vec![
+        Function::pure("now", &[], None, TIME, |_| Ok(TimeObject::value(fixed()))),
+        Function::pure("ago", &[Type::Any], None, Type::Str, |args| {
+            let since = match args.any(0) {
+                Value::Int(IntKind::Int64 | IntKind::Int, seconds) => {
+                    GoTime::from_unix(*seconds, 0, Zone::utc())
+                }
+                value => value.downcast::<TimeObject>().map_or_else(fixed, |time| time.0.clone()),
+            };
+            Ok(Value::from(fixed().sub(&since).round(Duration::SECOND).to_string()))
+        }),
+    ]
+}
+
 fn now() -> GoTime {
     GoTime::now(Zone::local())
 }

@@ -26,6 +26,7 @@ mod paths;
 mod pretty;
 mod random;
 mod regex;
+mod repeatable;
 mod semver;
 mod split;
 mod strings;
@@ -70,4 +71,10 @@ pub fn functions() -> impl IntoIterator<Item = Function> {
     ]
     .into_iter()
     .flatten()
+}
+
+/// The functions of chance and of the clock, as they are when a render must give the same text every time: they depend
+/// on their arguments alone, and cost little. To be laid over [`functions`].
+pub fn repeatable_functions() -> impl IntoIterator<Item = Function> {
+    repeatable::functions()
 }

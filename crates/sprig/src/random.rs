@@ -10,9 +10,10 @@ use rand::{Rng as _, RngCore as _};
 
 use crate::text::check_size;
 
-const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const LETTERS_AND_DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-const DIGITS: &[u8] = b"0123456789";
+pub(crate) const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+pub(crate) const LETTERS_AND_DIGITS: &[u8] =
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+pub(crate) const DIGITS: &[u8] = b"0123456789";
 
 /// The functions of this family.
 pub(crate) fn functions() -> Vec<Function> {
