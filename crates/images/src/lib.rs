@@ -1,0 +1,32 @@
+//! Image references, where charts hide them, and how to point them at another registry.
+//!
+//! A [`Reference`] is read by Docker's grammar; a [`Policy`] says where an image goes, from sources, exclusions, a
+//! [`MappingFile`] and a [`Strategy`].
+//!
+//! This room knows no cluster and reads no files: charts, values and texts are handed in, and what it finds or makes is
+//! handed back.
+//!
+//! ```
+//! use pintle_images::{Policy, Source, Target};
+//! let policy = Policy {
+//!     sources: Some(vec![Source::parse("docker.io")?]),
+//!     target: Some(Target::parse("hub.corp:5000")?),
+//!     ..Policy::default()
+//! };
+//! assert_eq!(policy.relocated("nginx:1")?.as_deref(), Some("hub.corp:5000/dockerio/library/nginx:1"));
+//! # Ok::<(), pintle_images::Error>(())
+//! ```
+
+mod error;
+pub mod mapping;
+mod policy;
+mod reference;
+mod registry;
+mod strategy;
+
+pub use error::{Error, MappingProblem, Result};
+pub use mapping::{Mapping, MappingFile};
+pub use policy::{Destination, Policy};
+pub use reference::{DEFAULT_REGISTRY, Flaw, Reference, ReferenceError, is_legal_digest, is_legal_tag};
+pub use registry::{Kind, Partition, Source, Target};
+pub use strategy::Strategy;

@@ -1,0 +1,328 @@
+//! The registry mapping file: which registry's images go where, which stay, and what to do with the rest.
+
+use pintle_tree::{Map, Node};
+
+use crate::error::{Error, MappingProblem, Result};
+use crate::registry::{Source, Target};
+
+mod lines;
+
+/// The endings of file names that are read.
+const ENDINGS: [&str; 2] = [".yaml", ".yml"];
+
+/// One registry and where its images go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The registry, or all below a domain.
+    pub source: Source,
+    /// Where its images go; nothing else is put before their paths.
+    pub target: Target,
+    /// Whether the entry counts.
+    pub enabled: bool,
+    /// What it is for, in the words of whoever wrote it.
+    pub description: String,
+}
+
+/// What a mapping file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MappingFile {
+    /// The name of the file, for messages.
+    pub file: String,
+    /// The entries, in their order.
+    pub mappings: Vec<Mapping>,
+    /// Where images go whose registry has no entry.
+    pub default_target: Option<Target>,
+    /// Whether every registry needs an entry.
+    pub strict: bool,
+    /// Registries whose images stay.
+    pub excludes: Vec<Source>,
+}
+
+impl MappingFile {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// All problems of the file, each with its line and entry; a file of the flat form, with the structured form of
+    /// what it says.
+    pub fn parse(file: &str, text: &[u8]) -> Result<Self> {
+        check_name(file)?;
+        let root = match pintle_yaml::read(text) {
+            Ok(Node::Map(root)) if !root.is_empty() => root,
+            Ok(Node::Nil | Node::Map(_)) => return Err(whole_file(file, "the file is empty".to_owned())),
+            Ok(other) => {
+                return Err(whole_file(
+                    file,
+                    format!("it holds a {} where a map is expected", other.json_type()),
+                ));
+            }
+            Err(error) => {
+                let problem =
+                    MappingProblem { line: error.line(), entry: String::new(), problem: error.to_string() };
+                return Err(Error::Mapping { file: file.to_owned(), problems: vec![problem] });
+            }
+        };
+        refuse_flat(file, &root)?;
+        let mut reading = Reading { text, problems: Vec::new(), ignores_empty: ignores_empty(&root) };
+        let mut mapping = reading.root(&root);
+        mapping.file = file.to_owned();
+        reading.problems.sort_by_key(|problem| problem.line);
+        match reading.problems.is_empty() {
+            true => Ok(mapping),
+            false => Err(Error::Mapping { file: file.to_owned(), problems: reading.problems }),
+        }
+    }
+
+    /// The enabled entry for images of `registry`, which is normalised: the one that says most about it.
+    pub fn find(&self, registry: &str) -> Option<&Mapping> {
+        let fitting =
+            self.mappings.iter().filter(|mapping| mapping.enabled && mapping.source.matches(registry));
+        fitting.max_by_key(|mapping| mapping.source.rank())
+    }
+
+    /// The registries of all enabled entries.
+    pub fn sources(&self) -> Vec<Source> {
+        self.mappings.iter().filter(|mapping| mapping.enabled).map(|mapping| mapping.source.clone()).collect()
+    }
+}
+
+/// Checks that a mapping file is called as such a file is.
+///
+/// # Errors
+/// When its name ends neither in `.yaml` nor in `.yml`.
+pub fn check_name(file: &str) -> Result<()> {
+    match ENDINGS.iter().any(|ending| file.ends_with(ending)) {
+        true => Ok(()),
+        false => Err(whole_file(file, "its name must end in .yaml or .yml".to_owned())),
+    }
+}
+
+fn whole_file(file: &str, problem: String) -> Error {
+    let problem = MappingProblem { line: None, entry: String::new(), problem };
+    Error::Mapping { file: file.to_owned(), problems: vec![problem] }
+}
+
+fn ignores_empty(root: &Map<Node>) -> bool {
+    let compatibility = root.get("compatibility").and_then(|node| node.get("ignoreEmptyFields"));
+    compatibility.and_then(Node::as_bool).unwrap_or_default()
+}
+
+/// Recognises `docker.io: target`, which is not read, and says what to write instead.
+fn refuse_flat(file: &str, root: &Map<Node>) -> Result<()> {
+    let is_flat = !root.contains_key("registries")
+        && root
+            .iter()
+            .all(|(key, node)| key.as_str().is_some_and(|key| key.contains('.')) && node.as_str().is_some());
+    if !is_flat {
+        return Ok(());
+    }
+    let mut structured = "registries:\n  mappings:\n".to_owned();
+    for (source, target) in root.iter() {
+        let target = target.as_str().unwrap_or_default();
+        structured.push_str(&format!("    - source: {}\n      target: {target}\n", source.to_str_lossy()));
+    }
+    Err(Error::FlatMapping { file: file.to_owned(), structured })
+}
+
+/// One pass over a file, collecting what is wrong.
+struct Reading<'t> {
+    text: &'t [u8],
+    problems: Vec<MappingProblem>,
+    ignores_empty: bool,
+}
+
+impl Reading<'_> {
+    fn root(&mut self, root: &Map<Node>) -> MappingFile {
+        let mut file = MappingFile::default();
+        for (key, node) in root.iter() {
+            match key.as_bytes() {
+                b"version" | b"compatibility" => {}
+                b"registries" => self.registries(node, &mut file),
+                b"exclude_registries" => file.excludes = self.excludes(node),
+                _ => self
+                    .unknown(&key.to_str_lossy(), "version, registries, exclude_registries, compatibility"),
+            }
+        }
+        file
+    }
+
+    fn registries(&mut self, node: &Node, file: &mut MappingFile) {
+        let Some(registries) = node.as_map() else {
+            return self.problem("registries", "registries", "must be a map with `mappings`".to_owned());
+        };
+        for (key, node) in registries.iter() {
+            match key.as_bytes() {
+                b"mappings" => file.mappings = self.mappings(node),
+                b"defaultTarget" => file.default_target = self.default_target(node),
+                b"strictMode" => file.strict = self.flag("registries.strictMode", "strictMode", node, false),
+                _ => {
+                    let key = format!("registries.{}", key.to_str_lossy());
+                    self.unknown(&key, "mappings, defaultTarget, strictMode");
+                }
+            }
+        }
+    }
+
+    fn excludes(&mut self, node: &Node) -> Vec<Source> {
+        let Some(list) = node.as_list() else {
+            if !node.is_nil() {
+                let problem = "must be a list of registries".to_owned();
+                self.problem("exclude_registries", "exclude_registries", problem);
+            }
+            return Vec::new();
+        };
+        let mut excludes = Vec::new();
+        for (index, node) in list.iter().enumerate() {
+            match Source::parse(node.as_str().unwrap_or_default()) {
+                Ok(source) => excludes.push(source),
+                Err(error) => {
+                    let entry = format!("exclude_registries[{index}]");
+                    self.problem(&entry, "exclude_registries", error.to_string());
+                }
+            }
+        }
+        excludes
+    }
+
+    fn default_target(&mut self, node: &Node) -> Option<Target> {
+        if node.is_nil() || node.as_str() == Some("") {
+            return None;
+        }
+        match Target::parse(node.as_str().unwrap_or_default()) {
+            Ok(target) => Some(target),
+            Err(error) => {
+                self.problem("registries.defaultTarget", "defaultTarget", error.to_string());
+                None
+            }
+        }
+    }
+
+    fn mappings(&mut self, node: &Node) -> Vec<Mapping> {
+        let Some(list) = node.as_list() else {
+            if !node.is_nil() {
+                let problem = "must be a list of `source` and `target`".to_owned();
+                self.problem("registries.mappings", "mappings", problem);
+            }
+            return Vec::new();
+        };
+        let lines = lines::of_items(self.text, "mappings");
+        let mut mappings: Vec<(usize, Mapping)> = Vec::new();
+        for (index, node) in list.iter().enumerate() {
+            let place =
+                Place { entry: format!("registries.mappings[{index}]"), line: lines.get(index).copied() };
+            let Some(mapping) = self.mapping(node, &place) else { continue };
+            if let Some((earlier, _)) = mappings.iter().find(|(_, other)| other.source == mapping.source) {
+                let problem = format!(
+                    "duplicate source '{}', which registries.mappings[{earlier}] has already",
+                    mapping.source
+                );
+                self.at(&place, "source", problem);
+            }
+            mappings.push((index, mapping));
+        }
+        mappings.into_iter().map(|(_, mapping)| mapping).collect()
+    }
+
+    fn mapping(&mut self, node: &Node, place: &Place) -> Option<Mapping> {
+        let Some(entry) = node.as_map() else {
+            self.at(place, "", "must be a map with `source` and `target`".to_owned());
+            return None;
+        };
+        let known = ["source", "target", "enabled", "description"];
+        for (key, _) in
+            entry.iter().filter(|(key, _)| !known.iter().any(|known| key.as_bytes() == known.as_bytes()))
+        {
+            let key = key.to_str_lossy().into_owned();
+            self.at(place, &key, format!("unknown key; known are: {}", known.join(", ")));
+        }
+        let text = |key: &str| entry.get(key).and_then(Node::as_str).unwrap_or_default();
+        if self.ignores_empty && (text("source").is_empty() || text("target").is_empty()) {
+            return None;
+        }
+        let source = self.source(text("source"), place);
+        let target = self.target(text("target"), place);
+        let enabled = match entry.get("enabled") {
+            None | Some(Node::Nil) => true,
+            Some(Node::Bool(enabled)) => *enabled,
+            Some(_) => {
+                self.at(place, "enabled", "must be true or false".to_owned());
+                true
+            }
+        };
+        Some(Mapping {
+            source: source?,
+            target: target?,
+            enabled,
+            description: text("description").to_owned(),
+        })
+    }
+
+    fn source(&mut self, text: &str, place: &Place) -> Option<Source> {
+        match Source::parse(text) {
+            Ok(source) if source.can_match() => Some(source),
+            Ok(_) => {
+                let problem = format!(
+                    "Invalid source registry '{text}': has neither a dot nor a port, so that no image names it"
+                );
+                self.at(place, "source", problem);
+                None
+            }
+            Err(error) => {
+                self.at(place, "source", error.to_string());
+                None
+            }
+        }
+    }
+
+    fn target(&mut self, text: &str, place: &Place) -> Option<Target> {
+        match Target::parse(text) {
+            Ok(target) if !target.path.is_empty() => Some(target),
+            Ok(_) => {
+                let problem = format!(
+                    "invalid target registry '{text}': must contain a '/' and a path, as in {text}/mirror"
+                );
+                self.at(place, "target", problem);
+                None
+            }
+            Err(error) => {
+                self.at(place, "target", error.to_string());
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, entry: &str, key: &str, node: &Node, default: bool) -> bool {
+        match node {
+            Node::Bool(value) => *value,
+            Node::Nil => default,
+            _ => {
+                self.problem(entry, key, "must be true or false".to_owned());
+                default
+            }
+        }
+    }
+
+    fn unknown(&mut self, entry: &str, known: &str) {
+        let key = entry.rsplit('.').next().unwrap_or(entry);
+        self.problem(entry, key, format!("unknown key; known are: {known}"));
+    }
+
+    fn problem(&mut self, entry: &str, key: &str, problem: String) {
+        let line = lines::of_key(self.text, key);
+        self.problems.push(MappingProblem { line, entry: entry.to_owned(), problem });
+    }
+
+    fn at(&mut self, place: &Place, key: &str, problem: String) {
+        let entry = if key.is_empty() { place.entry.clone() } else { format!("{}.{key}", place.entry) };
+        let line = place.line.map(|line| lines::of_key_from(self.text, key, line));
+        self.problems.push(MappingProblem { line, entry, problem });
+    }
+}
+
+/// Where an entry of the list is.
+struct Place {
+    entry: String,
+    line: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests;

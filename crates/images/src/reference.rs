@@ -1,0 +1,405 @@
+//! References to images, read by the whole of Docker's grammar and kept as they were written.
+
+use std::fmt;
+
+/// The registry that is meant where none is named.
+pub const DEFAULT_REGISTRY: &str = "docker.io";
+
+/// Names under which the default registry is known too.
+const OTHER_NAMES: [&str; 2] = ["index.docker.io", "registry-1.docker.io"];
+
+/// The path below which the default registry keeps images that have no path of their own.
+const LIBRARY: &str = "library/";
+
+/// How long the name of an image may be, its registry included.
+const NAME_LIMIT: usize = 255;
+
+/// How long a tag may be.
+const TAG_LIMIT: usize = 128;
+
+/// Why a text is no reference to an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Flaw {
+    /// There is nothing.
+    #[error("it is empty")]
+    Empty,
+    /// The text has the braces of a template.
+    #[error("it is a template")]
+    Template,
+    /// The text is a URL.
+    #[error("it is a URL; references have no scheme")]
+    Url,
+    /// The text has blanks or line breaks.
+    #[error("it has blanks")]
+    Blank,
+    /// The part before the first slash is no host.
+    #[error("its registry is no host name with an optional port")]
+    Registry,
+    /// The port is no number from 1 to 65535.
+    #[error("its port is no number from 1 to 65535")]
+    Port,
+    /// The path has capital letters, which no registry accepts.
+    #[error("its path has capital letters")]
+    UpperCase,
+    /// The path is no sequence of names.
+    #[error("its path is not made of names of small letters, digits and single separators")]
+    Path,
+    /// The whole name is too long.
+    #[error("its name is longer than 255 characters")]
+    TooLong,
+    /// The tag is none.
+    #[error("its tag is not 1 to 128 letters, digits, `_`, `.` and `-`, beginning with none of the last two")]
+    Tag,
+    /// The digest is none.
+    #[error("its digest is not an algorithm, a colon, and as many hexadecimal digits as that algorithm has")]
+    Digest,
+}
+
+/// A text that is no reference, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot parse image reference '{text}': {flaw}")]
+pub struct ReferenceError {
+    /// The text.
+    pub text: String,
+    /// What is wrong with it.
+    pub flaw: Flaw,
+}
+
+/// A reference to an image: `[registry/]path[:tag][@digest]`.
+///
+/// The parts are as they were written; [`registry`](Self::registry) and [`repository`](Self::repository) say what they
+/// mean.
+///
+/// ```
+/// use pintle_images::Reference;
+/// let image = Reference::parse("nginx:1.27")?;
+/// assert_eq!((image.registry().as_str(), image.repository().as_str()), ("docker.io", "library/nginx"));
+/// assert_eq!(image.to_string(), "nginx:1.27");
+/// # Ok::<(), pintle_images::ReferenceError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reference {
+    host: Option<String>,
+    path: String,
+    tag: Option<String>,
+    digest: Option<String>,
+}
+
+impl Reference {
+    /// Reads a reference.
+    ///
+    /// # Errors
+    /// When the text does not follow the grammar.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        let reference = Self::parse_loosely(text)?;
+        match reference.path.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => Err(ReferenceError { text: text.to_owned(), flaw: Flaw::UpperCase }),
+            false => Ok(reference),
+        }
+    }
+
+    /// Reads a reference whose path may have capital letters: no registry serves such an image, but one that is moved
+    /// to where names are made small can be meant.
+    ///
+    /// # Errors
+    /// When the text does not follow the rest of the grammar.
+    pub fn parse_loosely(text: &str) -> Result<Self, ReferenceError> {
+        read(text).map_err(|flaw| ReferenceError { text: text.to_owned(), flaw })
+    }
+
+    /// The registry as written, if it was.
+    pub fn written_registry(&self) -> Option<&str> {
+        self.host.as_deref()
+    }
+
+    /// The path as written.
+    pub fn written_path(&self) -> &str {
+        &self.path
+    }
+
+    /// The registry that is meant, normalised: the default one where none is written.
+    pub fn registry(&self) -> String {
+        self.host.as_deref().map_or_else(|| DEFAULT_REGISTRY.to_owned(), normalize_host)
+    }
+
+    /// The path that is meant in that registry: single names of the default registry are below `library/`.
+    pub fn repository(&self) -> String {
+        match self.path.contains('/') || self.registry() != DEFAULT_REGISTRY {
+            true => self.path.clone(),
+            false => format!("{LIBRARY}{}", self.path),
+        }
+    }
+
+    /// The tag, if one is written.
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// The digest with its algorithm, if one is written.
+    pub fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
+    }
+
+    /// What follows the path: `:tag`, `@digest`, both or nothing.
+    pub fn suffix(&self) -> String {
+        let tag = self.tag.as_deref().map(|tag| format!(":{tag}")).unwrap_or_default();
+        let digest = self.digest.as_deref().map(|digest| format!("@{digest}")).unwrap_or_default();
+        tag + &digest
+    }
+
+    /// The whole reference with nothing left to guess but the tag: `docker.io/library/nginx`.
+    pub fn normalized(&self) -> String {
+        format!("{}/{}{}", self.registry(), self.repository(), self.suffix())
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(host) = &self.host {
+            write!(f, "{host}/")?;
+        }
+        write!(f, "{}{}", self.path, self.suffix())
+    }
+}
+
+/// The one spelling of a host: small letters, no port that is the usual one, one name for the default registry.
+pub(crate) fn normalize_host(host: &str) -> String {
+    let lower = host.to_ascii_lowercase();
+    let plain = lower.strip_suffix(":443").unwrap_or(&lower);
+    if OTHER_NAMES.contains(&plain) { DEFAULT_REGISTRY.to_owned() } else { plain.to_owned() }
+}
+
+fn read(text: &str) -> Result<Reference, Flaw> {
+    refuse_other_things(text)?;
+    let (rest, digest) = match text.split_once('@') {
+        Some((rest, digest)) if is_digest(digest) => (rest, Some(digest.to_owned())),
+        Some(_) => return Err(Flaw::Digest),
+        None => (text, None),
+    };
+    let (host, rest) = split_host(rest);
+    let (path, tag) = match rest.split_once(':') {
+        Some((path, tag)) if is_tag(tag) => (path, Some(tag.to_owned())),
+        Some(_) => return Err(Flaw::Tag),
+        None => (rest, None),
+    };
+    if let Some(host) = host {
+        check_host(host)?;
+    }
+    if !path.split('/').all(is_path_name) {
+        return Err(Flaw::Path);
+    }
+    if host.map_or(0, |host| host.len() + 1) + path.len() > NAME_LIMIT {
+        return Err(Flaw::TooLong);
+    }
+    Ok(Reference { host: host.map(str::to_owned), path: path.to_owned(), tag, digest })
+}
+
+/// Names the things that are often found where an image was expected.
+fn refuse_other_things(text: &str) -> Result<(), Flaw> {
+    if text.is_empty() {
+        return Err(Flaw::Empty);
+    }
+    if text.contains("{{") {
+        return Err(Flaw::Template);
+    }
+    if text.contains(char::is_whitespace) {
+        return Err(Flaw::Blank);
+    }
+    if text.contains("://") { Err(Flaw::Url) } else { Ok(()) }
+}
+
+/// Splits off the part before the first slash if it is a host: if it has a dot, a colon or a capital letter, or is
+/// `localhost`. Docker decides the same way.
+fn split_host(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('/') {
+        Some((first, rest)) if names_host(first) => (Some(first), rest),
+        _ => (None, text),
+    }
+}
+
+/// Whether the first part of a reference is taken for a host.
+pub(crate) fn names_host(first: &str) -> bool {
+    first == "localhost"
+        || first.contains(['.', ':', '['])
+        || first.bytes().any(|byte| byte.is_ascii_uppercase())
+}
+
+/// Checks a host with an optional port.
+pub(crate) fn check_host(text: &str) -> Result<(), Flaw> {
+    let (host, port) = split_port(text)?;
+    if let Some(port) = port {
+        check_port(port)?;
+    }
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let legal = match address {
+        Some(address) => address.contains(':') && address.bytes().all(|b| b.is_ascii_hexdigit() || b == b':'),
+        None => host.split('.').all(is_host_name),
+    };
+    if legal { Ok(()) } else { Err(Flaw::Registry) }
+}
+
+/// The host and its port as text.
+pub(crate) fn split_port(text: &str) -> Result<(&str, Option<&str>), Flaw> {
+    if let Some(end) = text.strip_prefix('[').and_then(|rest| rest.find(']')) {
+        let (host, rest) = text.split_at(end + 2);
+        return match rest.strip_prefix(':') {
+            Some(port) => Ok((host, Some(port))),
+            None if rest.is_empty() => Ok((host, None)),
+            None => Err(Flaw::Registry),
+        };
+    }
+    Ok(text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))))
+}
+
+fn check_port(port: &str) -> Result<(), Flaw> {
+    let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    match port.parse::<u16>() {
+        Ok(number) if digits && number > 0 => Ok(()),
+        _ => Err(Flaw::Port),
+    }
+}
+
+fn is_host_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let ends = bytes.first().zip(bytes.last());
+    ends.is_some_and(|(first, last)| first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+}
+
+/// Letters and digits, with separators between: one dot, one or two underscores, or any number of hyphens.
+fn is_path_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric();
+    let ends = bytes.first().zip(bytes.last());
+    if !ends.is_some_and(|(first, last)| is_letter(*first) && is_letter(*last)) {
+        return false;
+    }
+    bytes.split(|byte| is_letter(*byte)).all(|separator| {
+        matches!(separator, b"" | b"." | b"_" | b"__") || separator.iter().all(|byte| *byte == b'-')
+    })
+}
+
+fn is_tag(tag: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    tag.len() <= TAG_LIMIT
+        && tag.bytes().next().is_some_and(word)
+        && tag.bytes().all(|byte| word(byte) || byte == b'.' || byte == b'-')
+}
+
+/// Whether the text can be the tag of an image.
+pub fn is_legal_tag(text: &str) -> bool {
+    is_tag(text)
+}
+
+fn is_digest(digest: &str) -> bool {
+    let Some((algorithm, hex)) = digest.split_once(':') else { return false };
+    let is_name = |name: &str| {
+        name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    if !algorithm.split(['+', '.', '-', '_']).all(is_name) || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return false;
+    }
+    let small = !hex.bytes().any(|byte| byte.is_ascii_uppercase());
+    match algorithm {
+        "sha256" => small && hex.len() == 64,
+        "sha384" => small && hex.len() == 96,
+        "sha512" => small && hex.len() == 128,
+        _ => hex.len() >= 32,
+    }
+}
+
+/// Whether the text can be the digest of an image.
+pub fn is_legal_digest(text: &str) -> bool {
+    is_digest(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHA256: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    fn parts(text: &str) -> String {
+        match Reference::parse(text) {
+            Ok(reference) => format!(
+                "{} | {} | {} | {}",
+                reference.registry(),
+                reference.repository(),
+                reference.tag().unwrap_or("-"),
+                if reference.digest().is_some() { "digest" } else { "-" }
+            ),
+            Err(error) => format!("{:?}", error.flaw),
+        }
+    }
+
+    #[test]
+    fn references_are_read_as_docker_reads_them() {
+        let digested = |text: &str| format!("{text}@{SHA256}");
+        let table = [
+            ("nginx", "docker.io | library/nginx | - | -"),
+            ("nginx:1.27", "docker.io | library/nginx | 1.27 | -"),
+            ("team/api:v2", "docker.io | team/api | v2 | -"),
+            ("docker.io/nginx", "docker.io | library/nginx | - | -"),
+            ("index.docker.io/library/nginx", "docker.io | library/nginx | - | -"),
+            ("DOCKER.IO/team/api", "docker.io | team/api | - | -"),
+            ("quay.io:443/team/api:v1_2-3.4", "quay.io | team/api | v1_2-3.4 | -"),
+            ("localhost/x:1", "localhost | x | 1 | -"),
+            ("registry:5000/a/b/c/d:1", "registry:5000 | a/b/c/d | 1 | -"),
+            ("[::1]:5000/a", "[::1]:5000 | a | - | -"),
+            ("[2001:db8::1]/a", "[2001:db8::1] | a | - | -"),
+            ("a__b/c--d.e_f", "docker.io | a__b/c--d.e_f | - | -"),
+            (&digested("quay.io/team/api"), "quay.io | team/api | - | digest"),
+            (&digested("quay.io/team/api:1"), "quay.io | team/api | 1 | digest"),
+            ("registry:5000", "docker.io | library/registry | 5000 | -"),
+            ("", "Empty"),
+            ("a b", "Blank"),
+            ("{{ .x }}", "Template"),
+            ("https://quay.io/x", "Url"),
+            ("invalid::image", "Tag"),
+            ("a/b:", "Tag"),
+            ("a/b:.x", "Tag"),
+            ("Team/api", "team | api | - | -"),
+            ("quay.io/Team/api", "UpperCase"),
+            ("quay.io//api", "Path"),
+            ("quay.io/", "Path"),
+            ("a..b/c/d", "Registry"),
+            ("a___b", "Path"),
+            ("a._b", "Path"),
+            ("-a", "Path"),
+            ("registry:0/a", "Port"),
+            ("registry:70000/a", "Port"),
+            ("registry:+80/a", "Port"),
+            ("registry:/a", "Port"),
+            ("[zz]/a", "Registry"),
+            ("a@sha256:12", "Digest"),
+            ("a@b@c", "Digest"),
+            ("a@sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", "Digest"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parts(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn tags_have_at_most_128_characters_and_names_255() {
+        assert_eq!(parts(&format!("a:{}", "t".repeat(129))), "Tag");
+        assert!(Reference::parse(&format!("a:{}", "t".repeat(128))).is_ok());
+        assert_eq!(parts(&"a".repeat(256)), "TooLong");
+        assert!(Reference::parse(&"a".repeat(255)).is_ok());
+    }
+
+    #[test]
+    fn a_reference_is_shown_as_it_was_written() {
+        for text in ["nginx", "Docker.IO/nginx:1", &format!("quay.io:443/a/b:1@{SHA256}")] {
+            assert_eq!(Reference::parse(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn capital_letters_in_a_path_are_read_only_loosely() {
+        let reference = Reference::parse_loosely("docker.io/MyApp/Image:latest").unwrap();
+        assert_eq!(reference.repository(), "MyApp/Image");
+    }
+}

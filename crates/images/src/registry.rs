@@ -1,0 +1,283 @@
+//! Registries: which images are theirs, where images go, and what their owners allow names to be.
+
+use crate::error::{Error, Result};
+use crate::reference::{check_host, normalize_host, split_port};
+
+/// How long the name of a source may be.
+const SOURCE_LIMIT: usize = 253;
+
+/// How long a target may be.
+const TARGET_LIMIT: usize = 1024;
+
+/// A registry whose images are meant: one host, or all hosts below a domain (`*.example.com`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    /// The normalised host; for a wildcard the domain with its leading dot.
+    host: String,
+    wildcard: bool,
+}
+
+impl Source {
+    /// Reads `quay.io`, `registry:5000` or `*.example.com`. The scheme of a URL and a slash at the end are refused, as
+    /// are paths: an image's registry is its host and port.
+    ///
+    /// # Errors
+    /// When it is no such name.
+    pub fn parse(text: &str) -> Result<Self> {
+        let fail = |problem: &str| Error::Source { text: text.to_owned(), problem: problem.to_owned() };
+        if text.is_empty() {
+            return Err(fail("is empty"));
+        }
+        if text.len() > SOURCE_LIMIT {
+            return Err(fail("is longer than 253 characters"));
+        }
+        let (host, wildcard) = match text.strip_prefix("*.") {
+            Some(domain) => (domain, true),
+            None => (text, false),
+        };
+        if host.contains("://") {
+            return Err(fail("has a scheme; give the host alone"));
+        }
+        if host.contains('/') {
+            return Err(fail("has a path; give the host alone"));
+        }
+        let legal = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+        if !host.bytes().all(legal) {
+            return Err(fail("contains illegal characters"));
+        }
+        check_host(host).map_err(|flaw| fail(&format!("is no registry: {flaw}")))?;
+        let host = normalize_host(host);
+        Ok(if wildcard { Source { host: format!(".{host}"), wildcard } } else { Source { host, wildcard } })
+    }
+
+    /// Whether images of `registry`, which is normalised, are meant.
+    pub fn matches(&self, registry: &str) -> bool {
+        match self.wildcard {
+            true => registry.len() > self.host.len() && registry.ends_with(&self.host),
+            false => registry == self.host,
+        }
+    }
+
+    /// Whether it stands for all hosts below a domain.
+    pub fn is_wildcard(&self) -> bool {
+        self.wildcard
+    }
+
+    /// Whether it can ever match: a host without a dot and a port is taken for a part of the path.
+    pub fn can_match(&self) -> bool {
+        self.host == "localhost" || self.host.contains(['.', ':'])
+    }
+
+    /// How much it says: wildcards of longer domains say more than those of shorter ones, whole names say most.
+    pub(crate) fn rank(&self) -> (bool, usize) {
+        (!self.wildcard, self.host.len())
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", if self.wildcard { "*" } else { "" }, self.host)
+    }
+}
+
+/// Where images go: a registry, and maybe a path in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The host with an optional port, as given.
+    pub registry: String,
+    /// The path below which images go, without slashes at its ends; empty for none.
+    pub path: String,
+}
+
+impl Target {
+    /// Reads `host[:port][/path]`.
+    ///
+    /// # Errors
+    /// When the host is none, or the path could not be one of an image.
+    pub fn parse(text: &str) -> Result<Self> {
+        let fail = |problem: String| Error::Target { text: text.to_owned(), problem };
+        if text.len() > TARGET_LIMIT {
+            return Err(fail("is longer than 1024 characters".to_owned()));
+        }
+        if text.contains("://") {
+            return Err(fail("has a scheme; give host[:port][/path] alone".to_owned()));
+        }
+        let (registry, path) = text.split_once('/').unwrap_or((text, ""));
+        if registry.is_empty() {
+            return Err(fail("names no registry".to_owned()));
+        }
+        check_host(registry).map_err(|flaw| fail(format!("is no registry: {flaw}")))?;
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let names_image = || crate::Reference::parse(&format!("x.io/{path}/image"));
+        if !path.is_empty() {
+            names_image().map_err(|error| fail(format!("cannot begin an image: {}", error.flaw)))?;
+        }
+        Ok(Target { registry: registry.to_owned(), path: path.to_owned() })
+    }
+
+    /// What kind of registry it is.
+    pub fn kind(&self) -> Kind {
+        Kind::of(&self.registry)
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let slash = if self.path.is_empty() { "" } else { "/" };
+        write!(f, "{}{slash}{}", self.registry, self.path)
+    }
+}
+
+/// A partition of Amazon's cloud.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partition {
+    /// The usual one.
+    Aws,
+    /// China.
+    China,
+    /// The government of the United States.
+    Government,
+}
+
+impl Partition {
+    /// The name by which Amazon calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Partition::Aws => "aws",
+            Partition::China => "aws-cn",
+            Partition::Government => "aws-us-gov",
+        }
+    }
+
+    /// The partition that the end of a host tells.
+    pub fn of(host: &str) -> Option<Self> {
+        let host = host_only(host);
+        let suffixes = [
+            (".amazonaws.com.cn", Partition::China),
+            (".amazonaws-us-gov.com", Partition::Government),
+            (".amazonaws.com", Partition::Aws),
+        ];
+        suffixes.into_iter().find(|(suffix, _)| host.ends_with(suffix)).map(|(_, partition)| partition)
+    }
+}
+
+/// Whose registry a host is, as far as that changes how images may be named in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Amazon's, which accepts small letters and hyphens.
+    Ecr(Partition),
+    /// Microsoft's.
+    Azure,
+    /// GitHub's, where images are below an owner.
+    GitHub,
+    /// Google's Artifact Registry, where images are below a project and a repository.
+    ArtifactRegistry,
+    /// Docker Hub, which has two levels.
+    DockerHub,
+    /// Any other.
+    Other,
+}
+
+impl Kind {
+    /// The kind of the registry at `host`, which may have a port.
+    pub fn of(host: &str) -> Self {
+        let normal = normalize_host(host);
+        let name = host_only(&normal);
+        if let Some(partition) = Partition::of(name).filter(|_| name.contains(".dkr.ecr")) {
+            return Kind::Ecr(partition);
+        }
+        let azure = [".azurecr.io", ".azurecr.cn", ".azurecr.us"];
+        match name {
+            "docker.io" => Kind::DockerHub,
+            "ghcr.io" => Kind::GitHub,
+            _ if azure.iter().any(|suffix| name.ends_with(suffix)) => Kind::Azure,
+            _ if name.ends_with("-docker.pkg.dev") => Kind::ArtifactRegistry,
+            _ => Kind::Other,
+        }
+    }
+
+    /// A path as this kind of registry accepts it.
+    pub fn legal_path(self, path: &str) -> String {
+        match self {
+            Kind::Ecr(_) => path.to_ascii_lowercase().replace('_', "-"),
+            Kind::Azure | Kind::GitHub | Kind::ArtifactRegistry => path.to_ascii_lowercase(),
+            Kind::DockerHub | Kind::Other => path.to_owned(),
+        }
+    }
+
+    /// What speaks against `path` as the place for images in such a registry, if something does.
+    pub fn advice(self, path: &str) -> Option<&'static str> {
+        let depth = path.split('/').filter(|name| !name.is_empty()).count();
+        match self {
+            Kind::ArtifactRegistry if depth < 2 => Some(
+                "Artifact Registry keeps images below a project and a repository: host/PROJECT/REPOSITORY",
+            ),
+            Kind::GitHub if depth < 1 => Some("GitHub keeps images below an owner: ghcr.io/OWNER"),
+            Kind::DockerHub => {
+                Some("Docker Hub has two levels, so that paths below a prefix cannot be pushed")
+            }
+            _ => None,
+        }
+    }
+}
+
+fn host_only(text: &str) -> &str {
+    split_port(text).map_or(text, |(host, _)| host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_compared_in_one_spelling() {
+        let matches = |source: &str, registry: &str| Source::parse(source).unwrap().matches(registry);
+        assert!(matches("index.docker.io", "docker.io"));
+        assert!(matches("DOCKER.IO", "docker.io"));
+        assert!(matches("quay.io:443", "quay.io"));
+        assert!(matches("registry:5000", "registry:5000"));
+        assert!(!matches("registry:5000", "registry:6000"));
+        assert!(!matches("quay.io", "quay.io:8443"));
+    }
+
+    #[test]
+    fn a_wildcard_stands_for_every_host_below_its_domain() {
+        let source = Source::parse("*.gcr.io").unwrap();
+        assert!(source.matches("k8s.gcr.io") && source.matches("a.b.gcr.io"));
+        assert!(!source.matches("gcr.io") && !source.matches("xgcr.io"));
+        assert_eq!(source.to_string(), "*.gcr.io");
+    }
+
+    #[test]
+    fn what_is_no_registry_is_refused_with_its_name() {
+        let problem = |text: &str| Source::parse(text).unwrap_err().to_string();
+        assert_eq!(problem("foo;bar"), "Invalid source registry 'foo;bar': contains illegal characters");
+        assert_eq!(
+            problem("quay.io/x"),
+            "Invalid source registry 'quay.io/x': has a path; give the host alone"
+        );
+        assert!(problem("reg:99999").contains("port"));
+        assert!(problem("").contains("is empty"));
+        assert!(problem(&"a".repeat(254)).contains("253"));
+        assert!(problem("*").contains("illegal"));
+    }
+
+    #[test]
+    fn targets_have_a_host_and_maybe_a_path() {
+        let target = Target::parse("hub.corp:5000/mirror/docker/").unwrap();
+        assert_eq!((target.registry.as_str(), target.path.as_str()), ("hub.corp:5000", "mirror/docker"));
+        for text in ["", "/x", "https://x", "hub.corp:0", "hub.corp/a//b", "hub.corp/A", "hub.corp/a b"] {
+            assert!(Target::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn amazon_is_known_by_its_hosts() {
+        let ecr = |region: &str| format!("123456789012.dkr.ecr.{region}");
+        assert_eq!(Kind::of(&ecr("us-east-1.amazonaws.com")), Kind::Ecr(Partition::Aws));
+        assert_eq!(Kind::of(&ecr("cn-north-1.amazonaws.com.cn")), Kind::Ecr(Partition::China));
+        assert_eq!(Kind::of(&ecr("us-gov-west-1.amazonaws-us-gov.com")), Kind::Ecr(Partition::Government));
+        assert_eq!(Kind::of("s3.amazonaws.com"), Kind::Other);
+        assert_eq!(Kind::of("europe-docker.pkg.dev"), Kind::ArtifactRegistry);
+    }
+}
