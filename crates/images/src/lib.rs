@@ -19,6 +19,7 @@
 
 mod error;
 pub mod mapping;
+mod path;
 mod policy;
 mod reference;
 mod registry;
@@ -26,6 +27,7 @@ mod strategy;
 
 pub use error::{Error, MappingProblem, Result};
 pub use mapping::{Mapping, MappingFile};
+pub use path::{PathFilter, Step, ValuePath};
 pub use policy::{Destination, Policy};
 pub use reference::{DEFAULT_REGISTRY, Flaw, Reference, ReferenceError, is_legal_digest, is_legal_tag};
 pub use registry::{Kind, Partition, Source, Target};

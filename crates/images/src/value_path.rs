@@ -1,0 +1,186 @@
+//! Where something stands in a tree of values or in an object, and the smallest values that change it.
+
+use std::fmt;
+
+use pintle_tree::{Map, Node, Str};
+
+/// One step down a tree.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// To the entry of a map.
+    Key(Str),
+    /// To an item of a list.
+    Index(usize),
+}
+
+/// The way from the root of a tree to a node. Prints as `a.b[0].c`, with dots inside keys escaped as `--set` has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ValuePath(Vec<Step>);
+
+impl ValuePath {
+    /// Returns the way to the root.
+    pub const fn root() -> Self {
+        ValuePath(Vec::new())
+    }
+
+    /// The way to an entry of the map here.
+    #[must_use]
+    pub fn key(&self, key: impl Into<Str>) -> Self {
+        self.with(Step::Key(key.into()))
+    }
+
+    /// The way to an item of the list here.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.with(Step::Index(index))
+    }
+
+    /// The way with one more step.
+    #[must_use]
+    pub fn with(&self, step: Step) -> Self {
+        let mut steps = Vec::with_capacity(self.0.len() + 1);
+        steps.extend_from_slice(&self.0);
+        steps.push(step);
+        ValuePath(steps)
+    }
+
+    /// The steps from the root on.
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// The way to what holds this node; none for the root.
+    pub fn parent(&self) -> Option<ValuePath> {
+        self.0.split_last().map(|(_, steps)| ValuePath(steps.to_vec()))
+    }
+
+    /// The last key on the way, list items passed over.
+    pub fn last_key(&self) -> Option<&Str> {
+        self.0.iter().rev().find_map(|step| match step {
+            Step::Key(key) => Some(key),
+            Step::Index(_) => None,
+        })
+    }
+
+    /// Whether the way leads through a list.
+    pub fn enters_list(&self) -> bool {
+        self.0.iter().any(|step| matches!(step, Step::Index(_)))
+    }
+
+    /// The node at the end of the way.
+    pub fn find<'n>(&self, root: &'n Map<Node>) -> Option<&'n Node> {
+        let (first, rest) = self.0.split_first()?;
+        let Step::Key(key) = first else { return None };
+        rest.iter().try_fold(root.get(key)?, |node, step| step.take(node))
+    }
+}
+
+impl From<Vec<Step>> for ValuePath {
+    fn from(steps: Vec<Step>) -> Self {
+        ValuePath(steps)
+    }
+}
+
+impl Step {
+    fn take<'n>(&self, node: &'n Node) -> Option<&'n Node> {
+        match self {
+            Step::Key(key) => node.get(key),
+            Step::Index(index) => node.as_list()?.get(*index),
+        }
+    }
+}
+
+impl fmt::Display for ValuePath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) => {
+                    let dot = if number == 0 { "" } else { "." };
+                    write!(formatter, "{dot}{}", key.to_str_lossy().replace('.', "\\."))?;
+                }
+                Step::Index(index) => write!(formatter, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The smallest values that, laid over `values`, put each text at its path. Lists are replaced as a whole, so what a
+/// path meets below a list is taken from `values`. A path that `values` does not have is left out.
+pub fn overlay<'p>(
+    values: &Map<Node>,
+    assignments: impl IntoIterator<Item = (&'p ValuePath, &'p str)>,
+) -> Map<Node> {
+    let mut over = Map::new();
+    for (path, text) in assignments {
+        if path.find(values).is_some() {
+            put_in_map(&mut over, values, &path.0, text);
+        }
+    }
+    over
+}
+
+fn put_in_map(over: &mut Map<Node>, values: &Map<Node>, steps: &[Step], text: &str) {
+    let Some((Step::Key(key), rest)) = steps.split_first() else { return };
+    let Some(below) = values.get(key) else { return };
+    let slot = over.entry_or_insert_with(key, || match below {
+        // What is replaced as a whole starts as it is.
+        Node::List(_) => below.clone(),
+        _ => Node::empty_map(),
+    });
+    match (rest, below) {
+        ([], _) => *slot = Node::from(text),
+        (_, Node::Map(below)) => {
+            if let Some(over) = slot.as_map_mut() {
+                put_in_map(over, below, rest, text);
+            }
+        }
+        _ => put_anywhere(slot, rest, text),
+    }
+}
+
+fn put_anywhere(node: &mut Node, steps: &[Step], text: &str) {
+    let mut current = node;
+    for step in steps {
+        let next = match (step, current) {
+            (Step::Key(key), Node::Map(map)) => map.get_mut(key),
+            (Step::Index(index), Node::List(list)) => list.get_mut(*index),
+            _ => None,
+        };
+        match next {
+            Some(next) => current = next,
+            None => return,
+        }
+    }
+    *current = Node::from(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_tree::json;
+
+    fn path(steps: &[Step]) -> ValuePath {
+        ValuePath::from(steps.to_vec())
+    }
+
+    #[test]
+    fn paths_print_as_set_wants_them() {
+        let way = ValuePath::root().key("a.b").key("c").index(2).key("d");
+        assert_eq!(way.to_string(), "a\\.b.c[2].d");
+        assert!(way.enters_list());
+    }
+
+    #[test]
+    fn an_overlay_has_only_what_is_needed_and_lists_whole() {
+        let values = json::read_map(br#"{"a":{"x":"1","y":"2"},"l":[{"i":"p","n":"q"},{"i":"r"}]}"#).unwrap();
+        let key = |key: &str| Step::Key(key.into());
+        let a = path(&[key("a"), key("x")]);
+        let first = path(&[key("l"), Step::Index(0), key("i")]);
+        let second = path(&[key("l"), Step::Index(1), key("i")]);
+        let absent = path(&[key("no"), key("i")]);
+        let over = overlay(&values, [(&a, "A"), (&first, "P"), (&second, "R"), (&absent, "N")]);
+        let wanted = json::read_map(br#"{"a":{"x":"A"},"l":[{"i":"P","n":"q"},{"i":"R"}]}"#).unwrap();
+        assert_eq!(over, wanted);
+    }
+}
