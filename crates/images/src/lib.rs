@@ -19,16 +19,18 @@
 
 mod error;
 pub mod mapping;
-mod path;
+mod path_filter;
 mod policy;
 mod reference;
 mod registry;
 mod strategy;
+mod value_path;
 
 pub use error::{Error, MappingProblem, Result};
 pub use mapping::{Mapping, MappingFile};
-pub use path::{PathFilter, Step, ValuePath};
+pub use path_filter::PathFilter;
 pub use policy::{Destination, Policy};
 pub use reference::{DEFAULT_REGISTRY, Flaw, Reference, ReferenceError, is_legal_digest, is_legal_tag};
 pub use registry::{Kind, Partition, Source, Target};
 pub use strategy::Strategy;
+pub use value_path::{Step, ValuePath, overlay};

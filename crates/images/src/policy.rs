@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::mapping::MappingFile;
-use crate::path::PathFilter;
+use crate::path_filter::PathFilter;
 use crate::reference::{DEFAULT_REGISTRY, Reference, normalize_host};
 use crate::registry::{Kind, Source, Target};
 use crate::strategy::Strategy;

@@ -67,6 +67,16 @@ impl ValuePath {
         self.0.iter().any(|step| matches!(step, Step::Index(_)))
     }
 
+    /// Whether this is `other`, or below it.
+    pub fn is_within(&self, other: &ValuePath) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
+    /// The text at the end of the way, if there is one.
+    pub fn text<'n>(&self, root: &'n Map<Node>) -> Option<&'n str> {
+        self.find(root).and_then(Node::as_str)
+    }
+
     /// The node at the end of the way.
     pub fn find<'n>(&self, root: &'n Map<Node>) -> Option<&'n Node> {
         let (first, rest) = self.0.split_first()?;
