@@ -104,7 +104,7 @@ async fn fill(
     let each = |release: usize| async move {
         for number in 1..=versions {
             let version = version(namespace, &format!("release-{release:04}"), number, versions, bytes);
-            store.create(&version, None).await?;
+            store.create(&version, None, None).await?;
         }
         Ok::<(), StoreError>(())
     };

@@ -85,8 +85,8 @@ async fn keeps(store: &dyn Store, namespace: &str) {
     assert_eq!(store.get(namespace, "web", 1).await.expect("an answer"), None, "{driver}");
     let claim = Claim::new("me", Moment::from_unix(1_700_000_000, 0), 30);
     let mut first = version(namespace, "web", 1, Status::PendingInstall);
-    store.create(&first, Some(&claim)).await.expect("is new");
-    let again = store.create(&first, None).await;
+    store.create(&first, Some(&claim), None).await.expect("is new");
+    let again = store.create(&first, None, None).await;
     assert!(matches!(again, Err(StoreError::Exists { number: 1, .. })), "{driver}: {again:?}");
 
     let renewed = claim.renewed_at(Moment::from_unix(1_700_000_020, 0));
@@ -109,8 +109,8 @@ async fn keeps(store: &dyn Store, namespace: &str) {
     first.set_status(Status::Superseded, "Install complete");
     store.update(&first, None).await.expect("is there");
     let second = version(namespace, "web", 2, Status::Failed);
-    store.create(&second, None).await.expect("is new");
-    store.create(&version(namespace, "api", 1, Status::Deployed), None).await.expect("is new");
+    store.create(&second, None, None).await.expect("is new");
+    store.create(&version(namespace, "api", 1, Status::Deployed), None, None).await.expect("is new");
     let read = store.get(namespace, "web", 1).await.expect("an answer").expect("is there");
     assert_eq!(ReleaseVersion { id: first.id, ..read }, first, "{driver}");
 
@@ -159,7 +159,7 @@ async fn of_fifty_writers_one_wins_each_number() {
                 version.info.description = format!("by {writer}");
                 version.id = Some(VersionId::new(1_700_000_000_000 + number, writer));
                 let claim = Claim::new(format!("writer {writer}"), Moment::from_unix(1_700_000_000, 0), 30);
-                tokio::spawn(async move { (writer, store.create(&version, Some(&claim)).await) })
+                tokio::spawn(async move { (writer, store.create(&version, Some(&claim), None).await) })
             });
             let mut winners = Vec::new();
             for outcome in futures::future::join_all(writers).await {
@@ -180,6 +180,76 @@ async fn of_fifty_writers_one_wins_each_number() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn of_following_a_version_and_taking_it_away_one_succeeds() {
+    let test = "of_following_a_version_and_taking_it_away_one_succeeds";
+    let Some((cluster, namespace)) = testbed(test).await else { return };
+    for place in 0..stores(&cluster).len() {
+        let store = || stores(&cluster).remove(place);
+        let (driver, mut followed) = (store().driver(), 0);
+        for round in 0..20 {
+            let name = format!("web{round}");
+            let mut first = version(&namespace, &name, 1, Status::Deployed);
+            store().create(&first, None, None).await.expect("is new");
+            let (upgrader, remover) = (store(), store());
+            let seen = upgrader.history(&namespace, &name).await.expect("an answer").remove(0);
+            let seen_too = remover.history(&namespace, &name).await.expect("an answer").remove(0);
+            let second = version(&namespace, &name, 2, Status::PendingUpgrade);
+            let claim = Claim::new("remover", Moment::from_unix(1_700_000_000, 0), 30);
+            first.set_status(Status::Uninstalling, "Deletion in progress");
+            let (created, swapped) = futures::join!(
+                upgrader.create(&second, None, Some(&seen)),
+                remover.swap(&seen_too, &first, Some(&claim))
+            );
+            let history = store().history(&namespace, &name).await.expect("an answer");
+            let states: Vec<Status> = history.iter().map(|version| version.status).collect();
+            match (created, swapped) {
+                (Ok(()), Err(StoreError::Changed { .. } | StoreError::Lost { .. })) => {
+                    assert_eq!(states, [Status::Deployed, Status::PendingUpgrade], "{driver}");
+                    assert_eq!(history[0].claim, None, "{driver}");
+                    followed += 1;
+                }
+                (Err(StoreError::Changed { status, .. }), Ok(state)) => {
+                    assert_eq!(status, Some(Status::Uninstalling), "{driver}");
+                    assert_eq!(states, [Status::Uninstalling], "{driver}");
+                    assert_eq!((&history[0].state, &history[0].claim), (&state, &Some(claim)), "{driver}");
+                }
+                both => panic!("{driver}: {both:?}"),
+            }
+        }
+        println!("{driver}: {followed} of 20 were followed");
+    }
+}
+
+#[tokio::test]
+async fn what_was_seen_before_a_version_went_cannot_be_followed() {
+    let test = "what_was_seen_before_a_version_went_cannot_be_followed";
+    let Some((cluster, namespace)) = testbed(test).await else { return };
+    for place in 0..stores(&cluster).len() {
+        let store = || stores(&cluster).remove(place);
+        let (late, driver) = (store(), store().driver());
+        let first = version(&namespace, "web", 1, Status::Deployed);
+        store().create(&first, None, None).await.expect("is new");
+        let seen = late.history(&namespace, "web").await.expect("an answer").remove(0);
+        store().delete(&namespace, "web", 1).await.expect("is there");
+        // Gone, and then there again by somebody else's hand: neither is what was seen.
+        for again in [false, true] {
+            if again {
+                store().create(&first, None, None).await.expect("is new");
+            }
+            let second = version(&namespace, "web", 2, Status::PendingUpgrade);
+            let followed = late.create(&second, None, Some(&seen)).await;
+            let is_refusal = matches!(followed, Err(StoreError::Changed { .. } | StoreError::Lost { .. }));
+            assert!(is_refusal, "{driver}: {followed:?}");
+            let swapped = late.swap(&seen, &first, None).await;
+            assert!(swapped.is_err(), "{driver}: {swapped:?}");
+            let history = store().history(&namespace, "web").await.expect("an answer");
+            assert_eq!(history.len(), usize::from(again), "{driver}");
+        }
+        store().delete(&namespace, "web", 1).await.expect("is there");
+    }
+}
+
 #[tokio::test]
 async fn what_dead_writers_leave_behind_is_no_obstacle() {
     let Some((cluster, namespace)) = testbed("what_dead_writers_leave_behind_is_no_obstacle").await else {
@@ -189,7 +259,7 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
     let name = |id: Option<VersionId>| format!("web-{}", id.expect("has one"));
     let store = Native::new(cluster.clone());
     let first = ReleaseVersion { id: id(1, 1), ..version(&namespace, "web", 1, Status::Deployed) };
-    store.create(&first, None).await.expect("is new");
+    store.create(&first, None, None).await.expect("is new");
     let kind = |name: &str| ObjectId::new("helm.sh/v3", "ReleaseVersion", &namespace, name);
 
     // A writer that died before the release pointed to its work: its version is not seen, and goes with the next one.
@@ -207,7 +277,7 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
     assert_eq!(store.history(&namespace, "web").await.expect("an answer").len(), 1);
     assert_eq!(store.get(&namespace, "web", 2).await.expect("an answer"), None);
     let second = ReleaseVersion { id: id(2, 1), ..version(&namespace, "web", 2, Status::Deployed) };
-    store.create(&second, None).await.expect("is new");
+    store.create(&second, None, None).await.expect("is new");
     assert_eq!(store.history(&namespace, "web").await.expect("an answer").len(), 2);
     assert!(cluster.get(&kind(&orphan)).await.expect("an answer").is_none());
 
@@ -224,7 +294,7 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
     }
     let store = Native::new(cluster.clone());
     assert!(store.history(&namespace, "web").await.expect("an answer").is_empty());
-    store.create(&first, None).await.expect("is new again");
+    store.create(&first, None, None).await.expect("is new again");
     assert_eq!(store.history(&namespace, "web").await.expect("an answer").len(), 1);
 }
 
@@ -243,7 +313,7 @@ async fn large_releases_are_kept_in_pieces() {
     }
     let mut version = version(&namespace, "large", 1, Status::Deployed);
     version.manifest = noise;
-    store.create(&version, None).await.expect("is new");
+    store.create(&version, None, None).await.expect("is new");
     let read = Native::new(testbed("").await.expect("still there").0).get(&namespace, "large", 1).await;
     assert!(read.expect("an answer").expect("is there").manifest == version.manifest);
     store.delete(&namespace, "large", 1).await.expect("is there");
@@ -269,7 +339,7 @@ async fn helm_reads_what_we_write_and_we_what_helm_writes() {
         };
         let ours = version(&namespace, "ours", 1, Status::Deployed);
         let claim = Claim::new("me", Moment::from_unix(1_700_000_000, 0), 30);
-        store.create(&ours, Some(&claim)).await.expect("is new");
+        store.create(&ours, Some(&claim), None).await.expect("is new");
         assert!(helm(&["list"]).contains("app-1.2.3"));
         assert_eq!(helm(&["get", "manifest", "ours"]), format!("{}\n", ours.manifest));
         assert!(helm(&["get", "notes", "ours"]).contains("hello"));

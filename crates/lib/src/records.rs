@@ -51,6 +51,11 @@ impl<'s> Records<'s> {
         Ok((records, history))
     }
 
+    /// The namespace and the name of the release.
+    pub(crate) fn of_whom(&self) -> (&str, &str) {
+        (&self.namespace, &self.name)
+    }
+
     /// Where they are kept.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
@@ -138,12 +143,12 @@ impl<'s> Records<'s> {
         for hook in version.hooks.iter_mut().filter(|hook| hook.last_run.phase == HookPhase::Running) {
             hook.last_run.phase = HookPhase::Unknown;
         }
-        self.update(&version, None).await?;
-        (pending.status, pending.description, pending.claim) = (Status::Failed, description, None);
+        self.swap(pending, &version, None).await?;
+        pending.description = description;
         Ok(())
     }
 
-    /// Puts a new version into the store, after making room for it.
+    /// Puts a new version into the store after those that are there, and makes room for it first.
     pub(crate) async fn create(
         &self,
         version: &mut ReleaseVersion,
@@ -156,7 +161,19 @@ impl<'s> Records<'s> {
         }
         let clock = &self.session.clock;
         version.id = Some(VersionId::new(clock.now().unix_millis(), clock.random()));
-        Ok(self.store.create(version, claim).await?)
+        Ok(self.store.create(version, claim, history.last()).await?)
+    }
+
+    /// Writes the newest version anew, if it is still what was seen of it.
+    pub(crate) async fn swap(
+        &self,
+        seen: &mut Summary,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+    ) -> Result<()> {
+        seen.state = self.store.swap(seen, version, claim).await?;
+        (seen.status, seen.claim) = (version.info.status, claim.cloned());
+        Ok(())
     }
 
     /// Writes a version that is in the store anew.
@@ -197,11 +214,25 @@ impl<'s> Records<'s> {
         Ok(versions)
     }
 
-    /// Marks every version that says it is deployed as superseded, but for one.
-    pub(crate) async fn supersede_all_but(&self, number: u64) -> Result<()> {
-        for summary in self.history().await? {
+    /// Marks the versions of a history that say they are deployed as superseded, but for one. `known` has been read
+    /// already.
+    pub(crate) async fn supersede_all_but(
+        &self,
+        number: u64,
+        history: &[Summary],
+        known: &ReleaseVersion,
+    ) -> Result<()> {
+        // A version that was pending may have come to its end behind our back, if its maker knows no claims.
+        let fresh = match history.last().is_some_and(|last| last.status.is_pending()) {
+            true => Some(self.history().await?),
+            false => None,
+        };
+        for summary in fresh.as_deref().unwrap_or(history) {
             if summary.status == Status::Deployed && summary.number != number {
-                let mut version = self.load(summary.number).await?;
+                let mut version = match summary.number == known.number && fresh.is_none() {
+                    true => known.clone(),
+                    false => self.load(summary.number).await?,
+                };
                 version.info.status = Status::Superseded;
                 self.update(&version, None).await?;
             }

@@ -13,10 +13,31 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// Namespace, name and number.
 type Key = (String, String, u64);
 
+/// A version, who works on it, and how often it was written.
+#[derive(Debug)]
+struct Entry {
+    version: ReleaseVersion,
+    claim: Option<Claim>,
+    written: u64,
+}
+
+impl Entry {
+    fn summary(&self) -> Summary {
+        Summary { claim: self.claim.clone(), state: self.written.to_string(), ..Summary::of(&self.version) }
+    }
+
+    fn write(&mut self, version: &ReleaseVersion, claim: Option<&Claim>) {
+        let namespace = std::mem::take(&mut self.version.namespace);
+        self.version = ReleaseVersion { namespace, ..version.clone() };
+        self.claim = claim.cloned();
+        self.written += 1;
+    }
+}
+
 /// A store in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    versions: Mutex<BTreeMap<Key, (ReleaseVersion, Option<Claim>)>>,
+    versions: Mutex<BTreeMap<Key, Entry>>,
 }
 
 impl MemoryStore {
@@ -33,25 +54,31 @@ impl MemoryStore {
         let list = crate::helm::decode_list(text)
             .map_err(|source| StoreError::Unreadable { key: "memory driver data".into(), source })?;
         for version in list {
-            self.add(&version, None)?;
+            self.add(&version, None, None)?;
         }
         Ok(())
     }
 
     /// A panic elsewhere leaves the map as it was before or after a whole change, so it stays usable.
-    fn versions(&self) -> MutexGuard<'_, BTreeMap<Key, (ReleaseVersion, Option<Claim>)>> {
+    fn versions(&self) -> MutexGuard<'_, BTreeMap<Key, Entry>> {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, version: &ReleaseVersion, claim: Option<&Claim>) -> Result<(), StoreError> {
+    fn add(
+        &self,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+        after: Option<&Summary>,
+    ) -> Result<(), StoreError> {
         let key = key(&version.namespace, &version.name, version.number);
         let mut versions = self.versions();
+        after.map_or(Ok(()), |seen| unchanged(&versions, seen))?;
         if versions.contains_key(&key) {
             return Err(StoreError::Exists { name: key.1, number: key.2 });
         }
         let mut version = version.clone();
         version.namespace.clone_from(&key.0);
-        versions.insert(key, (version, claim.cloned()));
+        versions.insert(key, Entry { version, claim: claim.cloned(), written: 1 });
         Ok(())
     }
 
@@ -60,27 +87,45 @@ impl MemoryStore {
         let here = |namespace: &str| query.namespace.as_ref().is_none_or(|wanted| wanted == namespace);
         let named = |name: &str| query.name.as_ref().is_none_or(|wanted| wanted == name);
         let found = versions.iter().filter(|((namespace, name, _), _)| here(namespace) && named(name));
-        found.map(|(_, (version, claim))| Summary { claim: claim.clone(), ..Summary::of(version) }).collect()
+        found.map(|(_, entry)| entry.summary()).collect()
     }
 
     fn selected(&self, query: &Query, summaries: &Summary) -> Result<bool, StoreError> {
         let selector = query.selector()?;
         let versions = self.versions();
         let key = key(&summaries.namespace, &summaries.name, summaries.number);
-        let labels = versions.get(&key).map(|(version, _)| labels(version, Stamp::Created(Moment::ZERO)));
+        let labels = versions.get(&key).map(|entry| labels(&entry.version, Stamp::Created(Moment::ZERO)));
         Ok(labels.is_some_and(|labels| selector.matches(&labels)))
     }
 
     fn change<T>(
         &self,
         key: Key,
-        change: impl FnOnce(&mut (ReleaseVersion, Option<Claim>)) -> Result<T, StoreError>,
+        change: impl FnOnce(&mut Entry) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self.versions().get_mut(&key) {
             Some(entry) => change(entry),
             None => Err(StoreError::NotFound { name: key.1, number: key.2 }),
         }
     }
+}
+
+/// Makes sure that a version is as it was seen, and the newest of its release.
+fn unchanged(versions: &BTreeMap<Key, Entry>, seen: &Summary) -> Result<(), StoreError> {
+    let own = key(&seen.namespace, &seen.name, seen.number);
+    let later = key(&seen.namespace, &seen.name, seen.number.saturating_add(1));
+    let newest = key(&seen.namespace, &seen.name, u64::MAX);
+    let entry = versions.get(&own).map(Entry::summary);
+    let is_newest = versions.range(later..=newest).next().is_none();
+    if is_newest && entry.as_ref().is_some_and(|entry| entry.state == seen.state) {
+        return Ok(());
+    }
+    Err(StoreError::Changed {
+        name: own.1,
+        number: own.2,
+        status: entry.as_ref().map(|entry| entry.status),
+        holder: entry.and_then(|entry| entry.claim).map(|claim| claim.holder),
+    })
 }
 
 fn key(namespace: &str, name: &str, number: u64) -> Key {
@@ -97,17 +142,38 @@ impl Store for MemoryStore {
         "Memory"
     }
 
-    fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
-        now(self.add(version, claim))
+    fn create<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+        after: Option<&'a Summary>,
+    ) -> Answer<'a, ()> {
+        now(self.add(version, claim, after))
     }
 
     fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
         let key = key(&version.namespace, &version.name, version.number);
-        now(self.change(key.clone(), |entry| {
-            *entry = (version.clone(), claim.cloned());
-            entry.0.namespace = key.0;
+        now(self.change(key, |entry| {
+            entry.write(version, claim);
             Ok(())
         }))
+    }
+
+    fn swap<'a>(
+        &'a self,
+        seen: &'a Summary,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+    ) -> Answer<'a, String> {
+        let mut versions = self.versions();
+        if let Err(error) = unchanged(&versions, seen) {
+            return now(Err(error));
+        }
+        let entry = versions.get_mut(&key(&seen.namespace, &seen.name, seen.number));
+        now(Ok(entry.map_or_else(String::new, |entry| {
+            entry.write(version, claim);
+            entry.summary().state
+        })))
     }
 
     fn renew<'a>(
@@ -117,7 +183,7 @@ impl Store for MemoryStore {
         number: u64,
         claim: &'a Claim,
     ) -> Answer<'a, ()> {
-        now(self.change(key(namespace, name, number), |(_, held)| match held {
+        now(self.change(key(namespace, name, number), |entry| match &entry.claim {
             Some(other) if other.holder != claim.holder => Err(StoreError::Lost {
                 name: name.to_owned(),
                 number,
@@ -125,7 +191,7 @@ impl Store for MemoryStore {
                 holder: Some(other.holder.clone()),
             }),
             _ => {
-                *held = Some(claim.clone());
+                entry.claim = Some(claim.clone());
                 Ok(())
             }
         }))
@@ -137,7 +203,7 @@ impl Store for MemoryStore {
         name: &'a str,
         number: u64,
     ) -> Answer<'a, Option<ReleaseVersion>> {
-        now(Ok(self.versions().get(&key(namespace, name, number)).map(|(version, _)| version.clone())))
+        now(Ok(self.versions().get(&key(namespace, name, number)).map(|entry| entry.version.clone())))
     }
 
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
@@ -193,8 +259,11 @@ mod tests {
     fn a_number_is_given_once() {
         let store = MemoryStore::new();
         let first = version("web", 1, Status::Deployed);
-        block_on(store.create(&first, None)).expect("is new");
-        assert!(matches!(block_on(store.create(&first, None)), Err(StoreError::Exists { number: 1, .. })));
+        block_on(store.create(&first, None, None)).expect("is new");
+        assert!(matches!(
+            block_on(store.create(&first, None, None)),
+            Err(StoreError::Exists { number: 1, .. })
+        ));
         block_on(store.delete("ns", "web", 1)).expect("is there");
         assert!(matches!(block_on(store.update(&first, None)), Err(StoreError::NotFound { .. })));
     }
@@ -203,7 +272,7 @@ mod tests {
     fn history_is_oldest_first_and_latest_is_filtered_last() {
         let store = MemoryStore::new();
         for (number, status) in [(10, Status::Failed), (2, Status::Superseded), (9, Status::Deployed)] {
-            block_on(store.create(&version("web", number, status), None)).expect("is new");
+            block_on(store.create(&version("web", number, status), None, None)).expect("is new");
         }
         let numbers: Vec<u64> = block_on(store.history("ns", "web"))
             .expect("fine")
@@ -221,12 +290,29 @@ mod tests {
     fn only_the_holder_renews() {
         let store = MemoryStore::new();
         let mine = Claim::new("me", Moment::from_unix(1, 0), 30);
-        block_on(store.create(&version("web", 1, Status::PendingInstall), Some(&mine))).expect("is new");
+        block_on(store.create(&version("web", 1, Status::PendingInstall), Some(&mine), None))
+            .expect("is new");
         let later = mine.renewed_at(Moment::from_unix(20, 0));
         block_on(store.renew("ns", "web", 1, &later)).expect("it is mine");
         assert_eq!(block_on(store.history("ns", "web")).expect("fine")[0].claim, Some(later));
         let other = Claim::new("you", Moment::from_unix(1, 0), 30);
         assert!(matches!(block_on(store.renew("ns", "web", 1, &other)), Err(StoreError::Lost { .. })));
+    }
+
+    #[test]
+    fn of_following_a_version_and_taking_it_away_only_one_succeeds() {
+        let store = MemoryStore::new();
+        let mut first = version("web", 1, Status::Deployed);
+        block_on(store.create(&first, None, None)).expect("is new");
+        let mut seen = block_on(store.history("ns", "web")).expect("fine").remove(0);
+        let stale = seen.clone();
+        first.info.status = Status::Uninstalling;
+        seen.state = block_on(store.swap(&seen, &first, None)).expect("is as it was seen");
+        let second = version("web", 2, Status::PendingUpgrade);
+        let late = block_on(store.create(&second, None, Some(&stale)));
+        assert!(matches!(late, Err(StoreError::Changed { status: Some(Status::Uninstalling), .. })));
+        block_on(store.create(&second, None, Some(&seen))).expect("follows what is there");
+        assert!(matches!(block_on(store.swap(&seen, &first, None)), Err(StoreError::Changed { .. })));
     }
 
     #[test]

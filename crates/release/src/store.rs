@@ -48,17 +48,36 @@ pub trait Store: Send + Sync {
     /// What the store is called: `native`, `Secret`, `ConfigMap`, `Memory` or `SQL`.
     fn driver(&self) -> &'static str;
 
-    /// Keeps a new version.
+    /// Keeps a new version, which follows another as that was seen. Of this and a [`Store::swap`] of the earlier
+    /// version, only one succeeds.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when there is such a version, [`StoreError::Lost`] when another writer was quicker.
-    fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()>;
+    /// [`StoreError::Exists`] when there is such a version, [`StoreError::Lost`] when another writer was quicker,
+    /// [`StoreError::Changed`] when the earlier version is going or gone.
+    fn create<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+        after: Option<&'a Summary>,
+    ) -> Answer<'a, ()>;
 
     /// Writes a version that exists anew; without a claim it is nobody's from then on.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such version.
     fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()>;
+
+    /// Writes the newest version of a release anew, if it is still as it was seen and still the newest. Gives its new
+    /// state.
+    ///
+    /// # Errors
+    /// [`StoreError::Changed`] when somebody else was quicker.
+    fn swap<'a>(
+        &'a self,
+        seen: &'a Summary,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+    ) -> Answer<'a, String>;
 
     /// Renews the claim on a version and changes nothing else.
     ///
@@ -138,6 +157,18 @@ pub enum StoreError {
         /// Who holds it.
         holder: Option<String>,
     },
+    /// Somebody has changed the version that was to be changed or followed.
+    #[error("another operation on release {name} came first{}: version {number} is {}", by(.holder.as_deref()), now(*.status))]
+    Changed {
+        /// The release.
+        name: String,
+        /// The version that both saw.
+        number: u64,
+        /// What it is now; none when it is gone.
+        status: Option<Status>,
+        /// Who holds it.
+        holder: Option<String>,
+    },
     /// A record cannot be read.
     #[error("get: failed to decode data {key:?}: {source}")]
     Unreadable {
@@ -199,6 +230,10 @@ fn by(holder: Option<&str>) -> String {
     holder.map(|holder| format!(" ({holder})")).unwrap_or_default()
 }
 
+fn now(status: Option<Status>) -> &'static str {
+    status.map_or("gone", Status::as_str)
+}
+
 fn version(winner: Option<VersionId>, number: u64) -> String {
     match winner {
         Some(winner) => format!(": version {number} is {winner}"),
@@ -232,6 +267,16 @@ mod tests {
         let names: Vec<String> =
             newest(all, &query, |_| true).into_iter().map(|version| version.name).collect();
         assert_eq!(names, ["b"]);
+    }
+
+    #[test]
+    fn coming_late_tells_what_has_become_of_the_version() {
+        let changed = |status| StoreError::Changed { name: "web".into(), number: 3, status, holder: None };
+        assert_eq!(
+            changed(Some(Status::Uninstalling)).to_string(),
+            "another operation on release web came first: version 3 is uninstalling"
+        );
+        assert!(changed(None).to_string().ends_with("version 3 is gone"));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Summary {
     pub apply_method: String,
     /// Who works on it.
     pub claim: Option<Claim>,
+    /// Which state of the record this is, in words that only its store understands; empty when that is not known.
+    pub state: String,
 }
 
 impl Summary {
@@ -59,6 +61,7 @@ impl Summary {
             labels: version.labels.clone(),
             apply_method: version.apply_method.clone(),
             claim: None,
+            state: String::new(),
         }
     }
 }

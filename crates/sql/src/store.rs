@@ -21,10 +21,15 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// How much of a body is fetched for a list; most tell all that is shown before that.
 const HEAD: i32 = 16 << 10;
 
+/// Adds a version. The row that it follows is written anew as it is, so that nobody who saw it as it was can change it.
 const CREATE: &str = "
-    WITH added AS (
+    WITH followed AS (
+        UPDATE releases_v1 SET modifiedAt = modifiedAt
+        WHERE key = $14::text AND namespace = $4 AND xmin::text = $15::text RETURNING key
+    ), added AS (
         INSERT INTO releases_v1 (key, type, body, name, namespace, version, status, owner, createdAt)
-        VALUES ($1, 'helm.sh/release.v1', $2, $3, $4, $5, $6, 'helm', $7)
+        SELECT $1, 'helm.sh/release.v1', $2, $3, $4, $5, $6, 'helm', $7
+        WHERE $14::text IS NULL OR EXISTS (SELECT 1 FROM followed)
         ON CONFLICT DO NOTHING RETURNING key
     ), labelled AS (
         INSERT INTO custom_labels_v1 (releaseKey, releaseNamespace, key, value)
@@ -37,12 +42,14 @@ const CREATE: &str = "
     )
     SELECT count(*) FROM added";
 
+/// Writes a row anew, whatever it is or only if it is as it was seen.
 const UPDATE: &str = "
     WITH changed AS (
         UPDATE releases_v1 SET body = $2, name = $3, version = $5, status = $6, owner = 'helm', modifiedAt = $7
-        WHERE key = $1 AND namespace = $4 RETURNING key
+        WHERE key = $1 AND namespace = $4 AND ($12::text IS NULL OR xmin::text = $12::text) RETURNING key
     ), freed AS (
-        DELETE FROM pintle_claims_v1 WHERE key = $1 AND namespace = $4 AND $8::text IS NULL
+        DELETE FROM pintle_claims_v1
+        WHERE key = $1 AND namespace = $4 AND $8::text IS NULL AND EXISTS (SELECT 1 FROM changed)
     ), claimed AS (
         INSERT INTO pintle_claims_v1 (key, namespace, holder, since, renewed, seconds)
         SELECT $1, $4, $8::text, $9::text, $10::text, $11::integer
@@ -73,7 +80,7 @@ const COLUMNS: &str = "
         WHERE l.releaseKey = r.key AND l.releaseNamespace = r.namespace ORDER BY l.key),
     ARRAY(SELECT l.value::text FROM custom_labels_v1 l
         WHERE l.releaseKey = r.key AND l.releaseNamespace = r.namespace ORDER BY l.key),
-    c.holder, c.since, c.renewed, c.seconds
+    c.holder, c.since, c.renewed, c.seconds, r.xmin::text
     FROM releases_v1 r LEFT JOIN pintle_claims_v1 c ON c.key = r.key AND c.namespace = r.namespace
     WHERE r.owner = 'helm' AND ($1::text IS NULL OR r.namespace = $1) AND ($2::text IS NULL OR r.name = $2)";
 
@@ -147,6 +154,45 @@ impl SqlStore {
         Ok(self.client.query_opt(statement, &[&key, &namespace]).await?.map(|row| row.get(0)))
     }
 
+    /// Writes a row anew; with a state, only in that one. Tells whether there was such a row.
+    async fn write(
+        &self,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+        state: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        let record = Record::of(version, "update")?;
+        let (namespace, status, claim) =
+            (namespace_of(&version.namespace), version.status_word(), ClaimRow::of(claim));
+        let parameters: [&(dyn ToSql + Sync); 12] = [
+            &record.key,
+            &record.body,
+            &version.name,
+            &namespace,
+            &record.number,
+            &status,
+            &now(),
+            &claim.holder,
+            &claim.since,
+            &claim.renewed,
+            &claim.seconds,
+            &state,
+        ];
+        self.changed(UPDATE, &parameters).await.map_err(during("update: failed to update"))
+    }
+
+    /// What has become of a version that was seen otherwise.
+    async fn overtaken(&self, seen: &Summary) -> StoreError {
+        let history = self.history(&seen.namespace, &seen.name).await.unwrap_or_default();
+        let now = history.into_iter().find(|now| now.number == seen.number);
+        StoreError::Changed {
+            name: seen.name.clone(),
+            number: seen.number,
+            status: now.as_ref().map(|now| now.status),
+            holder: now.and_then(|now| now.claim).map(|claim| claim.holder),
+        }
+    }
+
     async fn labels(
         &self,
         key: &str,
@@ -191,7 +237,7 @@ fn summary(row: &Row, body: &str, labels: &BTreeMap<String, String>) -> Option<S
             seconds: u32::try_from(row.get::<_, Option<i32>>(11)?).ok()?,
         })
     };
-    Some(Summary { claim: claim(), ..summary })
+    Some(Summary { claim: claim(), state: row.get(12), ..summary })
 }
 
 fn namespace_of(namespace: &str) -> &str {
@@ -250,14 +296,22 @@ impl Store for SqlStore {
         "SQL"
     }
 
-    fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+    fn create<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+        after: Option<&'a Summary>,
+    ) -> Answer<'a, ()> {
         Box::pin(async move {
             let record = Record::of(version, "create")?;
             let labels = helm::user_labels(version.labels.clone());
             let (keys, values): (Vec<String>, Vec<String>) = labels.into_iter().unzip();
             let (namespace, status, claim) =
                 (namespace_of(&version.namespace), version.status_word(), ClaimRow::of(claim));
-            let parameters: [&(dyn ToSql + Sync); 13] = [
+            let after = after.filter(|after| !after.state.is_empty());
+            let followed = after.map(|after| helm::object_name(&after.name, after.number));
+            let state = after.map(|after| after.state.as_str());
+            let parameters: [&(dyn ToSql + Sync); 15] = [
                 &record.key,
                 &record.body,
                 &version.name,
@@ -271,38 +325,44 @@ impl Store for SqlStore {
                 &claim.since,
                 &claim.renewed,
                 &claim.seconds,
+                &followed,
+                &state,
             ];
-            match self.changed(CREATE, &parameters).await {
-                Ok(true) => Ok(()),
-                Ok(false) => Err(StoreError::Exists { name: version.name.clone(), number: version.number }),
-                Err(error) => Err(during("create: failed to create")(error)),
+            let failed = || during("create: failed to create");
+            if self.changed(CREATE, &parameters).await.map_err(failed())? {
+                return Ok(());
+            }
+            match after {
+                Some(after) if self.body(&record.key, namespace).await.map_err(failed())?.is_none() => {
+                    Err(self.overtaken(after).await)
+                }
+                _ => Err(StoreError::Exists { name: version.name.clone(), number: version.number }),
             }
         })
     }
 
     fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
         Box::pin(async move {
-            let record = Record::of(version, "update")?;
-            let (namespace, status, claim) =
-                (namespace_of(&version.namespace), version.status_word(), ClaimRow::of(claim));
-            let parameters: [&(dyn ToSql + Sync); 11] = [
-                &record.key,
-                &record.body,
-                &version.name,
-                &namespace,
-                &record.number,
-                &status,
-                &now(),
-                &claim.holder,
-                &claim.since,
-                &claim.renewed,
-                &claim.seconds,
-            ];
-            match self.changed(UPDATE, &parameters).await {
-                Ok(true) => Ok(()),
-                Ok(false) => Err(StoreError::NotFound { name: version.name.clone(), number: version.number }),
-                Err(error) => Err(during("update: failed to update")(error)),
+            match self.write(version, claim, None).await? {
+                true => Ok(()),
+                false => Err(StoreError::NotFound { name: version.name.clone(), number: version.number }),
             }
+        })
+    }
+
+    fn swap<'a>(
+        &'a self,
+        seen: &'a Summary,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+    ) -> Answer<'a, String> {
+        Box::pin(async move {
+            if !self.write(version, claim, Some(&seen.state)).await? {
+                return Err(self.overtaken(seen).await);
+            }
+            let now = self.history(&version.namespace, &version.name).await?;
+            let now = now.into_iter().find(|now| now.number == version.number);
+            Ok(now.map(|now| now.state).unwrap_or_default())
         })
     }
 

@@ -42,8 +42,8 @@ async fn the_database_keeps_what_it_is_given() {
     let mut first = version(&namespace, "web", 1, Status::PendingInstall);
     // A body that a list must not need.
     first.manifest = (0..40_000_u64).map(|number| (number * number).to_string()).collect();
-    store.create(&first, Some(&claim)).await.expect("is new");
-    assert!(matches!(store.create(&first, None).await, Err(StoreError::Exists { number: 1, .. })));
+    store.create(&first, Some(&claim), None).await.expect("is new");
+    assert!(matches!(store.create(&first, None, None).await, Err(StoreError::Exists { number: 1, .. })));
 
     let renewed = claim.renewed_at(Moment::from_unix(1_700_000_020, 0));
     store.renew(&namespace, "web", 1, &renewed).await.expect("is ours");
@@ -58,8 +58,8 @@ async fn the_database_keeps_what_it_is_given() {
     assert_eq!(store.get(&namespace, "web", 1).await.expect("an answer"), Some(first.clone()));
     assert_eq!(store.history(&namespace, "web").await.expect("an answer")[0].claim, None);
 
-    store.create(&version(&namespace, "web", 10, Status::Failed), None).await.expect("is new");
-    store.create(&version(&namespace, "api", 1, Status::Deployed), None).await.expect("is new");
+    store.create(&version(&namespace, "web", 10, Status::Failed), None, None).await.expect("is new");
+    store.create(&version(&namespace, "api", 1, Status::Deployed), None, None).await.expect("is new");
     let names = |found: Vec<pintle_release::Summary>| {
         found.iter().map(|one| format!("{}.{}", one.name, one.number)).collect::<Vec<_>>().join(" ")
     };
@@ -84,7 +84,7 @@ async fn of_many_writers_one_wins() {
     let Some((_, namespace)) = testbed("of_many_writers_one_wins").await else { return };
     let writers = (0..20).map(|_| async {
         let (store, _) = testbed("of_many_writers_one_wins").await.expect("still there");
-        store.create(&version(&namespace, "web", 1, Status::Deployed), None).await.is_ok()
+        store.create(&version(&namespace, "web", 1, Status::Deployed), None, None).await.is_ok()
     });
     let won = futures::future::join_all(writers).await;
     assert_eq!(won.iter().filter(|won| **won).count(), 1);
@@ -95,4 +95,36 @@ async fn an_absent_database_is_an_error_with_words() {
     let error = SqlStore::connect("host=127.0.0.1 port=1 user=me sslmode=disable").await;
     let error = error.expect_err("nobody listens there").to_string();
     assert!(error.contains("refused"), "{error}");
+}
+
+#[tokio::test]
+async fn of_following_a_version_and_taking_it_away_one_succeeds() {
+    let test = "of_following_a_version_and_taking_it_away_one_succeeds";
+    let Some((store, namespace)) = testbed(test).await else { return };
+    let (other, _) = testbed(test).await.expect("still there");
+    for round in 0..20 {
+        let name = format!("web{round}");
+        let mut first = version(&namespace, &name, 1, Status::Deployed);
+        store.create(&first, None, None).await.expect("is new");
+        let seen = store.history(&namespace, &name).await.expect("an answer").remove(0);
+        let second = version(&namespace, &name, 2, Status::PendingUpgrade);
+        first.set_status(Status::Uninstalling, "Deletion in progress");
+        let follow = store.create(&second, None, Some(&seen));
+        let (followed, swapped) = futures::join!(follow, other.swap(&seen, &first, None));
+        let history = store.history(&namespace, &name).await.expect("an answer");
+        let states: Vec<Status> = history.iter().map(|version| version.status).collect();
+        match (followed, swapped) {
+            (Ok(()), Err(StoreError::Changed { .. })) => {
+                assert_eq!(states, [Status::Deployed, Status::PendingUpgrade]);
+            }
+            (Err(StoreError::Changed { status: Some(Status::Uninstalling), .. }), Ok(state)) => {
+                assert_eq!(states, [Status::Uninstalling]);
+                assert_eq!(history[0].state, state);
+            }
+            both => panic!("{both:?}"),
+        }
+        for version in history {
+            store.delete(&namespace, &name, version.number).await.expect("is there");
+        }
+    }
 }

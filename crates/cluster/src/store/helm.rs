@@ -1,5 +1,7 @@
 //! Releases as Helm keeps them: one Secret or ConfigMap for each version, in Helm's exact format.
 
+mod succession;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -305,7 +307,8 @@ fn labels(object: &Object) -> BTreeMap<String, String> {
 /// What lists show of a release; what cannot be decoded is passed over, as in Helm.
 fn summary<H: Holder>(object: &Object) -> Option<Summary> {
     let summary = helm::summarize(&H::packed(object)?, &labels(object), object.namespace()).ok()?;
-    Some(Summary { claim: helm::claim_of(|key| object.annotation(key)), ..summary })
+    let claim = helm::claim_of(|key| object.annotation(key));
+    Some(Summary { claim, state: succession::state(object), ..summary })
 }
 
 /// How many releases the next page shall have, when a page of `limit` releases took so many bytes.
@@ -350,17 +353,30 @@ impl<H: Holder> Store for HelmStore<H> {
         H::KIND
     }
 
-    fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+    fn create<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+        after: Option<&'a Summary>,
+    ) -> Answer<'a, ()> {
         Box::pin(async move {
             let name = version.name.clone();
             let object = Self::object(version, claim, Stamp::Created(chance::now()), CREATE)?;
             match wire::create(&self.cluster, &self.resource, &object).await {
-                Ok(_) => Ok(()),
+                Ok(_) => {}
                 Err(error) if error.is_already_exists() => {
-                    Err(StoreError::Exists { name, number: version.number })
+                    return Err(StoreError::Exists { name, number: version.number });
                 }
-                Err(error) => Err(wire::failed(H::words(CREATE.failure))(error)),
+                Err(error) => return Err(wire::failed(H::words(CREATE.failure))(error)),
             }
+            let Some(after) = after else { return Ok(()) };
+            let noted = self.note_successor(version, after).await;
+            if noted.is_err() {
+                // Nothing was done under it yet. When it cannot be deleted, its claim runs out.
+                let at = (object.namespace(), object.name());
+                let _ = wire::delete(&self.cluster, &self.resource, at, "").await;
+            }
+            noted
         })
     }
 
@@ -376,6 +392,15 @@ impl<H: Holder> Store for HelmStore<H> {
                 Err(error) => Err(wire::failed(H::words(UPDATE.failure))(error)),
             }
         })
+    }
+
+    fn swap<'a>(
+        &'a self,
+        seen: &'a Summary,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+    ) -> Answer<'a, String> {
+        Box::pin(self.replace_seen(seen, version, claim))
     }
 
     fn renew<'a>(

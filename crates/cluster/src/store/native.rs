@@ -37,12 +37,14 @@ pub struct Native {
     /// Releases as they were last seen, by namespace and name; none where there was none. Whoever builds on one of them
     /// finds out when it is out of date, because it cannot be replaced then.
     seen: Mutex<BTreeMap<(String, String), Option<Object>>>,
+    /// Versions as a history has just told them, so that whoever goes on to read one of them need not ask again.
+    listed: Mutex<BTreeMap<Key, Object>>,
 }
 
 impl Native {
     /// Returns a store in this cluster. The kinds are installed when the first release is created.
     pub fn new(cluster: Cluster) -> Self {
-        Native { cluster, known: Mutex::default(), seen: Mutex::default() }
+        Native { cluster, known: Mutex::default(), seen: Mutex::default(), listed: Mutex::default() }
     }
 
     fn remember(&self, object: &Object) {
@@ -60,8 +62,23 @@ impl Native {
     }
 
     fn forget(&self, namespace: &str, name: &str, number: u64) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.remove(&(namespace.to_owned(), name.to_owned(), number));
+        let key = (namespace.to_owned(), name.to_owned(), number);
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    }
+
+    /// A version as it was last listed, once.
+    fn take_listed(&self, namespace: &str, name: &str, number: u64) -> Option<Object> {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.remove(&(namespace.to_owned(), name.to_owned(), number))
+    }
+
+    fn list_later(&self, parts: &[(Summary, Object)]) {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        for (summary, object) in parts {
+            let key = (summary.namespace.clone(), summary.name.clone(), summary.number);
+            listed.insert(key, object.clone());
+        }
     }
 
     fn see(&self, namespace: &str, name: &str, release: Option<&Object>) {
@@ -73,6 +90,19 @@ impl Native {
     fn take_seen(&self, namespace: &str, name: &str) -> Option<Option<Object>> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.remove(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    /// The release as it was last seen, if it was there.
+    fn seen(&self, namespace: &str, name: &str) -> Option<Object> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(&(namespace.to_owned(), name.to_owned())).cloned().flatten()
+    }
+
+    /// Whether the release is known to have come further than a version. It does not go back but by deleting versions,
+    /// and whoever does that tells the release himself.
+    fn is_past(&self, namespace: &str, name: &str, number: u64) -> bool {
+        let release = self.seen(namespace, name);
+        release.as_ref().and_then(record::pointer).is_some_and(|(_, current)| current > number)
     }
 
     async fn release(&self, namespace: &str, name: &str) -> Result<Option<Object>> {
@@ -88,11 +118,20 @@ impl Native {
     /// The versions of one release, or some of them by number, in order.
     async fn parts(&self, namespace: &str, name: &str, numbers: &[u64]) -> Result<Vec<(Summary, Object)>> {
         let release = async { absent_as_none(self.release(namespace, name).await) };
-        let versions = self.versions(namespace, record::selector(name, numbers));
-        let (release, versions) = futures::try_join!(release, versions)?;
+        let versions = || self.versions(namespace, record::selector(name, numbers));
+        let (release, mut versions_there) = futures::try_join!(release, versions())?;
         self.see(namespace, name, release.as_ref());
         let pointer = release.as_ref().and_then(record::pointer);
-        let summed = versions.into_iter().map(|object| (record::version_summary(&object), object));
+        // Whoever takes a release away tells the version first; what was read before that is out of date.
+        let knows = |version: &Object| {
+            let summary = record::version_summary(version);
+            summary.status == Status::Uninstalling
+                || Some(summary.number) != pointer.map(|(_, number)| number)
+        };
+        if release.as_ref().is_some_and(record::is_going) && !versions_there.iter().all(knows) {
+            versions_there = versions().await?;
+        }
+        let summed = versions_there.into_iter().map(|object| (record::version_summary(&object), object));
         let mut parts: Vec<_> = summed.filter(|(summary, _)| record::is_part(summary, pointer)).collect();
         parts.sort_by_key(|(summary, _)| summary.number);
         for (_, object) in &parts {
@@ -154,7 +193,12 @@ impl Native {
         }
     }
 
-    async fn add(&self, version: &ReleaseVersion, claim: Option<&Claim>) -> Result<(), StoreError> {
+    async fn add(
+        &self,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+        after: Option<&Summary>,
+    ) -> Result<(), StoreError> {
         let unwritable =
             |source| StoreError::Unwritable { action: "create", name: version.name.clone(), source };
         let payload = Payload::of(version).map_err(unwritable)?;
@@ -165,6 +209,7 @@ impl Native {
         if record::pointer(&release).is_some_and(|(_, number)| number >= version.number) {
             release = self.release_for(version).await?;
         }
+        self.still_follows(&release, version, after).await?;
         let moment = version.info.last_deployed.unwrap_or_else(chance::now);
         let id = version.id.unwrap_or_else(|| chance::id_of(moment));
         let name = record::version_name(&version.name, id);
@@ -173,7 +218,7 @@ impl Native {
         record::set_owner(&mut object, &release);
         let created = wire::create(&self.cluster, &crds::release_versions(), &object).await;
         let object = created.map_err(wire::failed("create: failed to create"))?;
-        let outcome = self.finish(version, id, &object, &parcel, release).await;
+        let outcome = self.finish(version, id, &object, &parcel, (release, after)).await;
         match &outcome {
             Ok(()) => self.remember(&object),
             // Nothing points to it, so nothing is lost with it; its Secrets go with it.
@@ -207,13 +252,13 @@ impl Native {
         id: VersionId,
         object: &Object,
         parcel: &Parcel,
-        release: Object,
+        (release, after): (Object, Option<&Summary>),
     ) -> Result<(), StoreError> {
         let pointer = record::pointer(&release);
         let write = parcel.write(&self.cluster, object);
         let (written, rivals) = futures::join!(write, self.rivals(version, pointer));
         written.map_err(wire::failed("create: failed to create"))?;
-        self.move_pointer(version, id, release).await?;
+        self.move_pointer(version, id, release, after).await?;
         for rival in rivals.unwrap_or_default().iter().filter(|rival| rival.name() != object.name()) {
             self.take_back(rival).await;
         }
@@ -245,12 +290,16 @@ impl Native {
         version: &ReleaseVersion,
         id: VersionId,
         mut release: Object,
+        after: Option<&Summary>,
     ) -> Result<(), StoreError> {
         let failed = || wire::failed("create: failed to create");
         for _ in 0..STUBBORNNESS {
             record::point(&mut release, version, id);
             match wire::replace(&self.cluster, &crds::releases(), &release).await {
-                Ok(_) => return Ok(()),
+                Ok(release) => {
+                    self.see(&version.namespace, &version.name, Some(&release));
+                    return Ok(());
+                }
                 Err(error) if error.is_conflict() => {}
                 Err(error) if error.is_not_found() => return Err(self.lost(version, None).await),
                 Err(error) => return Err(failed()(error)),
@@ -263,10 +312,45 @@ impl Native {
                 Some((winner, number)) if number >= version.number => {
                     return Err(self.lost(version, Some(winner)).await);
                 }
-                _ => release = now,
+                _ => {
+                    self.still_follows(&now, version, after).await?;
+                    release = now;
+                }
             }
         }
         Err(self.lost(version, None).await)
+    }
+
+    /// Makes sure that a release still points to the version that a new one is to follow, and is not going away.
+    async fn still_follows(
+        &self,
+        release: &Object,
+        version: &ReleaseVersion,
+        after: Option<&Summary>,
+    ) -> Result<(), StoreError> {
+        let Some(after) = after else { return Ok(()) };
+        let pointer = record::pointer(release).map(|(id, _)| id);
+        let is_going = record::is_going(release) && after.status != Status::Uninstalling;
+        if pointer == after.id && !is_going {
+            return Ok(());
+        }
+        match pointer.filter(|_| pointer != after.id) {
+            None => Err(self.changed(after).await),
+            winner => Err(self.lost(version, winner).await),
+        }
+    }
+
+    /// What has become of a version that was seen otherwise.
+    async fn changed(&self, seen: &Summary) -> StoreError {
+        let name = seen.id.map(|id| record::version_name(&seen.name, id)).unwrap_or_default();
+        let found = self.cluster.get_at(&crds::release_versions(), &seen.namespace, &name).await;
+        let now = found.ok().flatten().map(|object| record::version_summary(&object));
+        StoreError::Changed {
+            name: seen.name.clone(),
+            number: seen.number,
+            status: now.as_ref().map(|now| now.status),
+            holder: now.and_then(|now| now.claim).map(|claim| claim.holder),
+        }
     }
 
     async fn lost(&self, version: &ReleaseVersion, winner: Option<VersionId>) -> StoreError {
@@ -280,7 +364,13 @@ impl Native {
         StoreError::Lost { name: version.name.clone(), number: version.number, winner, holder }
     }
 
-    async fn change(&self, version: &ReleaseVersion, claim: Option<&Claim>) -> Result<(), StoreError> {
+    /// Writes a version anew; with what was seen of it, only if it is still so. Gives the resource.
+    async fn change(
+        &self,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+        seen: Option<&Summary>,
+    ) -> Result<Object, StoreError> {
         let (namespace, name, number) = (version.namespace.as_str(), version.name.as_str(), version.number);
         let failed = || wire::failed("update: failed to update");
         let not_found = || StoreError::NotFound { name: name.to_owned(), number };
@@ -293,6 +383,7 @@ impl Native {
             self.version(namespace, name, number).await.map_err(failed())?.ok_or_else(not_found)?;
         }
         let (id, old) = self.remembered(namespace, name, number).ok_or_else(not_found)?;
+        self.take_listed(namespace, name, number);
         let object_name = record::version_name(name, id);
         let mut new = None;
         if old.digest != payload.digest() {
@@ -302,29 +393,96 @@ impl Native {
             parcel.write(&self.cluster, &owner).await.map_err(failed())?;
             new = Some(parcel.note);
         }
-        let patch = record::change(version, claim, new.as_ref());
-        let at = (namespace, object_name.as_str());
-        match wire::merge(&self.cluster, &crds::release_versions(), at, &patch).await {
-            Ok(object) => self.remember(&object),
-            Err(error) if error.is_not_found() => return Err(not_found()),
-            Err(error) => return Err(failed()(error)),
+        let mut patch = record::change(version, claim, new.as_ref());
+        if let Some(seen) = seen {
+            record::guard(&mut patch, &seen.state);
         }
+        let at = (namespace, object_name.as_str());
+        let object = match wire::merge(&self.cluster, &crds::release_versions(), at, &patch).await {
+            Ok(object) => object,
+            Err(error) if error.is_not_found() => return Err(not_found()),
+            Err(error) if error.is_conflict() && seen.is_some() => {
+                self.same(at, version, claim).await.map_err(failed())?.ok_or_else(not_found)?
+            }
+            Err(error) => return Err(failed()(error)),
+        };
+        self.remember(&object);
         if new.is_some() {
             payload::discard(&self.cluster, namespace, &old).await.map_err(failed())?;
         }
-        self.repeat_in_release(version, id).await.map_err(failed())
+        Ok(object)
     }
 
-    /// Repeats the state of a version in its release, if that points to it.
-    async fn repeat_in_release(&self, version: &ReleaseVersion, id: VersionId) -> Result<()> {
+    /// The resource of a version, if it is what somebody wanted it to become: an answer was lost on its way, or somebody
+    /// else has come to the same end.
+    async fn same(
+        &self,
+        (namespace, name): (&str, &str),
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+    ) -> Result<Option<Object>> {
+        let found = self.cluster.get_at(&crds::release_versions(), namespace, name).await?;
+        Ok(found.filter(|object| {
+            let now = record::version_summary(object);
+            now.status == version.info.status && now.claim.as_ref() == claim
+        }))
+    }
+
+    async fn update(&self, version: &ReleaseVersion, claim: Option<&Claim>) -> Result<(), StoreError> {
+        self.change(version, claim, None).await?;
+        if self.is_past(&version.namespace, &version.name, version.number) {
+            return Ok(());
+        }
+        let failed = wire::failed("update: failed to update");
+        self.repeat_in_release(version).await.map_err(failed).map(drop)
+    }
+
+    /// Changes the newest version, then its release. Whoever adds a version at the same time needs the release as it was
+    /// before, or has changed it already; then the version becomes again what it was.
+    async fn swap(
+        &self,
+        seen: &Summary,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+    ) -> Result<String, StoreError> {
+        let object = match self.change(version, claim, Some(seen)).await {
+            Err(StoreError::NotFound { .. }) => return Err(self.changed(seen).await),
+            changed => changed?,
+        };
+        let failed = wire::failed("update: failed to update");
+        if self.repeat_in_release(version).await.map_err(failed)? {
+            return Ok(object.resource_version().to_owned());
+        }
+        let undo = record::undo(seen, object.resource_version());
+        let at = (object.namespace(), object.name());
+        // Whoever came first may have changed it by now, and then knows better what it is.
+        let _ = wire::merge(&self.cluster, &crds::release_versions(), at, &undo).await;
+        let release = self.release(&version.namespace, &version.name).await.ok().flatten();
+        match release.as_ref().and_then(record::pointer) {
+            Some((winner, number)) => {
+                let next = ReleaseVersion { number, name: seen.name.clone(), ..version.clone() };
+                Err(self.lost(&next, Some(winner)).await)
+            }
+            None => Err(self.changed(seen).await),
+        }
+    }
+
+    /// Repeats the state of a version in its release, and tells whether that points to it.
+    async fn repeat_in_release(&self, version: &ReleaseVersion) -> Result<bool> {
+        let (namespace, name) = (version.namespace.as_str(), version.name.as_str());
+        let Some((id, _)) = self.remembered(namespace, name, version.number) else { return Ok(false) };
         let mut steps = vec![wire::step("test", "/status/current", id.to_string())];
         let fields = record::mirror(version).into_iter();
         steps.extend(fields.map(|(key, value)| wire::step("add", &format!("/status/{key}"), value)));
         steps.push(wire::step("add", "/metadata/labels/status", version.status_word()));
-        let at = (version.namespace.as_str(), version.name.as_str());
-        match wire::steps(&self.cluster, &crds::releases(), at, steps).await {
-            Err(error) if !error.is_not_found() => Err(error),
-            _ => Ok(()),
+        match wire::steps(&self.cluster, &crds::releases(), (namespace, name), steps).await {
+            Ok(Some(release)) => {
+                self.see(namespace, name, Some(&release));
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -335,12 +493,19 @@ impl Native {
         number: u64,
     ) -> Result<Option<ReleaseVersion>, StoreError> {
         let failed = || wire::failed(format!("get: failed to get version {number} of {name:?}"));
-        let Some(object) = absent_as_none(self.version(namespace, name, number).await).map_err(failed())?
-        else {
-            return Ok(None);
+        let listed = self.take_listed(namespace, name, number);
+        let was_listed = listed.is_some();
+        let object = match listed {
+            Some(object) => Some(object),
+            None => absent_as_none(self.version(namespace, name, number).await).map_err(failed())?,
         };
+        let Some(object) = object else { return Ok(None) };
         let note = record::payload_note(&object);
-        let read = payload::read(&self.cluster, namespace, &note).await.map_err(failed())?;
+        let read = match payload::read(&self.cluster, namespace, &note).await {
+            // Since it was listed, it may have got another payload, or have gone.
+            Err(_) if was_listed => return Box::pin(self.whole(namespace, name, number)).await,
+            read => read.map_err(failed())?,
+        };
         let mut version =
             read.map_err(|source| StoreError::Unreadable { key: object.name().to_owned(), source })?;
         record::complete(&mut version, &object);
@@ -408,12 +573,15 @@ impl Native {
         let at = (namespace, object_name.as_str());
         let was_there = wire::delete(&self.cluster, &crds::release_versions(), at, "").await?;
         self.forget(namespace, name, number);
-        self.settle_pointer(namespace, name, &object_name).await?;
+        if !self.is_past(namespace, name, number) {
+            self.settle_pointer(namespace, name, &object_name).await?;
+        }
         Ok(was_there)
     }
 
     /// After a version is gone: a release that pointed to it points to the newest that is left, or goes too.
     async fn settle_pointer(&self, namespace: &str, name: &str, gone: &str) -> Result<()> {
+        self.take_seen(namespace, name);
         for _ in 0..STUBBORNNESS {
             let Some(mut release) = self.release(namespace, name).await? else { return Ok(()) };
             let current = record::pointer(&release).map(|(id, _)| record::version_name(name, id));
@@ -476,12 +644,26 @@ impl Store for Native {
         "native"
     }
 
-    fn create<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
-        Box::pin(self.add(version, claim))
+    fn create<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+        after: Option<&'a Summary>,
+    ) -> Answer<'a, ()> {
+        Box::pin(self.add(version, claim, after))
     }
 
     fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
-        Box::pin(self.change(version, claim))
+        Box::pin(Native::update(self, version, claim))
+    }
+
+    fn swap<'a>(
+        &'a self,
+        seen: &'a Summary,
+        version: &'a ReleaseVersion,
+        claim: Option<&'a Claim>,
+    ) -> Answer<'a, String> {
+        Box::pin(Native::swap(self, seen, version, claim))
     }
 
     fn renew<'a>(
@@ -525,6 +707,7 @@ impl Store for Native {
         Box::pin(async move {
             let parts = self.parts(namespace, name, &[]).await;
             let parts = parts.map_err(wire::failed("query: failed to query with labels"))?;
+            self.list_later(&parts);
             Ok(parts.into_iter().map(|(summary, _)| summary).collect())
         })
     }
@@ -558,6 +741,9 @@ impl Store for Native {
 
     fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Option<Map<Node>>> {
         Box::pin(async move {
+            if let Some(release) = self.seen(namespace, name) {
+                return Ok(Some(record::owner_reference(&release)));
+            }
             let failed = wire::failed(format!("get: failed to get {name:?}"));
             let release = absent_as_none(self.release(namespace, name).await).map_err(failed)?;
             Ok(release.as_ref().map(record::owner_reference))

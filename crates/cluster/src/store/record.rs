@@ -140,6 +140,32 @@ pub(super) fn change(
     patch
 }
 
+/// Lets a change hold only for one state of the resource.
+pub(super) fn guard(patch: &mut Map<Node>, resource_version: &str) {
+    if let Some(Node::Map(metadata)) = patch.get_mut("metadata") {
+        metadata.insert("resourceVersion".into(), resource_version.into());
+    }
+}
+
+/// What brings a resource back to what was seen of it, if it is in that state.
+pub(super) fn undo(seen: &Summary, resource_version: &str) -> Map<Node> {
+    let claim = seen.claim.as_ref().map_or(Node::Nil, |claim| Node::Map(claim_node(claim)));
+    let status = Map::from_entries(vec![
+        ("claim".into(), claim),
+        ("deleted".into(), Node::Nil),
+        ("description".into(), seen.description.as_str().into()),
+        ("status".into(), seen.status_word.as_str().into()),
+    ]);
+    let labels = Map::from_entries(vec![("status".into(), seen.status_word.as_str().into())]);
+    let metadata = Map::from_entries(vec![("labels".into(), Node::Map(labels))]);
+    let mut patch = Map::from_entries(vec![
+        ("metadata".into(), Node::Map(metadata)),
+        ("status".into(), Node::Map(status)),
+    ]);
+    guard(&mut patch, resource_version);
+    patch
+}
+
 fn payload_node(note: &PayloadNote) -> Node {
     let secrets = note.secrets.iter().map(|name| Node::from(name.as_str())).collect();
     Node::Map(Map::from_entries(vec![
@@ -264,8 +290,14 @@ pub(super) fn version_summary(object: &Object) -> Summary {
         number: number_at(object, &["spec", "number"]),
         id,
         claim: claim(object),
+        state: object.resource_version().to_owned(),
         ..summary(object)
     }
+}
+
+/// Whether a release says that it is being taken away.
+pub(super) fn is_going(release: &Object) -> bool {
+    summary(release).status == Status::Uninstalling
 }
 
 /// What a release says of its current version; none when it has none.

@@ -35,10 +35,23 @@ pub(super) async fn create(cluster: &Cluster, resource: &Resource, object: &Obje
 
 /// Replaces an object; with a resource version, only if nobody else changed it.
 pub(super) async fn replace(cluster: &Cluster, resource: &Resource, object: &Object) -> Result<Object> {
+    // Sent twice, a guarded change would collide with itself.
+    put(cluster, resource, object, object.resource_version().is_empty()).await
+}
+
+/// As [`replace`], for those who look what is there when they collide, be it with themselves.
+pub(super) async fn replace_anyway(
+    cluster: &Cluster,
+    resource: &Resource,
+    object: &Object,
+) -> Result<Object> {
+    put(cluster, resource, object, true).await
+}
+
+async fn put(cluster: &Cluster, resource: &Resource, object: &Object, repeatable: bool) -> Result<Object> {
     let path = with_manager(address::object(resource, object.namespace(), object.name())?);
     let mut request = Request::with_body(Method::PUT, path, "application/json", object.to_json().into());
-    // Sent twice, a guarded change would collide with itself.
-    request.repeatable = object.resource_version().is_empty();
+    request.repeatable = repeatable;
     send(cluster, &request).await
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::{Event, ObjectId};
-use pintle_release::{ReleaseVersion, Status, Summary};
+use pintle_release::{ReleaseVersion, Status, StoreError, Summary};
 
 use pintle_tree::{Map, Node};
 use tokio::sync::OnceCell;
@@ -27,6 +27,7 @@ pub(crate) use announce::{offer, tell, tell_plain};
 pub(crate) use apply::create_or_apply;
 use leftovers::end_hooks;
 pub(crate) use leftovers::find as find_leftovers;
+pub(crate) use remove::Parting;
 pub(crate) use scene::{Claims, Scene};
 use tenure::Tenure;
 
@@ -76,6 +77,8 @@ pub(crate) struct Work<'a> {
     tenure: Arc<Tenure<'a>>,
     owner: OnceCell<Option<Map<Node>>>,
     stage: Stage,
+    /// The record as it was seen, where others may go on with the release meanwhile.
+    seen: Option<Summary>,
     /// What handlers of lifecycle events are told besides the objects; none when only the record is known.
     pub(crate) context: Option<Context>,
 }
@@ -101,12 +104,15 @@ impl<'a> Work<'a> {
             tenure,
             owner: OnceCell::new(),
             stage: Stage::Before,
+            seen: None,
             context: None,
         }
     }
 
-    /// Leaves the release open to others meanwhile, as tests do.
-    pub(crate) fn unclaimed(&mut self) {
+    /// Leaves the release open to others meanwhile, as tests do. What was seen of its record is changed only as long as
+    /// nobody does.
+    pub(crate) fn unclaimed(&mut self, seen: Summary) {
+        self.seen = Some(seen);
         self.tenure = Arc::new(Tenure::none(self.session, self.records, self.version.number));
     }
 
@@ -206,10 +212,26 @@ impl<'a> Work<'a> {
         Ok(self.owner.get_or_try_init(ask).await?.as_ref())
     }
 
-    async fn record_progress(&self) -> Result<()> {
+    /// Records how far the work has come.
+    pub(crate) async fn record_progress(&mut self) -> Result<()> {
+        if let Some(seen) = &mut self.seen {
+            return match self.records.swap(seen, &self.version, None).await {
+                // Somebody has gone on with the release; what its record says is theirs now.
+                Err(Error::Store(StoreError::Changed { .. } | StoreError::Lost { .. })) => Ok(()),
+                recorded => recorded,
+            };
+        }
         self.tenure.check().await?;
         let claim = self.tenure.claim();
         self.records.update(&self.version, claim.as_ref()).await?;
+        self.tenure.note(claim.as_ref());
+        Ok(())
+    }
+
+    /// Takes hold of a version that is there, as it was seen. From here on, others keep away.
+    async fn take_hold(&mut self, seen: &Summary) -> Result<()> {
+        let claim = self.tenure.claim();
+        self.records.swap(&mut seen.clone(), &self.version, claim.as_ref()).await?;
         self.tenure.note(claim.as_ref());
         Ok(())
     }

@@ -7,29 +7,44 @@ use pintle_cluster::Propagation;
 use pintle_cluster::apply::all_at_once;
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_plan::Removal;
+use pintle_release::{ReleaseVersion, Summary};
 
 use super::scene::in_scope;
 use super::{Stage, Work, wait};
 use crate::options::Strategy;
 use crate::{Error, Reporter, Result};
 
+/// What a release leaves the cluster with.
+pub(crate) struct Parting<'p> {
+    /// The objects that go.
+    pub(crate) removal: &'p Removal,
+    /// What becomes of the objects that these own.
+    pub(crate) cascade: Propagation,
+    /// The hooks before and after.
+    pub(crate) events: (Event, Event),
+    /// The newest version as it was seen: whoever goes on with it first has the release.
+    pub(crate) seen: &'p Summary,
+    /// Versions whose hooks nobody may have cleaned up after.
+    pub(crate) unfinished: Vec<&'p ReleaseVersion>,
+}
+
 impl Work<'_> {
     /// Runs the hooks before, deletes the objects, waits if asked to, and runs the hooks after. What goes wrong once
     /// the objects are deleted is given back, because the release is gone all the same.
     ///
     /// # Errors
-    /// When a hook before fails, or an object cannot be deleted.
+    /// When someone else came first, a hook before fails, or an object cannot be deleted.
     pub(crate) async fn remove(
         &mut self,
-        removal: &Removal,
-        cascade: Propagation,
-        (before, after): (Event, Event),
+        parting: &Parting<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
-        self.tell_hooks_event(before).await?;
+        self.tell_hooks_event(parting.events.0).await?;
+        self.take_hold(parting.seen).await?;
+        self.stage = Stage::Applying;
         let tenure = Arc::clone(&self.tenure);
         let outcome = tokio::select! {
-            outcome = self.removal_steps(removal, cascade, (before, after), reporter) => outcome,
+            outcome = self.removal_steps(parting, reporter) => outcome,
             stop = tenure.until_stopped() => Err(stop),
         };
         self.ended(outcome).await
@@ -37,13 +52,11 @@ impl Work<'_> {
 
     async fn removal_steps(
         &mut self,
-        removal: &Removal,
-        cascade: Propagation,
-        (before, after): (Event, Event),
+        parting: &Parting<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
-        self.stage = Stage::Applying;
-        self.record_progress().await?;
+        let Parting { removal, cascade, events: (before, after), .. } = *parting;
+        self.end_hooks_of(parting.unfinished.iter().copied()).await;
         self.hooks((before, ""), reporter).await?;
         let name = self.version.name.clone();
         let refused = |source| Error::NotDeleted { name: name.clone(), source: Box::new(source) };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pintle_release::Store;
+use pintle_release::{Store, Summary};
 
 use crate::records::Records;
 use crate::{Error, Result, Session};
@@ -22,11 +22,22 @@ pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usi
     }
 }
 
-/// Moves a release that only another store has; gives the number of versions moved.
-pub(super) async fn if_foreign(session: &Session, namespace: &str, name: &str) -> Result<usize> {
-    if session.others.is_empty() || !session.store.history(namespace, name).await?.is_empty() {
-        return Ok(0);
+/// The versions of a release in the session's own store, oldest first, after one that only another store has was moved
+/// there.
+pub(super) async fn history(session: &Session, records: &Records<'_>) -> Result<Vec<Summary>> {
+    let history = records.history().await?;
+    if !history.is_empty() || session.others.is_empty() {
+        return Ok(history);
     }
+    let (namespace, name) = records.of_whom();
+    match if_foreign(session, namespace, name).await? {
+        0 => Ok(history),
+        _ => records.history().await,
+    }
+}
+
+/// Moves a release that the session's own store does not have; gives the number of versions moved.
+async fn if_foreign(session: &Session, namespace: &str, name: &str) -> Result<usize> {
     for other in &session.others {
         let moved = from(session, other, namespace, name).await?;
         if moved > 0 {
@@ -45,7 +56,7 @@ async fn from(session: &Session, other: &Arc<dyn Store>, namespace: &str, name: 
     }
     for summary in &history {
         if let Some(version) = other.get(namespace, name, summary.number).await? {
-            session.store.create(&version, None).await?;
+            session.store.create(&version, None, None).await?;
         }
     }
     // Only when everything is in the new place is anything taken from the old one.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
 use pintle_objects::{Event, Object, ObjectId};
-use pintle_release::{Info, Moment, ReleaseVersion, Status, StoredChart};
+use pintle_release::{Info, Moment, ReleaseVersion, Status, StoredChart, Summary};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{LogLine, Map, Node};
 use pintle_values::Overrides;
@@ -126,13 +126,13 @@ pub(super) async fn install_loaded(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     let records = Records::of(session, &request.namespace, &request.name);
-    let number = free_number(&records, request, reporter).await?;
+    let before = last_of_the_name(&records, request, reporter).await?;
     let chart = process(chart, &user, request.rendering.rules(), reporter)?;
     let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
     install_crds(session, request, &chart, reporter).await?;
     let prepared = render(session, request, chart, user, reporter).await?;
     let mut version = first_version(request, &prepared, session.clock.now(), reporter)?;
-    version.number = number;
+    version.number = before.as_ref().map_or(1, |last| last.number + 1);
     let mut scene = survey(session, request, &version).await?;
     deliver::tell(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
     if request.mode.is_preview() {
@@ -148,7 +148,7 @@ pub(super) async fn install_loaded(
     let delivery = request.delivery.clone().noticing_failure(request.rollback_on_failure);
     let mut work = Work::new(session, &records, version, &delivery, request.method);
     work.context = Some(prepared.context);
-    run(session, request, work, scene, reporter).await
+    run(session, request, work, scene, before, reporter).await
 }
 
 /// Finds out what is there, and that everything that is wanted can be.
@@ -159,27 +159,27 @@ async fn survey(session: &Session, request: &InstallRequest, version: &ReleaseVe
     Ok(scene)
 }
 
-/// The number that the new version gets; an error when the name is taken.
-async fn free_number(
+/// The version that the new one follows, if the name was used before; an error when it is taken.
+async fn last_of_the_name(
     records: &Records<'_>,
     request: &InstallRequest,
     reporter: &mut dyn Reporter,
-) -> Result<u64> {
+) -> Result<Option<Summary>> {
     name::check(&request.name, reporter)?;
     if request.mode.is_preview() {
-        return Ok(1);
+        return Ok(None);
     }
     let mut history = match records.history().await {
         // As for Helm: whoever may not look may try to write, and what stands in the way is told then.
-        Err(error) if error.is_forbidden_store() => return Ok(1),
+        Err(error) if error.is_forbidden_store() => return Ok(None),
         history => history?,
     };
-    let Some(last) = history.last_mut() else { return Ok(1) };
+    let Some(mut last) = history.pop() else { return Ok(None) };
     if last.status == Status::PendingInstall
         && let Some(claim) = &last.claim
         && records.is_abandoned(claim)
     {
-        records.write_off(last).await?;
+        records.write_off(&mut last).await?;
     }
     if !request.replace || !matches!(last.status, Status::Uninstalled | Status::Failed) {
         return Err(name::refused(
@@ -187,14 +187,13 @@ async fn free_number(
             reporter,
         ));
     }
-    let number = last.number;
     if last.status != Status::Failed {
-        let mut old = records.load(number).await?;
+        let mut old = records.load(last.number).await?;
         old.info.status = Status::Superseded;
         old.info.description = "superseded by new release".to_owned();
-        records.update(&old, None).await?;
+        records.swap(&mut last, &old, None).await?;
     }
-    Ok(number + 1)
+    Ok(Some(last))
 }
 
 async fn install_crds(
@@ -275,10 +274,11 @@ async fn run(
     request: &InstallRequest,
     mut work: Work<'_>,
     mut scene: Scene,
+    before: Option<Summary>,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     work.strict_fields = !request.rendering.disable_openapi;
-    work.begin(&[], 0).await?;
+    work.begin(before.as_slice(), 0).await?;
     let events = Events {
         before: (Event::PreInstall, "failed pre-install"),
         after: (Event::PostInstall, "failed post-install"),

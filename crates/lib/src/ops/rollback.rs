@@ -63,23 +63,37 @@ pub async fn rollback(
             name: request.name.clone(),
         });
     }
-    adopt::if_foreign(session, &request.namespace, &request.name).await?;
     let records = Records::of(session, &request.namespace, &request.name);
-    let mut history = records.some_history().await?;
+    let mut history = adopt::history(session, &records).await?;
+    if history.is_empty() {
+        return Err(Error::NoSuchRelease { name: request.name.clone() });
+    }
     let number = wanted(&records, &history, &request.to)?;
     if !request.mode.is_preview()
         && let Some(last) = history.last_mut()
     {
         clear_the_way(&records, last).await?;
     }
-    let current = records.load(history.last().map_or(0, |last| last.number)).await?;
-    let source = if number == current.number { current.clone() } else { records.load(number).await? };
+    let (current, source) = load_both(&records, history.last().map_or(0, |last| last.number), number).await?;
     let method = request.method.resolve(&source.apply_method);
     let version = next_version(session, &current, source, method);
     if request.mode.is_preview() {
         return Ok(version);
     }
     run(session, request, &records, &history, current, version, method, reporter).await
+}
+
+/// The newest version, and the one to go back to.
+async fn load_both(
+    records: &Records<'_>,
+    last: u64,
+    wanted: u64,
+) -> Result<(ReleaseVersion, ReleaseVersion)> {
+    if last == wanted {
+        let current = records.load(last).await?;
+        return Ok((current.clone(), current));
+    }
+    futures::try_join!(records.load(last), records.load(wanted))
 }
 
 /// Helm lets a rollback go over a pending version; so do we, unless its holder is alive and well.
@@ -146,19 +160,25 @@ async fn run(
     work.strict_fields = false;
     work.migrate = Method::of_record(&current.apply_method) == Method::ClientSide;
     work.tell(LifecycleEvent::PreRollback).await?;
-    work.begin(history, request.max_history).await?;
-    let outcome = async {
+    // Whoever can put the next version into the store has had the release to himself since its history was read.
+    let wanted = work.version.clone();
+    let survey = async {
         let unfinished = records.unfinished(history, current.number).await?;
-        let claims = Claims::Settled;
-        let mut scene = Scene::survey(session, &work.version, Some(&current), method, claims).await?;
+        let mut scene = Scene::survey(session, &wanted, Some(&current), method, Claims::Settled).await?;
         scene.add_leftovers(session, &unfinished).await?;
+        Ok::<_, Error>((scene, unfinished))
+    };
+    let (begun, surveyed) = futures::join!(work.begin(history, request.max_history), survey);
+    begun?;
+    let outcome = async {
+        let (mut scene, unfinished) = surveyed?;
         work.end_hooks_of(unfinished.iter().chain([&current])).await;
         let events = Events { before: (Event::PreRollback, ""), after: (Event::PostRollback, "") };
         work.deliver(&mut scene, events, reporter).await
     };
     match outcome.await {
         Ok(()) => {
-            records.supersede_all_but(work.version.number).await?;
+            records.supersede_all_but(work.version.number, history, &current).await?;
             let text = work.version.info.description.clone();
             work.finish(Ending::Deployed(text)).await?;
             Ok(work.version)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pintle_cluster::logs::{self, LogSource};
 use pintle_objects::{Event, ObjectId};
-use pintle_release::{ReleaseVersion, StoredHook, VersionRef};
+use pintle_release::{ReleaseVersion, StoredHook};
 
 use super::name;
 use crate::deliver::Work;
@@ -91,14 +91,17 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
             name: request.name.clone(),
         });
     }
-    let records = Records::find(session, &request.namespace, &request.name).await?;
-    let mut version = records.resolve(&VersionRef::Current).await?;
+    let (records, history) = Records::find_history(session, &request.namespace, &request.name).await?;
+    let Some(seen) = history.last() else {
+        return Err(Error::NoSuchRelease { name: request.name.clone() });
+    };
+    let mut version = records.load(seen.number).await?;
     let (running, skipped): (Vec<StoredHook>, Vec<StoredHook>) =
         std::mem::take(&mut version.hooks).into_iter().partition(|hook| request.takes_part(&hook.name));
     version.hooks = running;
     let method = Method::of_record(&version.apply_method);
     let mut work = Work::new(session, &records, version, &request.delivery, method);
-    work.unclaimed();
+    work.unclaimed(seen.clone());
     let stored = work.offer_tests(reporter).await?;
     let (aftermath, failure) = match work.run_hooks(Event::Test, reporter).await {
         Ok(aftermath) => (aftermath, None),
@@ -110,7 +113,7 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
     let told = work.tell_tested(failure.is_some()).await;
     let tested = work.take_tested(stored);
     work.version.hooks = skipped.into_iter().chain(tested).collect();
-    records.update(&work.version, None).await?;
+    work.record_progress().await?;
     Ok(Tested {
         version: work.version,
         failure: failure.or(cleaned.err()).or(told.err()),

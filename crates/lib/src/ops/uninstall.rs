@@ -7,7 +7,7 @@ use pintle_objects::Event;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
 use super::name;
-use crate::deliver::{self, Ending, Work};
+use crate::deliver::{self, Ending, Parting, Work};
 use crate::options::{Delivery, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
@@ -115,6 +115,7 @@ async fn run(
     mut version: ReleaseVersion,
     reporter: &mut dyn Reporter,
 ) -> Result<Uninstalled> {
+    let Some(seen) = history.last() else { return Err(Error::NotLoaded { name: request.name.clone() }) };
     let unfinished = records.unfinished(history, version.number).await?;
     let before = version.clone();
     version.info.status = Status::Uninstalling;
@@ -128,9 +129,14 @@ async fn run(
     let leftovers = deliver::find_leftovers(session, &unfinished, &removal.delete).await?;
     removal.delete.extend(leftovers.into_iter().map(|leftover| leftover.object));
     let mut work = Work::new(session, records, version, &request.delivery, Method::ServerSide);
-    work.end_hooks_of(unfinished.iter().chain([&before])).await;
-    let events = (Event::PreDelete, Event::PostDelete);
-    let problems = match work.remove(&removal, request.cascade, events, reporter).await {
+    let parting = Parting {
+        removal: &removal,
+        cascade: request.cascade,
+        events: (Event::PreDelete, Event::PostDelete),
+        seen,
+        unfinished: unfinished.iter().chain([&before]).collect(),
+    };
+    let problems = match work.remove(&parting, reporter).await {
         Ok(problems) => problems,
         Err(error) => {
             // There is an error to tell already; that others must wait for the lease would only hide it.
@@ -144,7 +150,7 @@ async fn run(
     let text = if request.description.is_empty() { "Uninstallation complete" } else { &request.description };
     if request.keep_history {
         work.finish(Ending::Uninstalled(text.to_owned())).await?;
-        records.supersede_all_but(work.version.number).await?;
+        records.supersede_all_but(work.version.number, history, &before).await?;
     } else {
         work.version.info.status = Status::Uninstalled;
         work.version.info.description = text.to_owned();

@@ -77,7 +77,6 @@ pub async fn upgrade(
     if !name::is_valid(&target.name) {
         return Err(Error::InvalidName { prefix: "release name is invalid", name: target.name.clone() });
     }
-    adopt::if_foreign(session, &target.namespace, &target.name).await?;
     let version = Upgrade::new(session, request).await?.run(chart, user, reporter).await?;
     Ok(Upgraded { version, installed: false })
 }
@@ -108,7 +107,7 @@ impl<'s> Upgrade<'s> {
     async fn new(session: &'s Session, request: &'s UpgradeRequest) -> Result<Upgrade<'s>> {
         let target = &request.target;
         let records = Records::of(session, &target.namespace, &target.name);
-        let mut history = records.history().await?;
+        let mut history = adopt::history(session, &records).await?;
         let missing = || Error::NoDeployedReleases { name: target.name.clone() };
         let last = history.last_mut().ok_or_else(missing)?;
         records.clear_the_way(last).await?;

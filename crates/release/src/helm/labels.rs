@@ -17,6 +17,9 @@ pub const RENEWED: &str = "pintle.dev/renewed";
 /// The annotation that says how long a claim lasts.
 pub const LEASE_SECONDS: &str = "pintle.dev/lease-seconds";
 
+/// The annotation by which one who adds a version keeps others from taking the one before it away.
+pub const SUCCESSOR: &str = "pintle.dev/successor";
+
 /// Whether a record is new or changed, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {

@@ -1,0 +1,117 @@
+//! Who comes after a record that two writers saw: one who adds the next version, or one who takes this one away.
+//!
+//! Each record is an object of its own, and the server compares and swaps single objects only. Both writers therefore
+//! change the record that both saw: whoever adds a version notes in it what follows. The change of one makes that of the
+//! other fail, because each names the state that it saw.
+
+use pintle_objects::Object;
+use pintle_release::helm::{self, Stamp};
+use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary};
+use pintle_tree::{Map, Node};
+
+use super::{CREATE, HelmStore, Holder, UPDATE, summary};
+use crate::store::{chance, wire};
+
+/// How often a record is tried again that somebody changed without taking it away.
+const STUBBORNNESS: usize = 20;
+
+/// The state of a record: which object it is, and how it was.
+pub(super) fn state(object: &Object) -> String {
+    format!("{}@{}", object.uid(), object.resource_version())
+}
+
+impl<H: Holder> HelmStore<H> {
+    /// Notes in the record that a new version follows. The new version is there already.
+    pub(super) async fn note_successor(
+        &self,
+        version: &ReleaseVersion,
+        after: &Summary,
+    ) -> Result<(), StoreError> {
+        let Some((uid, seen)) = after.state.split_once('@') else { return Ok(()) };
+        let failed = || wire::failed(H::words(CREATE.failure));
+        let mark = version.id.unwrap_or_else(|| chance::id_of(chance::now())).to_string();
+        let key = helm::object_name(&after.name, after.number);
+        let at = (after.namespace.as_str(), key.as_str());
+        let mut seen = seen.to_owned();
+        for _ in 0..STUBBORNNESS {
+            match wire::merge(&self.cluster, &self.resource, at, &note(&mark, &seen)).await {
+                Ok(_) => return Ok(()),
+                // Helm does not need this right, and does without what it is for.
+                Err(error) if error.is_forbidden() => return Ok(()),
+                Err(error) if error.is_conflict() || error.is_not_found() => {}
+                Err(error) => return Err(failed()(error)),
+            }
+            let now = self.cluster.get_at(&self.resource, at.0, at.1).await.map_err(failed())?;
+            match now.filter(|now| now.uid() == uid) {
+                // An answer that was lost on its way may have been a success.
+                Some(now) if now.annotation(helm::SUCCESSOR) == Some(&mark) => return Ok(()),
+                Some(now) if is_going::<H>(&now) => return Err(changed::<H>(after, Some(&now))),
+                Some(now) => now.resource_version().clone_into(&mut seen),
+                None => return Err(changed::<H>(after, None)),
+            }
+        }
+        Err(changed::<H>(after, None))
+    }
+
+    /// Replaces a record in the state that was seen, and gives its new state.
+    pub(super) async fn replace_seen(
+        &self,
+        seen: &Summary,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+    ) -> Result<String, StoreError> {
+        let mut object = Self::object(version, claim, Stamp::Modified(chance::now()), UPDATE)?;
+        let failed = || wire::failed(H::words(UPDATE.failure));
+        if let Some((_, resource_version)) = seen.state.split_once('@') {
+            object.metadata_mut().insert("resourceVersion".into(), resource_version.into());
+        }
+        match wire::replace_anyway(&self.cluster, &self.resource, &object).await {
+            Ok(object) => return Ok(state(&object)),
+            Err(error) if error.is_conflict() || error.is_not_found() => {}
+            Err(error) => return Err(failed()(error)),
+        }
+        let now = self.cluster.get_at(&self.resource, object.namespace(), object.name()).await;
+        match now.map_err(failed())? {
+            // Either an answer was lost on its way, or somebody else has come to the same end.
+            Some(now) if seen.state.starts_with(now.uid()) && is_like::<H>(&now, version, claim) => {
+                Ok(state(&now))
+            }
+            now => Err(changed::<H>(seen, now.as_ref())),
+        }
+    }
+}
+
+/// What is laid over a record in that state.
+fn note(mark: &str, resource_version: &str) -> Map<Node> {
+    let annotations = Map::from_entries(vec![(helm::SUCCESSOR.into(), mark.into())]);
+    let metadata = Map::from_entries(vec![
+        ("annotations".into(), Node::Map(annotations)),
+        ("resourceVersion".into(), resource_version.into()),
+    ]);
+    Map::from_entries(vec![("metadata".into(), Node::Map(metadata))])
+}
+
+/// Whether someone is taking the release away.
+fn is_going<H: Holder>(record: &Object) -> bool {
+    summary::<H>(record).is_some_and(|now| now.status == Status::Uninstalling && now.claim.is_some())
+}
+
+fn is_like<H: Holder>(record: &Object, version: &ReleaseVersion, claim: Option<&Claim>) -> bool {
+    summary::<H>(record).is_some_and(|now| {
+        now.status == version.info.status && now.claim.as_ref() == claim && !is_followed(record)
+    })
+}
+
+fn is_followed(record: &Object) -> bool {
+    record.annotation(helm::SUCCESSOR).is_some()
+}
+
+fn changed<H: Holder>(seen: &Summary, now: Option<&Object>) -> StoreError {
+    let now = now.and_then(summary::<H>);
+    StoreError::Changed {
+        name: seen.name.clone(),
+        number: seen.number,
+        status: now.as_ref().map(|now| now.status),
+        holder: now.and_then(|now| now.claim).map(|claim| claim.holder),
+    }
+}
