@@ -12,6 +12,7 @@ mod instructions;
 mod postgres;
 mod record;
 mod shell;
+mod tables;
 mod tidy;
 
 use std::process::ExitCode;
@@ -34,12 +35,13 @@ cargo xtask CHORE
                          count the instructions of the hot paths and compare with benches/instructions.tsv
   fuzz [SECONDS [TARGET]]
                          fuzz every target (or one) for so many seconds each
-  cluster up [--level control-plane|node] [--kubernetes 1.36|1.34] [--name NAME]
+  cluster up [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [--name NAME]
   cluster down|kubeconfig [--name NAME]
   cluster status|can-run-pods
                          a real Kubernetes for tests, on this machine
-  e2e [--on NAME] [--level control-plane|node] [--kubernetes 1.36|1.34] [FILTER]
+  e2e [--on NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [FILTER]
                          bring a cluster up, run the tests of e2e/ on it, take it down
+  gen                    take the tables of built-in kinds (crates/embedded/tables) from real API servers
 ";
 
 fn main() -> ExitCode {
@@ -68,6 +70,7 @@ fn run() -> Result<()> {
         "fuzz" => fuzz::run(rest),
         "cluster" => cluster::run(rest),
         "e2e" => e2e::run(rest),
+        "gen" => tables::run(rest),
         "help" | "--help" | "-h" => {
             shell::say(HELP);
             Ok(())

@@ -19,8 +19,11 @@ pub(crate) struct Release {
 }
 
 /// Newest first.
-pub(crate) const RELEASES: [Release; 2] =
-    [Release { minor: "1.36", modules: "go.mod" }, Release { minor: "1.34", modules: "1.34.mod" }];
+pub(crate) const RELEASES: [Release; 3] = [
+    Release { minor: "1.36", modules: "go.mod" },
+    Release { minor: "1.35", modules: "1.35.mod" },
+    Release { minor: "1.34", modules: "1.34.mod" },
+];
 
 impl Release {
     /// The release that a person calls `minor`.
@@ -129,7 +132,7 @@ mod tests {
             let version = release.version().unwrap();
             assert!(version.starts_with(&format!("{}.", release.minor)), "{version}");
         }
-        assert!(Release::named("1.2").unwrap_err().to_string().contains("1.36, 1.34"));
+        assert!(Release::named("1.2").unwrap_err().to_string().contains("1.36, 1.35, 1.34"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::Level;
+use super::api::Api;
 use crate::shell::cache;
 
 /// A cluster that was started.
@@ -99,6 +100,11 @@ impl Cluster {
     /// The file that tells programs how to reach it.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.join("kubeconfig")
+    }
+
+    /// What its server answers at `path`, if it can be had.
+    pub(crate) fn read(&self, path: &str) -> Option<Value> {
+        Api::new(&self.server, &self.folder).read(path)
     }
 
     /// The first process that has ended though it should not, or was never started.

@@ -1,0 +1,5 @@
+//! A Kubernetes API in one process: for trying, rehearsing and testing without a cluster.
+//!
+//! [`schema`] knows what objects of every built-in kind look like, from tables taken from real API servers.
+
+pub mod schema;

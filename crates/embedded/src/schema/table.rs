@@ -1,0 +1,294 @@
+//! The tables that `cargo xtask gen` takes from real API servers, unpacked on first use.
+//!
+//! A table is compressed text, one record per line: `version NUMBERS`, then `group MASK JSON`, `resource MASK JSON` and
+//! `definition MASK NAME JSON`. The mask has one bit per version, so that what versions share is written once.
+//! Definitions are read when they are asked for.
+
+use std::io::Read as _;
+use std::sync::OnceLock;
+
+use pintle_tree::{Node, Str, json};
+
+use super::place::Schema;
+use super::resource::Resource;
+use super::shape::Shape;
+
+/// All definitions of all versions, without descriptions.
+static PACKED: &[u8] = include_bytes!("../../tables/kinds.z");
+/// Their descriptions, which only documents for people need.
+static PACKED_DESCRIPTIONS: &[u8] = include_bytes!("../../tables/descriptions.z");
+
+/// The most versions that a table has room for.
+const MOST_VERSIONS: usize = 8;
+
+/// A group of kinds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Empty for the core.
+    pub name: Str,
+    /// Its versions, the preferred one first.
+    pub versions: Vec<Str>,
+}
+
+/// Definitions by name, each read when it is first asked for.
+#[derive(Default)]
+pub struct Definitions {
+    /// By name.
+    entries: Vec<Definition>,
+}
+
+struct Definition {
+    name: Str,
+    source: Str,
+    shape: OnceLock<Option<Box<Shape>>>,
+}
+
+impl Definitions {
+    fn find(&self, name: &Str) -> Option<&Definition> {
+        let found = self.entries.binary_search_by(|entry| entry.name.cmp(name));
+        found.ok().map(|index| &self.entries[index])
+    }
+
+    /// The definition called `name`.
+    pub fn shape(&self, name: &Str) -> Option<&Shape> {
+        let entry = self.find(name)?;
+        let read = || Some(Box::new(Shape::read(&json::read_exact(&entry.source).ok()?).ok()?));
+        entry.shape.get_or_init(read).as_deref()
+    }
+
+    /// The definition called `name` as OpenAPI has it, without descriptions.
+    pub fn source(&self, name: &Str) -> Option<Node> {
+        json::read_exact(&self.find(name)?.source).ok()
+    }
+
+    /// The names of all definitions, in order.
+    pub fn names(&self) -> impl Iterator<Item = &Str> {
+        self.entries.iter().map(|entry| &entry.name)
+    }
+}
+
+/// Everything that one version of Kubernetes has built in.
+pub struct Table {
+    version: Str,
+    bit: u8,
+    groups: Vec<Group>,
+    resources: Vec<Resource>,
+    definitions: Definitions,
+    descriptions: OnceLock<Vec<(Str, Node)>>,
+}
+
+/// Why there is no table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// There is none for that version.
+    #[error("there is no Kubernetes {asked} in the box; there are {known}")]
+    Unknown {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+impl Table {
+    /// The versions of Kubernetes that there are tables for, all their numbers, newest first.
+    pub fn versions() -> &'static [Str] {
+        static VERSIONS: OnceLock<Vec<Str>> = OnceLock::new();
+        VERSIONS.get_or_init(|| {
+            let lines = text().as_bytes().split(|byte| *byte == b'\n');
+            let words = lines.map_while(|line| line.strip_prefix(b"version "));
+            words.take(MOST_VERSIONS).map(Str::from).collect()
+        })
+    }
+
+    /// The table of the newest version.
+    pub fn newest() -> &'static Table {
+        Table::nth(0)
+    }
+
+    /// The table for `version`: `1.36`, `v1.36`, `1.36.3`.
+    ///
+    /// # Errors
+    /// If there is none; the error lists those that there are.
+    pub fn of(version: &str) -> Result<&'static Table, TableError> {
+        let asked: Vec<&str> = version.trim_start_matches('v').split(['.', '-', '+']).take(2).collect();
+        let is_asked = |known: &Str| {
+            known.as_str().is_some_and(|known| known.split('.').take(2).eq(asked.iter().copied()))
+        };
+        match Table::versions().iter().position(is_asked) {
+            Some(index) => Ok(Table::nth(index)),
+            None => {
+                let known: Vec<String> = Table::versions().iter().map(ToString::to_string).collect();
+                Err(TableError::Unknown { asked: version.to_owned(), known: known.join(", ") })
+            }
+        }
+    }
+
+    fn nth(index: usize) -> &'static Table {
+        static TABLES: [OnceLock<Table>; MOST_VERSIONS] = [const { OnceLock::new() }; MOST_VERSIONS];
+        TABLES[index].get_or_init(|| Table::read(index))
+    }
+
+    fn read(index: usize) -> Table {
+        let bit = 1 << index;
+        let mut table = Table {
+            version: Table::versions().get(index).cloned().unwrap_or_default(),
+            bit,
+            groups: Vec::new(),
+            resources: Vec::new(),
+            definitions: Definitions::default(),
+            descriptions: OnceLock::new(),
+        };
+        each_line(text(), bit, |word, rest| match word {
+            "group" => table.groups.extend(json::read_exact(&rest).ok().as_ref().and_then(group)),
+            "resource" => {
+                table.resources.extend(json::read_exact(&rest).ok().as_ref().and_then(Resource::read))
+            }
+            "definition" => {
+                if let Some((name, source)) = split(&rest) {
+                    table.definitions.entries.push(Definition { name, source, shape: OnceLock::new() });
+                }
+            }
+            _ => {}
+        });
+        table
+    }
+
+    /// All numbers of the version.
+    pub fn version(&self) -> &Str {
+        &self.version
+    }
+
+    /// The groups in the order of discovery, the core first.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// All kinds, group by group.
+    pub fn resources(&self) -> &[Resource] {
+        &self.resources
+    }
+
+    /// The kind that `kind` names.
+    pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<&Resource> {
+        let is_it = |it: &&Resource| it.group == *group && it.version == *version && it.kind == *kind;
+        self.resources.iter().find(is_it)
+    }
+
+    /// All definitions.
+    pub fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    /// The schema of objects of a built-in kind.
+    pub fn schema(&self, resource: &Resource) -> Option<Schema<'_>> {
+        self.definition(&resource.definition)
+    }
+
+    /// The schema of a definition, such as `io.k8s.api.core.v1.PodSpec`.
+    pub fn definition(&self, name: &Str) -> Option<Schema<'_>> {
+        self.definitions.shape(name).map(|shape| Schema::new(shape, &self.definitions))
+    }
+
+    /// The descriptions of a definition, in the order in which a walk through it meets them: its own, then those of its
+    /// properties by name.
+    pub fn descriptions(&self, name: &Str) -> Option<&[Node]> {
+        let all = self.descriptions.get_or_init(|| {
+            let mut all = Vec::new();
+            each_line(&unpack(PACKED_DESCRIPTIONS), self.bit, |_, rest| {
+                all.extend(
+                    split(&rest).and_then(|(name, source)| Some((name, json::read_exact(&source).ok()?))),
+                );
+            });
+            all
+        });
+        let found = all.binary_search_by(|(known, _)| known.cmp(name)).ok()?;
+        all[found].1.as_list()
+    }
+}
+
+/// The unpacked table.
+fn text() -> &'static Str {
+    static TEXT: OnceLock<Str> = OnceLock::new();
+    TEXT.get_or_init(|| unpack(PACKED))
+}
+
+/// The tables are part of the program, so they unpack, or a test of this file fails.
+fn unpack(packed: &[u8]) -> Str {
+    let mut text = Vec::new();
+    match flate2::read::ZlibDecoder::new(packed).read_to_end(&mut text) {
+        Ok(_) => Str::from(text),
+        Err(_) => Str::default(),
+    }
+}
+
+/// Calls `each` with the word and the rest of every line that counts for the version with this bit.
+fn each_line(text: &Str, bit: u8, mut each: impl FnMut(&str, Str)) {
+    let mut start = 0;
+    for line in text.as_bytes().split_inclusive(|byte| *byte == b'\n') {
+        let whole = text.slice(start..start + line.len() - usize::from(line.ends_with(b"\n")));
+        start += line.len();
+        let Some((word, rest)) = split(&whole) else { continue };
+        let Some((mask, rest)) = split(&rest) else { continue };
+        let counts =
+            mask.as_str().and_then(|mask| mask.parse::<u8>().ok()).is_some_and(|mask| mask & bit != 0);
+        if counts && let Some(word) = word.as_str() {
+            each(word, rest);
+        }
+    }
+}
+
+/// Splits at the first blank.
+fn split(text: &Str) -> Option<(Str, Str)> {
+    let at = text.as_bytes().iter().position(|byte| *byte == b' ')?;
+    Some((text.slice(0..at), text.slice(at + 1..text.len())))
+}
+
+fn group(node: &Node) -> Option<Group> {
+    let versions = node.get("versions")?.as_list()?;
+    Some(Group {
+        name: node.get("name")?.as_text()?.clone(),
+        versions: versions.iter().filter_map(|version| version.as_text().cloned()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{ListType, Type};
+
+    #[test]
+    fn every_definition_of_every_version_can_be_read() {
+        assert!(Table::versions().len() >= 2);
+        for version in Table::versions() {
+            let table = Table::of(version.as_str().unwrap()).unwrap();
+            assert!(table.resources().len() > 60 && table.definitions().names().count() > 500);
+            for name in table.definitions().names() {
+                assert!(table.definitions().shape(name).is_some(), "{version} {name}");
+            }
+            for resource in table.resources().iter().filter(|it| it.can("create")) {
+                assert!(table.schema(resource).is_some(), "{version} {}", resource.qualified());
+            }
+        }
+    }
+
+    #[test]
+    fn the_ports_of_a_service_are_found_with_all_that_is_known_about_them() {
+        let table = Table::newest();
+        let service = table.schema(table.kind("", "v1", "Service").unwrap()).unwrap();
+        let ports = service.field("spec").unwrap().field("ports").unwrap();
+        assert_eq!(ports.list(), &ListType::Map(vec!["port".into(), "protocol".into()]));
+        assert_eq!(ports.patch().unwrap().merge_key.as_ref().unwrap(), "port");
+        let port = ports.items().unwrap();
+        assert_eq!(port.field("protocol").unwrap().default(), Some(&Node::from("TCP")));
+        assert_eq!(port.field("targetPort").unwrap().kind(), Type::IntOrString);
+    }
+
+    #[test]
+    fn versions_are_found_by_their_first_two_numbers_and_others_are_refused() {
+        let newest = Table::newest().version().to_string();
+        assert_eq!(Table::of(&format!("v{newest}")).unwrap().version(), newest.as_str());
+        assert!(Table::of("1.2").err().unwrap().to_string().contains(&newest));
+        assert!(Table::of("").is_err());
+    }
+}

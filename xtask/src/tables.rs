@@ -1,0 +1,237 @@
+//! `gen`: takes the tables of built-in kinds from real API servers and writes them into the room `embedded`.
+//!
+//! Everything comes from what servers publish: aggregated discovery and OpenAPI v3. What versions share is written
+//! once; each line has a mask that says which versions it counts for. Descriptions are apart, because only documents
+//! for people need them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result, bail};
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use serde_json::{Map, Value, json};
+
+use crate::cluster::{self, Cluster, Level, RELEASES, Wish};
+use crate::shell::{root, say};
+
+/// Lines in the order of first appearance within their section, with the versions that have them.
+#[derive(Default)]
+struct Lines {
+    order: Vec<String>,
+    masks: BTreeMap<String, u8>,
+}
+
+impl Lines {
+    fn add(&mut self, line: String, bit: u8) {
+        match self.masks.get_mut(&line) {
+            Some(mask) => *mask |= bit,
+            None => {
+                self.masks.insert(line.clone(), bit);
+                self.order.push(line);
+            }
+        }
+    }
+
+    fn write(&self, word: &str, text: &mut String) {
+        for line in &self.order {
+            text.push_str(&format!("{word} {} {line}\n", self.masks[line]));
+        }
+    }
+}
+
+/// What all versions together have.
+#[derive(Default)]
+struct Tables {
+    versions: Vec<String>,
+    groups: Lines,
+    resources: Lines,
+    definitions: Lines,
+    descriptions: Lines,
+}
+
+/// Runs `gen`: one control plane per version, newest first.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if let Some(other) = arguments.first() {
+        bail!("gen takes no `{other}`");
+    }
+    let mut tables = Tables::default();
+    for (index, kubernetes) in RELEASES.into_iter().enumerate() {
+        let name = format!("gen-{}", kubernetes.minor.replace('.', "-"));
+        let wish = Wish { name: name.clone(), level: Level::ControlPlane, kubernetes };
+        let cluster = cluster::up(&wish)?;
+        let taken = tables.take(&cluster, 1 << index);
+        cluster::down(&name)?;
+        taken.with_context(|| format!("cannot take the tables of Kubernetes {}", kubernetes.minor))?;
+    }
+    tables.write()
+}
+
+impl Tables {
+    fn take(&mut self, cluster: &Cluster, bit: u8) -> Result<()> {
+        let read = |path: &str| cluster.read(path).with_context(|| format!("no answer at {path}"));
+        let version = read("/version")?;
+        let numbers = version["gitVersion"].as_str().context("the server has a version")?;
+        self.versions.push(numbers.trim_start_matches('v').to_owned());
+        let index = read("/openapi/v3")?;
+        let mut definitions = BTreeMap::new();
+        for path in index["paths"].as_object().context("OpenAPI has an index")?.keys() {
+            let document = read(&format!("/openapi/v3/{path}"))?;
+            for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
+                definitions.entry(name.clone()).or_insert_with(|| schema.clone());
+            }
+        }
+        self.add_kinds(&read("/api")?, &read("/apis")?, &read, &by_kind(&definitions), bit)?;
+        for (name, mut schema) in definitions {
+            let mut descriptions = Vec::new();
+            strip(&mut schema, &mut descriptions);
+            self.definitions.add(format!("{name} {schema}"), bit);
+            self.descriptions.add(format!("{name} {}", Value::from(descriptions)), bit);
+        }
+        Ok(())
+    }
+
+    fn add_kinds(
+        &mut self,
+        core: &Value,
+        others: &Value,
+        read: &dyn Fn(&str) -> Result<Value>,
+        definitions: &BTreeMap<[String; 3], String>,
+        bit: u8,
+    ) -> Result<()> {
+        let core = json!({"name": "", "versions": core["versions"]});
+        let mut groups = vec![core];
+        for group in others["groups"].as_array().context("discovery lists groups")? {
+            let versions = group["versions"].as_array().into_iter().flatten().map(|it| it["version"].clone());
+            groups.push(json!({"name": group["name"], "versions": versions.collect::<Vec<_>>()}));
+        }
+        for group in groups {
+            self.groups.add(group.to_string(), bit);
+            let name = group["name"].as_str().unwrap_or_default();
+            for version in group["versions"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                let path =
+                    if name.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{name}/{version}") };
+                for resource in resources(&read(&path)?, name, version, definitions) {
+                    self.resources.add(resource.to_string(), bit);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self) -> Result<()> {
+        let mut kinds = String::new();
+        for version in &self.versions {
+            kinds.push_str(&format!("version {version}\n"));
+        }
+        self.groups.write("group", &mut kinds);
+        self.resources.write("resource", &mut kinds);
+        sorted(&self.definitions).write("definition", &mut kinds);
+        let mut descriptions = String::new();
+        sorted(&self.descriptions).write("descriptions", &mut descriptions);
+        let folder = root().join("crates/embedded/tables");
+        fs::create_dir_all(&folder)?;
+        for (name, text) in [("kinds.z", kinds), ("descriptions.z", descriptions)] {
+            let packed = pack(&text)?;
+            say(&format!("{name}: {} bytes of {}", packed.len(), text.len()));
+            fs::write(folder.join(name), packed)?;
+        }
+        Ok(())
+    }
+}
+
+/// By name, so that each version finds its definitions in order.
+fn sorted(lines: &Lines) -> Lines {
+    let mut order = lines.order.clone();
+    order.sort();
+    Lines { order, masks: lines.masks.clone() }
+}
+
+fn pack(text: &str) -> Result<Vec<u8>> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text.as_bytes())?;
+    Ok(encoder.finish()?)
+}
+
+/// The names of definitions by group, version and kind. Types of all groups, such as options, are none of anybody.
+fn by_kind(definitions: &BTreeMap<String, Value>) -> BTreeMap<[String; 3], String> {
+    let mut found = BTreeMap::new();
+    for (name, schema) in definitions {
+        let kinds =
+            schema["x-kubernetes-group-version-kind"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for kind in kinds.iter().filter(|_| kinds.len() < 4) {
+            let text = |key: &str| kind[key].as_str().unwrap_or_default().to_owned();
+            found.insert([text("group"), text("version"), text("kind")], name.clone());
+        }
+    }
+    found
+}
+
+/// The kinds of one list of discovery, each with its parts.
+fn resources(
+    list: &Value,
+    group: &str,
+    version: &str,
+    definitions: &BTreeMap<[String; 3], String>,
+) -> Vec<Value> {
+    let entries = list["resources"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let name = |entry: &Value| entry["name"].as_str().unwrap_or_default().to_owned();
+    let (parts, whole): (Vec<&Value>, Vec<&Value>) =
+        entries.iter().partition(|entry| name(entry).contains('/'));
+    let resource = |entry: &Value| {
+        let plural = name(entry);
+        let kind = entry["kind"].as_str().unwrap_or_default().to_owned();
+        let own = |part: &&&Value| name(part).split('/').next() == Some(plural.as_str());
+        let subresources: Vec<Value> = parts.iter().filter(own).map(|part| subresource(part)).collect();
+        let mut record = json!({
+            "group": group, "version": version, "kind": kind, "plural": plural,
+            "singular": entry["singularName"], "namespaced": entry["namespaced"], "verbs": entry["verbs"],
+        });
+        let mut add = |key: &str, value: &Value| {
+            if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()) {
+                record[key] = value.clone();
+            }
+        };
+        add("shortNames", &entry["shortNames"]);
+        add("categories", &entry["categories"]);
+        add("hash", &entry["storageVersionHash"]);
+        add("subresources", &Value::from(subresources));
+        let definition = definitions.get(&[group.to_owned(), version.to_owned(), kind]);
+        add("definition", &definition.cloned().map_or(Value::Null, Value::from));
+        record
+    };
+    whole.into_iter().map(resource).collect()
+}
+
+fn subresource(part: &Value) -> Value {
+    let name = part["name"].as_str().and_then(|name| name.split_once('/')).map_or("", |(_, name)| name);
+    let mut record = json!({"name": name, "kind": part["kind"], "verbs": part["verbs"]});
+    for key in ["group", "version"] {
+        if !part[key].is_null() {
+            record[key] = part[key].clone();
+        }
+    }
+    record
+}
+
+/// Takes the descriptions out of a schema, in the order of a walk: its own, then those of its properties by name, of
+/// its elements, and of its other fields.
+fn strip(schema: &mut Value, descriptions: &mut Vec<Value>) {
+    let Some(map) = schema.as_object_mut() else { return };
+    descriptions.push(map.remove("description").unwrap_or_default());
+    if let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) {
+        each(properties, descriptions);
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(child) = map.get_mut(key) {
+            strip(child, descriptions);
+        }
+    }
+}
+
+fn each(properties: &mut Map<String, Value>, descriptions: &mut Vec<Value>) {
+    for schema in properties.values_mut() {
+        strip(schema, descriptions);
+    }
+}
