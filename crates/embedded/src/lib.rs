@@ -3,3 +3,6 @@
 //! [`schema`] knows what objects of every built-in kind look like, from tables taken from real API servers.
 
 pub mod schema;
+mod status;
+
+pub use status::{Cause, Details, Status};

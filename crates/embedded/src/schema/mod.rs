@@ -5,7 +5,7 @@ mod resource;
 mod shape;
 mod table;
 
-pub use place::Schema;
+pub use place::{Kind, Schema};
 pub use resource::{Resource, Subresource};
 pub use shape::{Additional, Limits, ListType, PatchStrategy, Rule, Shape, ShapeError, Type};
 pub use table::{Definitions, Group, Table, TableError};

@@ -2,6 +2,7 @@
 
 use pintle_tree::{Node, Str};
 
+use super::resource::Resource;
 use super::shape::{Additional, ListType, PatchStrategy, Shape, Type};
 use super::table::Definitions;
 
@@ -105,4 +106,15 @@ impl<'t> Schema<'t> {
     pub fn patch(&self) -> Option<&'t PatchStrategy> {
         self.site.patch.as_ref().or(self.shape.patch.as_ref())
     }
+}
+
+/// A kind with what is known about its objects.
+#[derive(Clone, Copy)]
+pub struct Kind<'t> {
+    /// What discovery says.
+    pub resource: &'t Resource,
+    /// What its objects look like; none for custom resources that keep whatever they are given.
+    pub schema: Option<Schema<'t>>,
+    /// Whether a custom resource definition made it.
+    pub custom: bool,
 }

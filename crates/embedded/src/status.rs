@@ -1,0 +1,201 @@
+//! What the API answers when something is refused: `Status` objects, in the words of the real server.
+
+use pintle_tree::{Map, Node, Str};
+
+/// One thing that is wrong with an object, at a field of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// `FieldValueInvalid`, `FieldValueRequired`, `FieldManagerConflict` …
+    pub reason: &'static str,
+    /// What is wrong, without the field: `Invalid value: "x": must be …`.
+    pub message: String,
+    /// The field: `spec.ports[0].port`. May be empty.
+    pub field: String,
+}
+
+impl Cause {
+    /// A value that is not allowed. `value` is as the server prints it: text in quotes, the rest as JSON.
+    pub fn invalid(field: impl Into<String>, value: &Node, detail: &str) -> Cause {
+        let message = format!("Invalid value: {}{}", shown(value), after_colon(detail));
+        Cause { reason: "FieldValueInvalid", message, field: field.into() }
+    }
+
+    /// A value that must be there.
+    pub fn required(field: impl Into<String>, detail: &str) -> Cause {
+        let message = format!("Required value{}", after_colon(detail));
+        Cause { reason: "FieldValueRequired", message, field: field.into() }
+    }
+
+    /// Something that must not be done.
+    pub fn forbidden(field: impl Into<String>, detail: &str) -> Cause {
+        let message = format!("Forbidden{}", after_colon(detail));
+        Cause { reason: "FieldValueForbidden", message, field: field.into() }
+    }
+
+    /// A value that is there twice.
+    pub fn duplicate(field: impl Into<String>, value: &Node) -> Cause {
+        let message = format!("Duplicate value: {}", shown(value));
+        Cause { reason: "FieldValueDuplicate", message, field: field.into() }
+    }
+
+    /// A value that is none of those there are.
+    pub fn not_supported(field: impl Into<String>, value: &Node, supported: &[&str]) -> Cause {
+        let quoted: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
+        let message = format!("Unsupported value: {}: supported values: {}", shown(value), quoted.join(", "));
+        Cause { reason: "FieldValueNotSupported", message, field: field.into() }
+    }
+
+    /// The field and what is wrong with it, as messages have it.
+    pub fn whole(&self) -> String {
+        if self.field.is_empty() { self.message.clone() } else { format!("{}: {}", self.field, self.message) }
+    }
+}
+
+fn after_colon(detail: &str) -> String {
+    if detail.is_empty() { String::new() } else { format!(": {detail}") }
+}
+
+/// A value as the server prints it in messages.
+fn shown(value: &Node) -> String {
+    match value {
+        Node::Str(text) => format!("{:?}", text.to_str_lossy()),
+        other => {
+            let text = pintle_tree::json::write_raw(other).unwrap_or_default();
+            String::from_utf8_lossy(&text).into_owned()
+        }
+    }
+}
+
+/// What an error is about, as `details` of a `Status` have it. Empty fields are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// The name of the object.
+    pub name: String,
+    /// The group of its kind.
+    pub group: String,
+    /// Its plural, or its kind where the server says the kind.
+    pub kind: String,
+    /// Its uid.
+    pub uid: String,
+    /// What is wrong, one by one.
+    pub causes: Vec<Cause>,
+    /// When to try again.
+    pub retry_after_seconds: u32,
+}
+
+/// A refusal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Status {
+    /// The code of HTTP.
+    pub code: u16,
+    /// `NotFound`, `Conflict` …; may be empty.
+    pub reason: &'static str,
+    /// What went wrong.
+    pub message: String,
+    /// What it is about.
+    pub details: Option<Box<Details>>,
+}
+
+impl Status {
+    /// A refusal without details.
+    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Status {
+        Status { code, reason, message: message.into(), details: None }
+    }
+
+    /// The same with details.
+    pub fn about(mut self, details: Details) -> Status {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    /// A request that cannot be understood.
+    pub fn bad_request(message: impl Into<String>) -> Status {
+        Status::new(400, "BadRequest", message)
+    }
+
+    /// An object that breaks rules. `kind` is the kind, not its plural. A cause that comes twice is told once in the
+    /// message.
+    pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Status {
+        let mut texts: Vec<String> = Vec::new();
+        for text in causes.iter().map(Cause::whole) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let what = if let [only] = &texts[..] { only.clone() } else { format!("[{}]", texts.join(", ")) };
+        let what = if texts.is_empty() { "<nil>".to_owned() } else { what };
+        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let details = Details {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            causes,
+            ..Details::default()
+        };
+        Status::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {what}")).about(details)
+    }
+
+    /// The object that is sent.
+    pub fn object(&self) -> Node {
+        let mut map = Map::new();
+        map.insert("kind".into(), "Status".into());
+        map.insert("apiVersion".into(), "v1".into());
+        map.insert("metadata".into(), Node::empty_map());
+        map.insert("status".into(), "Failure".into());
+        let mut put = |key: &str, text: &str| {
+            if !text.is_empty() {
+                map.insert(key.into(), text.into());
+            }
+        };
+        put("message", &self.message);
+        put("reason", self.reason);
+        if let Some(details) = &self.details {
+            map.insert("details".into(), details.object());
+        }
+        map.insert("code".into(), Node::Int(i64::from(self.code)));
+        Node::Map(map)
+    }
+}
+
+impl Details {
+    fn object(&self) -> Node {
+        let mut map = Map::new();
+        let texts = [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)];
+        for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            map.insert(key.into(), text.as_str().into());
+        }
+        if !self.causes.is_empty() {
+            map.insert("causes".into(), Node::List(self.causes.iter().map(cause).collect()));
+        }
+        if self.retry_after_seconds > 0 {
+            map.insert("retryAfterSeconds".into(), Node::Int(i64::from(self.retry_after_seconds)));
+        }
+        Node::Map(map)
+    }
+}
+
+fn cause(cause: &Cause) -> Node {
+    let texts =
+        [("reason", cause.reason), ("message", cause.message.as_str()), ("field", cause.field.as_str())];
+    let entries = texts.into_iter().filter(|(_, text)| !text.is_empty());
+    Node::Map(entries.map(|(key, text)| (Str::from(key), Node::from(text))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_causes_are_told_in_brackets_and_one_is_not() {
+        let one = Cause::required("spec.containers", "");
+        let other = Cause::invalid("metadata.name", &"A".into(), "must be lower case");
+        let status = Status::invalid("", "Pod", "A", vec![other.clone(), one.clone()]);
+        assert_eq!(
+            status.message,
+            r#"Pod "A" is invalid: [metadata.name: Invalid value: "A": must be lower case, spec.containers: Required value]"#
+        );
+        let status = Status::invalid("apps", "Deployment", "a", vec![one]);
+        assert_eq!(status.message, r#"Deployment.apps "a" is invalid: spec.containers: Required value"#);
+    }
+}
