@@ -1,6 +1,7 @@
 //! Many writers at one release at once: one wins, the others are told so, and nothing is half done.
 
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use pintle_e2e::{Bench, Fate, Proxy, Ran, Store, Subject, write_chart};
 
@@ -104,6 +105,65 @@ fn of_fifty_installs_in_our_store_one_wins() {
 fn of_fifty_installs_in_secrets_one_wins() {
     let Some(bench) = bench("fifty_installs_secrets", Store::Secrets) else { return };
     many_installs(&bench, Store::Secrets);
+}
+
+/// What those are told who find the release going or gone.
+const GONE: [&str; 3] = ["has no deployed releases", "not found", "came first"];
+
+/// One uninstalls while another upgrades, a little earlier or later each time.
+fn upgrades_and_uninstalls(bench: &Bench, store: Store) {
+    let subject = Subject::new(bench, store, "web");
+    let (mut upgraded, mut uninstalled) = (0, 0);
+    for round in 0..20_u64 {
+        subject.upgrade("one").succeeded();
+        let start = |words: &[&str]| -> Child {
+            let mut command = subject.command(words);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().expect("the program can be run")
+        };
+        let upgrade = start(&["upgrade", "web", "chart", "--set", "word=two"]);
+        std::thread::sleep(Duration::from_millis(round * 8));
+        let uninstall = start(&["uninstall", "web"]);
+        let [upgrade, uninstall] =
+            [upgrade, uninstall].map(|child| Ran::from(child.wait_with_output().expect("a child ends")));
+        let clear = |ran: &Ran, answers: &[&str]| {
+            let told = answers.iter().chain(&ANSWERS).any(|answer| ran.stderr.contains(answer));
+            assert!(ran.code == Some(1) && told, "code {:?}: {}{}", ran.code, ran.stdout, ran.stderr);
+        };
+        match (upgrade.code, uninstall.code) {
+            (_, Some(0)) => {
+                uninstalled += 1;
+                if upgrade.code != Some(0) {
+                    clear(&upgrade, &GONE);
+                }
+                assert_eq!(subject.history(), []);
+                bench.is_empty();
+            }
+            (Some(0), _) => {
+                upgraded += 1;
+                clear(&uninstall, &[]);
+                subject.is_sound();
+                assert!(subject.live().iter().all(|object| object.ends_with("two")), "{:?}", subject.live());
+                subject.uninstall().succeeded();
+                bench.is_empty();
+            }
+            _ => panic!("nobody won: {upgrade:?} {uninstall:?}"),
+        }
+    }
+    // Otherwise the two never met.
+    assert!(upgraded > 0 && uninstalled > 0, "{upgraded} upgraded, {uninstalled} uninstalled");
+}
+
+#[test]
+fn of_an_upgrade_and_an_uninstall_in_our_store_one_comes_first() {
+    let Some(bench) = bench("upgrade_and_uninstall_native", Store::Native) else { return };
+    upgrades_and_uninstalls(&bench, Store::Native);
+}
+
+#[test]
+fn of_an_upgrade_and_an_uninstall_in_secrets_one_comes_first() {
+    let Some(bench) = bench("upgrade_and_uninstall_secrets", Store::Secrets) else { return };
+    upgrades_and_uninstalls(&bench, Store::Secrets);
 }
 
 /// Leaves an upgrade behind whose program was killed halfway.

@@ -5,7 +5,7 @@ mod build;
 mod debian;
 mod images;
 mod init;
-mod keys;
+pub(crate) mod keys;
 mod needs;
 mod node;
 mod parts;

@@ -92,7 +92,11 @@ fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &
         command.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
         command.env("PINTLE_E2E_LEVEL", cluster.level.name());
         command.env("PINTLE_E2E_SKIPPED", &skipped);
-        command.envs(postgres.iter().map(|postgres| ("PINTLE_E2E_POSTGRES", postgres.address())));
+        if let Some(postgres) = &postgres {
+            command.env("PINTLE_E2E_POSTGRES", postgres.address());
+            command.env("PINTLE_E2E_POSTGRES_TLS", postgres.secure_address());
+            command.env("PINTLE_E2E_POSTGRES_CA", postgres.authority());
+        }
         command
     };
     // Most of the time a test waits for the cluster, so more of them run than there are processors.

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
+use crate::cluster::keys;
 use crate::shell::say;
 
 /// Where Debian keeps the programs of each version.
@@ -18,6 +20,9 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 
 /// The user without rights, as whom the server runs where we are root, which it does not want to be.
 const NOBODY: u32 = 65534;
+
+/// The user who is let in over TLS only.
+const SECURE: &str = "secure";
 
 /// How long the server may take to answer.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -27,7 +32,7 @@ pub(crate) struct Postgres {
     child: Child,
     port: u16,
     /// Where its data is, as long as it runs.
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Postgres {
@@ -46,18 +51,49 @@ impl Postgres {
             }
         }
         initialise(&programs, &data)?;
+        secure(folder.path(), &data)?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut server = command(&programs, "postgres");
-        server.arg("-D").arg(&data).arg("-k").arg(&data).args(["-h", "127.0.0.1", "-F", "-p"]);
+        server.arg("-D").arg(&data).arg("-k").arg(&data).args(["-h", "127.0.0.1,::1", "-F"]);
+        server.args(["-c", "ssl=on", "-p"]);
         let child = server.arg(port.to_string()).spawn().context("cannot start PostgreSQL")?;
-        let mut postgres = Postgres { child, port, _folder: folder };
+        let mut postgres = Postgres { child, port, folder };
         postgres.wait()?;
+        postgres.add_secure_user(&programs)?;
         Ok(Some(postgres))
+    }
+
+    /// As [`Postgres::address`], for a user who is let in over TLS only, without a word about TLS. The server's certificate
+    /// is for `localhost`, and comes from [`Postgres::authority`].
+    pub(crate) fn secure_address(&self) -> String {
+        format!("postgresql://{SECURE}@localhost:{}/postgres", self.port)
+    }
+
+    /// The file of the authority that vouches for the server.
+    pub(crate) fn authority(&self) -> PathBuf {
+        self.folder.path().join("ca.crt")
     }
 
     /// How to reach it, as Helm's SQL driver wants it.
     pub(crate) fn address(&self) -> String {
         format!("postgresql://pintle@127.0.0.1:{}/postgres?sslmode=disable", self.port)
+    }
+
+    /// A server that can be reached may still be starting up.
+    fn add_secure_user(&self, programs: &Path) -> Result<()> {
+        let limit = Instant::now() + LIMIT;
+        loop {
+            let mut user = command(programs, "createuser");
+            user.args(["-h", "127.0.0.1", "-U", "pintle", "-s", SECURE, "-p"]).arg(self.port.to_string());
+            let status = user.status().context("cannot run createuser")?;
+            if status.success() {
+                return Ok(());
+            }
+            if Instant::now() > limit {
+                bail!("createuser failed ({status})");
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     fn wait(&mut self) -> Result<()> {
@@ -106,6 +142,25 @@ fn initialise(programs: &Path, data: &Path) -> Result<()> {
     ]);
     let status = command.status().context("cannot run initdb")?;
     if status.success() { Ok(()) } else { bail!("initdb failed ({status})") }
+}
+
+/// Gives the server a certificate, and the user who needs it.
+fn secure(folder: &Path, data: &Path) -> Result<()> {
+    keys::certificate(folder, "ca", "/CN=test database", &["keyUsage=critical,keyCertSign".to_owned()])?;
+    let extensions = ["extendedKeyUsage=serverAuth".to_owned(), "subjectAltName=DNS:localhost".to_owned()];
+    keys::certificate(folder, "server", "/CN=localhost", &extensions)?;
+    for end in ["crt", "key"] {
+        let place = data.join(format!("server.{end}"));
+        fs::rename(folder.join(format!("server.{end}")), &place)?;
+        if is_root() {
+            std::os::unix::fs::chown(&place, Some(NOBODY), Some(NOBODY))?;
+        }
+    }
+    fs::set_permissions(data.join("server.key"), fs::Permissions::from_mode(0o600))?;
+    let rules = data.join("pg_hba.conf");
+    let text = fs::read_to_string(&rules)?;
+    fs::write(&rules, format!("hostnossl all {SECURE} all reject\n{text}"))?;
+    Ok(())
 }
 
 /// A program of PostgreSQL's, silent, and not as root.

@@ -1,6 +1,6 @@
 //! The live state of many objects, read with as few requests as possible.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 use pintle_objects::{Object, ObjectId};
@@ -40,7 +40,8 @@ impl Cluster {
         depth: Depth,
     ) -> Result<Snapshot> {
         let mut groups: BTreeMap<(&str, &str, &str, &str), Group<'a>> = BTreeMap::new();
-        for id in ids.into_iter().filter(|id| !id.name.is_empty()) {
+        let mut asked = BTreeSet::new();
+        for id in ids.into_iter().filter(|id| !id.name.is_empty() && asked.insert(*id)) {
             let key = (id.group.as_str(), id.version.as_str(), id.kind.as_str(), id.namespace.as_str());
             groups.entry(key).or_insert_with(|| Group { ids: Vec::new() }).ids.push(id);
         }

@@ -33,6 +33,13 @@ impl ObjectId {
         }
     }
 
+    /// The same id without a version: an object is the same in all versions of its group.
+    #[must_use]
+    pub fn unversioned(mut self) -> Self {
+        self.version.clear();
+        self
+    }
+
     /// The `apiVersion` as manifests spell it.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }

@@ -13,17 +13,17 @@ pub struct Snapshot {
 impl Snapshot {
     /// Adds a live object, or replaces what was known of it.
     pub fn insert(&mut self, object: Object) {
-        self.objects.insert(key(object.id()), object);
+        self.objects.insert(object.id().unversioned(), object);
     }
 
     /// Notes that an object is not there any more.
     pub fn remove(&mut self, id: &ObjectId) -> Option<Object> {
-        self.objects.remove(&key(id.clone()))
+        self.objects.remove(&id.clone().unversioned())
     }
 
     /// The live object, if it is there.
     pub fn get(&self, id: &ObjectId) -> Option<&Object> {
-        self.objects.get(&key(id.clone()))
+        self.objects.get(&id.clone().unversioned())
     }
 
     /// How many objects are there.
@@ -39,11 +39,6 @@ impl Snapshot {
 
 impl FromIterator<Object> for Snapshot {
     fn from_iter<I: IntoIterator<Item = Object>>(objects: I) -> Self {
-        Snapshot { objects: objects.into_iter().map(|object| (key(object.id()), object)).collect() }
+        Snapshot { objects: objects.into_iter().map(|object| (object.id().unversioned(), object)).collect() }
     }
-}
-
-fn key(mut id: ObjectId) -> ObjectId {
-    id.version.clear();
-    id
 }

@@ -75,7 +75,7 @@ fn certificates(folder: &Path, addresses: &[&str]) -> Result<()> {
 }
 
 /// One key and its certificate, signed by `ca`, which signs itself.
-fn certificate(folder: &Path, name: &str, subject: &str, extensions: &[String]) -> Result<()> {
+pub(crate) fn certificate(folder: &Path, name: &str, subject: &str, extensions: &[String]) -> Result<()> {
     let authority = name == "ca";
     let mut command = openssl(&["req", "-x509", "-nodes", "-days", "3650", "-newkey", "ec", "-pkeyopt"]);
     command.args(["ec_paramgen_curve:P-256", "-subj", subject, "-addext"]);

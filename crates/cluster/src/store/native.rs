@@ -581,13 +581,19 @@ impl Native {
 
     /// After a version is gone: a release that pointed to it points to the newest that is left, or goes too.
     async fn settle_pointer(&self, namespace: &str, name: &str, gone: &str) -> Result<()> {
-        self.take_seen(namespace, name);
+        let points_elsewhere = |release: &Object| {
+            let current = record::pointer(release).map(|(id, _)| record::version_name(name, id));
+            current.is_some_and(|current| current != gone)
+        };
+        let mut seen = self.take_seen(namespace, name).flatten().filter(|release| !points_elsewhere(release));
         for _ in 0..STUBBORNNESS {
-            let Some(mut release) = self.release(namespace, name).await? else { return Ok(()) };
-            let current = record::pointer(&release).map(|(id, _)| record::version_name(name, id));
-            if current.is_some_and(|current| current != gone) {
+            let release = match seen.take() {
+                Some(release) => Some(release),
+                None => self.release(namespace, name).await?,
+            };
+            let Some(mut release) = release.filter(|release| !points_elsewhere(release)) else {
                 return Ok(());
-            }
+            };
             let versions = self.versions(namespace, record::selector(name, &[])).await?;
             let pointer = record::pointer(&release);
             let left = versions.iter().filter(|object| {

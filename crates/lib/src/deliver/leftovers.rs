@@ -29,12 +29,12 @@ pub(crate) async fn find<'o>(
 ) -> Result<Vec<Leftover>> {
     let Some(of) = versions.first() else { return Ok(Vec::new()) };
     let known = readable(&session.cluster, known.into_iter().cloned(), &of.namespace).await;
-    let mut known: BTreeSet<ObjectId> = known.iter().map(|object| unversioned(object.id())).collect();
+    let mut known: BTreeSet<ObjectId> = known.iter().map(|object| object.id().unversioned()).collect();
     let mut candidates = Vec::new();
     for version in versions {
         let objects = Object::read_manifest(version.manifest.as_bytes(), "manifest").unwrap_or_default();
         for object in readable(&session.cluster, objects, &version.namespace).await {
-            if known.insert(unversioned(object.id())) {
+            if known.insert(object.id().unversioned()) {
                 candidates.push(object);
             }
         }
@@ -62,12 +62,6 @@ async fn readable(
         }
     }
     known
-}
-
-/// An object is the same in all versions of its group.
-fn unversioned(mut id: ObjectId) -> ObjectId {
-    id.version.clear();
-    id
 }
 
 /// Ends the hooks of a version that nobody goes on with: those that ran have failed, and objects go that were to stay

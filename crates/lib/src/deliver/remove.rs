@@ -40,11 +40,15 @@ impl Work<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
         self.tell_hooks_event(parting.events.0).await?;
-        self.take_hold(parting.seen).await?;
+        let objects = parting.removal.delete.clone();
+        let (session, namespace) = (self.session, self.version.namespace.clone());
+        let scoping = in_scope(&session.cluster, objects, &namespace);
+        let (held, objects) = futures::join!(self.take_hold(parting.seen), scoping);
+        held?;
         self.stage = Stage::Applying;
         let tenure = Arc::clone(&self.tenure);
         let outcome = tokio::select! {
-            outcome = self.removal_steps(parting, reporter) => outcome,
+            outcome = self.removal_steps(parting, objects, reporter) => outcome,
             stop = tenure.until_stopped() => Err(stop),
         };
         self.ended(outcome).await
@@ -53,6 +57,7 @@ impl Work<'_> {
     async fn removal_steps(
         &mut self,
         parting: &Parting<'_>,
+        objects: Result<Vec<Object>>,
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
         let Parting { removal, cascade, events: (before, after), .. } = *parting;
@@ -60,9 +65,15 @@ impl Work<'_> {
         self.hooks((before, ""), reporter).await?;
         let name = self.version.name.clone();
         let refused = |source| Error::NotDeleted { name: name.clone(), source: Box::new(source) };
-        let objects = in_scope(&self.session.cluster, removal.delete.clone(), &self.version.namespace)
-            .await
-            .map_err(refused)?;
+        let objects = match objects {
+            Ok(objects) => objects,
+            // The hooks may have brought the kinds that were missing.
+            Err(_) => {
+                let again = removal.delete.clone();
+                let again = in_scope(&self.session.cluster, again, &self.version.namespace).await;
+                again.map_err(refused)?
+            }
+        };
         let gone = self.delete_all(&objects, cascade).await.map_err(refused)?;
         let mut problems = Vec::new();
         if self.options.wait != Strategy::HookOnly

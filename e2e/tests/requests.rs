@@ -1,0 +1,40 @@
+//! What operations ask the server for: nothing twice, so that their time is the server's.
+
+use std::collections::BTreeSet;
+
+use pintle_e2e::{Bench, Proxy, Seen, Store, Subject, write_chart};
+
+/// The requests of one run of the program.
+fn requests(subject: &Subject<'_>, words: &[&str]) -> Vec<Seen> {
+    let proxy = Proxy::new(subject.bench.cluster());
+    let output = subject.command(words).env("KUBECONFIG", proxy.kubeconfig()).output();
+    let output = output.expect("the program can be run");
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    proxy.seen()
+}
+
+/// What was asked for more than once.
+fn repeated(seen: &[Seen]) -> Vec<&str> {
+    let mut asked = BTreeSet::new();
+    let reads = seen.iter().filter(|seen| seen.method == "GET").map(|seen| seen.path.as_str());
+    reads.filter(|path| !asked.insert(*path)).collect()
+}
+
+#[test]
+fn rolling_back_and_uninstalling_ask_for_nothing_twice() {
+    let Some(bench) = Bench::new("ask_for_nothing_twice") else { return };
+    write_chart(&bench);
+    for (store, rollback, uninstall) in [(Store::Native, 24, 17), (Store::Secrets, 20, 13)] {
+        let subject = Subject::new(&bench, store, "web");
+        subject.upgrade("one").succeeded();
+        subject.upgrade("two").succeeded();
+        let seen = requests(&subject, &["rollback", "web", "1", "--no-hooks"]);
+        assert_eq!(repeated(&seen), [""; 0], "{store:?}");
+        assert!(seen.len() <= rollback, "{store:?}: {} requests: {seen:#?}", seen.len());
+        let seen = requests(&subject, &["uninstall", "web", "--no-hooks"]);
+        // Before a release goes, its versions are counted once more.
+        let again = repeated(&seen).into_iter().filter(|path| !path.contains("/releaseversions?"));
+        assert_eq!(again.collect::<Vec<_>>(), [""; 0], "{store:?}");
+        assert!(seen.len() <= uninstall, "{store:?}: {} requests: {seen:#?}", seen.len());
+    }
+}
