@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::mapping::MappingFile;
-use crate::path_filter::PathFilter;
 use crate::reference::{DEFAULT_REGISTRY, Reference, normalize_host};
 use crate::registry::{Kind, Source, Target};
 use crate::strategy::Strategy;
@@ -25,8 +24,6 @@ pub struct Policy {
     pub target: Option<Target>,
     /// How their paths are made.
     pub strategy: Strategy,
-    /// Which values may be changed.
-    pub paths: PathFilter,
 }
 
 /// The new place of an image.

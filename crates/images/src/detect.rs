@@ -1,0 +1,186 @@
+//! Finds images in the values of a chart, by the keys and shapes that charts use.
+//!
+//! What is found here is a guess by names. It is shown to users, and serves for images that are not rendered with the
+//! present values; what rendering proves counts more.
+
+use pintle_chart::Chart;
+use pintle_tree::{Map, Node, Str, with_stack};
+
+use crate::path_filter::PathFilter;
+use crate::shape::{Detection, Finding, GlobalRegistry, Origin, Part, Role, Shape, Trouble};
+use crate::value_path::ValuePath;
+
+mod embedded;
+mod keys;
+mod map;
+mod scope;
+mod text;
+
+pub use scope::Scopes;
+
+/// The key of the values that all charts share.
+const GLOBAL: &str = "global";
+
+/// Finds the images in `values`, the final values of the charts of `scopes`. `user` is what the user gave of them.
+pub fn detect(scopes: &Scopes<'_>, user: &Map<Node>, values: &Map<Node>, filter: &PathFilter) -> Detection {
+    let mut search = Search { root: scopes, user, values, filter, found: Detection::default() };
+    search.scope(scopes, values, &ValuePath::root());
+    search.found.images.sort_by(|a, b| (&a.path, &a.written).cmp(&(&b.path, &b.written)));
+    search.found
+}
+
+/// One pass over the values of a tree of charts.
+struct Search<'s> {
+    root: &'s Scopes<'s>,
+    user: &'s Map<Node>,
+    values: &'s Map<Node>,
+    filter: &'s PathFilter,
+    found: Detection,
+}
+
+/// Where the pass is.
+#[derive(Clone, Copy)]
+struct Spot<'s> {
+    scope: &'s Scopes<'s>,
+    /// Whether a list was entered on the way.
+    in_list: bool,
+    /// Whether the key says that an image is below it.
+    image_key: bool,
+    /// Whether the keys of the map are names of images, as below `images`.
+    names: bool,
+}
+
+impl<'s> Search<'s> {
+    fn scope(&mut self, scope: &'s Scopes<'s>, values: &Map<Node>, path: &ValuePath) {
+        let spot = Spot { scope, in_list: false, image_key: false, names: false };
+        let taken = self.map_image(values, path, spot);
+        for (key, node) in values.iter().filter(|(key, _)| !taken.contains(key) && !scope.is_disabled(key)) {
+            let path = path.key(key.clone());
+            match (scope.subscope(key), node) {
+                (Some(subscope), Node::Map(values)) => self.scope(subscope, values, &path),
+                _ if *key == GLOBAL => self.global(node, &path, spot),
+                _ => self.entry(key, node, &path, spot),
+            }
+        }
+    }
+
+    /// Globals of subcharts are copies of those above, unless only the subchart has them.
+    fn global(&mut self, node: &Node, path: &ValuePath, spot: Spot<'s>) {
+        let Some(globals) = node.as_map() else { return };
+        let is_top = path.steps().len() == 1;
+        let above = self.values.get(GLOBAL).and_then(Node::as_map);
+        for (key, node) in globals.iter() {
+            if !is_top && above.is_some_and(|above| above.contains_key(key)) {
+                continue;
+            }
+            let path = path.key(key.clone());
+            if !self.global_registry(key, node, &path) {
+                self.entry(key, node, &path, spot);
+            }
+        }
+    }
+
+    /// Notes a registry for all images; whether it was one.
+    fn global_registry(&mut self, key: &Str, node: &Node, path: &ValuePath) -> bool {
+        if keys::is_image(key) {
+            let registry = node.get("registry").and_then(Node::as_str);
+            if let Some(text) = registry.filter(|_| node.get("repository").is_none()) {
+                let path = path.key("registry");
+                self.found.globals.push(GlobalRegistry { path, text: text.to_owned() });
+                return true;
+            }
+        }
+        match node.as_str() {
+            Some(text) if keys::is_registry(key) => {
+                self.found.globals.push(GlobalRegistry { path: path.clone(), text: text.to_owned() });
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn entry(&mut self, key: &Str, node: &Node, path: &ValuePath, spot: Spot<'s>) {
+        let image_key = keys::is_image(key) || spot.names;
+        let below = Spot { image_key, names: keys::is_plural(key), ..spot };
+        match node {
+            Node::Map(map) => with_stack(|| self.map(map, path, below)),
+            Node::List(list) => with_stack(|| self.list(list, path, below)),
+            Node::Str(text) => self.text(text, path, below),
+            _ => {}
+        }
+    }
+
+    fn map(&mut self, map: &Map<Node>, path: &ValuePath, spot: Spot<'s>) {
+        let taken = self.map_image(map, path, spot);
+        // Only what stands directly below a telling key is named by it.
+        let inner = Spot { image_key: false, ..spot };
+        for (key, node) in map.iter().filter(|(key, _)| !taken.contains(key)) {
+            self.entry(key, node, &path.key(key.clone()), inner);
+        }
+    }
+
+    fn list(&mut self, list: &[Node], path: &ValuePath, spot: Spot<'s>) {
+        let spot = Spot { in_list: true, ..spot };
+        let item = Spot { image_key: spot.image_key || spot.names, names: false, ..spot };
+        for (index, node) in list.iter().enumerate() {
+            let path = path.index(index);
+            match node {
+                Node::Map(map) => with_stack(|| self.map(map, &path, item)),
+                Node::List(list) => with_stack(|| self.list(list, &path, item)),
+                Node::Str(text) => self.text(text, &path, item),
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds an image if the filter lets it pass.
+    fn add(
+        &mut self,
+        spot: Spot<'s>,
+        path: &ValuePath,
+        shape: Shape,
+        parts: Vec<Part>,
+        troubles: Vec<Trouble>,
+    ) {
+        let draft = text::compose(&parts);
+        let mut finding = Finding {
+            path: path.clone(),
+            chart: spot.scope.chart_path.clone(),
+            shape,
+            reference: None,
+            assumed_tag: None,
+            origin: Origin::User,
+            written: draft,
+            parts,
+            troubles,
+        };
+        text::judge(&mut finding);
+        if spot.in_list {
+            finding.troubles.push(Trouble::InList);
+        }
+        if !self.filter.allows(finding.naming_path()) {
+            return;
+        }
+        finding.origin = self.root.origin(self.user, finding.naming_path());
+        finding.assumed_tag = assumed_tag(&finding, spot.scope.chart);
+        self.found.images.push(finding);
+    }
+}
+
+/// The version of the application where a map leaves the tag to the chart.
+fn assumed_tag(finding: &Finding, chart: &Chart) -> Option<String> {
+    let reference = finding.reference.as_ref()?;
+    if reference.tag().is_some() || reference.digest().is_some() {
+        return None;
+    }
+    let version = &chart.metadata.app_version;
+    let by_chart = finding.shape == Shape::Map && !version.is_empty();
+    Some(if by_chart { version.clone() } else { "latest".to_owned() })
+}
+
+fn part(role: Role, path: &ValuePath, key: &Str, text: &str) -> Part {
+    Part { role, path: path.key(key.clone()), text: text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

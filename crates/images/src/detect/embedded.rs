@@ -1,0 +1,37 @@
+//! Images inside longer texts: YAML or JSON in a string, or a template in values.
+
+use std::ops::Range;
+
+use crate::reference::Reference;
+
+/// The word before every image.
+const WORD: &str = "image";
+
+/// Where the images of a text are: what follows the key `image` in YAML or JSON, where it is a reference that could be
+/// nothing else.
+pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text[from..].find(WORD) {
+        let start = from + at;
+        from = start + WORD.len();
+        let is_key =
+            !text[..start].ends_with(|before: char| before.is_alphanumeric() || "_-.".contains(before));
+        if let Some(range) = after_key(text, from).filter(|_| is_key) {
+            from = range.end;
+            found.push(range);
+        }
+    }
+    found
+}
+
+/// The reference that stands after a key that ends at `end`.
+fn after_key(text: &str, end: usize) -> Option<Range<usize>> {
+    let rest = text[end..].trim_start_matches(['"', '\'']).trim_start_matches(' ').strip_prefix(':')?;
+    let value = rest.trim_start_matches(' ').trim_start_matches(['"', '\'']);
+    let length = value.find(|c: char| c.is_whitespace() || "\"',}]".contains(c)).unwrap_or(value.len());
+    let start = text.len() - value.len();
+    let image = &value[..length];
+    let telling = image.contains('/') || image.contains(':');
+    (telling && Reference::parse(image).is_ok()).then_some(start..start + length)
+}

@@ -1,0 +1,83 @@
+//! The charts of a tree as their values see them: by alias, and without those that are switched off.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pintle_chart::Chart;
+use pintle_tree::{Map, Node, Str};
+
+use crate::shape::Origin;
+use crate::value_path::{Step, ValuePath};
+
+/// A chart, the subcharts that take part under the names by which values call them, and those that do not.
+#[derive(Debug)]
+pub struct Scopes<'c> {
+    /// The chart, as it is after dependency processing.
+    pub chart: &'c Chart,
+    /// The chart as it was loaded, with its own defaults only.
+    loaded: &'c Chart,
+    /// Its path, as in `parent/charts/child`.
+    pub chart_path: String,
+    subscopes: BTreeMap<Str, Scopes<'c>>,
+    disabled: BTreeSet<Str>,
+}
+
+impl<'c> Scopes<'c> {
+    /// The scopes of `chart`, which `loaded` became by dependency processing.
+    pub fn of(loaded: &'c Chart, chart: &'c Chart) -> Self {
+        Self::below(loaded, chart, None)
+    }
+
+    fn below(loaded: &'c Chart, chart: &'c Chart, parent: Option<&str>) -> Self {
+        let chart_path = chart.full_path(parent);
+        let mut named: BTreeMap<&str, &str> = BTreeMap::new();
+        for dependency in &loaded.metadata.dependencies {
+            let alias = if dependency.alias.is_empty() { &dependency.name } else { &dependency.alias };
+            named.insert(alias, &dependency.name);
+        }
+        let subscopes = chart.subcharts.iter().map(|subchart| {
+            let original = named.get(subchart.name()).copied().unwrap_or(subchart.name());
+            let loaded = loaded.subcharts.iter().find(|loaded| loaded.name() == original);
+            (Str::from(subchart.name()), Self::below(loaded.unwrap_or(subchart), subchart, Some(&chart_path)))
+        });
+        let subscopes: BTreeMap<Str, Scopes<'c>> = subscopes.collect();
+        let disabled = named.keys().map(|name| Str::from(*name)).filter(|name| !subscopes.contains_key(name));
+        let disabled = disabled.collect();
+        Scopes { chart, loaded, chart_path, subscopes, disabled }
+    }
+
+    /// The subchart whose values are under `key`.
+    pub fn subscope(&self, key: &Str) -> Option<&Scopes<'c>> {
+        self.subscopes.get(key)
+    }
+
+    /// Whether the values under `key` are for a subchart that is switched off.
+    pub fn is_disabled(&self, key: &Str) -> bool {
+        self.disabled.contains(key)
+    }
+
+    /// The charts of the tree, each before its subcharts.
+    pub fn charts(&self) -> Vec<&'c Chart> {
+        let mut charts = vec![self.chart];
+        for subscope in self.subscopes.values() {
+            charts.extend(subscope.charts());
+        }
+        charts
+    }
+
+    /// Who gave the value at `path`: the user, or the topmost chart whose defaults have it.
+    pub fn origin(&self, user: &Map<Node>, path: &ValuePath) -> Origin {
+        if path.find(user).is_some() {
+            return Origin::User;
+        }
+        self.chart_origin(path.steps()).unwrap_or_else(|| Origin::Chart(self.chart_path.clone()))
+    }
+
+    fn chart_origin(&self, steps: &[Step]) -> Option<Origin> {
+        let path = ValuePath::from(steps.to_vec());
+        if path.find(&self.loaded.values).is_some() {
+            return Some(Origin::Chart(self.chart_path.clone()));
+        }
+        let (Step::Key(first), rest) = steps.split_first()? else { return None };
+        self.subscope(first)?.chart_origin(rest)
+    }
+}

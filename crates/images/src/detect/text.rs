@@ -1,0 +1,102 @@
+//! Images that are one string, and how parts make a string.
+
+use pintle_tree::Str;
+
+use super::{Search, Spot, embedded};
+use crate::reference::{Flaw, Reference, is_legal_digest, names_host};
+use crate::shape::{Finding, Part, Role, Shape, Trouble};
+use crate::value_path::ValuePath;
+
+/// Endings of the other things that are called images.
+const PICTURES: [&str; 6] = [".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico"];
+
+/// Hosts that have source code and no images under the names one would write.
+const CODE_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
+
+impl<'s> Search<'s> {
+    /// Finds the image that a string is, or those in it. Strings of maps that stand under telling keys were found with
+    /// their maps.
+    pub(super) fn text(&mut self, text: &Str, path: &ValuePath, spot: Spot<'s>) {
+        let Some(text) = text.as_str() else { return };
+        let telling = spot.image_key && text.contains(['/', ':']) && may_be_image(text);
+        if telling && !text.contains('\n') {
+            let parts = vec![Part { role: Role::Whole, path: path.clone(), text: text.to_owned() }];
+            return self.add(spot, path, Shape::String, parts, Vec::new());
+        }
+        for range in embedded::find(text) {
+            let image = &text[range.clone()];
+            let parts = vec![Part { role: Role::Whole, path: path.clone(), text: image.to_owned() }];
+            self.add(spot, path, Shape::Embedded(range), parts, Vec::new());
+        }
+    }
+}
+
+/// Whether a string under a telling key can be meant as an image, even if it is a wrong one.
+pub(super) fn may_be_image(text: &str) -> bool {
+    !text.is_empty()
+        && !text.contains('\n')
+        && (!text.contains(char::is_whitespace) || text.contains("{{"))
+        && !text.contains("://")
+        && !PICTURES.iter().any(|ending| text.ends_with(ending))
+}
+
+/// Whether a repository is one of source code.
+pub(super) fn is_source_code(text: &str) -> bool {
+    let host = text.split('/').next().unwrap_or(text);
+    text.contains("://") || text.ends_with(".git") || text.starts_with("git@") || CODE_HOSTS.contains(&host)
+}
+
+/// Whether a string has a tag or digest of its own.
+pub(super) fn has_suffix(text: &str) -> bool {
+    Reference::parse_loosely(text).is_ok_and(|image| image.tag().is_some() || image.digest().is_some())
+}
+
+/// Whether a string names its registry.
+pub(super) fn has_registry(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(first, _)| names_host(first))
+}
+
+/// Puts the parts together as charts usually do.
+pub(super) fn compose(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts.iter().filter(|part| !part.text.is_empty()) {
+        match part.role {
+            Role::Whole => text.push_str(&part.text),
+            Role::Registry | Role::Repository | Role::Name => {
+                if !text.is_empty() && !text.ends_with('/') {
+                    text.push('/');
+                }
+                text.push_str(&part.text);
+            }
+            Role::Tag if is_legal_digest(&part.text) => text.push_str(&format!("@{}", part.text)),
+            Role::Tag => text.push_str(&format!(":{}", part.text)),
+            Role::Digest => match part.text.split_once(':') {
+                Some(_) => text.push_str(&format!("@{}", part.text)),
+                None => text.push_str(&format!("@sha256:{}", part.text)),
+            },
+        }
+    }
+    text
+}
+
+/// Reads what was written as a reference, and notes what is odd.
+pub(super) fn judge(finding: &mut Finding) {
+    match Reference::parse(&finding.written) {
+        Ok(reference) => {
+            let both = reference.tag().is_some() && reference.digest().is_some();
+            if both && finding.part(Role::Whole).is_some() {
+                finding.troubles.push(Trouble::TagAndDigest);
+            }
+            finding.reference = Some(reference);
+        }
+        Err(error) => {
+            let trouble = match error.flaw {
+                Flaw::Template => Trouble::Template,
+                flaw => Trouble::Unparsable(flaw),
+            };
+            // Where names are made small, such an image can be meant.
+            finding.reference = Reference::parse_loosely(&finding.written).ok();
+            finding.troubles.push(trouble);
+        }
+    }
+}

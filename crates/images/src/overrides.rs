@@ -1,0 +1,224 @@
+//! The smallest values that move images: which values change for an image as it was found, and what charts need beside.
+
+use std::collections::BTreeMap;
+
+use pintle_chart::Chart;
+use pintle_tree::{Map, Node, Str};
+
+use crate::detect::Scopes;
+use crate::policy::Destination;
+use crate::shape::{Finding, Part, Role, Shape};
+use crate::value_path::{Step, ValuePath};
+
+/// New texts for values, by their paths.
+pub type Assignments = BTreeMap<ValuePath, String>;
+
+/// The values that must change so that an image which was found goes to `destination`: as few as its shape needs. None
+/// when the shape leaves no way.
+pub fn assignments(finding: &Finding, destination: &Destination) -> Option<Vec<(ValuePath, String)>> {
+    let image = finding.reference.as_ref()?;
+    if let Shape::Embedded(_) = finding.shape {
+        // Other images may be in the same text, so texts are changed as a whole only where rendering proves it.
+        return None;
+    }
+    if let Some(whole) = finding.part(Role::Whole) {
+        return Some(vec![(whole.path.clone(), destination.relocated(image))]);
+    }
+    let repository = finding.part(Role::Repository)?;
+    let registry = finding.part(Role::Registry).filter(|part| !part.text.is_empty());
+    let name = finding.part(Role::Name);
+    if finding.written.contains("{{") {
+        return None;
+    }
+    match (registry, name) {
+        (Some(registry), _) => Some(by_registry(registry, repository, destination)),
+        (None, Some(name)) => by_front(repository, name, destination),
+        (None, None) => Some(vec![(repository.path.clone(), whole_name(destination))]),
+    }
+}
+
+fn whole_name(destination: &Destination) -> String {
+    format!("{}/{}", destination.registry, destination.path())
+}
+
+/// `registry` gets the host and `repository` the path, unless the registry has a part of the path: then it keeps that,
+/// and the repository stays as it is.
+fn by_registry(registry: &Part, repository: &Part, destination: &Destination) -> Vec<(ValuePath, String)> {
+    let path = destination.path();
+    let kept = path.strip_suffix(&repository.text).and_then(|front| front.strip_suffix('/'));
+    match kept.filter(|_| registry.text.trim_end_matches('/').contains('/')) {
+        Some(front) => vec![(registry.path.clone(), format!("{}/{front}", destination.registry))],
+        None => {
+            vec![(registry.path.clone(), destination.registry.clone()), (repository.path.clone(), path)]
+        }
+    }
+}
+
+/// `repository` is what stands before `name`, which stays.
+fn by_front(repository: &Part, name: &Part, destination: &Destination) -> Option<Vec<(ValuePath, String)>> {
+    let whole = whole_name(destination);
+    let front = whole.strip_suffix(&name.text)?.strip_suffix('/')?;
+    Some(vec![(repository.path.clone(), front.to_owned())])
+}
+
+/// The values that a chart needs beside the images, because it looks at them: nobody else asks for them.
+///
+/// Charts of Bitnami refuse images that are not Bitnami's own, unless they are told that this is wanted. A chart counts
+/// as such when at least two things about it say so.
+pub fn needed_beside(scopes: &Scopes<'_>) -> Map<Node> {
+    let mut needed = Map::new();
+    if scopes.charts().into_iter().any(|chart| bitnami_indicators(chart) >= 2) {
+        let allow = Map::from_entries(vec![(Str::from("allowInsecureImages"), Node::Bool(true))]);
+        let security = Map::from_entries(vec![(Str::from("security"), Node::Map(allow))]);
+        needed.insert("global".into(), Node::Map(security));
+    }
+    needed
+}
+
+/// How many things about a chart say that it is Bitnami's.
+fn bitnami_indicators(chart: &Chart) -> usize {
+    let metadata = &chart.metadata;
+    let names = |text: &str| {
+        let text = text.to_ascii_lowercase();
+        text.contains("bitnami") || text.contains("broadcom")
+    };
+    let maintained = metadata.maintainers.iter().any(|one| names(&one.name) || names(&one.url));
+    let common = metadata.dependencies.iter().any(|dependency| {
+        dependency.name.contains("bitnami-common")
+            || dependency.tags.iter().any(|tag| tag == "bitnami-common")
+    });
+    let licence = |key: &str| key.contains("license") || key.contains("licence") || key.contains("copyright");
+    let licensed = metadata.annotations.iter().any(|(key, text)| licence(key) && names(text));
+    let indicators = [
+        names(&metadata.home),
+        metadata.sources.iter().any(|source| names(source)),
+        maintained,
+        common,
+        licensed,
+    ];
+    indicators.into_iter().filter(|indicator| *indicator).count()
+}
+
+/// The paths of an override map and their values before and after, for showing.
+pub fn changes(overrides: &Map<Node>, values: &Map<Node>) -> Vec<(ValuePath, Option<String>, String)> {
+    let mut changes = Vec::new();
+    for (key, node) in overrides.iter() {
+        let path = ValuePath::from(vec![Step::Key(key.clone())]);
+        collect(&path, node, values.get(key), &mut changes);
+    }
+    changes
+}
+
+fn collect(
+    path: &ValuePath,
+    after: &Node,
+    before: Option<&Node>,
+    changes: &mut Vec<(ValuePath, Option<String>, String)>,
+) {
+    match after {
+        Node::Map(map) => {
+            for (key, after) in map.iter() {
+                collect(&path.key(key.clone()), after, before.and_then(|node| node.get(key)), changes);
+            }
+        }
+        Node::List(list) => {
+            for (index, after) in list.iter().enumerate() {
+                let before = before.and_then(Node::as_list).and_then(|list| list.get(index));
+                collect(&path.index(index), after, before, changes);
+            }
+        }
+        _ => {
+            let shown = |node: &Node| match node {
+                Node::Str(text) => text.to_str_lossy().into_owned(),
+                node => pintle_tree::json::write(node)
+                    .map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned()),
+            };
+            let (before, after) = (before.map(shown), shown(after));
+            if before.as_ref() != Some(&after) {
+                changes.push((path.clone(), before, after));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::detect;
+    use crate::path_filter::PathFilter;
+    use crate::policy::Policy;
+    use crate::registry::{Source, Target};
+    use crate::value_path::overlay;
+
+    fn policy() -> Policy {
+        let sources = ["docker.io", "quay.io", "cr.l5d.io"].map(|text| Source::parse(text).unwrap());
+        let target = Some(Target::parse("hub.corp:5000").unwrap());
+        Policy { sources: Some(sources.to_vec()), target, ..Policy::default() }
+    }
+
+    fn overridden(values: &str) -> String {
+        let values = pintle_yaml::read_values(values.as_bytes()).unwrap();
+        let chart = Chart { values, ..Chart::default() };
+        let found = detect(&Scopes::of(&chart, &chart), &Map::new(), &chart.values, &PathFilter::default());
+        let mut all = Assignments::new();
+        for finding in &found.images {
+            let image = finding.reference.as_ref().unwrap();
+            if let Some(destination) = policy().destination(image).unwrap() {
+                all.extend(assignments(finding, &destination).unwrap_or_default());
+            }
+        }
+        let overrides = overlay(&chart.values, all.iter().map(|(path, text)| (path, text.as_str())));
+        String::from_utf8(pintle_yaml::write(&Node::Map(overrides)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn overrides_keep_the_shape_of_the_value() {
+        let table = [
+            ("image: web:1.2", "image: hub.corp:5000/dockerio/library/web:1.2\n"),
+            (
+                "image: {registry: quay.io, repository: team/api, tag: v2, pullPolicy: Always}",
+                "image:\n  registry: hub.corp:5000\n  repository: quayio/team/api\n",
+            ),
+            (
+                "image: {repository: team/api, tag: v2}",
+                "image:\n  repository: hub.corp:5000/dockerio/team/api\n",
+            ),
+            (
+                "image: {repository: quay.io/team/api, tag: 2}",
+                "image:\n  repository: hub.corp:5000/quayio/team/api\n",
+            ),
+            (
+                "image: {registry: '', repository: quay.io/team/api, tag: 2}",
+                "image:\n  repository: hub.corp:5000/quayio/team/api\n",
+            ),
+            (
+                "image: {registry: cr.l5d.io/linkerd, name: init, tag: v1}",
+                "image:\n  registry: hub.corp:5000/crl5dio/linkerd\n",
+            ),
+            (
+                "image: {repository: quay.io/team, name: api, tag: v1}",
+                "image:\n  repository: hub.corp:5000/quayio/team\n",
+            ),
+            ("{image: team/api, imageTag: v2}", "image: hub.corp:5000/dockerio/team/api\n"),
+            (
+                "containers: [{name: a, image: 'team/api:1', ports: [80]}, {name: b}]",
+                "containers:\n- image: hub.corp:5000/dockerio/team/api:1\n  name: a\n  ports:\n  - 80\n- name: b\n",
+            ),
+            ("image: reg.internal/app:1", "{}\n"),
+        ];
+        for (values, expected) in table {
+            assert_eq!(overridden(values), expected, "{values}");
+        }
+    }
+
+    #[test]
+    fn ir_30_two_indicators_of_bitnami_ask_for_a_permission() {
+        let mut chart = Chart::default();
+        chart.metadata.home = "https://bitnami.com".to_owned();
+        assert!(needed_beside(&Scopes::of(&chart, &chart)).is_empty());
+        chart.metadata.sources = vec!["https://github.com/bitnami/charts".to_owned()];
+        let needed = needed_beside(&Scopes::of(&chart, &chart));
+        let text = pintle_yaml::write(&Node::Map(needed)).unwrap();
+        assert_eq!(text, b"global:\n  security:\n    allowInsecureImages: true\n");
+    }
+}
