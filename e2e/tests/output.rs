@@ -128,3 +128,63 @@ fn refusals_are_told_alike() {
         ],
     );
 }
+
+/// A kind of which the server knows every field.
+fn make_kind(bench: &Bench) {
+    let definition = serde_json::json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "strays.e2e.pintle.dev"},
+        "spec": {
+            "group": "e2e.pintle.dev",
+            "scope": "Namespaced",
+            "names": {"kind": "Stray", "plural": "strays", "singular": "stray", "listKind": "StrayList"},
+            "versions": [{
+                "name": "v1",
+                "served": true,
+                "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {"known": {"type": "string"}},
+                }},
+            }],
+        },
+    });
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let answer = bench.api().send("POST", path, "application/json", &definition.to_string());
+    assert!(answer.is_ok() || answer.code == 409, "{}", answer.body);
+    bench.wait_for("e2e.pintle.dev/v1", "strays", "", |list| list.is_some());
+}
+
+#[test]
+fn a_rollback_is_as_strict_about_unknown_fields_as_helm_s() {
+    let Some(bench) = Bench::new("a_rollback_is_as_strict") else { return };
+    make_kind(&bench);
+    for (chart, head) in [
+        ("core", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray}\n"),
+        ("custom", "apiVersion: e2e.pintle.dev/v1\nkind: Stray\nmetadata: {name: stray}\nknown: a\n"),
+    ] {
+        bench.write(
+            &format!("{chart}/Chart.yaml"),
+            &format!("apiVersion: v2\nname: {chart}\nversion: 1.0.0\n"),
+        );
+        let field = "{{ if .Values.odd }}odd: 1{{ end }}\n";
+        bench.write(&format!("{chart}/templates/a.yaml"), &format!("{head}{field}"));
+    }
+    compare(
+        &bench,
+        |_| {},
+        &[
+            &["install", "core", "core", "--set", "odd=true"],
+            &["upgrade", "core", "core"],
+            &["rollback", "core", "1"],
+            &["history", "core"],
+            &["uninstall", "core"],
+            &["install", "custom", "custom", "--set", "odd=true"],
+            &["upgrade", "custom", "custom"],
+            &["rollback", "custom", "1"],
+            &["history", "custom"],
+            &["uninstall", "custom"],
+        ],
+    );
+}

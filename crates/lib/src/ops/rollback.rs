@@ -157,7 +157,8 @@ async fn run(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     let mut work = Work::new(session, records, version, &request.delivery, method);
-    work.strict_fields = false;
+    // As for Helm: what the server merges must be free of unknown fields, what we merge need not.
+    work.strict_fields = method == Method::ServerSide;
     work.migrate = Method::of_record(&current.apply_method) == Method::ClientSide;
     work.tell(LifecycleEvent::PreRollback).await?;
     // Whoever can put the next version into the store has had the release to himself since its history was read.
