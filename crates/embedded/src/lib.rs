@@ -4,5 +4,6 @@
 
 pub mod schema;
 mod status;
+pub mod store;
 
 pub use status::{Cause, Details, Status};

@@ -1,0 +1,80 @@
+//! The changes of the last while: what watches follow, and by which lists of the past are made.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::object::Object;
+
+/// One change.
+#[derive(Debug)]
+pub struct Event {
+    /// The object after the change; for a removal its last state, with the revision of the removal.
+    pub object: Arc<Object>,
+    /// The object before the change.
+    pub previous: Option<Arc<Object>>,
+    /// Whether it is gone.
+    pub removed: bool,
+}
+
+/// How much of the past is kept; what is over either measure is forgotten.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// So many changes.
+    pub events: usize,
+    /// So many bytes of objects.
+    pub bytes: usize,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Window { events: 20_000, bytes: 64 << 20 }
+    }
+}
+
+/// A revision that is no longer known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooOld {
+    /// What was asked for.
+    pub asked: u64,
+    /// The oldest that is known.
+    pub oldest: u64,
+}
+
+/// Changes with consecutive revisions.
+#[derive(Debug)]
+pub(super) struct History {
+    events: VecDeque<Arc<Event>>,
+    window: Window,
+    bytes: usize,
+    /// The revision before the first event: the oldest state that can be told.
+    base: u64,
+}
+
+impl History {
+    pub(super) fn new(base: u64, window: Window) -> History {
+        History { events: VecDeque::new(), window, bytes: 0, base }
+    }
+
+    pub(super) fn push(&mut self, event: Arc<Event>) {
+        self.bytes += event.object.text.len();
+        self.events.push_back(event);
+        while self.events.len() > self.window.events || self.bytes > self.window.bytes {
+            let Some(oldest) = self.events.pop_front() else { break };
+            self.bytes -= oldest.object.text.len();
+            self.base = oldest.object.revision;
+        }
+    }
+
+    /// The changes after `revision`, oldest first.
+    pub(super) fn after(
+        &self,
+        revision: u64,
+    ) -> Result<impl DoubleEndedIterator<Item = &Arc<Event>>, TooOld> {
+        if revision < self.base {
+            return Err(TooOld { asked: revision, oldest: self.base });
+        }
+        // Every revision is one event.
+        let skipped = usize::try_from(revision - self.base).unwrap_or(usize::MAX);
+        Ok(self.events.range(skipped.min(self.events.len())..))
+    }
+}

@@ -1,0 +1,240 @@
+//! Where objects are kept: one ordered map with one counter of revisions, and the changes of the last while, as etcd
+//! has them for the real server.
+
+mod file;
+mod history;
+mod object;
+mod state;
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use pintle_tree::{Node, Str};
+use tokio::sync::watch;
+
+pub use file::FileError;
+use file::Log;
+pub use history::{Event, TooOld, Window};
+pub use object::{Head, Object, key, prefix};
+use state::{Change, State};
+pub use state::{Expect, Refusal};
+
+/// Objects, in memory or in memory and a file. Cheap to share behind an `Arc`.
+pub struct Store {
+    state: Arc<RwLock<State>>,
+    /// The last revision, for those who wait for the next.
+    revision: Arc<watch::Sender<u64>>,
+    log: Option<Log>,
+}
+
+/// A list as it was at one revision.
+pub struct Listing {
+    /// The revision.
+    pub revision: u64,
+    /// The objects by key.
+    pub objects: Vec<Arc<Object>>,
+    /// How many more there are after the last of them.
+    pub remaining: usize,
+}
+
+impl Store {
+    /// A store that ends with the process.
+    pub fn in_memory(window: Window) -> Store {
+        let state = Arc::new(RwLock::new(State::new(0, window)));
+        Store { state, revision: Arc::new(watch::Sender::new(0)), log: None }
+    }
+
+    /// The store in the file at `path`, which is made if it is not there. A write is acknowledged when it is on disk.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, is in use by another process, or is no store.
+    pub fn in_file(path: &Path, window: Window) -> Result<Store, FileError> {
+        let (database, state) = file::open(path, window)?;
+        let revision = Arc::new(watch::Sender::new(state.revision()));
+        let state = Arc::new(RwLock::new(state));
+        let log = Log::start(database, Arc::clone(&state), Arc::clone(&revision))?;
+        Ok(Store { state, revision, log: Some(log) })
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        // A thread that panicked while it changed the state is a bug that must not become everybody's.
+        look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The last revision.
+    pub fn revision(&self) -> u64 {
+        self.read(State::revision)
+    }
+
+    /// Tells of every new revision.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    /// The object under `key`.
+    pub fn get(&self, key: &Str) -> Option<Arc<Object>> {
+        self.read(|state| state.get(key).cloned())
+    }
+
+    /// The object with this uid, if there is one.
+    pub fn by_uid(&self, uid: &Str) -> Option<Arc<Object>> {
+        self.read(|state| state.by_uid(uid).cloned())
+    }
+
+    /// The objects that name the object with this uid as an owner.
+    pub fn dependents(&self, uid: &Str) -> Vec<Arc<Object>> {
+        self.read(|state| state.dependents(uid))
+    }
+
+    /// The objects under `prefix` after `after`, at most `limit` of those that `matches` accepts, at `revision`, or now.
+    ///
+    /// # Errors
+    /// If the revision is too old.
+    pub fn list(
+        &self,
+        prefix: &str,
+        after: Option<&Str>,
+        limit: usize,
+        revision: Option<u64>,
+        matches: &dyn Fn(&Object) -> bool,
+    ) -> Result<Listing, TooOld> {
+        self.read(|state| state.list(prefix, after, limit, revision, matches))
+    }
+
+    /// How many objects there are under `prefix`.
+    pub fn count(&self, prefix: &str) -> usize {
+        self.read(|state| state.count(prefix))
+    }
+
+    /// The changes under `prefix` after `revision`, and the revision up to which these are all.
+    ///
+    /// # Errors
+    /// If the revision is too old.
+    pub fn changes(&self, prefix: &str, revision: u64) -> Result<(Vec<Arc<Event>>, u64), TooOld> {
+        self.read(|state| state.changes(prefix, revision))
+    }
+
+    /// Writes an object; its `metadata.resourceVersion` becomes the new revision.
+    ///
+    /// # Errors
+    /// If what is there is not what is expected, or the file cannot be written.
+    pub async fn put(&self, key: Str, expect: Expect, object: Node) -> Result<Arc<Object>, Refusal> {
+        self.write(Change { key, expect, object: Some(object) }).await
+    }
+
+    /// Removes an object and returns its last state, with the revision of the removal.
+    ///
+    /// # Errors
+    /// If what is there is not what is expected, or the file cannot be written.
+    pub async fn remove(&self, key: Str, expect: Expect) -> Result<Arc<Object>, Refusal> {
+        self.write(Change { key, expect, object: None }).await
+    }
+
+    async fn write(&self, change: Change) -> Result<Arc<Object>, Refusal> {
+        if let Some(log) = &self.log {
+            return log.write(change).await;
+        }
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut staged = state.stage();
+        let object = staged.add(change)?;
+        let staged = staged.finish();
+        state.apply(staged);
+        let revision = state.revision();
+        drop(state);
+        self.revision.send_replace(revision);
+        Ok(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str) -> Node {
+        let text = format!(r#"{{"metadata":{{"name":"{name}","uid":"u-{name}"}}}}"#);
+        pintle_tree::json::read_exact(text.as_bytes()).unwrap()
+    }
+
+    async fn put(store: &Store, name: &str, expect: Expect) -> Result<Arc<Object>, Refusal> {
+        store.put(key("configmaps", "a", name), expect, object(name)).await
+    }
+
+    fn names(listing: &Listing) -> Vec<String> {
+        listing
+            .objects
+            .iter()
+            .map(|object| object.key.to_str_lossy().rsplit('/').next().unwrap().to_owned())
+            .collect()
+    }
+
+    fn all(store: &Store, revision: Option<u64>) -> Result<Listing, TooOld> {
+        store.list("configmaps/", None, usize::MAX, revision, &|_| true)
+    }
+
+    #[tokio::test]
+    async fn every_write_has_a_revision_of_its_own_and_only_one_of_two_writers_wins() {
+        let store = Store::in_memory(Window::default());
+        let first = put(&store, "x", Expect::Absent).await.unwrap();
+        assert!(matches!(put(&store, "x", Expect::Absent).await, Err(Refusal::Exists)));
+        let second = put(&store, "x", Expect::Revision(first.revision)).await.unwrap();
+        assert!(matches!(put(&store, "x", Expect::Revision(first.revision)).await, Err(Refusal::Changed(_))));
+        assert_eq!((first.revision, second.revision), (1, 2));
+        let shown = second.node();
+        assert_eq!(shown.get("metadata").unwrap().get("resourceVersion"), Some(&Node::from("2")));
+    }
+
+    #[tokio::test]
+    async fn lists_can_be_had_as_they_were() {
+        let store = Store::in_memory(Window::default());
+        for name in ["b", "a", "c"] {
+            put(&store, name, Expect::Absent).await.unwrap();
+        }
+        store.remove(key("configmaps", "a", "a"), Expect::Present).await.unwrap();
+        assert_eq!(names(&all(&store, None).unwrap()), ["b", "c"]);
+        assert_eq!(names(&all(&store, Some(2)).unwrap()), ["a", "b"]);
+        let page = store.list("configmaps/", None, 1, Some(3), &|_| true).unwrap();
+        assert_eq!((names(&page), page.remaining), (vec!["a".to_owned()], 2));
+        let rest = store.list("configmaps/", Some(&page.objects[0].key), 9, Some(3), &|_| true).unwrap();
+        assert_eq!(names(&rest), ["b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn what_left_the_window_is_too_old() {
+        let store = Store::in_memory(Window { events: 2, bytes: usize::MAX });
+        for name in ["a", "b", "c", "d"] {
+            put(&store, name, Expect::Absent).await.unwrap();
+        }
+        assert_eq!(store.changes("configmaps/", 2).unwrap().0.len(), 2);
+        assert!(store.changes("configmaps/", 1).is_err() && all(&store, Some(1)).is_err());
+        assert_eq!(names(&all(&store, Some(2)).unwrap()), ["a", "b"]);
+    }
+
+    #[tokio::test]
+    async fn a_file_keeps_what_was_acknowledged_and_goes_on_counting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cluster.db");
+        let store = Store::in_file(&path, Window::default()).unwrap();
+        for name in ["a", "b"] {
+            put(&store, name, Expect::Absent).await.unwrap();
+        }
+        store.remove(key("configmaps", "a", "a"), Expect::Present).await.unwrap();
+        let in_use = Store::in_file(&path, Window::default()).err().unwrap().to_string();
+        assert!(in_use.contains("another process"), "{in_use}");
+        drop(store);
+        let store = Store::in_file(&path, Window::default()).unwrap();
+        assert_eq!((store.revision(), names(&all(&store, None).unwrap())), (3, vec!["b".to_owned()]));
+        assert!(store.by_uid(&"u-b".into()).is_some());
+        assert!(store.changes("", 2).is_err(), "the past is gone");
+        assert_eq!(put(&store, "c", Expect::Absent).await.unwrap().revision, 4);
+    }
+
+    #[test]
+    fn a_file_that_is_no_store_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.txt");
+        std::fs::write(&path, "not a store").unwrap();
+        let error = Store::in_file(&path, Window::default()).err().unwrap().to_string();
+        assert!(error.contains("notes.txt"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"not a store");
+    }
+}

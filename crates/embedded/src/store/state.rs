@@ -1,0 +1,242 @@
+//! The objects of a store as they are now, and how changes come into them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use pintle_tree::{Node, Str};
+
+use super::Listing;
+use super::history::{Event, History, TooOld, Window};
+use super::object::Object;
+
+/// What a writer takes to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing.
+    Absent,
+    /// Something.
+    Present,
+    /// What this revision wrote.
+    Revision(u64),
+}
+
+/// Why a write did not happen.
+#[derive(Debug)]
+pub enum Refusal {
+    /// Something is there.
+    Exists,
+    /// Nothing is there.
+    Missing,
+    /// Something else is there.
+    Changed(Arc<Object>),
+    /// The file cannot be written.
+    Broken(String),
+}
+
+/// A write that is asked for.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) key: Str,
+    pub(super) expect: Expect,
+    /// Nothing to remove what is there.
+    pub(super) object: Option<Node>,
+}
+
+/// The objects as they are now.
+#[derive(Debug)]
+pub(super) struct State {
+    objects: BTreeMap<Str, Arc<Object>>,
+    uids: BTreeMap<Str, Str>,
+    /// The keys of those that an object owns, by its uid.
+    dependents: BTreeMap<Str, BTreeSet<Str>>,
+    revision: u64,
+    history: History,
+}
+
+impl State {
+    pub(super) fn new(revision: u64, window: Window) -> State {
+        State {
+            objects: BTreeMap::new(),
+            uids: BTreeMap::new(),
+            dependents: BTreeMap::new(),
+            revision,
+            history: History::new(revision, window),
+        }
+    }
+
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(super) fn get(&self, key: &Str) -> Option<&Arc<Object>> {
+        self.objects.get(key)
+    }
+
+    pub(super) fn by_uid(&self, uid: &Str) -> Option<&Arc<Object>> {
+        self.uids.get(uid).and_then(|key| self.objects.get(key))
+    }
+
+    pub(super) fn dependents(&self, uid: &Str) -> Vec<Arc<Object>> {
+        let keys = self.dependents.get(uid).into_iter().flatten();
+        keys.filter_map(|key| self.objects.get(key).cloned()).collect()
+    }
+
+    fn under(&self, prefix: &str, after: Option<&Str>) -> impl Iterator<Item = &Arc<Object>> {
+        let start = match after {
+            Some(key) => Bound::Excluded(key.as_bytes()),
+            None => Bound::Included(prefix.as_bytes()),
+        };
+        let prefix = prefix.as_bytes().to_vec();
+        let range = self.objects.range::<[u8], _>((start, Bound::Unbounded));
+        range.map(|(_, object)| object).take_while(move |object| object.key.as_bytes().starts_with(&prefix))
+    }
+
+    pub(super) fn count(&self, prefix: &str) -> usize {
+        self.under(prefix, None).count()
+    }
+
+    pub(super) fn list(
+        &self,
+        prefix: &str,
+        after: Option<&Str>,
+        limit: usize,
+        revision: Option<u64>,
+        matches: &dyn Fn(&Object) -> bool,
+    ) -> Result<Listing, TooOld> {
+        let revision = revision.unwrap_or(self.revision);
+        let past = self.differences(prefix, revision)?;
+        let mut objects: Vec<Arc<Object>> = Vec::new();
+        let mut remaining = 0;
+        let mut take = |object: &Arc<Object>| {
+            if objects.len() < limit {
+                if matches(object) {
+                    objects.push(Arc::clone(object));
+                }
+            } else {
+                remaining += 1;
+            }
+        };
+        let mut past = past.iter().filter(|(key, _)| after.is_none_or(|after| *key > after)).peekable();
+        for object in self.under(prefix, after) {
+            while let Some((_, then)) = past.next_if(|(key, _)| **key < object.key) {
+                then.iter().for_each(&mut take);
+            }
+            match past.next_if(|(key, _)| **key == object.key) {
+                Some((_, then)) => then.iter().for_each(&mut take),
+                None => take(object),
+            }
+        }
+        past.for_each(|(_, then)| then.iter().for_each(&mut take));
+        Ok(Listing { revision, objects, remaining })
+    }
+
+    /// What was under the keys that changed after `revision`, before they did.
+    fn differences(&self, prefix: &str, revision: u64) -> Result<BTreeMap<Str, Option<Arc<Object>>>, TooOld> {
+        let mut then = BTreeMap::new();
+        if revision >= self.revision {
+            return Ok(then);
+        }
+        for event in self.history.after(revision)?.rev() {
+            if event.object.key.as_bytes().starts_with(prefix.as_bytes()) {
+                then.insert(event.object.key.clone(), event.previous.clone());
+            }
+        }
+        Ok(then)
+    }
+
+    pub(super) fn changes(&self, prefix: &str, revision: u64) -> Result<(Vec<Arc<Event>>, u64), TooOld> {
+        let events = self.history.after(revision)?;
+        let under = |event: &&Arc<Event>| event.object.key.as_bytes().starts_with(prefix.as_bytes());
+        Ok((events.filter(under).cloned().collect(), self.revision))
+    }
+
+    /// Begins a batch of changes, each of which sees those before it.
+    pub(super) fn stage(&self) -> Staging<'_> {
+        Staging { state: self, staged: Staged { events: Vec::new() }, newest: BTreeMap::new() }
+    }
+
+    /// Makes a batch part of the state.
+    pub(super) fn apply(&mut self, staged: Staged) {
+        for event in staged.events {
+            if let Some(previous) = &event.previous {
+                self.forget(previous);
+            }
+            if !event.removed {
+                self.remember(Arc::clone(&event.object));
+            }
+            self.revision = event.object.revision;
+            self.history.push(event);
+        }
+    }
+
+    /// Puts in an object without a change, as it was read from a file.
+    pub(super) fn remember(&mut self, object: Arc<Object>) {
+        let key = &object.key;
+        for owner in &object.head.owners {
+            self.dependents.entry(owner.clone()).or_default().insert(key.clone());
+        }
+        if !object.head.uid.is_empty() {
+            self.uids.insert(object.head.uid.clone(), key.clone());
+        }
+        self.objects.insert(key.clone(), object);
+    }
+
+    fn forget(&mut self, object: &Object) {
+        for owner in &object.head.owners {
+            if let Some(keys) = self.dependents.get_mut(owner) {
+                keys.remove(&object.key);
+                if keys.is_empty() {
+                    self.dependents.remove(owner);
+                }
+            }
+        }
+        self.uids.remove(&object.head.uid);
+        self.objects.remove(&object.key);
+    }
+}
+
+/// Changes that are decided and not yet part of the state.
+pub(super) struct Staged {
+    pub(super) events: Vec<Arc<Event>>,
+}
+
+/// A batch that is being decided.
+pub(super) struct Staging<'s> {
+    state: &'s State,
+    staged: Staged,
+    newest: BTreeMap<Str, Option<Arc<Object>>>,
+}
+
+impl Staging<'_> {
+    /// Decides one change.
+    pub(super) fn add(&mut self, change: Change) -> Result<Arc<Object>, Refusal> {
+        let Change { key, expect, object } = change;
+        let there = match self.newest.get(&key) {
+            Some(newest) => newest.clone(),
+            None => self.state.get(&key).cloned(),
+        };
+        match (expect, &there) {
+            (Expect::Absent, Some(_)) => return Err(Refusal::Exists),
+            (Expect::Present | Expect::Revision(_), None) => return Err(Refusal::Missing),
+            (Expect::Revision(revision), Some(there)) if there.revision != revision => {
+                return Err(Refusal::Changed(Arc::clone(there)));
+            }
+            _ => {}
+        }
+        let removed = object.is_none();
+        let Some(node) = object.or_else(|| there.as_ref().map(|there| there.node())) else {
+            return Err(Refusal::Missing);
+        };
+        let revision = self.state.revision + self.staged.events.len() as u64 + 1;
+        let object = Arc::new(Object::new(key.clone(), revision, node));
+        self.newest.insert(key, (!removed).then(|| Arc::clone(&object)));
+        self.staged.events.push(Arc::new(Event { object: Arc::clone(&object), previous: there, removed }));
+        Ok(object)
+    }
+
+    /// Ends the batch.
+    pub(super) fn finish(self) -> Staged {
+        self.staged
+    }
+}
