@@ -2,6 +2,7 @@
 //!
 //! [`schema`] knows what objects of every built-in kind look like, from tables taken from real API servers.
 
+pub mod apply;
 pub mod schema;
 mod status;
 pub mod store;

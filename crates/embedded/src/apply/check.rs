@@ -1,0 +1,148 @@
+//! Whether what is applied fits the schema, in the words of the real server.
+
+use std::collections::BTreeSet;
+
+use pintle_tree::{Node, Str, number, with_stack};
+
+use super::set::{Element, path_text};
+use super::typed::{Form, Keys, Place, ScalarType};
+
+/// Returns why `object` does not fit, or nothing if it does.
+pub(super) fn check(place: Place<'_>, object: &Node) -> Option<String> {
+    let mut faults = Faults { path: Vec::new(), found: Vec::new() };
+    faults.value(place, object);
+    match &faults.found[..] {
+        [] => None,
+        [only] => Some(only.clone()),
+        several => Some(format!("errors:\n  {}", several.join("\n  "))),
+    }
+}
+
+struct Faults {
+    path: Vec<Element>,
+    found: Vec<String>,
+}
+
+impl Faults {
+    fn add(&mut self, message: String) {
+        let path = path_text(&self.path);
+        self.found.push(if path.is_empty() { message } else { format!("{path}: {message}") });
+    }
+
+    fn value(&mut self, place: Place<'_>, value: &Node) {
+        match (place.form(Some(value)), value) {
+            (_, Node::Nil) => {}
+            (Form::Scalar, value) => self.scalar(place.scalar(), value),
+            (Form::Map, Node::Map(map)) => {
+                for (name, value) in map.iter() {
+                    self.path.push(Element::Field(name.clone()));
+                    let child = place.field(name);
+                    match child {
+                        Some(child) => with_stack(|| self.value(child, value)),
+                        None => self.add("field not declared in schema".into()),
+                    }
+                    self.path.pop();
+                    // The real server ends here, too.
+                    if child.is_none() {
+                        return;
+                    }
+                }
+            }
+            (Form::List, Node::List(list)) => self.list(place, list),
+            (Form::Map, other) => self.add(format!("expected map, got {}", spelled(other))),
+            (Form::List, other) => self.add(format!("expected list, got {}", spelled(other))),
+        }
+    }
+
+    fn scalar(&mut self, wanted: ScalarType, value: &Node) {
+        let message = match (wanted, value) {
+            (ScalarType::Number, Node::Int(_) | Node::Float(_))
+            | (ScalarType::Text, Node::Str(_))
+            | (ScalarType::Bool, Node::Bool(_))
+            | (ScalarType::Any, Node::Int(_) | Node::Float(_) | Node::Str(_) | Node::Bool(_)) => return,
+            (ScalarType::Number, other) => format!("expected numeric (int or float), got {}", go_type(other)),
+            (ScalarType::Text, other) => {
+                format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_syntax(other))
+            }
+            (ScalarType::Bool, other) => format!("expected boolean, got {}", spelled(other)),
+            (ScalarType::Any, other) => format!("expected any scalar, got {}", spelled(other)),
+        };
+        self.add(message);
+    }
+
+    fn list(&mut self, place: Place<'_>, list: &[Node]) {
+        let mut seen = BTreeSet::new();
+        for (at, item) in list.iter().enumerate() {
+            let element = if matches!(place.keys(), Keys::Atomic) {
+                Element::Index(at as i64)
+            } else {
+                match place.element(item) {
+                    Ok(element) => element,
+                    Err(message) => return self.add(format!("element {at}: {message}")),
+                }
+            };
+            if !seen.insert(element.clone()) {
+                self.add(format!("duplicate entries for key {element}"));
+            }
+            self.path.push(element);
+            with_stack(|| self.value(place.items(), item));
+            self.path.pop();
+        }
+    }
+}
+
+/// A value as Go prints the one that holds it.
+fn spelled(value: &Node) -> String {
+    format!("&{{{}}}", go_value(value))
+}
+
+fn joined(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(" ")
+}
+
+/// A value in Go's `%v`.
+pub(super) fn go_value(value: &Node) -> String {
+    match value {
+        Node::Nil => "<nil>".into(),
+        Node::Bool(value) => value.to_string(),
+        Node::Int(value) => value.to_string(),
+        Node::Float(value) => number::format_value(*value),
+        Node::Str(text) => text.to_string(),
+        Node::List(list) => with_stack(|| format!("[{}]", joined(list.iter().map(go_value)))),
+        Node::Map(map) => {
+            let entry = |(name, value): (&Str, &Node)| format!("{name}:{}", go_value(value));
+            with_stack(|| format!("map[{}]", joined(map.iter().map(entry))))
+        }
+    }
+}
+
+/// A value in Go's `%#v`.
+fn go_syntax(value: &Node) -> String {
+    match value {
+        Node::Str(text) => pintle_tree::quote::quote(text),
+        Node::List(list) => {
+            let items: Vec<String> = list.iter().map(|item| with_stack(|| go_syntax(item))).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Node::Map(map) => {
+            let entry = |(name, value): (&Str, &Node)| {
+                format!("{}:{}", pintle_tree::quote::quote(name), with_stack(|| go_syntax(value)))
+            };
+            format!("map[string]interface {{}}{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        other => go_value(other),
+    }
+}
+
+/// The Go type of a value as JSON is read into.
+pub(super) fn go_type(value: &Node) -> &'static str {
+    match value {
+        Node::Nil => "<nil>",
+        Node::Bool(_) => "bool",
+        Node::Int(_) => "int64",
+        Node::Float(_) => "float64",
+        Node::Str(_) => "string",
+        Node::List(_) => "[]interface {}",
+        Node::Map(_) => "map[string]interface {}",
+    }
+}

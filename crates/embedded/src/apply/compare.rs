@@ -1,0 +1,150 @@
+//! Which fields two objects differ in.
+
+use pintle_tree::{Map, Node, with_stack};
+
+use super::set::{Element, FieldSet};
+use super::typed::{Form, Keys, Place, first, same, zip};
+
+/// The fields in which two objects differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Fields that only the old object has.
+    pub removed: FieldSet,
+    /// Fields that both have, with other values.
+    pub modified: FieldSet,
+    /// Fields that only the new object has.
+    pub added: FieldSet,
+}
+
+impl Comparison {
+    /// Compares two objects.
+    pub(super) fn of(place: Place<'_>, old: &Node, new: &Node) -> Comparison {
+        let mut walk = Walk { path: Vec::new(), found: Comparison::default() };
+        walk.both(place, Some(old), Some(new));
+        walk.found
+    }
+
+    /// The comparison without fields that count for nothing.
+    #[must_use]
+    pub(super) fn without(&self, ignored: &FieldSet) -> Comparison {
+        Comparison {
+            removed: self.removed.recursive_difference(ignored),
+            modified: self.modified.recursive_difference(ignored),
+            added: self.added.recursive_difference(ignored),
+        }
+    }
+}
+
+struct Walk {
+    path: Vec<Element>,
+    found: Comparison,
+}
+
+impl Walk {
+    fn both(&mut self, place: Place<'_>, old: Option<&Node>, new: Option<&Node>) {
+        let (before, after) = (place.open_forms(old), place.open_forms(new));
+        let is_leaf = if new.is_none() {
+            self.as_form(first(before), place, old, new)
+        } else if old.is_none() || before == after {
+            self.as_form(first(after), place, old, new)
+        } else {
+            self.as_form(first(before), place, old, new);
+            self.as_form(first(after), place, old, new)
+        };
+        if !is_leaf {
+            if old.is_none() {
+                self.found.added.insert(&self.path);
+            } else if new.is_none() {
+                self.found.removed.insert(&self.path);
+            }
+        }
+    }
+
+    /// Compares two values as what they are taken for, and says whether they were taken as a whole.
+    fn as_form(&mut self, form: Form, place: Place<'_>, old: Option<&Node>, new: Option<&Node>) -> bool {
+        match form {
+            Form::Scalar => self.leaf(old, new),
+            Form::Map => {
+                let (before, after) = (old.and_then(Node::as_map), new.and_then(Node::as_map));
+                let is_empty = |map: Option<&Map<Node>>| map.is_none_or(Map::is_empty);
+                if place.is_atomic_map() || (is_empty(before) && is_empty(after)) {
+                    return self.leaf(old, new);
+                }
+                for (name, old, new) in zip(before, after) {
+                    self.path.push(Element::Field(name.clone()));
+                    let child = place.field(name).unwrap_or(Place::Deduced);
+                    with_stack(|| self.both(child, old, new));
+                    self.path.pop();
+                }
+                false
+            }
+            Form::List => {
+                let (before, after) = (old.and_then(Node::as_list), new.and_then(Node::as_list));
+                let is_empty = |list: Option<&[Node]>| list.is_none_or(<[Node]>::is_empty);
+                if matches!(place.keys(), Keys::Atomic) || (is_empty(before) && is_empty(after)) {
+                    return self.leaf(old, new);
+                }
+                self.lists(place, before.unwrap_or_default(), after.unwrap_or_default());
+                false
+            }
+        }
+    }
+
+    fn leaf(&mut self, old: Option<&Node>, new: Option<&Node>) -> bool {
+        match (old, new) {
+            (None, _) => self.found.added.insert(&self.path),
+            (_, None) => self.found.removed.insert(&self.path),
+            (Some(old), Some(new)) if !same(old, new) => self.found.modified.insert(&self.path),
+            _ => {}
+        }
+        true
+    }
+
+    fn lists(&mut self, place: Place<'_>, old: &[Node], new: &[Node]) {
+        // Elements that are none cannot be told apart; they are left to those who check objects.
+        let named = |list: &[Node]| -> Vec<(Element, usize)> {
+            list.iter().enumerate().filter_map(|(at, item)| Some((place.element(item).ok()?, at))).collect()
+        };
+        let (before, after) = (named(old), named(new));
+        let mut elements: Vec<&Element> = before.iter().chain(&after).map(|(element, _)| element).collect();
+        elements.sort();
+        elements.dedup();
+        for element in elements {
+            let of = |list: &[(Element, usize)]| -> Vec<usize> {
+                list.iter().filter(|(known, _)| known == element).map(|(_, at)| *at).collect()
+            };
+            let olds: Vec<&Node> = of(&before).into_iter().map(|at| &old[at]).collect();
+            let news: Vec<&Node> = of(&after).into_iter().map(|at| &new[at]).collect();
+            self.path.push(element.clone());
+            self.elements(place.items(), &olds, &news);
+            self.path.pop();
+        }
+    }
+
+    /// Compares what one name stands for in two lists: elements that are there twice count as one value.
+    fn elements(&mut self, place: Place<'_>, old: &[&Node], new: &[&Node]) {
+        match (old, new) {
+            ([] | [_], [] | [_]) => {
+                with_stack(|| self.both(place, old.first().copied(), new.first().copied()))
+            }
+            ([_, _, ..], [_, _, ..]) => {
+                let equal = old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new));
+                if !equal {
+                    self.found.modified.insert(&self.path);
+                }
+            }
+            ([_, _, ..], _) => {
+                if let Some(new) = new.first() {
+                    with_stack(|| self.both(place, None, Some(new)));
+                }
+                self.found.removed.insert(&self.path);
+            }
+            (_, _) => {
+                if let Some(old) = old.first() {
+                    with_stack(|| self.both(place, Some(old), None));
+                }
+                self.found.added.insert(&self.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `metadata.managedFields`: who owns which fields, as entries of objects.
+
+use std::collections::BTreeMap;
+
+use pintle_tree::{Map, Node, Str};
+
+use super::set::{FieldSet, SetError};
+
+/// How one came to own fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Operation {
+    Apply,
+    Update,
+}
+
+/// Who owns fields. Those who apply are the same in every version of an API; those who update are not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Manager {
+    pub(super) name: Str,
+    pub(super) operation: Operation,
+    /// Empty for those who apply.
+    pub(super) version: Str,
+    pub(super) subresource: Str,
+}
+
+impl Manager {
+    pub(super) fn new(name: &str, operation: Operation, version: &Str, subresource: &str) -> Manager {
+        let name = Str::from(if name.is_empty() { "unknown" } else { name });
+        let version = if operation == Operation::Apply { Str::default() } else { version.clone() };
+        Manager { name, operation, version, subresource: Str::from(subresource) }
+    }
+
+    /// The owner as conflicts name it.
+    pub(super) fn spelled(&self) -> String {
+        let mut text = pintle_tree::quote::quote(&self.name);
+        if !self.subresource.is_empty() {
+            text += &format!(" with subresource {}", pintle_tree::quote::quote(&self.subresource));
+        }
+        if self.operation == Operation::Update {
+            text += &format!(" using {}", self.version);
+        }
+        text
+    }
+}
+
+/// What one owns.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Owned {
+    pub(super) version: Str,
+    pub(super) set: FieldSet,
+    pub(super) time: Option<Str>,
+}
+
+/// Who owns what of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Managers(pub(super) BTreeMap<Manager, Owned>);
+
+/// Why entries cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum EntryError {
+    #[error("operation must be `Apply` or `Update`")]
+    Operation,
+    #[error("apiVersion must not be empty")]
+    Version,
+    #[error("missing fieldsType in managed fields entry {0}")]
+    NoType(usize),
+    #[error("invalid fieldsType {0} in managed fields entry {1}")]
+    Type(String, usize),
+    #[error("error decoding set: {0}")]
+    Set(#[from] SetError),
+}
+
+impl Managers {
+    /// Reads the entries of an object.
+    pub(super) fn read(object: &Node) -> Result<Managers, EntryError> {
+        let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+        let entries = entries.and_then(Node::as_list).unwrap_or_default();
+        let mut managers = Managers::default();
+        for (index, entry) in entries.iter().enumerate() {
+            let text = |key: &str| entry.get(key).and_then(Node::as_text).cloned().unwrap_or_default();
+            let operation = match text("operation").as_str() {
+                Some("Apply") => Operation::Apply,
+                Some("Update") => Operation::Update,
+                _ => return Err(EntryError::Operation),
+            };
+            let version = text("apiVersion");
+            if version.is_empty() {
+                return Err(EntryError::Version);
+            }
+            match text("fieldsType").as_str() {
+                Some("FieldsV1") => {}
+                Some("") => return Err(EntryError::NoType(index)),
+                other => return Err(EntryError::Type(format!("{:?}", other.unwrap_or_default()), index)),
+            }
+            let manager = Manager {
+                name: text("manager"),
+                operation,
+                version: if operation == Operation::Apply { Str::default() } else { version.clone() },
+                subresource: text("subresource"),
+            };
+            let set = FieldSet::read(entry.get("fieldsV1").unwrap_or(&Node::Nil))?;
+            let time = entry.get("time").and_then(Node::as_text).cloned();
+            managers.0.insert(manager, Owned { version, set, time });
+        }
+        Ok(managers)
+    }
+
+    /// Writes the entries into an object; none is no field at all.
+    pub(super) fn write(&self, object: &mut Node) {
+        let Some(Node::Map(metadata)) =
+            object.as_map_mut().map(|map| map.entry_or_insert_with(&"metadata".into(), Node::empty_map))
+        else {
+            return;
+        };
+        if self.0.is_empty() {
+            metadata.remove("managedFields");
+            return;
+        }
+        let mut entries: Vec<(&Manager, &Owned)> = self.0.iter().collect();
+        // Those who apply first, then by time; times in one zone are in the order of their texts.
+        entries.sort_by(|(a, x), (b, y)| {
+            let order = a.operation.cmp(&b.operation).then_with(|| x.time.cmp(&y.time));
+            let order = order.then_with(|| a.name.cmp(&b.name));
+            order.then_with(|| x.version.cmp(&y.version)).then_with(|| a.subresource.cmp(&b.subresource))
+        });
+        let entries = entries.into_iter().map(|(manager, owned)| entry(manager, owned)).collect();
+        metadata.insert("managedFields".into(), Node::List(entries));
+    }
+
+    /// Joins the oldest of those who update once there are more than ten.
+    pub(super) fn cap(&mut self) {
+        const MOST: usize = 10;
+        let updates = |manager: &&Manager| manager.operation == Operation::Update;
+        let mut updaters: Vec<Manager> = self.0.keys().filter(updates).cloned().collect();
+        let mut count = updaters.len();
+        updaters.sort_by_cached_key(|manager| (self.0[manager].time.clone(), manager.clone()));
+        let mut firsts: BTreeMap<Str, Manager> = BTreeMap::new();
+        for manager in updaters {
+            if count <= MOST {
+                break;
+            }
+            let version = self.0[&manager].version.clone();
+            let Some(first) = firsts.get(&version) else {
+                firsts.insert(version, manager);
+                continue;
+            };
+            let bucket = Manager::new("ancient-changes", Operation::Update, &version, "");
+            if !self.0.contains_key(&bucket)
+                && let Some(owned) = self.0.remove(first)
+            {
+                self.0.insert(bucket.clone(), owned);
+            }
+            if let (Some(mut newer), Some(older)) = (self.0.remove(&manager), self.0.get(&bucket)) {
+                newer.set = newer.set.union(&older.set);
+                self.0.insert(bucket, newer);
+            }
+            count -= 1;
+        }
+    }
+}
+
+fn entry(manager: &Manager, owned: &Owned) -> Node {
+    let mut map = Map::new();
+    map.insert("manager".into(), manager.name.clone().into());
+    map.insert(
+        "operation".into(),
+        if manager.operation == Operation::Apply { "Apply" } else { "Update" }.into(),
+    );
+    map.insert("apiVersion".into(), owned.version.clone().into());
+    if let Some(time) = &owned.time {
+        map.insert("time".into(), time.clone().into());
+    }
+    map.insert("fieldsType".into(), "FieldsV1".into());
+    map.insert("fieldsV1".into(), owned.set.write());
+    if !manager.subresource.is_empty() {
+        map.insert("subresource".into(), manager.subresource.clone().into());
+    }
+    Node::Map(map)
+}

@@ -1,0 +1,119 @@
+//! What is applied, laid over what is there.
+
+use std::collections::BTreeMap;
+
+use pintle_tree::{Map, Node, with_stack};
+
+use super::set::Element;
+use super::typed::{Form, Keys, Place, first, zip};
+
+/// Lays `applied` over `live`.
+pub(super) fn merge(place: Place<'_>, live: &Node, applied: &Node) -> Node {
+    both(place, Some(live), Some(applied)).unwrap_or_default()
+}
+
+fn both(place: Place<'_>, live: Option<&Node>, applied: Option<&Node>) -> Option<Node> {
+    let value = applied.or(live);
+    match first(place.open_forms(value.filter(|value| !value.is_nil()).or(live))) {
+        Form::Scalar => value.cloned(),
+        Form::Map => {
+            let (under, over) = (live.and_then(Node::as_map), applied.and_then(Node::as_map));
+            let is_empty = |map: Option<&Map<Node>>| map.is_none_or(Map::is_empty);
+            if place.is_atomic_map() || (is_empty(under) && is_empty(over)) {
+                return value.cloned();
+            }
+            let mut merged = Map::new();
+            for (name, live, applied) in zip(under, over) {
+                let child = place.field(name).unwrap_or(Place::Deduced);
+                if let Some(value) = with_stack(|| both(child, live, applied)) {
+                    merged.insert(name.clone(), value);
+                }
+            }
+            (!merged.is_empty()).then_some(Node::Map(merged))
+        }
+        Form::List => {
+            let (under, over) = (live.and_then(Node::as_list), applied.and_then(Node::as_list));
+            let is_empty = |list: Option<&[Node]>| list.is_none_or(<[Node]>::is_empty);
+            if matches!(place.keys(), Keys::Atomic) || (is_empty(under) && is_empty(over)) {
+                return value.cloned();
+            }
+            let merged = lists(place, under.unwrap_or_default(), over.unwrap_or_default());
+            (!merged.is_empty()).then_some(Node::List(merged))
+        }
+    }
+}
+
+/// The elements of a list by their names.
+struct Named<'n> {
+    order: Vec<Element>,
+    /// Nothing where several elements have one name.
+    values: BTreeMap<Element, Option<&'n Node>>,
+}
+
+impl<'n> Named<'n> {
+    fn of(place: Place<'_>, list: &'n [Node]) -> Named<'n> {
+        let mut named = Named { order: Vec::with_capacity(list.len()), values: BTreeMap::new() };
+        for item in list {
+            let Ok(element) = place.element(item) else { continue };
+            let value = if named.values.contains_key(&element) { None } else { Some(item) };
+            named.values.insert(element.clone(), value);
+            named.order.push(element);
+        }
+        named
+    }
+
+    fn has(&self, element: &Element) -> bool {
+        self.values.contains_key(element)
+    }
+
+    fn value(&self, element: &Element) -> Option<&'n Node> {
+        self.values.get(element).copied().flatten()
+    }
+}
+
+/// Elements of both lists keep the order of the applied one; those of one list only stay where they stand between them.
+fn lists(place: Place<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
+    let (under, over) = (Named::of(place, live), Named::of(place, applied));
+    let mut shared = over.order.iter().filter(|element| under.has(element)).peekable();
+    let mut merged = Vec::with_capacity(live.len().max(applied.len()));
+    let mut done: Vec<&Element> = Vec::new();
+    let (mut at, mut next) = (0, 0);
+    let item = |element: &Element, live: Option<&Node>, merged: &mut Vec<Node>| {
+        let value = with_stack(|| both(place.items(), live, over.value(element)));
+        merged.extend(value);
+    };
+    while at < under.order.len() || next < over.order.len() {
+        if let Some(element) = under.order.get(at) {
+            if over.order.get(next) == Some(element) {
+                item(element, under.value(element), &mut merged);
+                done.push(element);
+                at += 1;
+                next += 1;
+                shared.next();
+                continue;
+            }
+            let waits = shared.peek().is_some_and(|wanted| *wanted != element);
+            if next < over.order.len() && over.has(element) && waits {
+                at += 1;
+                continue;
+            }
+            if !over.has(element) {
+                item(element, live.get(at), &mut merged);
+                at += 1;
+                continue;
+            }
+            if done.contains(&element) {
+                at += 1;
+            }
+        }
+        if let Some(element) = over.order.get(next) {
+            item(element, under.value(element), &mut merged);
+            done.push(element);
+            next += 1;
+            if shared.peek() == Some(&element) {
+                shared.next();
+            }
+        }
+    }
+    merged
+}

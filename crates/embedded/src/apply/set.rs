@@ -1,0 +1,387 @@
+//! Sets of fields: what `fieldsV1` holds, and what ownership is reckoned with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use pintle_tree::{Map, Node, Str, json, quote, with_stack};
+
+/// A value by which an element of a list is told apart from the others.
+///
+/// Whole numbers are one value however they are written, so that `80` and `80.0` are the same port.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scalar {
+    /// A whole number.
+    Int(i64),
+    /// Any other number, as JSON writes it.
+    Float(String),
+    /// Text.
+    Text(Str),
+    /// A boolean.
+    Bool(bool),
+    /// Null, or a list or map where none belongs, as JSON writes it.
+    Other(String),
+}
+
+impl Scalar {
+    /// The value of a node.
+    pub fn of(node: &Node) -> Scalar {
+        match node {
+            Node::Int(value) => Scalar::Int(*value),
+            Node::Float(value) if value.fract() == 0.0 && value.abs() < 9e15 => Scalar::Int(*value as i64),
+            Node::Str(text) => Scalar::Text(text.clone()),
+            Node::Bool(value) => Scalar::Bool(*value),
+            Node::Float(_) => Scalar::Float(text_of(node)),
+            _ => Scalar::Other(text_of(node)),
+        }
+    }
+
+    fn node(&self) -> Node {
+        match self {
+            Scalar::Int(value) => Node::Int(*value),
+            Scalar::Text(text) => Node::Str(text.clone()),
+            Scalar::Bool(value) => Node::Bool(*value),
+            Scalar::Float(text) | Scalar::Other(text) => {
+                json::read_exact(text.as_bytes()).unwrap_or_default()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scalar::Int(value) => write!(out, "{value}"),
+            Scalar::Float(text) | Scalar::Other(text) => out.write_str(text),
+            Scalar::Text(text) => out.write_str(&quote::quote(text)),
+            Scalar::Bool(value) => write!(out, "{value}"),
+        }
+    }
+}
+
+/// One step of the way to a field.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Element {
+    /// A field of a map.
+    Field(Str),
+    /// The element of a list that has these fields, by name.
+    Key(Vec<(Str, Scalar)>),
+    /// The element of a list that is this.
+    Value(Scalar),
+    /// The element of a list at this place.
+    Index(i64),
+}
+
+impl Element {
+    /// Reads a step as `fieldsV1` writes it; nothing for steps that only later versions of Kubernetes know.
+    fn read(text: &[u8]) -> Result<Option<Element>, SetError> {
+        let bad = || SetError::Element(String::from_utf8_lossy(text).into_owned());
+        Ok(Some(match text {
+            [b'f', b':', name @ ..] => Element::Field(Str::from(name)),
+            [b'v', b':', value @ ..] => {
+                Element::Value(Scalar::of(&json::read_exact(value).map_err(|_| bad())?))
+            }
+            [b'k', b':', keys @ ..] => match json::read_exact(keys) {
+                Ok(Node::Map(keys)) => {
+                    Element::Key(keys.iter().map(|(name, value)| (name.clone(), Scalar::of(value))).collect())
+                }
+                _ => return Err(bad()),
+            },
+            [b'i', b':', index @ ..] => {
+                let index = std::str::from_utf8(index).ok().and_then(|index| index.parse().ok());
+                Element::Index(index.ok_or_else(bad)?)
+            }
+            [_, b':', ..] => return Ok(None),
+            _ => return Err(bad()),
+        }))
+    }
+
+    fn write(&self) -> Str {
+        match self {
+            Element::Field(name) => Str::from([b"f:", name.as_bytes()].concat()),
+            Element::Key(keys) => {
+                let keys: Map<Node> = keys.iter().map(|(name, value)| (name.clone(), value.node())).collect();
+                Str::from(format!("k:{}", text_of(&Node::Map(keys))))
+            }
+            Element::Value(value) => Str::from(format!("v:{}", text_of(&value.node()))),
+            Element::Index(index) => Str::from(format!("i:{index}")),
+        }
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Element::Field(name) => write!(out, ".{name}"),
+            Element::Key(keys) => {
+                let keys: Vec<String> = keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                write!(out, "[{}]", keys.join(","))
+            }
+            Element::Value(value) => write!(out, "[={value}]"),
+            Element::Index(index) => write!(out, "[{index}]"),
+        }
+    }
+}
+
+/// Why something is no set of fields.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetError {
+    /// A key is no step of a way.
+    #[error("parsing key as path element: {0}")]
+    Element(String),
+}
+
+/// A set of fields. That a field is in it says nothing about what is above or below that field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    members: BTreeSet<Element>,
+    children: BTreeMap<Element, FieldSet>,
+}
+
+impl FieldSet {
+    /// Returns the set of these fields, each a way through maps: `["metadata", "name"]`.
+    pub fn of(ways: &[&[&str]]) -> FieldSet {
+        let mut set = FieldSet::default();
+        for way in ways {
+            let path: Vec<Element> = way.iter().map(|name| Element::Field(Str::from(*name))).collect();
+            set.insert(&path);
+        }
+        set
+    }
+
+    /// Adds a field. Nobody owns the object as a whole, so the empty path is left out.
+    pub fn insert(&mut self, path: &[Element]) {
+        match path {
+            [] => {}
+            [last] => {
+                self.members.insert(last.clone());
+            }
+            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+        }
+    }
+
+    /// Whether there are no fields.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.children.values().all(FieldSet::is_empty)
+    }
+
+    /// Whether the field one step away is in the set.
+    pub fn has(&self, element: &Element) -> bool {
+        self.members.contains(element)
+    }
+
+    /// Whether the field at `path` is in the set.
+    pub fn has_path(&self, path: &[Element]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.members.contains(last),
+            [first, rest @ ..] => self.children.get(first).is_some_and(|child| child.has_path(rest)),
+        }
+    }
+
+    /// The fields below the one that is one step away.
+    pub fn below(&self, element: &Element) -> Option<&FieldSet> {
+        self.children.get(element)
+    }
+
+    /// The members at this level.
+    pub(super) fn members(&self) -> &BTreeSet<Element> {
+        &self.members
+    }
+
+    /// The sets one level down.
+    pub(super) fn children(&self) -> &BTreeMap<Element, FieldSet> {
+        &self.children
+    }
+
+    /// Puts a member at this level.
+    pub(super) fn add_member(&mut self, element: Element) {
+        self.members.insert(element);
+    }
+
+    /// Puts a whole set one level down.
+    pub(super) fn add_child(&mut self, element: Element, set: FieldSet) {
+        self.children.insert(element, set);
+    }
+
+    /// All fields that either has.
+    #[must_use]
+    pub fn union(&self, other: &FieldSet) -> FieldSet {
+        let mut all = self.clone();
+        all.extend(other);
+        all
+    }
+
+    fn extend(&mut self, other: &FieldSet) {
+        self.members.extend(other.members.iter().cloned());
+        for (element, set) in &other.children {
+            with_stack(|| self.children.entry(element.clone()).or_default().extend(set));
+        }
+    }
+
+    /// The fields that both have.
+    #[must_use]
+    pub fn intersection(&self, other: &FieldSet) -> FieldSet {
+        let mut both = FieldSet {
+            members: self.members.intersection(&other.members).cloned().collect(),
+            children: BTreeMap::new(),
+        };
+        for (element, set) in &self.children {
+            if let Some(theirs) = other.children.get(element) {
+                let shared = with_stack(|| set.intersection(theirs));
+                if !shared.is_empty() {
+                    both.children.insert(element.clone(), shared);
+                }
+            }
+        }
+        both
+    }
+
+    /// The fields that only the first has.
+    #[must_use]
+    pub fn difference(&self, other: &FieldSet) -> FieldSet {
+        self.without(other, false)
+    }
+
+    /// The fields that only the first has and that are not below a field of the other.
+    #[must_use]
+    pub fn recursive_difference(&self, other: &FieldSet) -> FieldSet {
+        self.without(other, true)
+    }
+
+    fn without(&self, other: &FieldSet, recursive: bool) -> FieldSet {
+        let mut rest = FieldSet {
+            members: self.members.difference(&other.members).cloned().collect(),
+            children: BTreeMap::new(),
+        };
+        for (element, set) in &self.children {
+            if recursive && other.members.contains(element) {
+                continue;
+            }
+            let left = match other.children.get(element) {
+                Some(theirs) => with_stack(|| set.without(theirs, recursive)),
+                None => set.clone(),
+            };
+            if !left.is_empty() {
+                rest.children.insert(element.clone(), left);
+            }
+        }
+        rest
+    }
+
+    /// The ways to all fields: those at a level before those below it.
+    pub fn paths(&self) -> Vec<Vec<Element>> {
+        let mut paths = Vec::new();
+        self.collect(&mut Vec::new(), &mut paths);
+        paths
+    }
+
+    fn collect(&self, way: &mut Vec<Element>, paths: &mut Vec<Vec<Element>>) {
+        for element in &self.members {
+            paths.push(way.iter().chain([element]).cloned().collect());
+        }
+        for (element, set) in &self.children {
+            way.push(element.clone());
+            with_stack(|| set.collect(way, paths));
+            way.pop();
+        }
+    }
+
+    /// Reads a set as `fieldsV1` has it.
+    ///
+    /// # Errors
+    /// When a key is no step of a way.
+    pub fn read(fields: &Node) -> Result<FieldSet, SetError> {
+        let mut set = FieldSet::default();
+        for (key, below) in fields.as_map().into_iter().flat_map(Map::iter) {
+            if key == "." {
+                continue;
+            }
+            let Some(element) = Element::read(key)? else { continue };
+            let below = below.as_map();
+            if below.is_none_or(|below| below.is_empty() || below.contains_key(".")) {
+                set.members.insert(element.clone());
+            }
+            if let Some(below) = below {
+                let child = with_stack(|| FieldSet::read(&Node::Map(below.clone())))?;
+                if !child.is_empty() {
+                    set.children.insert(element, child);
+                }
+            }
+        }
+        Ok(set)
+    }
+
+    /// Writes the set as `fieldsV1` has it.
+    pub fn write(&self) -> Node {
+        let mut fields: BTreeMap<&Element, Map<Node>> = BTreeMap::new();
+        for element in &self.members {
+            fields.insert(element, Map::new());
+        }
+        for (element, set) in &self.children {
+            if set.is_empty() {
+                continue;
+            }
+            let Node::Map(mut below) = with_stack(|| set.write()) else { continue };
+            if fields.contains_key(element) {
+                below.insert(".".into(), Node::empty_map());
+            }
+            fields.insert(element, below);
+        }
+        Node::Map(fields.into_iter().map(|(element, below)| (element.write(), Node::Map(below))).collect())
+    }
+}
+
+/// A path as errors have it.
+pub fn path_text(path: &[Element]) -> String {
+    path.iter().map(ToString::to_string).collect()
+}
+
+fn text_of(node: &Node) -> String {
+    // Numbers that JSON has no words for cannot be read from it either.
+    json::write(node)
+        .map_or_else(|_| String::from("null"), |text| String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> FieldSet {
+        FieldSet::read(&json::read_exact(text.as_bytes()).unwrap()).unwrap()
+    }
+
+    const PORTS: &str =
+        r#"{"f:spec":{"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}"#;
+
+    #[test]
+    fn a_set_is_written_as_it_was_read() {
+        let text = r#"{"f:a":{},"f:b":{".":{},"f:c":{}},"f:d":{"v:\"x\"":{},"i:3":{}}}"#;
+        for text in [text, PORTS] {
+            assert_eq!(set(text).write(), json::read_exact(text.as_bytes()).unwrap());
+        }
+    }
+
+    #[test]
+    fn taking_a_map_away_leaves_what_is_below_it() {
+        let whole = set(PORTS);
+        let above = set(r#"{"f:spec":{"f:ports":{}}}"#);
+        assert_eq!(whole.difference(&above).paths().len(), 2);
+        assert!(whole.recursive_difference(&above).is_empty());
+        assert_eq!(whole.intersection(&above), above);
+        assert_eq!(above.union(&whole), whole);
+    }
+
+    #[test]
+    fn paths_are_spelled_as_conflicts_have_them() {
+        let paths: Vec<String> = set(PORTS).paths().iter().map(|path| path_text(path)).collect();
+        let port = r#".spec.ports[port=80,protocol="TCP"]"#;
+        assert_eq!(paths, [".spec.ports".to_owned(), port.to_owned(), format!("{port}.port")]);
+    }
+
+    #[test]
+    fn steps_of_later_versions_are_left_out_and_broken_ones_refused() {
+        assert!(set(r#"{"x:y":{}}"#).is_empty());
+        let broken = json::read_exact(br#"{"nonsense":{}}"#).unwrap();
+        assert!(FieldSet::read(&broken).is_err());
+    }
+}

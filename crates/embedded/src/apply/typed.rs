@@ -1,0 +1,285 @@
+//! Places as server-side apply sees them: maps that are merged or are one value, lists whose elements are told apart.
+
+use pintle_tree::{Map, Node, Str};
+
+use super::set::{Element, FieldSet, Scalar};
+use crate::schema::{Additional, ListType, Schema, Type};
+
+/// Where raw objects stand, which are one value whatever they hold.
+const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
+
+/// A place in an object, as server-side apply sees it.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'t> {
+    /// A place that the schema describes; whether some place above it keeps unknown fields.
+    Known(Schema<'t>, bool),
+    /// A place whose type shows in its value: maps are merged, lists are one value.
+    Deduced,
+    /// A place that is one value whatever it holds.
+    Whole,
+}
+
+/// What stands at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    Map,
+    Scalar,
+    List,
+}
+
+/// What scalars a place takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScalarType {
+    Number,
+    Text,
+    Bool,
+    Any,
+}
+
+/// How elements are told apart.
+pub(super) enum Keys<'t> {
+    /// Not at all.
+    Atomic,
+    /// By value.
+    Set,
+    /// By these fields.
+    Fields(&'t [Str]),
+}
+
+impl<'t> Place<'t> {
+    /// The root of an object.
+    pub(super) fn root(schema: Schema<'t>) -> Place<'t> {
+        Place::of(schema, false)
+    }
+
+    fn of(schema: Schema<'t>, keeps: bool) -> Place<'t> {
+        if schema.definition().is_some_and(|name| name == RAW) {
+            return Place::Whole;
+        }
+        Place::Known(schema, keeps || schema.shape().preserve_unknown)
+    }
+
+    /// What may stand here: map, scalar, list.
+    fn forms(&self) -> [bool; 3] {
+        let Place::Known(schema, _) = self else { return [true; 3] };
+        match schema.kind() {
+            Type::Object => [true, false, false],
+            Type::List => [false, false, true],
+            Type::Any => [true; 3],
+            Type::Boolean
+            | Type::Integer
+            | Type::Number
+            | Type::String
+            | Type::IntOrString
+            | Type::Quantity => [false, true, false],
+        }
+    }
+
+    /// The forms that a value leaves open: its own if that is allowed here, else all that are allowed.
+    pub(super) fn open_forms(&self, value: Option<&Node>) -> [bool; 3] {
+        let allowed = self.forms();
+        let own = match value {
+            None | Some(Node::Nil) => None,
+            Some(Node::Map(_)) => Some(0),
+            Some(Node::List(_)) => Some(2),
+            Some(_) => Some(1),
+        };
+        match own {
+            Some(own) if allowed[own] => std::array::from_fn(|index| index == own),
+            _ => allowed,
+        }
+    }
+
+    /// What a value is taken for.
+    pub(super) fn form(&self, value: Option<&Node>) -> Form {
+        first(self.open_forms(value))
+    }
+
+    /// What scalars the place takes.
+    pub(super) fn scalar(&self) -> ScalarType {
+        let Place::Known(schema, _) = self else { return ScalarType::Any };
+        let plain = schema.shape().format.as_ref().is_none_or(|format| format == "byte");
+        match schema.kind() {
+            Type::Boolean => ScalarType::Bool,
+            Type::Integer | Type::Number => ScalarType::Number,
+            Type::String if plain => ScalarType::Text,
+            _ => ScalarType::Any,
+        }
+    }
+
+    /// Whether a map here is one value.
+    pub(super) fn is_atomic_map(&self) -> bool {
+        match self {
+            Place::Known(schema, _) => schema.is_atomic_map(),
+            Place::Deduced => false,
+            Place::Whole => true,
+        }
+    }
+
+    /// Whether the schema names this field.
+    pub(super) fn names(&self, name: &Str) -> bool {
+        matches!(self, Place::Known(schema, _) if schema.shape().fields.contains_key(name))
+    }
+
+    /// The place of a field, if there may be one of that name.
+    pub(super) fn field(&self, name: &Str) -> Option<Place<'t>> {
+        let Place::Known(schema, keeps) = self else { return Some(*self) };
+        if let Some(field) = schema.field(name) {
+            return Some(Place::of(field, *keeps));
+        }
+        match &schema.shape().additional {
+            Additional::Shape(_) => schema.additional().map(|other| Place::of(other, *keeps)),
+            Additional::Any => Some(Place::Deduced),
+            Additional::None if *keeps || schema.shape().fields.is_empty() => Some(Place::Deduced),
+            Additional::None => None,
+        }
+    }
+
+    /// The place of the elements of a list.
+    pub(super) fn items(&self) -> Place<'t> {
+        match self {
+            Place::Known(schema, keeps) => {
+                schema.items().map_or(Place::Whole, |items| Place::of(items, *keeps))
+            }
+            _ => Place::Whole,
+        }
+    }
+
+    /// How the elements of a list are told apart.
+    pub(super) fn keys(&self) -> Keys<'t> {
+        let Place::Known(schema, _) = self else { return Keys::Atomic };
+        match schema.list() {
+            ListType::Set => Keys::Set,
+            ListType::Map(keys) => Keys::Fields(keys),
+            ListType::Atomic => Keys::Atomic,
+        }
+    }
+
+    /// Which element of the list at this place `item` is.
+    pub(super) fn element(&self, item: &Node) -> Result<Element, String> {
+        match self.keys() {
+            Keys::Atomic => Err("invalid indexing of non-associative list".into()),
+            Keys::Set => set_element(item),
+            Keys::Fields(keys) => keyed_element(item, keys, self.items()),
+        }
+    }
+
+    /// The fields of `set` and all fields with names that lead to them.
+    pub(super) fn with_named(&self, set: &FieldSet) -> FieldSet {
+        let mut all = FieldSet::default();
+        for member in set.members() {
+            all.add_member(member.clone());
+        }
+        for (element, below) in set.children() {
+            let child = match element {
+                Element::Field(name) => {
+                    if self.names(name) {
+                        all.add_member(element.clone());
+                    }
+                    self.field(name)
+                }
+                Element::Key(_) => Some(self.items()),
+                _ => None,
+            };
+            let below = match child {
+                Some(child) => pintle_tree::with_stack(|| child.with_named(below)),
+                None => below.clone(),
+            };
+            all.add_child(element.clone(), below);
+        }
+        all
+    }
+}
+
+/// The form that is tried first of those that are open.
+pub(super) fn first(open: [bool; 3]) -> Form {
+    match open {
+        [true, ..] => Form::Map,
+        [_, true, _] => Form::Scalar,
+        _ => Form::List,
+    }
+}
+
+fn set_element(item: &Node) -> Result<Element, String> {
+    match item {
+        Node::Map(_) => Err("associative list without keys has an element that's a map type".into()),
+        Node::List(_) => Err("not supported: associative list with lists as elements".into()),
+        Node::Nil => Err("associative list without keys has an element that's an explicit null".into()),
+        _ => Ok(Element::Value(Scalar::of(item))),
+    }
+}
+
+/// Keys that an element lacks are taken from the schema, and left out if that has none.
+fn keyed_element(item: &Node, keys: &[Str], items: Place<'_>) -> Result<Element, String> {
+    let map = match item {
+        Node::Map(map) => map,
+        Node::Nil => return Err("associative list with keys may not have a null element".into()),
+        _ => return Err("associative list with keys may not have non-map elements".into()),
+    };
+    let mut found: Vec<(Str, Scalar)> = Vec::with_capacity(keys.len());
+    for key in keys {
+        let default = || match items.field(key) {
+            Some(Place::Known(schema, _)) => schema.default(),
+            _ => None,
+        };
+        if let Some(value) = map.get(key).or_else(default) {
+            found.push((key.clone(), Scalar::of(value)));
+        }
+    }
+    if found.is_empty() {
+        let names: Vec<String> = keys.iter().map(|key| pintle_tree::quote::quote(key)).collect();
+        return Err(format!(
+            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values \
+             for any key fields)",
+            names.join(" ")
+        ));
+    }
+    found.sort();
+    Ok(Element::Key(found))
+}
+
+/// Whether two values are the same; numbers are, however they are written.
+pub(super) fn same(left: &Node, right: &Node) -> bool {
+    match (left, right) {
+        (Node::Int(left), Node::Float(right)) | (Node::Float(right), Node::Int(left)) => {
+            *left as f64 == *right
+        }
+        (Node::List(left), Node::List(right)) => {
+            let all = || left.iter().zip(right).all(|(left, right)| same(left, right));
+            left.len() == right.len() && pintle_tree::with_stack(all)
+        }
+        (Node::Map(left), Node::Map(right)) => pintle_tree::with_stack(|| same_maps(left, right)),
+        _ => left == right,
+    }
+}
+
+fn same_maps(left: &Map<Node>, right: &Map<Node>) -> bool {
+    left.len() == right.len()
+        && left
+            .iter()
+            .zip(right.iter())
+            .all(|((name, left), (other, right))| name == other && same(left, right))
+}
+
+/// The fields that either map has, with both values, in order of their names.
+pub(super) fn zip<'n>(
+    left: Option<&'n Map<Node>>,
+    right: Option<&'n Map<Node>>,
+) -> Vec<(&'n Str, Option<&'n Node>, Option<&'n Node>)> {
+    let (left, right) = (left.map_or(&[][..], Map::entries), right.map_or(&[][..], Map::entries));
+    let mut both = Vec::with_capacity(left.len().max(right.len()));
+    let (mut at, mut other) = (0, 0);
+    while at < left.len() || other < right.len() {
+        let order = match (left.get(at), right.get(other)) {
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            _ => std::cmp::Ordering::Greater,
+        };
+        let (take_left, take_right) = (order.is_le(), order.is_ge());
+        let name = if take_left { &left[at].0 } else { &right[other].0 };
+        both.push((name, take_left.then(|| &left[at].1), take_right.then(|| &right[other].1)));
+        at += usize::from(take_left);
+        other += usize::from(take_right);
+    }
+    both
+}
