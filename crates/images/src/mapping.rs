@@ -5,7 +5,12 @@ use pintle_tree::{Map, Node};
 use crate::error::{Error, MappingProblem, Result};
 use crate::registry::{Source, Target};
 
+mod edit;
 mod lines;
+mod skeleton;
+
+pub use edit::{remove, set};
+pub use skeleton::skeleton;
 
 /// The endings of file names that are read.
 const ENDINGS: [&str; 2] = [".yaml", ".yml"];
