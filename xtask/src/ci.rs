@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::shell::{cache, cargo, corpus, run, say, step};
-use crate::{bench, e2e, fuzz, instructions, tidy};
+use crate::{bench, e2e, fuzz, instructions, registries, tidy};
 
 /// What is run on the oldest supported Kubernetes: that everything works there, too. What does not depend on the version
 /// (faults, sizes, many charts) is left to the newest.
@@ -19,6 +19,7 @@ pub(crate) fn run_all() -> Result<()> {
     step("clippy", || {
         run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))
     })?;
+    step("registries", registries::build)?;
     step("tests", || run(&mut cargo(&["test", "--quiet", "--workspace"])))?;
     step("documentation", || {
         run(cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))

@@ -11,6 +11,7 @@ mod helm;
 mod instructions;
 mod postgres;
 mod record;
+mod registries;
 mod shell;
 mod tables;
 mod tidy;
@@ -41,6 +42,7 @@ cargo xtask CHORE
                          a real Kubernetes for tests, on this machine
   e2e [--on NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [FILTER]
                          bring a cluster up, run the tests of e2e/ on it, take it down
+  registries             build the registries that the tests of copies need
   gen                    take the tables of built-in kinds (crates/embedded/tables) from real API servers
 ";
 
@@ -70,6 +72,7 @@ fn run() -> Result<()> {
         "fuzz" => fuzz::run(rest),
         "cluster" => cluster::run(rest),
         "e2e" => e2e::run(rest),
+        "registries" => registries::build(),
         "gen" => tables::run(rest),
         "help" | "--help" | "-h" => {
             shell::say(HELP);
