@@ -8,6 +8,7 @@ pub(crate) mod env;
 pub(crate) mod get;
 pub(crate) mod help;
 pub(crate) mod history;
+pub(crate) mod images;
 pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod lint;
@@ -42,6 +43,7 @@ pub(crate) static ROOT: Command = Command {
         &get::COMMAND,
         &help::COMMAND,
         &history::COMMAND,
+        &images::COMMAND,
         &init::COMMAND,
         &install::COMMAND,
         &lint::COMMAND,

@@ -4,7 +4,8 @@ use crate::failure::Class;
 use crate::personality::Personality;
 
 /// The exit code of a failure: 1 for everything as Helm; else 1 for failures while running, 2 for bad input or
-/// configuration, 3 for a chart that does not parse, 130 after Ctrl-C. A reader who went away is no failure.
+/// configuration, 3 for a chart that does not parse, 4 for an image that cannot be worked with, 5 for what `--strict`
+/// refuses, 130 after Ctrl-C. A reader who went away is no failure.
 pub(crate) fn code(personality: Personality, class: Class) -> u8 {
     match (personality, class) {
         (_, Class::BrokenPipe) => 0,
@@ -12,6 +13,8 @@ pub(crate) fn code(personality: Personality, class: Class) -> u8 {
         (Personality::Pintle, Class::Cancelled) => CANCELLED,
         (Personality::Pintle, Class::BadInput) => 2,
         (Personality::Pintle, Class::BadChart) => 3,
+        (Personality::Pintle, Class::BadImage) => 4,
+        (Personality::Pintle, Class::Unsupported) => 5,
     }
 }
 

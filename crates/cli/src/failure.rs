@@ -13,6 +13,10 @@ pub(crate) enum Class {
     BadInput,
     /// The chart does not parse.
     BadChart,
+    /// An image is no reference, or too few could be moved.
+    BadImage,
+    /// The chart has a structure that `--strict` refuses.
+    Unsupported,
     /// It is part of Helm, and not built yet. Helm has no words for it, so both voices use ours, advice included.
     NotBuilt,
     /// Nobody reads our output any more; that is no error.

@@ -29,6 +29,26 @@ impl Personality {
     }
 }
 
+/// A name under which one command is a program of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Door {
+    /// The name.
+    pub(crate) name: &'static str,
+    /// The way to the command.
+    pub(crate) way: &'static [&'static str],
+}
+
+/// All doors beside those of the program and of Helm.
+const DOORS: [Door; 1] = [Door { name: "irr", way: &["images"] }];
+
+impl Door {
+    /// The door that the program was entered by, if it is not the front door.
+    pub(crate) fn of(called_as: &str) -> Option<Door> {
+        let stem = Path::new(called_as).file_stem().and_then(|stem| stem.to_str())?;
+        DOORS.into_iter().find(|door| door.name == stem)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,5 +59,11 @@ mod tests {
         assert_eq!(Personality::of("helm.exe"), Personality::Helm);
         assert_eq!(Personality::of("./pintle"), Personality::Pintle);
         assert_eq!(Personality::of("helmet"), Personality::Pintle);
+    }
+
+    #[test]
+    fn some_commands_have_a_door_of_their_own() {
+        assert_eq!(Door::of("/usr/bin/irr").map(|door| door.way), Some(&["images"][..]));
+        assert_eq!(Door::of("pintle"), None);
     }
 }

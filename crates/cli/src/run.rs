@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use pintle_tree::quote::quote;
 
 use crate::command::Place;
-use crate::command::find::find;
+use crate::command::find::find_behind;
 use crate::commands::complete_request;
 use crate::env::{Environment, Setting};
 use crate::exit;
@@ -16,7 +16,7 @@ use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, Need};
 use crate::help;
 use crate::invocation::Invocation;
-use crate::personality::Personality;
+use crate::personality::{Door, Personality};
 use crate::ui::{Color, Ui};
 
 /// Runs the program and gives its exit code.
@@ -50,7 +50,7 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     }
     let (early, _) = parse(GLOBAL.iter().collect(), words, Unknown::Skip);
     set_color(personality, &early, &environment, ui)?;
-    let (place, rest) = find(personality, words)?;
+    let (place, rest) = find_behind(Door::of(called_as), personality, words)?;
     let (flags, outcome) = parse(with_help(place.command.all_flags()), &rest, Unknown::Refuse);
     outcome.map_err(|text| Failure::usage(text).hint(format!("`{} --help` lists the flags", place.path)))?;
     warn_about_waiting(&flags, ui);

@@ -7,7 +7,7 @@ use super::{Command, Place};
 use crate::commands::{LATER, ROOT};
 use crate::failure::Failure;
 use crate::flag::Flag;
-use crate::personality::Personality;
+use crate::personality::{Door, Personality};
 
 /// Finds the command and gives what is left for it: flags and operands.
 ///
@@ -31,6 +31,33 @@ pub(crate) fn find(personality: Personality, arguments: &[String]) -> Result<(Pl
         && let Some(at) = first_word(&rest, &ROOT.all_flags())
     {
         return Err(unknown(personality, &rest[at]));
+    }
+    Ok((place, rest))
+}
+
+/// As [`find`], for a program that was entered by the door of one command.
+///
+/// # Errors
+///
+/// As [`find`], and words that are no command of a door that has commands.
+pub(crate) fn find_behind(
+    door: Option<Door>,
+    personality: Personality,
+    arguments: &[String],
+) -> Result<(Place, Vec<String>), Failure> {
+    let Some(door) = door else { return find(personality, arguments) };
+    let way = door.way.iter().map(|word| (*word).to_owned());
+    let arguments: Vec<String> = way.chain(arguments.iter().cloned()).collect();
+    let (mut place, rest) = find(personality, &arguments)?;
+    let way = format!("{} {}", personality.program(), door.way.join(" "));
+    if let Some(below) = place.path.strip_prefix(&way) {
+        place.path = format!("{}{below}", door.name);
+    }
+    if place.command.run.is_none()
+        && let Some(at) = first_word(&rest, &place.command.all_flags()).filter(|at| rest[*at] != "help")
+    {
+        return Err(Failure::usage(format!("unknown command `{}` for `{}`", rest[at], place.path))
+            .hint(format!("`{} --help` lists the commands", place.path)));
     }
     Ok((place, rest))
 }

@@ -1,0 +1,24 @@
+//! `images`: which images charts use, and how to point them at another registry.
+
+mod config;
+mod files;
+pub(crate) mod policy;
+
+use crate::command::Command;
+
+/// `images`
+pub(crate) static COMMAND: Command = Command {
+    name: "images",
+    short: "find the images of charts and point them at another registry",
+    long: "\
+Finds the images that a chart or a release uses, and makes values that point them at another registry:
+
+    {program} images inspect ./web
+    {program} images override ./web --target-registry hub.corp --source-registries docker.io,quay.io > hub.yaml
+    {program} images validate ./web --values hub.yaml
+
+Called by the name `irr`, the program has just these commands. Exit codes: 0 done, 1 failed, 2 wrong input or
+configuration, 3 the chart does not parse, 4 an image cannot be worked with, 5 refused because of --strict.",
+    subcommands: &[&config::COMMAND],
+    ..Command::BLANK
+};

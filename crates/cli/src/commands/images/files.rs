@@ -1,0 +1,83 @@
+//! Files that the commands about images read and write: inside the working folder unless a whole path is given,
+//! written whole or not at all, and never over another file by accident.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Component, Path, PathBuf};
+
+use crate::failure::{Failure, reason};
+
+/// Refuses relative paths that lead out of the working folder; `flag` says where the path comes from.
+pub(super) fn check(flag: &str, path: &str) -> Result<(), Failure> {
+    let mut depth = 0_i64;
+    for component in Path::new(path).components() {
+        match component {
+            Component::Prefix(_) | Component::RootDir => return Ok(()),
+            Component::CurDir => {}
+            Component::Normal(_) => depth += 1,
+            Component::ParentDir => depth -= 1,
+        }
+        if depth < 0 {
+            return Err(Failure::usage(format!(
+                "{flag}: path traversal: `{path}` leads out of the working folder"
+            ))
+            .hint("give the whole path, from the root, if this is wanted"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a file that a flag names.
+pub(super) fn read(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
+    check(flag, path)?;
+    fs::read(path)
+        .map_err(|error| Failure::usage(format!("{flag}: cannot read `{path}`: {}", reason(&error))))
+}
+
+/// What may become of a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// It stays, and that is an error.
+    Keep,
+    /// It is replaced.
+    Replace,
+}
+
+/// Writes a file whole or not at all.
+pub(super) fn write(flag: &str, path: &str, text: &[u8], existing: Existing) -> Result<(), Failure> {
+    check(flag, path)?;
+    let target = Path::new(path);
+    if existing == Existing::Keep && fs::symlink_metadata(target).is_ok() {
+        return Err(taken(flag, path));
+    }
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => taken(flag, path),
+        _ => Failure::usage(format!("{flag}: cannot write `{path}`: {}", reason(&error))),
+    };
+    let beside = temporary(target);
+    let outcome = put(&beside, text).and_then(|()| match existing {
+        Existing::Replace => fs::rename(&beside, target),
+        // A link is not made over a file that came to be meanwhile; where there are no links, the name is taken over.
+        Existing::Keep => fs::hard_link(&beside, target).or_else(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Err(error),
+            _ => fs::rename(&beside, target),
+        }),
+    });
+    let _ = fs::remove_file(&beside);
+    outcome.map_err(failed)
+}
+
+fn put(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+fn temporary(target: &Path) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    target.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+}
+
+fn taken(flag: &str, path: &str) -> Failure {
+    Failure::usage(format!("{flag}: `{path}` already exists")).hint("remove it first, or choose another name")
+}

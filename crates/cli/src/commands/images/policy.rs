@@ -1,0 +1,105 @@
+//! From flags to a policy: which images move, and where to.
+
+use pintle::images::{Error, MappingFile, PathFilter, Policy, Source, Strategy, Target};
+
+use super::files;
+use crate::failure::{Class, Failure};
+use crate::flag::parsed::Parsed;
+use crate::flag::{Flag, Offer};
+
+/// Flags that say which images move and where to.
+pub(crate) static POLICY: &[Flag] = &[
+    Flag::text("target-registry", "the registry that images go to: host[:port][/path]")
+        .short('t')
+        .offer(Offer::Nothing),
+    Flag::text("path-strategy", "how paths are made there: prefix-source-registry or prefix-dotted-registry")
+        .or("prefix-source-registry")
+        .offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
+];
+
+/// Flags that say which registries are meant.
+pub(crate) static REGISTRIES: &[Flag] = &[
+    Flag::list("source-registries", "the registries whose images move; without it, those of --registry-file")
+        .short('s')
+        .offer(Offer::Nothing),
+    Flag::list("exclude-registries", "registries whose images stay, whatever else is said")
+        .short('e')
+        .offer(Offer::Nothing),
+    Flag::text("registry-file", "the file that says which registry's images go where"),
+    Flag::text("config", "").deprecated("use --registry-file instead"),
+];
+
+/// Flags that choose values by their paths.
+pub(crate) static PATHS: &[Flag] = &[
+    Flag::array("include-pattern", "only values whose path fits, as in web.*; may be repeated")
+        .offer(Offer::Nothing),
+    Flag::array("exclude-pattern", "no values whose path fits; may be repeated").offer(Offer::Nothing),
+];
+
+/// The policy that flags ask for, checked as far as it can be without images.
+pub(crate) fn policy(flags: &Parsed) -> Result<Policy, Failure> {
+    let mut policy = registries(flags)?;
+    let target = flags.text("target-registry");
+    if !target.is_empty() {
+        policy.target = Some(Target::parse(target).map_err(explain)?);
+    }
+    policy.strategy = Strategy::parse(flags.text("path-strategy")).map_err(explain)?;
+    policy.check().map_err(explain)?;
+    Ok(policy)
+}
+
+/// The sources, exclusions and mappings that flags name, without a target.
+pub(crate) fn registries(flags: &Parsed) -> Result<Policy, Failure> {
+    let parse = |name: &str| {
+        let parsed = flags.list(name).iter().map(|text| Source::parse(text.trim()));
+        parsed.collect::<Result<Vec<Source>, Error>>().map_err(explain)
+    };
+    let sources = Some(parse("source-registries")?).filter(|sources| !sources.is_empty());
+    let mapping = match flags.last_text(&["registry-file", "config"]).filter(|path| !path.is_empty()) {
+        Some(path) => {
+            let text = files::read("--registry-file", path)?;
+            Some(MappingFile::parse(path, &text).map_err(explain)?)
+        }
+        None => None,
+    };
+    Ok(Policy { sources, excludes: parse("exclude-registries")?, mapping, ..Policy::default() })
+}
+
+/// The values that flags choose.
+pub(crate) fn paths(flags: &Parsed) -> PathFilter {
+    PathFilter {
+        include: flags.list("include-pattern").to_vec(),
+        exclude: flags.list("exclude-pattern").to_vec(),
+    }
+}
+
+/// Refuses a command line without flags that it needs, naming all that are missing, in order.
+pub(crate) fn require(flags: &Parsed, names: &[&str]) -> Result<(), Failure> {
+    let mut missing: Vec<&str> = names.iter().copied().filter(|name| !flags.given(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    missing.sort_unstable();
+    let missing: Vec<String> = missing.into_iter().map(|name| format!("--{name}")).collect();
+    Err(Failure::run_time(format!("required flags are missing: {}", missing.join(", "))))
+}
+
+/// What this says about images, in the voice of the program.
+pub(crate) fn explain(error: Error) -> Failure {
+    let class = match &error {
+        Error::Reference(_) | Error::IllegalDestination { .. } => Class::BadImage,
+        Error::Source { .. }
+        | Error::Target { .. }
+        | Error::Strategy { .. }
+        | Error::Mapping { .. }
+        | Error::FlatMapping { .. }
+        | Error::Unmapped { .. }
+        | Error::NoTarget { .. } => Class::BadInput,
+        _ => Class::RunTime,
+    };
+    let failure = Failure::new(class, error.to_string());
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
