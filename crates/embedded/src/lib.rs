@@ -3,7 +3,10 @@
 //! [`schema`] knows what objects of every built-in kind look like, from tables taken from real API servers.
 
 pub mod apply;
+pub mod fit;
+pub mod patch;
 pub mod schema;
+mod spell;
 mod status;
 pub mod store;
 

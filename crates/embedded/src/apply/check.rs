@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use pintle_tree::{Node, Str, number, with_stack};
+use pintle_tree::{Node, with_stack};
 
 use super::set::{Element, path_text};
 use super::typed::{Form, Keys, Place, ScalarType};
+use crate::spell::{go_syntax, go_type, go_value};
 
 /// Returns why `object` does not fit, or nothing if it does.
 pub(super) fn check(place: Place<'_>, object: &Node) -> Option<String> {
@@ -94,55 +95,4 @@ impl Faults {
 /// A value as Go prints the one that holds it.
 fn spelled(value: &Node) -> String {
     format!("&{{{}}}", go_value(value))
-}
-
-fn joined(items: impl Iterator<Item = String>) -> String {
-    items.collect::<Vec<_>>().join(" ")
-}
-
-/// A value in Go's `%v`.
-pub(super) fn go_value(value: &Node) -> String {
-    match value {
-        Node::Nil => "<nil>".into(),
-        Node::Bool(value) => value.to_string(),
-        Node::Int(value) => value.to_string(),
-        Node::Float(value) => number::format_value(*value),
-        Node::Str(text) => text.to_string(),
-        Node::List(list) => with_stack(|| format!("[{}]", joined(list.iter().map(go_value)))),
-        Node::Map(map) => {
-            let entry = |(name, value): (&Str, &Node)| format!("{name}:{}", go_value(value));
-            with_stack(|| format!("map[{}]", joined(map.iter().map(entry))))
-        }
-    }
-}
-
-/// A value in Go's `%#v`.
-fn go_syntax(value: &Node) -> String {
-    match value {
-        Node::Str(text) => pintle_tree::quote::quote(text),
-        Node::List(list) => {
-            let items: Vec<String> = list.iter().map(|item| with_stack(|| go_syntax(item))).collect();
-            format!("[]interface {{}}{{{}}}", items.join(", "))
-        }
-        Node::Map(map) => {
-            let entry = |(name, value): (&Str, &Node)| {
-                format!("{}:{}", pintle_tree::quote::quote(name), with_stack(|| go_syntax(value)))
-            };
-            format!("map[string]interface {{}}{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
-        }
-        other => go_value(other),
-    }
-}
-
-/// The Go type of a value as JSON is read into.
-pub(super) fn go_type(value: &Node) -> &'static str {
-    match value {
-        Node::Nil => "<nil>",
-        Node::Bool(_) => "bool",
-        Node::Int(_) => "int64",
-        Node::Float(_) => "float64",
-        Node::Str(_) => "string",
-        Node::List(_) => "[]interface {}",
-        Node::Map(_) => "map[string]interface {}",
-    }
 }

@@ -1,0 +1,3 @@
+//! Whether objects fit their kinds: reading, defaults, rules.
+
+pub(crate) mod raw;

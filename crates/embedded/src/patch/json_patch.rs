@@ -1,0 +1,296 @@
+//! JSON patches (RFC 6902), with the liberties that the real server takes: fields that are not there can be replaced
+//! and copied, indices may count from the end, and what stands before the first slash is not looked at.
+
+use pintle_tree::{Map, Node, Str};
+
+use super::Patched;
+use crate::fit::raw::Raw;
+use crate::status::{Details, Status};
+
+/// The most operations in one patch.
+const MOST_OPERATIONS: usize = 10_000;
+
+/// Carries out a JSON patch.
+///
+/// # Errors
+/// When the patch is no list of operations, or one of them does not apply.
+pub fn json_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
+    let refuse = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
+    let raw = Raw::read(patch).map_err(|error| refuse(error.to_string()))?;
+    let Raw::List(operations) = &raw else {
+        let kind = raw.json_type();
+        return Err(refuse(format!(
+            "json: cannot unmarshal {kind} into Go value of type []handlers.jsonPatchOp"
+        )));
+    };
+    if operations.len() > MOST_OPERATIONS {
+        let message = format!(
+            "The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",
+            operations.len()
+        );
+        return Err(Status::new(
+            413,
+            "RequestEntityTooLarge",
+            format!("Request entity is too large: {message}"),
+        )
+        .about(Details::default()));
+    }
+    let operations = operations.iter().map(Operation::read).collect::<Result<Vec<_>, _>>().map_err(refuse)?;
+    let mut object = document.clone();
+    for operation in &operations {
+        operation.carry_out(&mut object).ok_or_else(does_not_apply)?;
+    }
+    Ok(Patched { object, strict: raw.duplicates() })
+}
+
+/// The server does not tell what does not apply.
+fn does_not_apply() -> Status {
+    let message = "the server rejected our request due to an error in our request";
+    Status::new(422, "Invalid", message).about(Details::default())
+}
+
+struct Operation {
+    name: Str,
+    path: Option<Str>,
+    from: Option<Str>,
+    value: Node,
+}
+
+impl Operation {
+    fn read(raw: &Raw) -> Result<Operation, String> {
+        let Raw::Map(entries) = raw else {
+            let kind = raw.json_type();
+            return Err(format!("json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp"));
+        };
+        let mut operation = Operation { name: Str::default(), path: None, from: None, value: Node::Nil };
+        for (key, value) in entries {
+            let text = || match value {
+                Raw::Str(text) => Ok(Some(text.clone())),
+                Raw::Nil => Ok(None),
+                other => Err(format!(
+                    "json: cannot unmarshal {} into Go struct field jsonPatchOp.{key} of type string",
+                    other.json_type()
+                )),
+            };
+            match key.as_str() {
+                Some("op") => operation.name = text()?.unwrap_or_default(),
+                Some("path") => operation.path = text()?,
+                Some("from") => operation.from = text()?,
+                Some("value") => operation.value = value.node(),
+                _ => {}
+            }
+        }
+        Ok(operation)
+    }
+
+    fn carry_out(&self, document: &mut Node) -> Option<()> {
+        let path = self.path.as_ref()?;
+        match self.name.as_str()? {
+            "add" => add(document, path, self.value.clone()),
+            "remove" => remove(document, path).map(|_| ()),
+            "replace" if path.is_empty() => {
+                let is_container = matches!(self.value, Node::Map(_) | Node::List(_));
+                is_container.then(|| *document = self.value.clone())
+            }
+            "replace" => replace(document, path, self.value.clone()),
+            "move" => {
+                let value = remove(document, self.from.as_ref()?)?;
+                add(document, path, value)
+            }
+            "copy" => {
+                let (parent, key) = parent(document, self.from.as_ref()?)?;
+                let value = read(parent, &key)?.cloned().unwrap_or_default();
+                add(document, path, value)
+            }
+            "test" => test(document, path, &self.value).then_some(()),
+            _ => None,
+        }
+    }
+}
+
+/// The steps of a path; what stands before the first slash is not looked at.
+fn steps(path: &Str) -> Option<Vec<Str>> {
+    let mut steps: Vec<Str> = path.as_bytes().split(|byte| *byte == b'/').map(unescaped).collect();
+    (steps.len() >= 2).then(|| steps.split_off(1))
+}
+
+fn unescaped(step: &[u8]) -> Str {
+    if !step.contains(&b'~') {
+        return Str::from(step);
+    }
+    let text = String::from_utf8_lossy(step);
+    Str::from(text.replace("~1", "/").replace("~0", "~"))
+}
+
+/// The map or list that a path leads into, and the last step.
+fn parent<'n>(document: &'n mut Node, path: &Str) -> Option<(&'n mut Node, Str)> {
+    let mut steps = steps(path)?;
+    let last = steps.pop()?;
+    let mut at = document;
+    for step in &steps {
+        at = match at {
+            Node::Map(map) => map.get_mut(step)?,
+            Node::List(list) => {
+                let index = index(step, list.len())?;
+                list.get_mut(index)?
+            }
+            _ => return None,
+        };
+    }
+    matches!(at, Node::Map(_) | Node::List(_)).then_some((at, last))
+}
+
+/// An index below `length`; negative ones count from the end.
+fn index(step: &Str, length: usize) -> Option<usize> {
+    let number: i64 = step.as_str()?.parse().ok()?;
+    let length = i64::try_from(length).ok()?;
+    let number = if number < 0 { number + length } else { number };
+    (0..length).contains(&number).then_some(number as usize)
+}
+
+/// What a step leads to: fields may be absent, elements may not.
+fn read<'n>(parent: &'n Node, key: &Str) -> Option<Option<&'n Node>> {
+    match parent {
+        Node::Map(map) => Some(map.get(key)),
+        Node::List(list) => Some(list.get(index(key, list.len())?)),
+        _ => None,
+    }
+}
+
+fn add(document: &mut Node, path: &Str, value: Node) -> Option<()> {
+    match parent(document, path)? {
+        (Node::Map(map), key) => {
+            map.insert(key, value);
+        }
+        (Node::List(list), key) => {
+            let at = if key == "-" { list.len() } else { index(&key, list.len() + 1)? };
+            list.insert(at, value);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn remove(document: &mut Node, path: &Str) -> Option<Node> {
+    match parent(document, path)? {
+        (Node::Map(map), key) => map.remove(&key),
+        (Node::List(list), key) => {
+            let at = index(&key, list.len())?;
+            Some(list.remove(at))
+        }
+        _ => None,
+    }
+}
+
+fn replace(document: &mut Node, path: &Str, value: Node) -> Option<()> {
+    match parent(document, path)? {
+        (Node::Map(map), key) => {
+            map.insert(key, value);
+        }
+        (Node::List(list), key) => {
+            let at = index(&key, list.len())?;
+            list[at] = value;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn test(document: &mut Node, path: &Str, wanted: &Node) -> bool {
+    if path.is_empty() {
+        return equal(document, wanted);
+    }
+    let Some((parent, key)) = parent(document, path) else { return false };
+    match read(parent, &key) {
+        Some(found) => equal(found.unwrap_or(&Node::Nil), wanted),
+        None => false,
+    }
+}
+
+/// Numbers are equal however they are written.
+fn equal(left: &Node, right: &Node) -> bool {
+    match (left, right) {
+        (Node::Int(left), Node::Float(right)) | (Node::Float(right), Node::Int(left)) => {
+            *left as f64 == *right
+        }
+        (Node::List(left), Node::List(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (Node::Map(left), Node::Map(right)) => {
+            let entries = |map: &Map<Node>| map.len();
+            entries(left) == entries(right)
+                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| equal(value, other)))
+        }
+        _ => left == right,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_tree::json;
+
+    use super::*;
+
+    fn patched(patch: &str) -> Result<String, String> {
+        let document = json::read_exact(br#"{"data":{"a":"1","b":"2"},"list":["x","y"],"a~b/c":1}"#).unwrap();
+        let patched = json_patch(&document, patch.as_bytes()).map_err(|status| status.message)?;
+        Ok(String::from_utf8(json::write_raw(&patched.object).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn operations_do_what_the_server_does() {
+        let cases = [
+            (r#"{"op":"replace","path":"/data/zz","value":"9"}"#, r#""data":{"a":"1","b":"2","zz":"9"}"#),
+            (r#"{"op":"copy","from":"/data/q","path":"/data/r"}"#, r#""data":{"a":"1","b":"2","r":null}"#),
+            (r#"{"op":"move","from":"/data/a","path":"/data/r"}"#, r#""data":{"b":"2","r":"1"}"#),
+            (r#"{"op":"add","path":"/list/-","value":1}"#, r#""list":["x","y",1]"#),
+            (r#"{"op":"add","path":"/list/0","value":1}"#, r#""list":[1,"x","y"]"#),
+            (r#"{"op":"remove","path":"/list/-1"}"#, r#""list":["x"]"#),
+            (r#"{"op":"remove","path":"/a~0b~1c"}"#, r#"{"data""#),
+            (r#"{"op":"add","path":"data/r","value":1}"#, r#""r":1"#),
+            (r#"{"op":"test","path":"/data/q","value":null}"#, r#""a~b/c":1"#),
+        ];
+        for (operation, part) in cases {
+            let whole = patched(&format!("[{operation}]")).unwrap();
+            assert!(whole.contains(part), "{operation}: {whole}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_apply_is_refused_without_a_reason() {
+        let cases = [
+            r#"{"op":"remove","path":"/data/zz"}"#,
+            r#"{"op":"add","path":"/foo/bar","value":1}"#,
+            r#"{"op":"test","path":"/data/a","value":"7"}"#,
+            r#"{"op":"move","from":"/data/q","path":"/data/r"}"#,
+            r#"{"op":"copy","path":"/data/r"}"#,
+            r#"{"op":"bogus","path":"/data/r"}"#,
+            r#"{"path":"/data/r"}"#,
+            r#"{"op":"add","value":1}"#,
+            r#"{"op":"remove","path":""}"#,
+            r#"{"op":"add","path":"/list/5","value":1}"#,
+            r#"{"op":"replace","path":"/list/x","value":1}"#,
+        ];
+        for operation in cases {
+            assert!(
+                patched(&format!("[{operation}]")).unwrap_err().starts_with("the server rejected"),
+                "{operation}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_patch_is_refused() {
+        let start = "error decoding patch: json: cannot unmarshal";
+        assert_eq!(
+            patched("{}").unwrap_err(),
+            format!("{start} object into Go value of type []handlers.jsonPatchOp")
+        );
+        assert_eq!(
+            patched("[1]").unwrap_err(),
+            format!("{start} number into Go value of type handlers.jsonPatchOp")
+        );
+        let operations = vec![r#"{"op":"test","path":"/q","value":null}"#; MOST_OPERATIONS + 1].join(",");
+        assert!(patched(&format!("[{operations}]")).unwrap_err().contains("got 10001"));
+    }
+}
