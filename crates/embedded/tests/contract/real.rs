@@ -1,0 +1,75 @@
+//! The real server, asked with curl.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::answer::Answer;
+use crate::case::Case;
+
+/// A control plane that `cargo xtask cluster up` has started.
+pub(crate) struct Real {
+    server: String,
+    keys: PathBuf,
+}
+
+impl Real {
+    /// The cluster in the folder that `PINTLE_CONTRACT_CLUSTER` names, if it is set.
+    pub(crate) fn from_environment() -> Option<Real> {
+        let folder = PathBuf::from(std::env::var_os("PINTLE_CONTRACT_CLUSTER")?);
+        let record = std::fs::read(folder.join("cluster.json")).expect("the cluster is up");
+        let record = pintle_tree::json::read(&record).unwrap();
+        let server = record.get("server").unwrap().as_str().unwrap().to_owned();
+        Some(Real { server, keys: folder.join("keys") })
+    }
+
+    pub(crate) fn send(&self, case: &Case) -> Answer {
+        let mut curl = Command::new("curl");
+        curl.args([
+            "--silent",
+            "--show-error",
+            "--include",
+            "--http1.1",
+            "--max-time",
+            "20",
+            "--noproxy",
+            "*",
+            "--globoff",
+        ]);
+        for (flag, name) in [("--cacert", "ca.crt"), ("--cert", "admin.crt"), ("--key", "admin.key")] {
+            curl.arg(flag).arg(self.keys.join(name));
+        }
+        curl.args(["--request", &case.method, "--header", "Expect:"]);
+        for (name, value) in &case.headers {
+            curl.arg("--header").arg(format!("{name}: {value}"));
+        }
+        if !case.body.is_empty() {
+            curl.args(["--data-binary", "@-"]);
+        }
+        curl.arg(format!("{}{}", self.server, case.path));
+        let mut child = curl.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("curl is here");
+        child.stdin.take().unwrap().write_all(case.body.as_bytes()).unwrap();
+        read(&child.wait_with_output().unwrap().stdout)
+    }
+}
+
+/// An answer with its headers before it.
+fn read(text: &[u8]) -> Answer {
+    let end = text.windows(4).position(|window| window == b"\r\n\r\n").expect("an answer has headers");
+    let head = String::from_utf8_lossy(&text[..end]).into_owned();
+    let mut lines = head.lines();
+    let code = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(": "))
+        .map(|(a, b)| (a.to_lowercase(), b.to_owned()))
+        .collect();
+    let all = |name: &str| {
+        headers.iter().filter(|(key, _)| key == name).map(|(_, value)| value.clone()).collect::<Vec<_>>()
+    };
+    Answer {
+        code: code.expect("an answer has a code"),
+        content_type: all("content-type").concat(),
+        warnings: all("warning"),
+        body: text[end + 4..].to_vec(),
+    }
+}
