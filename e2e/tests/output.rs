@@ -8,6 +8,22 @@ use support::{json_without_times, without_times, write_chart};
 /// A command, and the state that it leaves for the next one.
 type Line = &'static [&'static str];
 
+/// Releases as `HELM_MEMORY_DRIVER_DATA` names them.
+const DATA: &str = r#"
+- name: web
+  version: 1
+  namespace: NAMESPACE
+  info: {status: superseded, description: one, last_deployed: "2024-01-01T00:00:00Z"}
+  chart: {metadata: {name: web, version: 1.0.0, apiVersion: v2}}
+  manifest: "---\n# Source: a\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+- name: web
+  version: 2
+  namespace: NAMESPACE
+  info: {status: deployed, description: two, last_deployed: "2024-01-02T00:00:00Z"}
+  chart: {metadata: {name: web, version: 1.0.1, apiVersion: v2}}
+  manifest: "---\n# Source: a\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+"#;
+
 /// Runs commands with one program and gives what it said.
 fn told(bench: &Bench, program: Program, prepare: fn(&Bench), lines: &[Line]) -> Vec<Ran> {
     prepare(bench);
@@ -18,6 +34,10 @@ fn told(bench: &Bench, program: Program, prepare: fn(&Bench), lines: &[Line]) ->
 fn compare(bench: &Bench, prepare: fn(&Bench), lines: &[Line]) {
     let real = told(bench, Program::Helm4, prepare, lines);
     let ours = told(bench, Program::PintleAsHelm, prepare, lines);
+    are_alike(lines, real, ours);
+}
+
+fn are_alike(lines: &[Line], real: Vec<Ran>, ours: Vec<Ran>) {
     for ((line, real), ours) in lines.iter().zip(real).zip(ours) {
         let shown =
             format!("helm {}\nreal stderr:\n{}\nour stderr:\n{}", line.join(" "), real.stderr, ours.stderr);
@@ -176,15 +196,54 @@ fn a_rollback_is_as_strict_about_unknown_fields_as_helm_s() {
         |_| {},
         &[
             &["install", "core", "core", "--set", "odd=true"],
-            &["upgrade", "core", "core"],
+            &["upgrade", "core", "core", "--reset-values"],
             &["rollback", "core", "1"],
+            &["rollback", "core", "1", "--force-replace", "--server-side=false"],
             &["history", "core"],
             &["uninstall", "core"],
             &["install", "custom", "custom", "--set", "odd=true"],
-            &["upgrade", "custom", "custom"],
+            &["upgrade", "custom", "custom", "--reset-values"],
             &["rollback", "custom", "1"],
+            &["rollback", "custom", "1", "--force-replace", "--server-side=false"],
             &["history", "custom"],
             &["uninstall", "custom"],
         ],
     );
+}
+
+#[test]
+fn releases_in_memory_are_changed_in_word_only() {
+    let Some(bench) = Bench::new("releases_in_memory") else { return };
+    write_chart(&bench, "chart");
+    let data = bench.write("data.yaml", &DATA.replace("NAMESPACE", bench.namespace()));
+    let lines: &[Line] = &[
+        &["list"],
+        &["history", "web"],
+        &["get", "manifest", "web"],
+        &["install", "new", "chart"],
+        &["install", "new", "chart", "--wait", "--timeout", "5s", "-o", "json"],
+        &["install", "web", "chart"],
+        &["upgrade", "web", "chart", "--wait"],
+        &["upgrade", "new", "chart"],
+        &["upgrade", "new", "chart", "--install"],
+        &["upgrade", "web", "chart", "--dry-run=server"],
+        &["rollback", "web", "1"],
+        &["rollback", "web", "7"],
+        &["test", "web"],
+        &["uninstall", "web", "--wait"],
+        &["uninstall", "web", "--keep-history"],
+        &["uninstall", "new"],
+    ];
+    let run = |program: Program, line: &Line| -> Ran {
+        let mut command = bench.command(program);
+        command.env("HELM_DRIVER", "memory").env("HELM_MEMORY_DRIVER_DATA", &data).args(*line);
+        command.output().expect("the program can be run").into()
+    };
+    let [real, ours] = [Program::Helm4, Program::PintleAsHelm]
+        .map(|program| lines.iter().map(|line| run(program, line)).collect::<Vec<Ran>>());
+    are_alike(lines, real, ours);
+    let names = ["web", "new"].map(|name| bench.object("v1", "configmaps", name));
+    assert_eq!(names, [None, None]);
+    // Ours does not pretend under its own name.
+    run(Program::Pintle, &lines[3]).failed();
 }

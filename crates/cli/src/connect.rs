@@ -39,7 +39,8 @@ impl Connection {
         let driver = Driver::of(invocation)?;
         let runtime = runtime()?;
         let settings = settings(&invocation.flags, invocation.environment, namespace.clone());
-        let cluster = runtime.block_on(driver.cluster(&settings)).map_err(pintle::Error::from)?;
+        let cluster = driver.cluster(&settings, invocation.personality);
+        let cluster = runtime.block_on(cluster).map_err(pintle::Error::from)?;
         let stores = runtime.block_on(driver.stores(&cluster, invocation.environment));
         let (store, others) = stores.map_err(|text| refuse(invocation, text))?;
         let session = Session {
@@ -169,9 +170,19 @@ impl Driver {
         })
     }
 
-    async fn cluster(self, settings: &Settings) -> Result<Cluster, pintle::cluster::Error> {
-        match self {
-            Driver::Memory => Ok(Cluster::nowhere(settings.namespace.clone())),
+    /// The cluster to work on. Helm does nothing to it while releases are in memory, and says that all went well; we
+    /// refuse.
+    async fn cluster(
+        self,
+        settings: &Settings,
+        personality: Personality,
+    ) -> Result<Cluster, pintle::cluster::Error> {
+        let nowhere = || Cluster::nowhere(settings.namespace.clone());
+        match (self, personality) {
+            (Driver::Memory, Personality::Pintle) => Ok(nowhere()),
+            (Driver::Memory, Personality::Helm) => {
+                Ok(Cluster::connect(settings).await.unwrap_or_else(|_| nowhere()).pretending())
+            }
             _ => Cluster::connect(settings).await,
         }
     }

@@ -88,6 +88,9 @@ impl Cluster {
     /// # Errors
     /// In Helm's words: what could not be done, and why.
     pub async fn carry_out(&self, step: &Step<'_>, manner: &Manner) -> Result<Done> {
+        if self.pretends() {
+            return Ok(Done::Nothing);
+        }
         let update = matches!(step.action, Action::Update { .. } | Action::Adopt);
         let failed = |error: Error| error.during("failed to create patch");
         let keys = if update && manner.method.needs_merge_keys(&step.id) {

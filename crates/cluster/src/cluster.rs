@@ -24,6 +24,8 @@ struct Inner {
     catalog: Catalog,
     schemas: Schemas,
     warnings: Warnings,
+    /// Whether nothing is done, and everything is said to have gone well.
+    pretends: bool,
 }
 
 impl Cluster {
@@ -34,12 +36,25 @@ impl Cluster {
     pub async fn connect(settings: &Settings) -> Result<Self> {
         let made = connect::client(settings).await?;
         let limiter = (settings.qps > 0.0).then(|| Limiter::new(settings.qps, settings.burst));
-        Ok(Self::assemble(made.client, made.address, made.namespace, limiter))
+        Ok(Self::assemble(made.client, made.address, made.namespace, limiter, false))
     }
 
     /// Uses a client that was made elsewhere, whatever serves its requests.
     pub fn from_client(client: kube::Client, default_namespace: impl Into<String>) -> Self {
-        Self::assemble(client, String::new(), default_namespace.into(), None)
+        Self::assemble(client, String::new(), default_namespace.into(), None, false)
+    }
+
+    /// A cluster of which one may know what there is to know, while nothing is done to it: there are no objects, those
+    /// that are applied are ready at once, and those that are deleted are gone.
+    #[must_use]
+    pub fn pretending(&self) -> Self {
+        let Inner { client, address, default_namespace, .. } = &*self.inner;
+        Self::assemble(client.clone(), address.clone(), default_namespace.clone(), None, true)
+    }
+
+    /// Whether nothing is done.
+    pub(crate) fn pretends(&self) -> bool {
+        self.inner.pretends
     }
 
     fn assemble(
@@ -47,9 +62,11 @@ impl Cluster {
         address: String,
         default_namespace: String,
         limiter: Option<Limiter>,
+        pretends: bool,
     ) -> Self {
         let (catalog, schemas, warnings) = (Catalog::default(), Schemas::default(), Warnings::default());
-        let inner = Inner { client, address, default_namespace, limiter, catalog, schemas, warnings };
+        let inner =
+            Inner { client, address, default_namespace, limiter, catalog, schemas, warnings, pretends };
         Cluster { inner: Arc::new(inner) }
     }
 

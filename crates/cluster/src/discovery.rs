@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use pintle_objects::Object;
+use pintle_objects::{Object, ObjectId};
 use pintle_tree::Node;
 use tokio::sync::{Mutex, OnceCell};
 
@@ -98,8 +98,11 @@ impl Cluster {
     ///
     /// # Errors
     /// [`Error::Unreachable`] when it does not.
-    pub async fn reach(&self) -> Result<&ServerVersion> {
-        self.version().await.map_err(|error| Error::Unreachable(Box::new(error)))
+    pub async fn reach(&self) -> Result<()> {
+        if self.pretends() {
+            return Ok(());
+        }
+        self.version().await.map(drop).map_err(|error| Error::Unreachable(Box::new(error)))
     }
 
     /// The server's version.
@@ -165,7 +168,10 @@ impl Cluster {
     /// # Errors
     /// [`Error::NoMapping`] when the server knows no such kind.
     pub async fn scope(&self, object: &mut Object, default_namespace: &str) -> Result<Resource> {
-        let resource = self.resource(object.api_version(), object.kind()).await;
+        let resource = match self.pretends() {
+            true => Ok(supposed(&object.id())),
+            false => self.resource(object.api_version(), object.kind()).await,
+        };
         let resource = resource.map_err(|error| match error {
             Error::NoSuchKind { api_version, kind } => Error::NoMapping {
                 name: object.name().to_owned(),
@@ -348,4 +354,8 @@ fn text(node: Option<&Node>) -> &str {
 
 fn texts(node: Option<&Node>) -> Vec<String> {
     list(node).iter().filter_map(Node::as_str).map(str::to_owned).collect()
+}
+/// A kind as most are, for those who will not ask for it.
+fn supposed(id: &ObjectId) -> Resource {
+    Resource::new(&id.group, &id.version, &id.kind, &format!("{}s", id.kind.to_lowercase()))
 }

@@ -10,7 +10,7 @@ use kube::client::Body;
 use crate::cluster::Cluster;
 
 impl Cluster {
-    /// A cluster that says its version and refuses everything else.
+    /// A cluster that says its version and refuses everything else, unless it pretends.
     pub fn nowhere(default_namespace: impl Into<String>) -> Self {
         let namespace = default_namespace.into();
         Cluster::from_client(kube::Client::new(Nowhere, namespace.clone()), namespace)
@@ -47,7 +47,9 @@ impl tower::Service<Request<Body>> for Nowhere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pintle_objects::ObjectId;
+    use crate::snapshot::Depth;
+    use crate::write::{Propagation, Write};
+    use pintle_objects::{Object, ObjectId};
 
     #[tokio::test]
     async fn it_answers_and_refuses() {
@@ -55,5 +57,16 @@ mod tests {
         assert!(cluster.reach().await.is_ok());
         let refused = cluster.get(&ObjectId::new("v1", "Secret", "shop", "a")).await;
         assert!(refused.is_err());
+    }
+
+    #[tokio::test]
+    async fn it_can_pretend() {
+        let cluster = Cluster::nowhere("shop").pretending();
+        let mut object = Object::of(&ObjectId::new("v1", "Secret", "", "a"));
+        cluster.scope(&mut object, "shop").await.expect("every kind is known");
+        assert_eq!(object.namespace(), "shop");
+        assert!(cluster.apply_object(&object, false, &Write::strict()).await.is_ok());
+        assert!(!cluster.delete_object(&object.id(), Propagation::Background).await.expect("fine"));
+        assert!(cluster.snapshot([&object.id()], Depth::Metadata).await.expect("fine").is_empty());
     }
 }

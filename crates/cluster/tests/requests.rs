@@ -242,7 +242,7 @@ async fn a_connection_tells_the_server_who_we_are_and_whom_we_act_as() {
         ..Settings::default()
     };
     let cluster = Cluster::connect(&settings).await.expect("made");
-    assert_eq!(cluster.reach().await.expect("reached").git_version, "v1.36.3");
+    assert_eq!(cluster.version().await.expect("reached").git_version, "v1.36.3");
     let seen = server.join().expect("no panic");
     for header in [
         "impersonate-user: jane",

@@ -50,7 +50,7 @@ impl StoredChart {
             metadata: chart.metadata.clone(),
             lock: chart.lock.clone(),
             templates: stored(&chart.templates),
-            values: Some(chart.values.clone()),
+            values: has_values(chart).then(|| chart.values.clone()),
             schema: chart.schema.clone(),
             schema_modified: modified("values.schema.json"),
             files: stored(&chart.files),
@@ -80,6 +80,11 @@ impl StoredChart {
     pub fn files(&self) -> &[StoredFile] {
         self.files.as_deref().unwrap_or_default()
     }
+}
+
+/// Helm's values are nil as long as neither a file nor a dependency makes something of them.
+fn has_values(chart: &Chart) -> bool {
+    !chart.values.is_empty() || chart.values_text().is_some() || !chart.metadata.dependencies.is_empty()
 }
 
 /// Helm's lists are nil until something is added to them.
@@ -116,7 +121,9 @@ mod tests {
         chart.subcharts.push(Chart::default());
         let stored = StoredChart::of(&chart);
         assert_eq!(stored.modified, Some(Moment::from_unix(5, 0)));
-        assert!(stored.files.is_none());
+        assert!(stored.files.is_none() && stored.values.is_none());
+        chart.raw.push(File::new("values.yaml", "".as_bytes()));
+        assert_eq!(StoredChart::of(&chart).values, Some(Map::new()));
         let back = stored.to_chart();
         assert_eq!((back.name(), &back.templates), ("web", &chart.templates));
         assert!(back.subcharts.is_empty());

@@ -13,6 +13,9 @@ impl Cluster {
     /// # Errors
     /// When the server refuses or does not answer.
     pub async fn delete_object(&self, id: &ObjectId, propagation: Propagation) -> Result<bool> {
+        if self.pretends() {
+            return Ok(false);
+        }
         let guard = Guard::default();
         persist(Error::is_conflict, || self.delete(id, propagation, &guard)).await
     }

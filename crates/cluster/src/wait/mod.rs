@@ -82,7 +82,7 @@ impl<'c> Waiter<'c> {
     /// When objects fail, time runs out, or waiting longer would not help.
     pub async fn wait(&self, ids: &[ObjectId], observer: Observer<'_>) -> Result<(), WaitError> {
         let ids = self.awaited(ids);
-        if ids.is_empty() {
+        if ids.is_empty() || self.cluster.pretends() {
             return Ok(());
         }
         match (self.waiting.strategy, self.waiting.goal) {

@@ -157,8 +157,8 @@ async fn run(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     let mut work = Work::new(session, records, version, &request.delivery, method);
-    // As for Helm: what the server merges must be free of unknown fields, what we merge need not.
-    work.strict_fields = method == Method::ServerSide;
+    // As for Helm: what the server merges or puts in place must be free of unknown fields, what we merge need not.
+    work.strict_fields = method == Method::ServerSide || request.delivery.force_replace;
     work.migrate = Method::of_record(&current.apply_method) == Method::ClientSide;
     work.tell(LifecycleEvent::PreRollback).await?;
     // Whoever can put the next version into the store has had the release to himself since its history was read.
