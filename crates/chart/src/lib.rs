@@ -21,6 +21,7 @@ pub mod create;
 mod decode;
 pub mod dependency;
 mod error;
+pub mod ext;
 pub mod library;
 mod load;
 pub mod metadata;

@@ -80,6 +80,11 @@ impl Emitter {
         Subchart { chart: parent.child(name), emitter: self }
     }
 
+    /// A hold on the handlers of a chart, for a chart above it to silence or wrap.
+    pub fn below(&mut self, chart: ChartPath) -> Subchart<'_> {
+        Subchart { emitter: self, chart }
+    }
+
     /// Whether emitting the event would call anything. Without that, there is no need to build a context.
     pub fn listens(&self, event: Event) -> bool {
         let mut handlers = self.handlers.get(&event).into_iter().flatten();

@@ -1,0 +1,27 @@
+//! Whole numbers that Lua's numbers cannot hold, kept to the last digit.
+
+use mlua::{MetaMethod, UserData, UserDataMethods};
+
+/// A whole number beyond 2⁵³. Scripts can compare, print and pass it on; to calculate with it they must say `:number()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exact(pub(crate) i64);
+
+impl UserData for Exact {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_method("number", |_, this, ()| Ok(this.0 as f64));
+        methods.add_meta_method(MetaMethod::ToString, |_, this, ()| Ok(this.0.to_string()));
+        methods.add_meta_function(MetaMethod::Eq, |_, (a, b): (Pair, Pair)| Ok(a.0.is_some() && a.0 == b.0));
+        methods.add_meta_function(MetaMethod::Lt, |_, (a, b): (Pair, Pair)| Ok(a.0 < b.0));
+        methods.add_meta_function(MetaMethod::Le, |_, (a, b): (Pair, Pair)| Ok(a.0 <= b.0));
+    }
+}
+
+/// One side of a comparison.
+struct Pair(Option<i64>);
+
+impl mlua::FromLua for Pair {
+    fn from_lua(value: mlua::Value, _: &mlua::Lua) -> mlua::Result<Self> {
+        let exact = value.as_userdata().and_then(|data| data.borrow::<Exact>().ok().map(|exact| exact.0));
+        Ok(Pair(exact))
+    }
+}

@@ -1,0 +1,161 @@
+//! Filling the tables that stand for the context, one level at a time.
+
+use mlua::{Lua, Table, Value};
+use pintle_tree::Node;
+
+use super::MAX_EXACT;
+use super::exact::Exact;
+use super::frame::{Book, Entry, Frame, Item, Place, Root, View, push_key};
+use super::take::type_name;
+use crate::call::{Answer, Fault};
+use crate::host::{Handles, Host};
+
+/// A field of the context, for `ctx.key`.
+pub(crate) fn part(lua: &Lua, host: &Host, key: &Value) -> Answer {
+    let mut frame = host.frame();
+    let Some(context) = frame.context() else {
+        return Err(Fault::Said("there is no context: no handler is running".to_owned()));
+    };
+    let name = key.as_string().map(|name| name.to_string_lossy()).unwrap_or_default();
+    if name == "event" {
+        let event = context.event().map(pintle_events::Event::as_str).unwrap_or_default();
+        return Ok(Value::String(lua.create_string(event)?));
+    }
+    let Some(root) = Root::ALL.into_iter().find(|root| root.as_str() == name) else {
+        return Err(Fault::Said(unknown(key, &name)));
+    };
+    if !frame.build(root) {
+        return Ok(Value::Nil);
+    }
+    let read_only = frame.is_read_only(root);
+    let table = stand_in(lua, host.handles(), &mut frame.book, Place::Root(root), read_only)?;
+    host.handles().roots.raw_set(root.as_str(), &table)?;
+    Ok(Value::Table(table))
+}
+
+fn unknown(key: &Value, name: &str) -> String {
+    let names: Vec<&str> = Root::ALL.into_iter().map(Root::as_str).collect();
+    let shown = if key.is_string() { format!("`{name}`") } else { format!("that is {}", type_name(key)) };
+    format!("the context has no field {shown}; its fields are event, {}", names.join(", "))
+}
+
+/// Puts a table in the place of a field of the context, for `ctx.key = value`. Says why not.
+pub(crate) fn assign(host: &Host, key: &Value, value: &Value) -> Result<Option<String>, mlua::Error> {
+    let frame = host.frame();
+    let name = key.as_string().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let Some(root) = Root::ALL.into_iter().find(|root| root.as_str() == name) else {
+        let text = if name == "event" { "`event` is read-only".to_owned() } else { unknown(key, &name) };
+        return Ok(Some(text));
+    };
+    if frame.context().is_none() {
+        return Ok(Some("there is no context: no handler is running".to_owned()));
+    }
+    if frame.is_read_only(root) {
+        return Ok(Some(refused(&frame, root, root.as_str())));
+    }
+    let Value::Table(table) = value else {
+        return Ok(Some(format!("`{name}` must be a table, not {}", type_name(value))));
+    };
+    host.handles().roots.raw_set(root.as_str(), table)?;
+    Ok(None)
+}
+
+/// Why a read-only table does not take a value.
+pub(crate) fn refusal(host: &Host, table: &Table, key: &Value) -> String {
+    let frame = host.frame();
+    let Some(id) = frame.id(table) else { return "the table is read-only".to_owned() };
+    let place = frame.entry(id).place;
+    let mut path = frame.path(place);
+    match key {
+        Value::Nil => {}
+        Value::String(key) => push_key(&mut path, &key.to_string_lossy()),
+        Value::Integer(index) => path.push_str(&format!("[{index}]")),
+        Value::Number(index) => path.push_str(&format!("[{index}]")),
+        other => path.push_str(&format!("[{}]", type_name(other))),
+    }
+    refused(&frame, frame.root_of(place), &path)
+}
+
+fn refused(frame: &Frame, root: Root, path: &str) -> String {
+    match frame.context().and_then(pintle_events::Context::event) {
+        Some(event) if root.part().is_some() => format!("`{path}` is read-only in `{event}`"),
+        _ => format!("`{path}` is read-only"),
+    }
+}
+
+/// Fills a table with what it stands for; maps and lists in it are filled when they are looked at.
+pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
+    let handles = host.handles();
+    let mut frame = host.frame();
+    let Some(id) = frame.id(table) else { return Ok(()) };
+    let Entry { place, read_only, .. } = frame.entry(id);
+    let Frame { source, book } = &mut *frame;
+    let view = source.item(book, place).and_then(Item::view);
+    host.meter.charge(lua, view.map_or(0, View::len) as u64)?;
+    let content = if read_only { lua.create_table()? } else { table.clone() };
+    if !read_only {
+        table.set_metatable(None)?;
+    }
+    let value = |book: &mut Book, node: Option<&Node>, index: usize| {
+        if let Some(value) = node.map(|node| scalar(lua, node)).transpose()?.flatten() {
+            return Ok(value);
+        }
+        let place = Place::Child { parent: id, index: u32::try_from(index).unwrap_or(u32::MAX) };
+        stand_in(lua, handles, book, place, read_only).map(Value::Table)
+    };
+    match view {
+        Some(View::Map(map)) => {
+            for (index, (key, node)) in map.iter().enumerate() {
+                content.raw_set(lua.create_string(key)?, value(book, Some(node), index)?)?;
+            }
+        }
+        Some(View::List(list)) => {
+            for (index, node) in list.iter().enumerate() {
+                content.raw_seti(index + 1, value(book, Some(node), index)?)?;
+            }
+        }
+        Some(View::Objects(objects)) => {
+            for index in 0..objects.len() {
+                content.raw_seti(index + 1, value(book, None, index)?)?;
+            }
+        }
+        None => {}
+    }
+    book.set_filled(id);
+    handles.pending.raw_set(table, false)?;
+    if read_only {
+        content.set_readonly(true);
+        handles.shadow.raw_set(table, &content)?;
+        book.add_content(&content, id);
+    }
+    Ok(())
+}
+
+/// A value that is no map and no list.
+pub(super) fn scalar(lua: &Lua, node: &Node) -> mlua::Result<Option<Value>> {
+    Ok(Some(match node {
+        Node::Nil => Value::NULL,
+        Node::Bool(value) => Value::Boolean(*value),
+        Node::Int(value) if (*value as f64).abs() < MAX_EXACT => Value::Number(*value as f64),
+        Node::Int(value) => Value::UserData(lua.create_userdata(Exact(*value))?),
+        Node::Float(value) => Value::Number(*value),
+        Node::Str(text) => Value::String(lua.create_string(text)?),
+        Node::List(_) | Node::Map(_) => return Ok(None),
+    }))
+}
+
+/// A table that stands for a place and will be filled when it is looked at.
+fn stand_in(
+    lua: &Lua,
+    handles: &Handles,
+    book: &mut Book,
+    place: Place,
+    read_only: bool,
+) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    let id = book.add(&table, place, read_only);
+    handles.pending.raw_set(&table, id)?;
+    table.set_metatable(Some(if read_only { handles.read_only.clone() } else { handles.lazy.clone() }))?;
+    table.set_readonly(read_only);
+    Ok(table)
+}

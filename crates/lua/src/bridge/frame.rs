@@ -1,0 +1,324 @@
+//! The context while a handler has it: which table stands for which part.
+
+use std::collections::{BTreeMap, HashMap};
+
+use mlua::Table;
+use pintle_events::{Context, Part, RenderedObject};
+use pintle_tree::{Map, Node};
+
+use super::parts;
+
+/// A field of the context that holds more than a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Root {
+    Chart,
+    Values,
+    Release,
+    Capabilities,
+    Files,
+    Templates,
+    Dependencies,
+    Objects,
+}
+
+impl Root {
+    pub(crate) const ALL: [Root; 8] = [
+        Root::Chart,
+        Root::Values,
+        Root::Release,
+        Root::Capabilities,
+        Root::Files,
+        Root::Templates,
+        Root::Dependencies,
+        Root::Objects,
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Root::Chart => "chart",
+            Root::Values => "values",
+            Root::Release => "release",
+            Root::Capabilities => "capabilities",
+            Root::Files => "files",
+            Root::Templates => "templates",
+            Root::Dependencies => "dependencies",
+            Root::Objects => "objects",
+        }
+    }
+
+    /// The part that some events let change; none for what never changes.
+    pub(crate) fn part(self) -> Option<Part> {
+        match self {
+            Root::Values => Some(Part::Values),
+            Root::Files => Some(Part::Files),
+            Root::Templates => Some(Part::Templates),
+            Root::Dependencies => Some(Part::Dependencies),
+            Root::Objects => Some(Part::Objects),
+            Root::Chart | Root::Release | Root::Capabilities => None,
+        }
+    }
+}
+
+/// Where something stands: a field of the context, or an entry of what a table stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Root(Root),
+    Child { parent: u32, index: u32 },
+}
+
+/// A table that stands for a part of the context.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) place: Place,
+    pub(super) read_only: bool,
+    pub(super) filled: bool,
+}
+
+/// A map or list of the context.
+#[derive(Clone, Copy)]
+pub(super) enum View<'a> {
+    Map(&'a Map<Node>),
+    List(&'a [Node]),
+    Objects(&'a [RenderedObject]),
+}
+
+/// Anything in the context.
+#[derive(Clone, Copy)]
+pub(super) enum Item<'a> {
+    Node(&'a Node),
+    Object(&'a Map<Node>),
+    Root(View<'a>),
+}
+
+impl<'a> View<'a> {
+    pub(super) fn len(self) -> usize {
+        match self {
+            View::Map(map) => map.len(),
+            View::List(list) => list.len(),
+            View::Objects(objects) => objects.len(),
+        }
+    }
+
+    fn item(self, index: usize) -> Option<Item<'a>> {
+        match self {
+            View::Map(map) => map.entries().get(index).map(|(_, node)| Item::Node(node)),
+            View::List(list) => list.get(index).map(Item::Node),
+            View::Objects(objects) => objects.get(index).map(|rendered| Item::Object(rendered.object.body())),
+        }
+    }
+
+    /// A copy as a tree.
+    fn to_node(self) -> Node {
+        match self {
+            View::Map(map) => Node::Map(map.clone()),
+            View::List(list) => Node::List(list.to_vec()),
+            View::Objects(objects) => {
+                Node::List(objects.iter().map(|rendered| Node::Map(rendered.object.body().clone())).collect())
+            }
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    pub(super) fn view(self) -> Option<View<'a>> {
+        match self {
+            Item::Node(Node::Map(map)) | Item::Object(map) => Some(View::Map(map)),
+            Item::Node(Node::List(list)) => Some(View::List(list)),
+            Item::Node(_) => None,
+            Item::Root(view) => Some(view),
+        }
+    }
+
+    pub(super) fn to_node(self) -> Node {
+        match self {
+            Item::Node(node) => node.clone(),
+            Item::Object(map) => Node::Map(map.clone()),
+            Item::Root(view) => view.to_node(),
+        }
+    }
+}
+
+/// The context while a handler has it.
+#[derive(Default)]
+pub(crate) struct Frame {
+    pub(super) source: Source,
+    pub(super) book: Book,
+}
+
+/// What handlers are told.
+#[derive(Default)]
+pub(super) struct Source {
+    context: Option<Context>,
+    /// What is not a tree in the context, as trees.
+    built: BTreeMap<Root, Node>,
+}
+
+/// Which table stands for which part.
+#[derive(Default)]
+pub(super) struct Book {
+    entries: Vec<Entry>,
+    /// The tables that stand for something, by address. The state keeps them alive as long as the frame lasts.
+    tables: HashMap<usize, u32>,
+}
+
+static NOTHING: Map<Node> = Map::new();
+
+impl Book {
+    /// Notes that a table stands for something, and gives its number.
+    pub(super) fn add(&mut self, table: &Table, place: Place, read_only: bool) -> u32 {
+        let id = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        self.entries.push(Entry { place, read_only, filled: false });
+        self.tables.insert(table.to_pointer() as usize, id);
+        id
+    }
+
+    /// Notes that another table stands for the same.
+    pub(super) fn add_content(&mut self, table: &Table, id: u32) {
+        self.tables.insert(table.to_pointer() as usize, id);
+    }
+
+    pub(super) fn set_filled(&mut self, id: u32) {
+        self.entries[id as usize].filled = true;
+    }
+
+    pub(super) fn entry(&self, id: u32) -> Entry {
+        self.entries[id as usize]
+    }
+
+    /// The way to a place: its field, then indices, the last first.
+    fn way(&self, mut place: Place) -> (Root, Vec<u32>) {
+        let mut indices = Vec::new();
+        loop {
+            match place {
+                Place::Root(root) => return (root, indices),
+                Place::Child { parent, index } => {
+                    indices.push(index);
+                    place = self.entry(parent).place;
+                }
+            }
+        }
+    }
+}
+
+impl Source {
+    /// What stands at a place.
+    pub(super) fn item(&self, book: &Book, place: Place) -> Option<Item<'_>> {
+        let (root, indices) = book.way(place);
+        let start = Item::Root(self.root(root)?);
+        indices.iter().rev().try_fold(start, |item, index| item.view()?.item(*index as usize))
+    }
+
+    fn root(&self, root: Root) -> Option<View<'_>> {
+        let context = self.context.as_ref()?;
+        match root {
+            Root::Values => Some(View::Map(context.values().unwrap_or(&NOTHING))),
+            Root::Objects => Some(View::Objects(context.objects())),
+            _ => Item::Node(self.built.get(&root)?).view(),
+        }
+    }
+}
+
+impl Frame {
+    /// Begins with a context.
+    pub(crate) fn begin(&mut self, context: Context) {
+        let source = Source { context: Some(context), ..Source::default() };
+        *self = Frame { source, ..Frame::default() };
+    }
+
+    /// Ends, and gives the context back.
+    pub(crate) fn end(&mut self) -> Context {
+        std::mem::take(self).source.context.unwrap_or_default()
+    }
+
+    pub(crate) fn context(&self) -> Option<&Context> {
+        self.source.context.as_ref()
+    }
+
+    pub(super) fn context_mut(&mut self) -> Option<&mut Context> {
+        self.source.context.as_mut()
+    }
+
+    /// Whether handlers of the event may not change a field.
+    pub(super) fn is_read_only(&self, root: Root) -> bool {
+        let event = self.context().and_then(Context::event);
+        match root.part() {
+            None => true,
+            Some(part) => event.is_some_and(|event| !event.may_change(part)),
+        }
+    }
+
+    /// Makes a tree of a field, if it is none. Tells whether the event has that field.
+    pub(super) fn build(&mut self, root: Root) -> bool {
+        let Source { context, built } = &mut self.source;
+        let Some(context) = context else { return false };
+        if matches!(root, Root::Values | Root::Objects) || built.contains_key(&root) {
+            return true;
+        }
+        match parts::built(context, root) {
+            Some(node) => {
+                built.insert(root, node);
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn built_mut(&mut self, root: Root) -> &mut Node {
+        self.source.built.entry(root).or_default()
+    }
+
+    pub(super) fn id(&self, table: &Table) -> Option<u32> {
+        self.book.tables.get(&(table.to_pointer() as usize)).copied()
+    }
+
+    pub(super) fn entry(&self, id: u32) -> Entry {
+        self.book.entry(id)
+    }
+
+    /// What stands at a place.
+    pub(super) fn item(&self, place: Place) -> Option<Item<'_>> {
+        self.source.item(&self.book, place)
+    }
+
+    /// What a table stands for.
+    pub(super) fn view(&self, id: u32) -> Option<View<'_>> {
+        self.item(self.entry(id).place)?.view()
+    }
+
+    /// The path of a place, as scripts would write it.
+    pub(super) fn path(&self, place: Place) -> String {
+        let (root, indices) = self.book.way(place);
+        let mut path = root.as_str().to_owned();
+        let mut item = self.source.root(root).map(Item::Root);
+        for index in indices.iter().rev() {
+            let view = item.and_then(Item::view);
+            match view {
+                Some(View::Map(map)) => {
+                    let key = map.entries().get(*index as usize).map(|(key, _)| key.to_str_lossy());
+                    push_key(&mut path, key.as_deref().unwrap_or_default());
+                }
+                _ => path.push_str(&format!("[{}]", index + 1)),
+            }
+            item = view.and_then(|view| view.item(*index as usize));
+        }
+        path
+    }
+
+    /// The field that a place belongs to.
+    pub(super) fn root_of(&self, place: Place) -> Root {
+        self.book.way(place).0
+    }
+}
+
+/// Adds a key to a path: `.key`, or `["odd key"]`.
+pub(super) fn push_key(path: &mut String, key: &str) {
+    let is_name = |key: &str| {
+        !key.is_empty()
+            && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && !key.as_bytes()[0].is_ascii_digit()
+    };
+    match is_name(key) {
+        true => path.push_str(&format!(".{key}")),
+        false => path.push_str(&format!("[{key:?}]")),
+    }
+}

@@ -1,0 +1,151 @@
+//! The fields of the context that are no trees, as trees, and back.
+
+use pintle_events::{Context, Dependency, SourceFile};
+use pintle_tree::{Map, Node, Str};
+
+use super::frame::Root;
+
+/// A field of the context as a tree; none if the event does not have it.
+pub(super) fn built(context: &Context, root: Root) -> Option<Node> {
+    match root {
+        Root::Chart => context.chart().map(|facts| {
+            let maintainers = facts.maintainers.iter().map(|known| {
+                map(&[("name", text(&known.name)), ("email", text(&known.email)), ("url", text(&known.url))])
+            });
+            map(&[
+                ("apiVersion", text(&facts.api_version)),
+                ("name", text(&facts.name)),
+                ("version", text(&facts.version)),
+                ("description", text(&facts.description)),
+                ("keywords", texts(&facts.keywords)),
+                ("home", text(&facts.home)),
+                ("sources", texts(&facts.sources)),
+                ("maintainers", Node::List(maintainers.collect())),
+                ("icon", text(&facts.icon)),
+                ("appVersion", text(&facts.app_version)),
+                ("kubernetesVersions", text(&facts.kubernetes_versions)),
+            ])
+        }),
+        Root::Release => context.release().map(|facts| {
+            map(&[
+                ("name", text(&facts.name)),
+                ("namespace", text(&facts.namespace)),
+                ("revision", Node::Int(i64::try_from(facts.number).unwrap_or(i64::MAX))),
+                ("isInstall", Node::Bool(facts.is_install)),
+                ("isUpgrade", Node::Bool(facts.is_upgrade)),
+            ])
+        }),
+        Root::Capabilities => context.capabilities().map(|facts| {
+            map(&[
+                ("helmVersion", text(&facts.helm_version)),
+                ("kubernetesVersion", text(&facts.kubernetes_version)),
+                ("apiVersions", texts(&facts.api_versions)),
+            ])
+        }),
+        Root::Files => context.chart().map(|_| sources(context.files())),
+        Root::Templates => context.chart().map(|_| sources(context.templates())),
+        Root::Dependencies => context.chart().map(|_| dependencies(context.dependencies())),
+        Root::Values | Root::Objects => None,
+    }
+}
+
+fn text(text: &str) -> Node {
+    Node::from(text)
+}
+
+fn texts(texts: &[String]) -> Node {
+    Node::List(texts.iter().map(|item| text(item)).collect())
+}
+
+fn map(entries: &[(&str, Node)]) -> Node {
+    Node::Map(entries.iter().map(|(key, node)| (Str::from(*key), node.clone())).collect())
+}
+
+fn sources(files: &[SourceFile]) -> Node {
+    let file = |file: &SourceFile| map(&[("name", text(&file.name)), ("data", Node::Str(file.data.clone()))]);
+    Node::List(files.iter().map(file).collect())
+}
+
+fn dependencies(dependencies: &[Dependency]) -> Node {
+    let one = |dependency: &Dependency| {
+        let mut entries = vec![
+            ("name", text(&dependency.name)),
+            ("version", text(&dependency.version)),
+            ("repository", text(&dependency.repository)),
+        ];
+        if !dependency.alias.is_empty() {
+            entries.push(("alias", text(&dependency.alias)));
+        }
+        map(&entries)
+    };
+    Node::List(dependencies.iter().map(one).collect())
+}
+
+/// Files out of a tree.
+///
+/// # Errors
+/// What is no file, in words.
+pub(super) fn read_sources(root: Root, tree: &Node) -> Result<Vec<SourceFile>, String> {
+    rows(root, tree, &["name", "data"])?
+        .map(|(place, map)| {
+            let name = required(&place, map, "name")?;
+            let safe = !name.is_empty()
+                && !name.starts_with('/')
+                && !name.contains('\\')
+                && !name.split('/').any(|part| part.is_empty() || part == "." || part == "..");
+            if !safe {
+                return Err(format!("{place}.name must be a path inside the chart, not {name:?}"));
+            }
+            match map.get("data") {
+                Some(Node::Str(data)) => Ok(SourceFile { name, data: data.clone() }),
+                _ => Err(format!("{place}.data must be a string")),
+            }
+        })
+        .collect()
+}
+
+/// Dependencies out of a tree.
+///
+/// # Errors
+/// What is no dependency, in words.
+pub(super) fn read_dependencies(tree: &Node) -> Result<Vec<Dependency>, String> {
+    rows(Root::Dependencies, tree, &["name", "version", "repository", "alias"])?
+        .map(|(place, map)| {
+            let optional =
+                |key| if map.contains_key(key) { required(&place, map, key) } else { Ok(String::new()) };
+            Ok(Dependency {
+                name: required(&place, map, "name")?,
+                version: optional("version")?,
+                repository: optional("repository")?,
+                alias: optional("alias")?,
+            })
+        })
+        .collect()
+}
+
+type Row<'a> = (String, &'a Map<Node>);
+
+/// The maps of a list, with their places.
+fn rows<'a>(root: Root, tree: &'a Node, known: &[&str]) -> Result<impl Iterator<Item = Row<'a>>, String> {
+    let list = match tree {
+        Node::List(list) => list.as_slice(),
+        // An empty table says nothing about what it is.
+        Node::Map(map) if map.is_empty() => &[],
+        _ => return Err(format!("{} must be a list", root.as_str())),
+    };
+    let mut rows = Vec::with_capacity(list.len());
+    for (index, node) in list.iter().enumerate() {
+        let place = format!("{}[{}]", root.as_str(), index + 1);
+        let map = node.as_map().ok_or_else(|| format!("{place} must be a table"))?;
+        if let Some(key) = map.keys().find(|key| !known.iter().any(|known| **key == *known)) {
+            return Err(format!("{place} has no field `{key}`; its fields are {}", known.join(", ")));
+        }
+        rows.push((place, map));
+    }
+    Ok(rows.into_iter())
+}
+
+fn required(place: &str, map: &Map<Node>, key: &str) -> Result<String, String> {
+    let text = map.get(key).and_then(Node::as_str);
+    text.map(str::to_owned).ok_or_else(|| format!("{place}.{key} must be a string"))
+}

@@ -1,0 +1,209 @@
+//! Taking back what a handler has changed.
+
+use mlua::{Table, Value};
+use pintle_events::RenderedObject;
+use pintle_objects::Object;
+use pintle_tree::{Map, Node};
+
+use super::frame::{Frame, Place, Root};
+use super::parts;
+use super::take::{Taker, type_name};
+use super::tree::{Change, apply_to_map};
+use crate::call::Fault;
+use crate::host::Host;
+
+/// What has become of a field of the context.
+enum FieldChange {
+    Tree(Root, Change),
+    Objects(Vec<Slot>),
+}
+
+/// An object of the list that a handler leaves.
+enum Slot {
+    /// One that it was given, by its place.
+    Given(usize, Change),
+    /// One that it has made.
+    Made(Map<Node>),
+}
+
+/// Takes what a handler has changed into its context, and gives the paths of it if they are wanted.
+///
+/// # Errors
+/// What cannot be taken, in words.
+pub(crate) fn return_changes(host: &Host, wants_paths: bool) -> Result<Vec<String>, Fault> {
+    let mut frame = host.frame();
+    let changes = changes(&frame, host)?;
+    let mut paths = Vec::new();
+    if wants_paths {
+        changes.iter().for_each(|change| add_paths(change, &mut paths));
+    }
+    for change in changes {
+        match change {
+            FieldChange::Tree(root, change) => apply(&mut frame, root, change)?,
+            FieldChange::Objects(slots) => apply_objects(&mut frame, slots)?,
+        }
+    }
+    Ok(paths)
+}
+
+/// All changes, found before the first is made: tables may stand for parts of other fields.
+fn changes(frame: &Frame, host: &Host) -> Result<Vec<FieldChange>, Fault> {
+    let mut taker = Taker::new(frame, host, String::new());
+    let mut changes = Vec::new();
+    for root in Root::ALL {
+        if frame.context().is_none() || frame.is_read_only(root) {
+            continue;
+        }
+        let Value::Table(table) = host.handles().roots.raw_get(root.as_str())? else { continue };
+        taker.start_at(root.as_str().to_owned());
+        let change = match root {
+            Root::Objects => objects(frame, &mut taker, &table)?.map(FieldChange::Objects),
+            _ => {
+                let change = taker.take(&Value::Table(table), Some(Place::Root(root)))?;
+                (!change.is_same()).then_some(FieldChange::Tree(root, change))
+            }
+        };
+        changes.extend(change);
+    }
+    Ok(changes)
+}
+
+/// What has become of the objects; none if they are as they were.
+fn objects(frame: &Frame, taker: &mut Taker<'_>, table: &Table) -> Result<Option<Vec<Slot>>, Fault> {
+    let id = frame.id(table);
+    if let Some(id) = id {
+        let entry = frame.entry(id);
+        if entry.place == Place::Root(Root::Objects) && !entry.filled {
+            return Ok(None);
+        }
+    }
+    let Some(items) = taker.items(table)? else { return taker.refuse("it must be a list") };
+    let mut slots = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        taker.start_at(format!("objects[{}]", index + 1));
+        slots.push(slot(frame, taker, item)?);
+    }
+    let before = frame.context().map_or(0, |context| context.objects().len());
+    let as_given =
+        |(index, slot): (usize, &Slot)| matches!(slot, Slot::Given(place, Change::Same) if *place == index);
+    let same = slots.len() == before && slots.iter().enumerate().all(as_given);
+    Ok((!same).then_some(slots))
+}
+
+fn slot(frame: &Frame, taker: &mut Taker<'_>, item: &Value) -> Result<Slot, Fault> {
+    if let Value::Table(table) = item
+        && let Some(place) = frame.id(table).map(|id| frame.entry(id).place)
+        && let Place::Child { parent, index } = place
+        && frame.entry(parent).place == Place::Root(Root::Objects)
+    {
+        let change = taker.take(item, Some(place))?;
+        return Ok(match change {
+            Change::New(Node::Map(map)) => Slot::Made(map),
+            Change::New(other) => {
+                return taker.refuse(format!("an object must be a map, not {}", other.json_type()));
+            }
+            change => Slot::Given(index as usize, change),
+        });
+    }
+    match taker.take(item, None)? {
+        Change::New(Node::Map(map)) => Ok(Slot::Made(map)),
+        _ => taker.refuse(format!("an object must be a map, not {}", type_name(item))),
+    }
+}
+
+fn add_paths(change: &FieldChange, paths: &mut Vec<String>) {
+    match change {
+        FieldChange::Tree(root, change) => change.add_paths(root.as_str(), paths),
+        FieldChange::Objects(slots) => {
+            for (index, slot) in slots.iter().enumerate() {
+                let path = format!("objects[{}]", index + 1);
+                match slot {
+                    Slot::Given(_, change) => change.add_paths(&path, paths),
+                    Slot::Made(_) => paths.push(path),
+                }
+            }
+            if slots.is_empty() {
+                paths.push("objects".to_owned());
+            }
+        }
+    }
+}
+
+fn apply(frame: &mut Frame, root: Root, change: Change) -> Result<(), Fault> {
+    if root == Root::Values {
+        return apply_values(frame, change);
+    }
+    frame.build(root);
+    let tree = frame.built_mut(root);
+    change.apply(tree);
+    let tree = std::mem::take(tree);
+    let Some(context) = frame.context_mut() else { return Ok(()) };
+    let refused = |refused: pintle_events::Refused| refused.to_string();
+    match root {
+        Root::Files => *context.files_mut().map_err(refused)? = parts::read_sources(root, &tree)?,
+        Root::Templates => *context.templates_mut().map_err(refused)? = parts::read_sources(root, &tree)?,
+        Root::Dependencies => {
+            *context.dependencies_mut().map_err(refused)? = parts::read_dependencies(&tree)?
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn apply_values(frame: &mut Frame, change: Change) -> Result<(), Fault> {
+    let Some(context) = frame.context_mut() else { return Ok(()) };
+    let values = context.values_mut().map_err(|refused| refused.to_string())?;
+    match change {
+        Change::Map { set, removed } => apply_to_map(values, set, removed),
+        Change::New(Node::Map(map)) => *values = map,
+        Change::New(_) | Change::List(_) => return Err(Fault::from("values: it must be a map, not a list")),
+        Change::Same => {}
+    }
+    Ok(())
+}
+
+fn apply_objects(frame: &mut Frame, slots: Vec<Slot>) -> Result<(), Fault> {
+    let Some(context) = frame.context_mut() else { return Ok(()) };
+    let objects = context.objects_mut().map_err(|refused| refused.to_string())?;
+    let mut given: Vec<Option<RenderedObject>> = std::mem::take(objects).into_iter().map(Some).collect();
+    // An object that is in the list twice is copied, but for the last time.
+    let mut uses = vec![0_usize; given.len()];
+    for slot in &slots {
+        if let Slot::Given(place, _) = slot {
+            uses[*place] += 1;
+        }
+    }
+    for (index, slot) in slots.into_iter().enumerate() {
+        let rendered = match slot {
+            Slot::Made(map) => RenderedObject { template: None, object: Object::new(map) },
+            Slot::Given(place, change) => {
+                uses[place] -= 1;
+                let taken = if uses[place] == 0 { given[place].take() } else { given[place].clone() };
+                let Some(mut rendered) = taken else { continue };
+                if let Change::Map { set, removed } = change {
+                    apply_to_map(rendered.object.body_mut(), set, removed);
+                } else {
+                    objects.push(rendered);
+                    continue;
+                }
+                rendered
+            }
+        };
+        check(&rendered.object, index)?;
+        objects.push(rendered);
+    }
+    Ok(())
+}
+
+/// What every object must say about itself.
+fn check(object: &Object, index: usize) -> Result<(), Fault> {
+    for field in ["apiVersion", "kind"] {
+        if object.at(&[field]).and_then(Node::as_str).is_none_or(str::is_empty) {
+            return Err(Fault::Said(format!(
+                "objects[{}]: an object must have the text `{field}`",
+                index + 1
+            )));
+        }
+    }
+    Ok(())
+}

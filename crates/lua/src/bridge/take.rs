@@ -1,0 +1,409 @@
+//! Lua → trees: what a script has made, within limits, and where it kept what it was given.
+
+use mlua::{Table, Value};
+use pintle_tree::{Node, Str};
+
+use super::MAX_EXACT;
+use super::exact::Exact;
+use super::frame::{Frame, Item, Place, View, push_key};
+use super::tree::Change;
+use crate::call::Fault;
+use crate::host::Host;
+use crate::limits::Limits;
+
+/// How deep tables may be nested.
+const MAX_DEPTH: usize = 250;
+
+/// A value of a script as a tree.
+pub(crate) fn node(host: &Host, value: &Value) -> Result<Node, Fault> {
+    let frame = host.frame();
+    let mut taker = Taker::new(&frame, host, "the value".to_owned());
+    match taker.take(value, None)? {
+        Change::New(node) => Ok(node),
+        _ => Ok(Node::Nil),
+    }
+}
+
+/// What a script would call the type of a value.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Nil => "nil",
+        Value::Boolean(_) => "a boolean",
+        Value::Integer(_) | Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Table(_) => "a table",
+        Value::Function(_) => "a function",
+        Value::Thread(_) => "a coroutine",
+        Value::Buffer(_) => "a buffer",
+        Value::Vector(_) => "a vector",
+        Value::LightUserData(_) => "null",
+        Value::UserData(_) => "a userdata",
+        Value::Error(_) => "an error",
+        Value::Other(_) => "something unknown",
+    }
+}
+
+/// Walks what a script has made.
+pub(super) struct Taker<'a> {
+    frame: &'a Frame,
+    limits: Limits,
+    list: Table,
+    nodes: usize,
+    bytes: usize,
+    path: Path,
+    /// The tables that are being walked, to find those that contain themselves.
+    open: Vec<usize>,
+}
+
+/// Where the walk is, for errors.
+struct Path {
+    start: String,
+    steps: Vec<Key>,
+}
+
+/// A key of a table.
+#[derive(Clone, Debug, PartialEq)]
+enum Key {
+    Text(Str),
+    Index(usize),
+}
+
+impl Path {
+    fn text(&self) -> String {
+        let mut text = self.start.clone();
+        for step in &self.steps {
+            match step {
+                Key::Text(key) => push_key(&mut text, &key.to_str_lossy()),
+                Key::Index(index) => text.push_str(&format!("[{index}]")),
+            }
+        }
+        text
+    }
+}
+
+/// The entries of a table, as the kind of thing that it is.
+enum Entries {
+    Map(Vec<(Str, Value)>),
+    List(Vec<Value>),
+    Empty,
+}
+
+impl<'a> Taker<'a> {
+    pub(super) fn new(frame: &'a Frame, host: &Host, start: String) -> Self {
+        let path = Path { start, steps: Vec::new() };
+        let list = host.handles().list.clone();
+        Taker { frame, limits: host.limits, list, nodes: 0, bytes: 0, path, open: Vec::new() }
+    }
+
+    /// Begins somewhere else, with what is left of the limits.
+    pub(super) fn start_at(&mut self, start: String) {
+        self.path = Path { start, steps: Vec::new() };
+    }
+
+    /// What has become of what stood at a place, or the whole of a value that stands nowhere yet.
+    pub(super) fn take(&mut self, value: &Value, place: Option<Place>) -> Result<Change, Fault> {
+        self.spend(1, 0)?;
+        if let Value::Table(table) = value {
+            return self.nested(table, |taker| taker.table(table, place));
+        }
+        let node = self.scalar(value)?;
+        match place.and_then(|place| self.frame.item(place)) {
+            Some(Item::Node(before)) if is_same_scalar(before, &node) => Ok(Change::Same),
+            _ => Ok(Change::New(node)),
+        }
+    }
+
+    /// Counts what comes back.
+    fn spend(&mut self, nodes: usize, bytes: usize) -> Result<(), Fault> {
+        self.nodes += nodes;
+        self.bytes += bytes;
+        if self.nodes > self.limits.nodes {
+            return self.refuse(format!("there are more than {} values in all", self.limits.nodes));
+        }
+        if self.bytes > self.limits.text {
+            return self.refuse(format!("there are more than {} bytes of text in all", self.limits.text));
+        }
+        Ok(())
+    }
+
+    fn nested<T>(
+        &mut self,
+        table: &Table,
+        walk: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let address = table.to_pointer() as usize;
+        if self.open.contains(&address) {
+            return self.refuse("the table contains itself");
+        }
+        if self.open.len() >= MAX_DEPTH {
+            return self.refuse(format!("tables are nested more than {MAX_DEPTH} deep"));
+        }
+        self.open.push(address);
+        let outcome = walk(self);
+        self.open.pop();
+        outcome
+    }
+
+    fn scalar(&mut self, value: &Value) -> Result<Node, Fault> {
+        match value {
+            Value::Boolean(value) => Ok(Node::Bool(*value)),
+            Value::LightUserData(_) => Ok(Node::Nil),
+            Value::Integer(value) => Ok(Node::Int(*value)),
+            Value::Number(value) => self.number(*value),
+            Value::String(text) => {
+                let bytes = text.as_bytes();
+                self.spend(0, bytes.len())?;
+                Ok(Node::Str(Str::new(&*bytes)))
+            }
+            Value::UserData(data) => match data.borrow::<Exact>() {
+                Ok(exact) => Ok(Node::Int(exact.0)),
+                Err(_) => self.refuse("a userdata cannot be kept"),
+            },
+            Value::Nil => self.refuse("nil cannot be kept; null can"),
+            other => self.refuse(format!("{} cannot be kept", type_name(other))),
+        }
+    }
+
+    fn number(&self, number: f64) -> Result<Node, Fault> {
+        if !number.is_finite() {
+            return self.refuse("a number that is infinite or undefined cannot be kept");
+        }
+        match number.fract() == 0.0 && number.abs() <= MAX_EXACT {
+            true => Ok(Node::Int(number as i64)),
+            false => Ok(Node::Float(number)),
+        }
+    }
+
+    fn table(&mut self, table: &Table, place: Option<Place>) -> Result<Change, Fault> {
+        let Some(id) = self.frame.id(table) else { return self.fresh(table).map(Change::New) };
+        let entry = self.frame.entry(id);
+        let in_place = place == Some(entry.place);
+        let change = match entry.filled && !entry.read_only {
+            true => self.known(table, id)?,
+            false => Change::Same,
+        };
+        if in_place {
+            return Ok(change);
+        }
+        // It has been moved, so what it was comes along.
+        let mut node = self.frame.item(entry.place).map(Item::to_node).unwrap_or_default();
+        self.spend_tree(&node)?;
+        change.apply(&mut node);
+        Ok(Change::New(node))
+    }
+
+    /// A table that stands for something and was looked at.
+    fn known(&mut self, table: &Table, id: u32) -> Result<Change, Fault> {
+        let view = self.frame.view(id);
+        match (view, self.entries(table)?) {
+            (Some(View::Map(map)), Entries::Map(entries)) => self.known_map(id, map, entries),
+            (Some(View::Map(map)), Entries::Empty) if map.is_empty() => Ok(Change::Same),
+            (Some(View::List([])), Entries::Empty) => Ok(Change::Same),
+            (Some(View::List(list)), Entries::List(items)) => self.known_list(id, list, items),
+            // An empty table is still of the kind that it was.
+            (Some(View::List(_) | View::Objects(_)), Entries::Empty) => {
+                Ok(Change::New(Node::List(Vec::new())))
+            }
+            (_, entries) => self.tree(table, entries).map(Change::New),
+        }
+    }
+
+    fn known_map(
+        &mut self,
+        id: u32,
+        before: &pintle_tree::Map<Node>,
+        entries: Vec<(Str, Value)>,
+    ) -> Result<Change, Fault> {
+        let mut set = Vec::new();
+        let mut seen = vec![false; before.len()];
+        for (key, value) in entries {
+            let found = before.entries().binary_search_by(|(known, _)| known.as_bytes().cmp(key.as_bytes()));
+            let place = found.ok().map(|index| {
+                seen[index] = true;
+                Place::Child { parent: id, index: u32::try_from(index).unwrap_or(u32::MAX) }
+            });
+            let change = self.below(Key::Text(key.clone()), &value, place)?;
+            if !change.is_same() {
+                set.push((key, change));
+            }
+        }
+        let left = before.keys().zip(&seen).filter(|(_, seen)| !**seen);
+        let removed: Vec<Str> = left.map(|(key, _)| key.clone()).collect();
+        match set.is_empty() && removed.is_empty() {
+            true => Ok(Change::Same),
+            false => Ok(Change::Map { set, removed }),
+        }
+    }
+
+    fn known_list(&mut self, id: u32, before: &[Node], items: Vec<Value>) -> Result<Change, Fault> {
+        let length = items.len();
+        let mut changes = Vec::with_capacity(length);
+        for (index, item) in items.iter().enumerate() {
+            let place = Place::Child { parent: id, index: u32::try_from(index).unwrap_or(u32::MAX) };
+            let place = (index < before.len()).then_some(place);
+            changes.push(self.below(Key::Index(index + 1), item, place)?);
+        }
+        if length == before.len() {
+            let same = changes.iter().all(Change::is_same);
+            return Ok(if same { Change::Same } else { Change::List(changes) });
+        }
+        let items = changes.into_iter().enumerate().map(|(index, change)| {
+            let mut node = before.get(index).cloned().unwrap_or_default();
+            change.apply(&mut node);
+            node
+        });
+        Ok(Change::New(Node::List(items.collect())))
+    }
+
+    /// A table that the script has made.
+    fn fresh(&mut self, table: &Table) -> Result<Node, Fault> {
+        let entries = self.entries(table)?;
+        self.tree(table, entries)
+    }
+
+    fn tree(&mut self, table: &Table, entries: Entries) -> Result<Node, Fault> {
+        match entries {
+            Entries::Empty if self.is_list(table) => Ok(Node::List(Vec::new())),
+            Entries::Empty => Ok(Node::empty_map()),
+            Entries::List(items) => {
+                let mut list = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    list.push(self.whole(Key::Index(index + 1), item)?);
+                }
+                Ok(Node::List(list))
+            }
+            Entries::Map(entries) => {
+                let mut map = Vec::with_capacity(entries.len());
+                for (key, value) in entries {
+                    let node = self.whole(Key::Text(key.clone()), &value)?;
+                    map.push((key, node));
+                }
+                Ok(Node::Map(pintle_tree::Map::from_entries(map)))
+            }
+        }
+    }
+
+    fn whole(&mut self, key: Key, value: &Value) -> Result<Node, Fault> {
+        match self.below(key, value, None)? {
+            Change::New(node) => Ok(node),
+            _ => Ok(Node::Nil),
+        }
+    }
+
+    fn below(&mut self, key: Key, value: &Value, place: Option<Place>) -> Result<Change, Fault> {
+        self.path.steps.push(key);
+        let change = self.take(value, place);
+        if change.is_ok() {
+            self.path.steps.pop();
+        }
+        change
+    }
+
+    fn is_list(&self, table: &Table) -> bool {
+        table.metatable().is_some_and(|metatable| metatable == self.list)
+    }
+
+    /// The entries of a table. A table with the keys 1 to n is a list, one with texts as keys is a map.
+    pub(super) fn items(&mut self, table: &Table) -> Result<Option<Vec<Value>>, Fault> {
+        match self.entries(table)? {
+            Entries::List(items) => Ok(Some(items)),
+            Entries::Empty => Ok(Some(Vec::new())),
+            Entries::Map(_) => Ok(None),
+        }
+    }
+
+    fn entries(&mut self, table: &Table) -> Result<Entries, Fault> {
+        let mut texts: Vec<(Str, Value)> = Vec::new();
+        let mut items: Vec<(usize, Value)> = Vec::new();
+        let mut odd: Option<String> = None;
+        // Counted before anything is held, because the engine can hold only so many values at a time.
+        let room = self.limits.nodes.saturating_sub(self.nodes);
+        let mut bytes = 0;
+        table
+            .for_each(|key: Value, value: Value| {
+                if texts.len() + items.len() >= room {
+                    odd = Some(format!("there are more than {} values in all", self.limits.nodes));
+                    return Err(mlua::Error::StackError);
+                }
+                match index_of(&key) {
+                    Some(index) => items.push((index, value)),
+                    None => match &key {
+                        Value::String(text) => {
+                            bytes += text.as_bytes().len();
+                            texts.push((Str::new(&*text.as_bytes()), value));
+                        }
+                        other => odd = Some(format!("{} cannot be a key", describe(other))),
+                    },
+                }
+                if odd.is_some() { Err(mlua::Error::StackError) } else { Ok(()) }
+            })
+            .or_else(|error| if odd.is_some() { Ok(()) } else { Err(error) })?;
+        if let Some(reason) = odd {
+            return self.refuse(reason);
+        }
+        self.spend(0, bytes)?;
+        match (texts.is_empty(), items.is_empty()) {
+            (true, true) => Ok(Entries::Empty),
+            (false, true) => Ok(Entries::Map(texts)),
+            (true, false) => self.sequence(items),
+            (false, false) => self.refuse("the table has both texts and numbers as keys"),
+        }
+    }
+
+    fn sequence(&self, mut items: Vec<(usize, Value)>) -> Result<Entries, Fault> {
+        items.sort_by_key(|(index, _)| *index);
+        match items.iter().enumerate().find(|(place, (index, _))| place + 1 != *index) {
+            Some((place, _)) => {
+                let missing = place + 1;
+                self.refuse(format!("the list has nothing at {missing}; a map needs texts as keys"))
+            }
+            None => Ok(Entries::List(items.into_iter().map(|(_, value)| value).collect())),
+        }
+    }
+
+    /// Counts a tree that is copied.
+    fn spend_tree(&mut self, node: &Node) -> Result<(), Fault> {
+        let mut todo = vec![node];
+        while let Some(node) = todo.pop() {
+            match node {
+                Node::List(list) => todo.extend(list),
+                Node::Map(map) => todo.extend(map.values()),
+                Node::Str(text) => self.spend(1, text.len())?,
+                _ => self.spend(1, 0)?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn refuse<T>(&self, reason: impl std::fmt::Display) -> Result<T, Fault> {
+        Err(Fault::Said(format!("{}: {reason}", self.path.text())))
+    }
+}
+
+/// The place in a list that a key stands for.
+fn index_of(key: &Value) -> Option<usize> {
+    match key {
+        Value::Integer(index) => usize::try_from(*index).ok().filter(|index| *index > 0),
+        Value::Number(index) if index.fract() == 0.0 && *index >= 1.0 && *index <= MAX_EXACT => {
+            Some(*index as usize)
+        }
+        _ => None,
+    }
+}
+
+fn describe(key: &Value) -> String {
+    match key {
+        Value::Integer(number) => format!("the number {number}"),
+        Value::Number(number) => format!("the number {number}"),
+        other => type_name(other).to_owned(),
+    }
+}
+
+/// Whether a number or text of a script is the one that it was given.
+fn is_same_scalar(before: &Node, after: &Node) -> bool {
+    match (before, after) {
+        (Node::Float(before), Node::Int(after)) => *before == *after as f64,
+        (Node::List(_) | Node::Map(_), _) => false,
+        _ => before == after,
+    }
+}

@@ -1,0 +1,155 @@
+//! How functions of the host are called by scripts: their arguments, their answers, and what they say when they refuse.
+
+use std::sync::Arc;
+
+use mlua::{Function, Lua, MultiValue, Value};
+use pintle_tree::Node;
+
+use crate::bridge;
+use crate::host::Host;
+
+/// Why a function of the host gives no answer.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// What the script did wrong, or what went wrong outside. Scripts can catch it.
+    Said(String),
+    /// What the engine says: a limit, or an error of the script's own.
+    Engine(mlua::Error),
+}
+
+impl From<mlua::Error> for Fault {
+    fn from(error: mlua::Error) -> Self {
+        Fault::Engine(error)
+    }
+}
+
+impl From<String> for Fault {
+    fn from(text: String) -> Self {
+        Fault::Said(text)
+    }
+}
+
+impl From<&str> for Fault {
+    fn from(text: &str) -> Self {
+        Fault::Said(text.to_owned())
+    }
+}
+
+/// What a function of the host answers.
+pub(crate) type Answer = Result<Value, Fault>;
+
+/// The body of a function of the host.
+pub(crate) type Body = fn(&Call<'_>) -> Answer;
+
+/// One call of a function of the host.
+pub(crate) struct Call<'a> {
+    pub(crate) lua: &'a Lua,
+    pub(crate) host: &'a Arc<Host>,
+    /// The name, for what it says.
+    name: &'a str,
+    arguments: MultiValue,
+}
+
+/// Makes a function whose first result tells whether it went well; the prelude raises what it said, where it was called.
+pub(crate) fn function(lua: &Lua, host: &Arc<Host>, name: String, body: Body) -> mlua::Result<Function> {
+    let host = Arc::clone(host);
+    lua.create_function(move |lua, arguments: MultiValue| {
+        host.meter.charge(lua, 1)?;
+        answer(lua, body(&Call { lua, host: &host, name: &name, arguments }))
+    })
+}
+
+/// The two results of a function of the host.
+pub(crate) fn answer(lua: &Lua, answer: Answer) -> mlua::Result<(bool, Value)> {
+    match answer {
+        Ok(value) => Ok((true, value)),
+        Err(Fault::Said(text)) => Ok((false, Value::String(lua.create_string(text)?))),
+        Err(Fault::Engine(error)) => Err(error),
+    }
+}
+
+impl Call<'_> {
+    /// An argument, or nil.
+    pub(crate) fn any(&self, index: usize) -> &Value {
+        self.arguments.get(index).unwrap_or(&Value::Nil)
+    }
+
+    /// An argument that must be a text, which may not be longer than the limit.
+    pub(crate) fn bytes(&self, index: usize) -> Result<Vec<u8>, Fault> {
+        let Value::String(text) = self.any(index) else { return Err(self.wrong(index, "a string")) };
+        let bytes = text.as_bytes();
+        self.check_text(bytes.len())?;
+        // Reading a text is work for whoever reads it.
+        self.charge(bytes.len() as u64 / 64)?;
+        Ok(bytes.to_vec())
+    }
+
+    /// An argument that must be a text in UTF-8.
+    pub(crate) fn text(&self, index: usize) -> Result<String, Fault> {
+        String::from_utf8(self.bytes(index)?).map_err(|_| self.wrong(index, "a string in UTF-8"))
+    }
+
+    /// An argument that is a text in UTF-8, if it is there.
+    pub(crate) fn text_or_none(&self, index: usize) -> Result<Option<String>, Fault> {
+        if self.any(index).is_nil() { Ok(None) } else { self.text(index).map(Some) }
+    }
+
+    /// An argument that is a whole number, if it is there.
+    pub(crate) fn whole_or_none(&self, index: usize) -> Result<Option<i64>, Fault> {
+        match self.any(index) {
+            Value::Nil => Ok(None),
+            Value::Integer(number) => Ok(Some(*number)),
+            Value::Number(number) if number.fract() == 0.0 && number.abs() <= bridge::MAX_EXACT => {
+                Ok(Some(*number as i64))
+            }
+            _ => Err(self.wrong(index, "a whole number")),
+        }
+    }
+
+    /// An argument that must be a function.
+    pub(crate) fn function(&self, index: usize) -> Result<Function, Fault> {
+        match self.any(index) {
+            Value::Function(function) => Ok(function.clone()),
+            _ => Err(self.wrong(index, "a function")),
+        }
+    }
+
+    /// An argument as a tree.
+    pub(crate) fn node(&self, index: usize) -> Result<Node, Fault> {
+        bridge::node(self.host, self.any(index)).map_err(|fault| match fault {
+            Fault::Said(text) => Fault::Said(format!("{}: {text}", self.name)),
+            engine => engine,
+        })
+    }
+
+    /// A text for the script, which may not be longer than the limit.
+    pub(crate) fn give_text(&self, bytes: impl AsRef<[u8]>) -> Answer {
+        self.check_text(bytes.as_ref().len())?;
+        Ok(Value::String(self.lua.create_string(bytes)?))
+    }
+
+    /// A tree for the script.
+    pub(crate) fn give(&self, node: &Node) -> Answer {
+        bridge::give(self.lua, self.host, node)
+    }
+
+    /// Counts work, in steps.
+    pub(crate) fn charge(&self, steps: u64) -> Result<(), Fault> {
+        Ok(self.host.meter.charge(self.lua, steps)?)
+    }
+
+    /// Something that the function says.
+    pub(crate) fn say<T>(&self, text: impl std::fmt::Display) -> Result<T, Fault> {
+        Err(Fault::Said(format!("{}: {text}", self.name)))
+    }
+
+    fn check_text(&self, length: usize) -> Result<(), Fault> {
+        let most = self.host.limits.text;
+        if length > most { self.say(format!("the text has more than {most} bytes")) } else { Ok(()) }
+    }
+
+    fn wrong(&self, index: usize, wanted: &str) -> Fault {
+        let found = bridge::type_name(self.any(index));
+        Fault::Said(format!("{}: argument {} must be {wanted}, not {found}", self.name, index + 1))
+    }
+}

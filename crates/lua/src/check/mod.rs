@@ -1,0 +1,241 @@
+//! A look at scripts without running them: syntax, events, names that are not there, and what they require.
+
+mod lex;
+
+use pintle_chart::{Chart, ext};
+use pintle_events::{ChartPath, Event};
+use pintle_tree::Str;
+
+use crate::error::Result;
+use crate::permission::{self, Permission, Permissions};
+use crate::require::{MAX_SCRIPT, Shelf};
+use crate::sandbox;
+use lex::{Token, TokenKind};
+
+/// Something that is wrong with a script.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// The file inside the chart.
+    pub file: String,
+    /// The line.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}:{}: {}", self.file, self.line, self.message)
+    }
+}
+
+/// Looks at all scripts of one chart, by file and line. Its subcharts are charts of their own.
+///
+/// # Errors
+/// When `ext/permissions.yaml` is not what it should be.
+pub fn check(chart: &Chart) -> Result<Vec<Finding>> {
+    let asked = permission::of_chart(chart, &ChartPath::top(chart.name()))?;
+    let shelf = Shelf::new(chart, &[]);
+    let mut findings = Vec::new();
+    for (_, file) in ext::scripts(chart) {
+        let text = file.data.text();
+        let script = Script { file: &file.name, asked: &asked, shelf: &shelf };
+        script.check(&text, &mut findings);
+    }
+    findings.sort();
+    findings.dedup();
+    Ok(findings)
+}
+
+struct Script<'a> {
+    file: &'a str,
+    asked: &'a Permissions,
+    shelf: &'a Shelf,
+}
+
+impl Script<'_> {
+    fn check(&self, text: &Str, findings: &mut Vec<Finding>) {
+        let mut note = |line: usize, message: String| {
+            findings.push(Finding { file: self.file.to_owned(), line, message });
+        };
+        if text.len() > MAX_SCRIPT {
+            return note(1, format!("a script can have at most {MAX_SCRIPT} bytes"));
+        }
+        if let Err(error) = sandbox::compiler().compile(text.as_bytes()) {
+            let (line, message) = syntax(&error);
+            // The tokens of a script that does not parse mean little.
+            return note(line, message);
+        }
+        let tokens = lex::tokens(text.as_bytes());
+        let declared = declared(&tokens);
+        for (index, token) in tokens.iter().enumerate() {
+            let rest = &tokens[index..];
+            if let Some((name, line)) = called(rest, &["events", ".", "on"]).or_else(|| handle(rest))
+                && let Err(error) = Event::for_handlers(name)
+            {
+                note(line, error.to_string());
+            }
+            if let Some((name, line)) = called(rest, &["require"])
+                && !sandbox::MODULES.contains(&name)
+                && let Err(reason) = self.shelf.check(name, self.file)
+            {
+                note(line, reason);
+            }
+            if let Some(name) = global(&tokens, index)
+                && !declared.contains(&name)
+                && let Some(reason) = self.refused(name)
+            {
+                note(token.line, reason);
+            }
+        }
+    }
+
+    /// Why a global name cannot be used.
+    fn refused(&self, name: &str) -> Option<String> {
+        if let Some(permission) = Permission::ALL.into_iter().find(|permission| permission.module() == name) {
+            let missing = !self.asked.contains(permission);
+            return missing.then(|| {
+                format!("`{name}` needs the permission `{permission}`, which ext/permissions.yaml does not ask for")
+            });
+        }
+        let (_, instead) = FORBIDDEN.iter().find(|(forbidden, _)| *forbidden == name)?;
+        Some(format!("there is no `{name}` for scripts of charts{instead}"))
+    }
+}
+
+/// Names that other Luas have, and what to use instead.
+const FORBIDDEN: &[(&str, &str)] = &[
+    ("collectgarbage", ""),
+    ("debug", ""),
+    ("dofile", "; `require` loads a file of ext/lua"),
+    ("gcinfo", ""),
+    ("getfenv", ""),
+    ("io", "; `fs` reads and writes files"),
+    ("load", "; `require` loads a file of ext/lua"),
+    ("loadfile", "; `require` loads a file of ext/lua"),
+    ("loadstring", "; `require` loads a file of ext/lua"),
+    ("module", ""),
+    ("newproxy", ""),
+    ("package", "; `require` loads a file of ext/lua"),
+    ("setfenv", ""),
+];
+
+/// The line and the text of a syntax error.
+fn syntax(error: &mlua::Error) -> (usize, String) {
+    let text = match error {
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        other => other.to_string(),
+    };
+    // The compiler says `line: message`.
+    let place = text.trim_start_matches(':').split_once(':');
+    match place.and_then(|(line, message)| Some((line.trim().parse().ok()?, message.trim().to_owned()))) {
+        Some(found) => found,
+        None => (1, text),
+    }
+}
+
+/// The text that a function is called with first, if it is called with one: `name("text"` or `name "text"`.
+fn called<'t>(tokens: &'t [Token], name: &[&str]) -> Option<(&'t str, usize)> {
+    let (head, rest) = tokens.split_at_checked(name.len())?;
+    if !head.iter().zip(name).all(|(token, wanted)| token.is(wanted)) {
+        return None;
+    }
+    first_text(rest)
+}
+
+/// The event of `:off("…")` or `:wrap("…"`.
+fn handle(tokens: &[Token]) -> Option<(&str, usize)> {
+    let [colon, method, rest @ ..] = tokens else { return None };
+    if colon.is(":") && (method.is("off") || method.is("wrap")) { first_text(rest) } else { None }
+}
+
+fn first_text(tokens: &[Token]) -> Option<(&str, usize)> {
+    let tokens = match tokens {
+        [open, rest @ ..] if open.is("(") => rest,
+        other => other,
+    };
+    match tokens.first() {
+        Some(Token { kind: TokenKind::Text, text, line }) => Some((text, *line)),
+        _ => None,
+    }
+}
+
+/// The name at a place, if it is not a field or a key.
+fn global(tokens: &[Token], index: usize) -> Option<&str> {
+    let token = &tokens[index];
+    let before = index.checked_sub(1).map(|index| &tokens[index]);
+    let after = tokens.get(index + 1);
+    let is_field = before.is_some_and(|token| token.is(".") || token.is(":"));
+    let is_key = after.is_some_and(|token| token.is("="))
+        && before.is_some_and(|token| token.is("{") || token.is(",") || token.is(";"));
+    (token.kind == TokenKind::Name && !is_field && !is_key).then_some(token.text.as_str())
+}
+
+/// Names that the script gives a meaning of its own: after `local` and `function`, as arguments and in loops.
+fn declared(tokens: &[Token]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        let begins = token.is("local") || token.is("for") || token.is("function");
+        if !begins {
+            continue;
+        }
+        let end = |token: &&Token| !(token.is("=") || token.is("in") || token.is(")") || token.is("do"));
+        let following = tokens[index + 1..].iter().take(64).take_while(end);
+        names
+            .extend(following.filter(|token| token.kind == TokenKind::Name).map(|token| token.text.as_str()));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_chart::File;
+
+    fn findings(script: &str, permissions: &str) -> Vec<String> {
+        let chart = Chart {
+            files: vec![
+                File::new("ext/lua/chart.lua", script.as_bytes()),
+                File::new("ext/lua/a/b.lua", "return 1".as_bytes()),
+                File::new("ext/permissions.yaml", permissions.as_bytes()),
+            ],
+            ..Chart::default()
+        };
+        check(&chart).expect("good permissions").iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_good_script_has_no_findings() {
+        let script = "-- os.execute\nlocal io = require('a.b')\nlocal t = {debug = 1}\nt.load = io\n\
+                      events.on('pre-render', 0.1, function(ctx) ctx.values.os = `{t.debug}` end)\n\
+                      local yaml = require 'yaml'\nlocal s = [[ loadstring ]]\nlocal h = http";
+        assert_eq!(findings(script, "lua: [network]"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn syntax_errors_have_a_line() {
+        let found = findings("local x = 1\nlocal y = = 2\n", "");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("ext/lua/chart.lua:2: "), "{found:?}");
+    }
+
+    #[test]
+    fn events_requirements_and_names_are_looked_at() {
+        let script = "events.on('pre-instal', f)\nevents.on(\"render\", f)\nrequire('a.c')\nrequire('../x')\n\
+                      os.execute('x')\nloadstring('x')\nevents.subchart('db'):off('boom')\n";
+        let found = findings(script, "");
+        let parts = [
+            ":1: there is no event `pre-instal`; the events are",
+            ":2: `render` is a core event",
+            ":3: require(\"a.c\"): there is no such module in ext/lua; there are: a.b, chart",
+            ":4: require(\"../x\"): a module is named after its file",
+            ":5: `os` needs the permission `os`",
+            ":6: there is no `loadstring` for scripts of charts; `require` loads",
+            ":7: there is no event `boom`",
+        ];
+        assert_eq!(found.len(), parts.len(), "{found:?}");
+        for (found, part) in found.iter().zip(parts) {
+            assert!(found.contains(part), "{found} should have {part}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What can go wrong with scripts: which chart, file and line, the lines around it, and the calls that led there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use mlua::Lua;
+use pintle_events::{ChartPath, HandlerError};
+use pintle_tree::Str;
+
+use crate::limits::Meter;
+
+/// A result of this room.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the scripts of a chart cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A script failed while it was loaded.
+    #[error("the scripts of {chart} cannot be loaded")]
+    Load {
+        /// Whose scripts.
+        chart: ChartPath,
+        /// What went wrong.
+        #[source]
+        source: Box<Failure>,
+    },
+    /// `ext/permissions.yaml` is not what it should be.
+    #[error("{chart}: ext/permissions.yaml: {reason}")]
+    Permissions {
+        /// Whose permissions.
+        chart: ChartPath,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A permission has no known name.
+    #[error("there is no permission `{name}`; the permissions are network, filesystem (also io) and os")]
+    UnknownPermission {
+        /// The name.
+        name: String,
+    },
+    /// Handlers could not be registered.
+    #[error(transparent)]
+    Events(#[from] pintle_events::Error),
+}
+
+/// What a script failed of, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The file inside the chart, if it is known.
+    pub file: Option<String>,
+    /// The line.
+    pub line: Option<usize>,
+    /// What went wrong.
+    pub message: String,
+    /// The lines around the place, with a mark.
+    pub excerpt: Option<String>,
+    /// The calls that led there, innermost first.
+    pub trace: Vec<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(formatter, "{file}:{line}: {}", self.message)?,
+            _ => formatter.write_str(&self.message)?,
+        }
+        match &self.excerpt {
+            Some(excerpt) => write!(formatter, "\n{excerpt}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Failure> for HandlerError {
+    fn from(failure: Failure) -> Self {
+        let trace = failure.trace.join("\n");
+        HandlerError::from_error(failure).with_trace(trace)
+    }
+}
+
+/// The sources of all files that a state may run, by the names that errors have for them.
+pub(crate) type Sources = BTreeMap<String, Str>;
+
+/// The name under which the prelude runs, which is nobody's place.
+pub(crate) const PRELUDE: &str = "pintle";
+
+/// What stands between a message and the calls that led to it.
+const TRACE: &str = "\nstack traceback:\n";
+
+impl Failure {
+    /// A failure without a place.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Failure { file: None, line: None, message: message.into(), excerpt: None, trace: Vec::new() }
+    }
+
+    /// What an error of the engine means: the limit that was run into, or else what the script said.
+    pub(crate) fn of(error: &mlua::Error, meter: &Meter, sources: &Sources) -> Self {
+        match meter.tripped() {
+            Some(trip) => Failure::told(&trip.message, &trip.trace, sources),
+            None => Failure::of_error(error, sources),
+        }
+    }
+
+    /// What an error of the engine says.
+    pub(crate) fn of_error(error: &mlua::Error, sources: &Sources) -> Self {
+        match error {
+            mlua::Error::CallbackError { traceback, cause } => {
+                let mut failure = Failure::of_error(cause, sources);
+                if failure.trace.is_empty() {
+                    failure.trace = calls(traceback, sources);
+                    failure.locate(sources);
+                }
+                failure
+            }
+            mlua::Error::RuntimeError(text) => {
+                let (message, trace) = text.split_once(TRACE).unwrap_or((text, ""));
+                Failure::told(message, trace, sources)
+            }
+            mlua::Error::SyntaxError { message, .. } => Failure::told(message, "", sources),
+            mlua::Error::MemoryError(_) => Failure::new("the script used more memory than it may"),
+            other => Failure::new(other.to_string()),
+        }
+    }
+
+    fn told(message: &str, trace: &str, sources: &Sources) -> Self {
+        let (file, line, message) = match split_place(message) {
+            Some((file, line, rest)) if sources.contains_key(file) => {
+                (Some(file.to_owned()), Some(line), rest)
+            }
+            Some((PRELUDE, _, rest)) => (None, None, rest),
+            _ => (None, None, message),
+        };
+        let message = message.trim_end().to_owned();
+        let message = if message == "not enough memory" {
+            "the script used more memory than it may".to_owned()
+        } else {
+            message
+        };
+        let mut failure = Failure { file, line, message, excerpt: None, trace: calls(trace, sources) };
+        failure.locate(sources);
+        failure
+    }
+
+    /// Finds the place, if only the calls tell it, and the lines around it.
+    fn locate(&mut self, sources: &Sources) {
+        if self.file.is_none()
+            && let Some((file, line)) = self.trace.iter().find_map(|call| place_in(call))
+        {
+            (self.file, self.line) = (Some(file.to_owned()), Some(line));
+        }
+        if let (Some(file), Some(line)) = (&self.file, self.line) {
+            self.excerpt = sources.get(file).and_then(|source| excerpt(source, line));
+        }
+    }
+}
+
+/// Splits `file:line: message`.
+fn split_place(text: &str) -> Option<(&str, usize, &str)> {
+    let (file, rest) = text.split_once(':')?;
+    let (line, message) = rest.split_once(':')?;
+    Some((file, line.parse().ok()?, message.trim_start()))
+}
+
+/// The place at the beginning of a call in a trace, `file:line` or `file:line function name`.
+fn place_in(call: &str) -> Option<(&str, usize)> {
+    let (file, rest) = call.split_once(':')?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    Some((file, rest[..digits].parse().ok()?))
+}
+
+/// The calls of a trace that are in the charts' own files.
+fn calls(trace: &str, sources: &Sources) -> Vec<String> {
+    let own = |line: &&str| place_in(line).is_some_and(|(file, _)| sources.contains_key(file));
+    trace.lines().map(str::trim).filter(own).map(str::to_owned).collect()
+}
+
+/// The longest line that an excerpt shows, in characters.
+const MAX_LINE: usize = 160;
+
+/// A line with its neighbours, and a mark at it.
+fn excerpt(source: &Str, line: usize) -> Option<String> {
+    let text = source.to_str_lossy();
+    let first = line.saturating_sub(1);
+    let mut out = Vec::new();
+    for (number, content) in text.lines().enumerate().map(|(index, content)| (index + 1, content)) {
+        if (first..=line + 1).contains(&number) {
+            let mark = if number == line { '>' } else { ' ' };
+            let content: String = content.chars().take(MAX_LINE).collect();
+            out.push(format!("{mark} {number:>4} | {content}").trim_end().to_owned());
+        }
+    }
+    if out.is_empty() { None } else { Some(out.join("\n")) }
+}
+
+/// The place in a chart's script from which the running function of the host was called.
+pub(crate) fn place_of_caller(lua: &Lua) -> Option<String> {
+    caller(lua).map(|(file, line)| format!("{file}:{line}"))
+}
+
+/// The file and line of the innermost function that is written in a chart's script.
+pub(crate) fn caller(lua: &Lua) -> Option<(String, usize)> {
+    // A script that recurses deeply is its own caller, so there is no need to look far.
+    for level in 0..64 {
+        let found = lua.inspect_stack(level, |debug| {
+            let source = debug.source();
+            let name = source.short_src.as_deref().unwrap_or_default().to_owned();
+            (source.what != "C" && name != PRELUDE).then(|| Some((name, debug.current_line()?)))
+        })?;
+        if let Some(place) = found {
+            return place;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources() -> Sources {
+        let text = "one\ntwo\nthree\nfour\nfive\n";
+        Sources::from([("ext/lua/chart.lua".to_owned(), Str::from(text))])
+    }
+
+    #[test]
+    fn a_failure_shows_its_place_and_the_lines_around_it() {
+        let text = "ext/lua/chart.lua:3: boom\nstack traceback:\n[C] in ?\next/lua/chart.lua:3 function f\npintle:9\n\
+                    ext/lua/chart.lua:5";
+        let failure = Failure::of_error(&mlua::Error::RuntimeError(text.into()), &sources());
+        assert_eq!(
+            failure.to_string(),
+            "ext/lua/chart.lua:3: boom\n     2 | two\n>    3 | three\n     4 | four"
+        );
+        assert_eq!(failure.trace, ["ext/lua/chart.lua:3 function f", "ext/lua/chart.lua:5"]);
+    }
+
+    #[test]
+    fn a_failure_inside_the_prelude_is_put_where_it_was_called() {
+        let text = "pintle:40: wrong number of arguments\nstack traceback:\npintle:40\next/lua/chart.lua:2";
+        let failure = Failure::of_error(&mlua::Error::RuntimeError(text.into()), &sources());
+        assert_eq!((failure.line, failure.message.as_str()), (Some(2), "wrong number of arguments"));
+    }
+
+    #[test]
+    fn a_message_with_colons_is_no_place() {
+        let failure = Failure::of_error(&mlua::Error::RuntimeError("a:1: b".into()), &sources());
+        assert_eq!(failure.to_string(), "a:1: b");
+    }
+}

@@ -1,0 +1,104 @@
+//! `fs`: the files of one folder, for charts with the permission `filesystem`.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use mlua::Value;
+use pintle_tree::Node;
+
+use crate::call::{Answer, Body, Call, Fault};
+
+/// The functions of `fs`.
+pub(super) const FUNCTIONS: &[(&str, Body)] =
+    &[("read", read), ("write", write), ("exists", exists), ("list", list)];
+
+/// What a call costs in steps, so that a loop of them ends.
+const STEPS: u64 = 10_000;
+
+fn read(call: &Call<'_>) -> Answer {
+    let (path, shown) = existing(call)?;
+    if !path.is_file() {
+        return call.say(format!("{shown} is no ordinary file"));
+    }
+    let most = call.host.limits.text as u64;
+    let mut bytes = Vec::new();
+    let file = fs::File::open(&path).or_else(|error| call.say(format!("{shown}: {error}")))?;
+    file.take(most + 1).read_to_end(&mut bytes).or_else(|error| call.say(format!("{shown}: {error}")))?;
+    call.charge(bytes.len() as u64 / 64)?;
+    call.give_text(bytes)
+}
+
+/// Writes a file whose folder is there.
+fn write(call: &Call<'_>) -> Answer {
+    let bytes = call.bytes(1)?;
+    let (root, relative, shown) = inside(call)?;
+    let Some(name) = relative.file_name() else { return call.say(format!("{shown} is no file")) };
+    let folder = relative.parent().unwrap_or(Path::new(""));
+    let folder = resolve(call, &root, folder, &shown)?;
+    let path = folder.join(name);
+    // Writing through a link would write somewhere else.
+    let is_other = |found: fs::Metadata| !found.is_file();
+    if fs::symlink_metadata(&path).is_ok_and(is_other) {
+        return call.say(format!("{shown} is no ordinary file"));
+    }
+    fs::write(&path, bytes).or_else(|error| call.say(format!("{shown}: {error}")))?;
+    Ok(Value::Nil)
+}
+
+fn exists(call: &Call<'_>) -> Answer {
+    let (root, relative, shown) = inside(call)?;
+    if !root.join(&relative).exists() {
+        return Ok(Value::Boolean(false));
+    }
+    resolve(call, &root, &relative, &shown).map(|_| Value::Boolean(true))
+}
+
+/// The names in a folder, sorted.
+fn list(call: &Call<'_>) -> Answer {
+    let (path, shown) = existing(call)?;
+    let entries = fs::read_dir(&path).or_else(|error| call.say(format!("{shown}: {error}")))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.or_else(|error| call.say(format!("{shown}: {error}")))?;
+        call.charge(100)?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    call.give(&Node::List(names.into_iter().map(Node::from).collect()))
+}
+
+/// A path that is there, with links followed, and the path as the script gave it.
+fn existing(call: &Call<'_>) -> Result<(PathBuf, String), Fault> {
+    let (root, relative, shown) = inside(call)?;
+    resolve(call, &root, &relative, &shown).map(|path| (path, shown))
+}
+
+/// The folder with links followed, the path below it, and the path as the script gave it.
+fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), Fault> {
+    call.charge(STEPS)?;
+    let shown = call.text(0)?;
+    let Some(folder) = &call.host.services.folder else { return call.say("files cannot be used here") };
+    let root = folder.canonicalize().or_else(|error| call.say(format!("the folder for scripts: {error}")))?;
+    let mut relative = PathBuf::new();
+    for component in Path::new(&shown).components() {
+        match component {
+            Component::Normal(name) => relative.push(name),
+            Component::CurDir => {}
+            _ => {
+                return call
+                    .say(format!("{shown:?} leads out of the folder; paths are relative, without `..`"));
+            }
+        }
+    }
+    if shown.contains('\0') {
+        return call.say(format!("{shown:?} is no path"));
+    }
+    Ok((root, relative, shown))
+}
+
+/// Follows links, and refuses what they lead to outside of the folder.
+fn resolve(call: &Call<'_>, root: &Path, relative: &Path, shown: &str) -> Result<PathBuf, Fault> {
+    let path = root.join(relative).canonicalize().or_else(|error| call.say(format!("{shown}: {error}")))?;
+    if path.starts_with(root) { Ok(path) } else { call.say(format!("{shown:?} leads out of the folder")) }
+}

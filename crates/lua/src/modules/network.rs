@@ -1,0 +1,153 @@
+//! `http`: requests, for charts with the permission `network`. Sending is done at the edge of the program.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pintle_tree::{Map, Node};
+
+use crate::call::{Answer, Body, Call, Fault};
+use crate::services::FetchRequest;
+
+/// The functions of `http`.
+pub(super) const FUNCTIONS: &[(&str, Body)] = &[("get", get), ("request", request)];
+
+const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+const TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a request costs in steps, so that a loop of them ends.
+const STEPS: u64 = 100_000;
+
+/// `http.get(url, options)`.
+fn get(call: &Call<'_>) -> Answer {
+    let mut options = options(call, 1)?;
+    options.insert("url".into(), Node::from(call.text(0)?));
+    send(call, &options)
+}
+
+/// `http.request(options)`.
+fn request(call: &Call<'_>) -> Answer {
+    send(call, &options(call, 0)?)
+}
+
+fn options(call: &Call<'_>, index: usize) -> Result<Map<Node>, Fault> {
+    if call.any(index).is_nil() {
+        return Ok(Map::new());
+    }
+    match call.node(index)? {
+        Node::Map(map) => Ok(map),
+        _ => call.say("the options must be a map"),
+    }
+}
+
+fn send(call: &Call<'_>, options: &Map<Node>) -> Answer {
+    let Some(network) = &call.host.services.network else {
+        return call.say("the network cannot be used here");
+    };
+    let request = read(call, options)?;
+    call.charge(STEPS)?;
+    let response =
+        network.fetch(&request).or_else(|reason| call.say(format!("{}: {reason}", shown(&request.url))))?;
+    if response.body.len() > request.max_bytes {
+        return call.say(format!("{}: the answer is too long", shown(&request.url)));
+    }
+    let headers = response.headers.iter().map(|(key, value)| (key.into(), Node::from(value.as_str())));
+    let answer = [
+        ("status", Node::Int(response.status.into())),
+        ("headers", Node::Map(headers.collect())),
+        ("body", Node::Str(response.body.into())),
+    ];
+    call.give(&Node::Map(answer.into_iter().map(|(key, node)| (key.into(), node)).collect::<Map<Node>>()))
+}
+
+fn read(call: &Call<'_>, options: &Map<Node>) -> Result<FetchRequest, Fault> {
+    let text = |key: &str| match options.get(key) {
+        None => Ok(None),
+        Some(node) => match node.as_str() {
+            Some(text) => Ok(Some(text.to_owned())),
+            None => call.say(format!("`{key}` must be a string")),
+        },
+    };
+    for key in options.keys() {
+        if !["url", "method", "headers", "body", "timeout"].iter().any(|known| *key == *known) {
+            return call
+                .say(format!("there is no option `{key}`; they are url, method, headers, body, timeout"));
+        }
+    }
+    let url = match text("url")? {
+        Some(url) if is_address(&url) => url,
+        Some(url) => return call.say(format!("{:?} is no address with http:// or https://", shown(&url))),
+        None => return call.say("`url` is missing"),
+    };
+    let method = text("method")?.unwrap_or_else(|| "GET".to_owned()).to_ascii_uppercase();
+    if !METHODS.contains(&method.as_str()) {
+        return call.say(format!("there is no method {method:?}; they are {}", METHODS.join(", ")));
+    }
+    Ok(FetchRequest {
+        method,
+        url,
+        headers: headers(call, options)?,
+        body: text("body")?.unwrap_or_default().into_bytes(),
+        timeout: timeout(call, options)?,
+        max_bytes: call.host.limits.text,
+    })
+}
+
+fn headers(call: &Call<'_>, options: &Map<Node>) -> Result<BTreeMap<String, String>, Fault> {
+    let entries = match options.get("headers") {
+        None => return Ok(BTreeMap::new()),
+        Some(Node::Map(map)) => map,
+        Some(_) => return call.say("`headers` must be a map"),
+    };
+    let good = |text: &str| !text.bytes().any(|byte| byte.is_ascii_control());
+    let mut headers = BTreeMap::new();
+    for (key, value) in entries.iter() {
+        match (key.as_str(), value.as_str()) {
+            (Some(key), Some(value)) if good(key) && good(value) => {
+                headers.insert(key.to_ascii_lowercase(), value.to_owned());
+            }
+            _ => return call.say(format!("the header `{key}` must be a string without control characters")),
+        }
+    }
+    Ok(headers)
+}
+
+fn timeout(call: &Call<'_>, options: &Map<Node>) -> Result<Duration, Fault> {
+    let seconds = match options.get("timeout") {
+        None => return Ok(TIMEOUT),
+        Some(Node::Int(seconds)) => *seconds as f64,
+        Some(Node::Float(seconds)) => *seconds,
+        Some(_) => return call.say("`timeout` must be a number of seconds"),
+    };
+    if seconds > 0.0 && seconds <= MAX_TIMEOUT.as_secs_f64() {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    call.say(format!("`timeout` must be more than 0 and at most {} seconds", MAX_TIMEOUT.as_secs()))
+}
+
+fn is_address(url: &str) -> bool {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+        && !url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ')
+}
+
+/// An address without what may be secret in it: users, passwords and queries.
+fn shown(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    match (url.split_once("://"), url.rfind('@')) {
+        (Some((scheme, _)), Some(at)) => format!("{scheme}://{}", &url[at + 1..]),
+        _ => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_without_secrets() {
+        assert_eq!(shown("https://me:pass@host/a?token=1#x"), "https://host/a");
+        assert!(is_address("http://host") && !is_address("file:///etc/passwd") && !is_address("http://"));
+        assert!(!is_address("http://host/a\r\nHost: other"));
+    }
+}

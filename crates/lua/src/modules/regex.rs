@@ -1,0 +1,93 @@
+//! `regex`: Go's regular expressions, the same that templates have.
+
+use mlua::Value;
+use pintle_regex::{Regex, quote_meta};
+use pintle_tree::{Node, Str};
+
+use crate::call::{Answer, Body, Call, Fault};
+
+/// The functions of `regex`.
+pub(super) const FUNCTIONS: &[(&str, Body)] = &[
+    ("match", is_match),
+    ("find", find),
+    ("find_all", find_all),
+    ("captures", captures),
+    ("replace", replace),
+    ("split", split),
+    ("quote", quote),
+];
+
+/// What compiling a pattern costs in steps, by the time it takes.
+const COMPILE_STEPS: u64 = 10_000;
+
+fn is_match(call: &Call<'_>) -> Answer {
+    let (regex, text) = once(call)?;
+    Ok(Value::Boolean(regex.is_match(&text)))
+}
+
+fn find(call: &Call<'_>) -> Answer {
+    let (regex, text) = once(call)?;
+    match regex.find(&text) {
+        Some(range) => call.give_text(&text[range]),
+        None => Ok(Value::Nil),
+    }
+}
+
+fn find_all(call: &Call<'_>) -> Answer {
+    let (regex, text) = repeatedly(call)?;
+    let found = regex.find_all(&text, limit(call, 2)?);
+    let found = found.into_iter().map(|range| Node::Str(Str::new(&text[range])));
+    call.give(&Node::List(found.collect()))
+}
+
+/// The match and its groups; a group that took no part is an empty text.
+fn captures(call: &Call<'_>) -> Answer {
+    let (regex, text) = once(call)?;
+    let Some(groups) = regex.captures(&text) else { return Ok(Value::Nil) };
+    let group = |range: Option<std::ops::Range<usize>>| {
+        Node::Str(Str::new(range.map_or(&b""[..], |range| &text[range])))
+    };
+    call.give(&Node::List(groups.into_iter().map(group).collect()))
+}
+
+fn replace(call: &Call<'_>) -> Answer {
+    let (regex, text) = repeatedly(call)?;
+    let replacement = call.bytes(2)?;
+    call.charge((text.len() as u64).saturating_mul(replacement.len() as u64) / 64)?;
+    call.give_text(regex.replace_all(&text, &replacement))
+}
+
+fn split(call: &Call<'_>) -> Answer {
+    let (regex, text) = repeatedly(call)?;
+    let parts = regex.split(&text, limit(call, 2)?);
+    call.give(&Node::List(parts.into_iter().map(|part| Node::Str(Str::new(part))).collect()))
+}
+
+fn quote(call: &Call<'_>) -> Answer {
+    call.give_text(quote_meta(&call.bytes(0)?))
+}
+
+/// The pattern and the text, paid for one search.
+fn once(call: &Call<'_>) -> Result<(Regex, Vec<u8>), Fault> {
+    let (pattern, text) = (call.bytes(0)?, call.bytes(1)?);
+    call.charge(COMPILE_STEPS + pattern.len() as u64 * 16)?;
+    let regex = Regex::compile(&pattern).or_else(|error| call.say(error))?;
+    // Large patterns are in many states at every character.
+    let states = 1 + (regex.size() >> 13) as u64;
+    call.charge((text.len() as u64).saturating_mul(states) / 2)?;
+    Ok((regex, text))
+}
+
+/// The pattern and the text, paid for looking for all matches.
+fn repeatedly(call: &Call<'_>) -> Result<(Regex, Vec<u8>), Fault> {
+    let (regex, text) = once(call)?;
+    let work = regex.work(&text, call.host.limits.steps.saturating_mul(2));
+    call.charge(work / 2)?;
+    Ok((regex, text))
+}
+
+/// The number of matches that are wanted; all, if it is not said.
+fn limit(call: &Call<'_>, index: usize) -> Result<isize, Fault> {
+    let limit = call.whole_or_none(index)?.unwrap_or(-1);
+    Ok(isize::try_from(limit).unwrap_or(-1))
+}

@@ -1,0 +1,62 @@
+//! `toml`: the reader and the writer that templates have.
+
+use pintle_gotmpl::{Args, Body as FunctionBody, CallResult, Fuel, Limits, Value, encode_check};
+use pintle_tree::{Node, Str, json};
+
+use crate::call::{Answer, Body, Call, Fault};
+
+/// The functions of `toml`.
+pub(super) const FUNCTIONS: &[(&str, Body)] = &[("encode", encode), ("decode", decode)];
+
+fn encode(call: &Call<'_>) -> Answer {
+    let node = call.node(0)?;
+    if node.as_map().is_none() {
+        return call.say("a document must be a map");
+    }
+    match template_function(call, "mustToToml", &Value::from_node(&node))? {
+        Value::Str(text) => call.give_text(text),
+        _ => call.say("the document cannot be written"),
+    }
+}
+
+/// A key that tells a document from the reader's way of reporting an error.
+const PROBE: &str = "pintle-probe";
+
+fn decode(call: &Call<'_>) -> Answer {
+    let text = call.text(0)?;
+    let probed = Str::from(format!("{PROBE} = 1\n{text}"));
+    let Some(mut map) = tree(call, &template_function(call, "fromToml", &Value::Str(probed))?)? else {
+        return call.say("the document cannot be read");
+    };
+    if map.as_map_mut().and_then(|map| map.remove(PROBE)).is_none() {
+        let reason = map.get("Error").and_then(Node::as_str).unwrap_or("the document cannot be read");
+        return call.say(reason);
+    }
+    call.give(&map)
+}
+
+/// Calls a function of the template library.
+fn template_function(call: &Call<'_>, name: &str, argument: &Value) -> Result<Value, Fault> {
+    let Some(function) = pintle_sprig::functions().into_iter().find(|function| function.name == name) else {
+        return call.say(format!("there is no function {name}"));
+    };
+    let arguments = [argument.clone()];
+    let result: CallResult = match function.body {
+        FunctionBody::Pure(body) => body(Args(&arguments)),
+        FunctionBody::Metered(body) => {
+            let limits = Limits { output_bytes: call.host.limits.text as u64 * 32, ..Limits::default() };
+            body(&mut Fuel::new(limits), Args(&arguments))
+        }
+        FunctionBody::Host(_) => return call.say(format!("{name} needs a render")),
+    };
+    result.or_else(|error| call.say(error.text()))
+}
+
+/// A value of templates as a tree, if it is one.
+fn tree(call: &Call<'_>, value: &Value) -> Result<Option<Node>, Fault> {
+    if encode_check(value).is_err() {
+        return Ok(None);
+    }
+    let text = json::write_raw(value).or_else(|error| call.say(error))?;
+    Ok(Some(json::read_exact(&text).or_else(|error| call.say(error))?))
+}

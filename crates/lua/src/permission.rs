@@ -1,0 +1,259 @@
+//! What scripts need a permission for: what a chart asks for, and what the user granted.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use pintle_chart::{Chart, ext};
+use pintle_events::ChartPath;
+use pintle_tree::Node;
+
+use crate::error::{Error, Result};
+
+/// Something that scripts may do only with the user's consent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Permission {
+    /// The module `http`.
+    Network,
+    /// The module `fs`.
+    Filesystem,
+    /// The module `os`.
+    Os,
+}
+
+impl Permission {
+    /// All of them.
+    pub const ALL: [Permission; 3] = [Permission::Network, Permission::Filesystem, Permission::Os];
+
+    /// The name in `ext/permissions.yaml` and in flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Permission::Network => "network",
+            Permission::Filesystem => "filesystem",
+            Permission::Os => "os",
+        }
+    }
+
+    /// What it allows, in the words of the prompt.
+    pub fn description(self) -> &'static str {
+        match self {
+            Permission::Network => "Access the network",
+            Permission::Filesystem => "Access the local filesystem",
+            Permission::Os => "Read the environment and the clock",
+        }
+    }
+
+    /// The module that it opens.
+    pub(crate) fn module(self) -> &'static str {
+        match self {
+            Permission::Network => "http",
+            Permission::Filesystem => "fs",
+            Permission::Os => "os",
+        }
+    }
+}
+
+impl FromStr for Permission {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "network" => Ok(Permission::Network),
+            "filesystem" | "io" => Ok(Permission::Filesystem),
+            "os" => Ok(Permission::Os),
+            _ => Err(Error::UnknownPermission { name: name.to_owned() }),
+        }
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A set of permissions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permissions(BTreeSet<Permission>);
+
+impl Permissions {
+    /// No permission.
+    pub fn none() -> Self {
+        Permissions::default()
+    }
+
+    /// Every permission.
+    pub fn all() -> Self {
+        Permission::ALL.into_iter().collect()
+    }
+
+    /// Reads a list with commas, as flags have it.
+    ///
+    /// # Errors
+    /// When a name is not known.
+    pub fn parse(list: &str) -> Result<Self> {
+        list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::parse).collect()
+    }
+
+    /// Whether a permission is in the set.
+    pub fn contains(&self, permission: Permission) -> bool {
+        self.0.contains(&permission)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The permissions, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Permission> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Those of this set that are not in another.
+    #[must_use]
+    pub fn without(&self, other: &Permissions) -> Permissions {
+        self.iter().filter(|permission| !other.contains(*permission)).collect()
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub fn and(&self, other: &Permissions) -> Permissions {
+        self.iter().filter(|permission| other.contains(*permission)).collect()
+    }
+}
+
+impl FromIterator<Permission> for Permissions {
+    fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
+        Permissions(permissions.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Permissions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.iter().map(Permission::as_str).collect();
+        formatter.write_str(&names.join(","))
+    }
+}
+
+/// What the charts of a tree ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Each chart that asks for something, topmost first.
+    pub charts: Vec<(ChartPath, Permissions)>,
+}
+
+impl Asked {
+    /// What is asked for in all.
+    pub fn all(&self) -> Permissions {
+        self.charts.iter().flat_map(|(_, permissions)| permissions.iter()).collect()
+    }
+}
+
+/// What a chart and the charts below it ask for. A subchart's request counts even if its handlers are silenced.
+///
+/// # Errors
+/// When an `ext/permissions.yaml` is not what it should be.
+pub fn asked(chart: &Chart) -> Result<Asked> {
+    let mut asked = Asked::default();
+    add(chart, ChartPath::top(chart.name()), &mut asked)?;
+    Ok(asked)
+}
+
+fn add(chart: &Chart, path: ChartPath, asked: &mut Asked) -> Result<()> {
+    let permissions = of_chart(chart, &path)?;
+    if !permissions.is_empty() {
+        asked.charts.push((path.clone(), permissions));
+    }
+    for subchart in chart.subcharts.iter().chain(&chart.libraries) {
+        add(subchart, path.child(subchart.name()), asked)?;
+    }
+    Ok(())
+}
+
+/// What one chart asks for.
+pub(crate) fn of_chart(chart: &Chart, path: &ChartPath) -> Result<Permissions> {
+    let wrong = |reason: String| Error::Permissions { chart: path.clone(), reason };
+    let Some(file) = ext::permissions(chart) else { return Ok(Permissions::none()) };
+    let tree = pintle_yaml::read(&file.data).map_err(|error| wrong(error.to_string()))?;
+    let names = match &tree {
+        Node::Nil => return Ok(Permissions::none()),
+        Node::Map(map) => {
+            if let Some(key) = map.keys().find(|key| **key != "lua") {
+                return Err(wrong(format!("there is no key `{key}`; the only key is `lua`")));
+            }
+            map.get("lua").unwrap_or(&Node::Nil)
+        }
+        _ => return Err(wrong("it must be a map with the key `lua`".to_owned())),
+    };
+    let list = match names {
+        Node::Nil => &[][..],
+        Node::List(list) => list,
+        _ => return Err(wrong("`lua` must be a list of permissions".to_owned())),
+    };
+    let read = |name: &Node| match name.as_str() {
+        Some(name) => name.parse().map_err(|error: Error| wrong(error.to_string())),
+        None => Err(wrong("`lua` must be a list of names".to_owned())),
+    };
+    list.iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_chart::File;
+
+    fn chart(name: &str, permissions: &str) -> Chart {
+        let mut chart = Chart::default();
+        chart.metadata.name = name.to_owned();
+        chart.files.push(File::new("ext/permissions.yaml", permissions.as_bytes()));
+        chart
+    }
+
+    #[test]
+    fn l_051_names_are_read_and_io_means_filesystem() {
+        let chart = chart("web", "lua:\n- network\n- io\n");
+        assert_eq!(asked(&chart).expect("good").all().to_string(), "network,filesystem");
+        assert!(asked(&self::chart("web", "")).expect("empty").charts.is_empty());
+    }
+
+    #[test]
+    fn l_054_requests_of_subcharts_count() {
+        let mut parent = chart("web", "lua: [os]");
+        let mut child = chart("db", "lua: [network]");
+        child.libraries.push(chart("lib", "lua: [filesystem]"));
+        parent.subcharts.push(child);
+        let asked = asked(&parent).expect("good");
+        let told: Vec<String> =
+            asked.charts.iter().map(|(path, permissions)| format!("{path}: {permissions}")).collect();
+        assert_eq!(told, ["chart web: os", "chart web/db: network", "chart web/db/lib: filesystem"]);
+        assert_eq!(asked.all(), Permissions::all());
+    }
+
+    #[test]
+    fn mistakes_are_told_with_what_is_known() {
+        for (text, part) in [
+            ("lua: [netwrok]", "there is no permission `netwrok`; the permissions are network, filesystem"),
+            ("lua: network", "`lua` must be a list of permissions"),
+            ("lua: [[network]]", "`lua` must be a list of names"),
+            ("luau: [network]", "there is no key `luau`; the only key is `lua`"),
+            ("[network]", "it must be a map"),
+            ("lua: [", "yaml"),
+        ] {
+            let error = asked(&chart("web", text)).expect_err(text).to_string();
+            assert!(
+                error.starts_with("chart web: ext/permissions.yaml: ") && error.contains(part),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn l_053_sets_are_compared() {
+        let accepted = Permissions::parse("network, os").expect("known");
+        let asked = Permissions::parse("network,io").expect("known");
+        assert_eq!(asked.without(&accepted).to_string(), "filesystem");
+        assert_eq!(asked.and(&accepted).to_string(), "network");
+        assert!(Permissions::parse("netz").is_err());
+    }
+}

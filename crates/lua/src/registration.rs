@@ -1,0 +1,130 @@
+//! What a script registers while it is loaded: handlers, and what it does to the handlers of its subcharts.
+
+use std::sync::Arc;
+
+use mlua::{Function, Lua, Table, Value};
+use pintle_events::{ChartPath, Event, Registration, TABLE};
+
+use crate::call::{self, Answer, Body, Call, Fault};
+use crate::error::place_of_caller;
+use crate::host::Host;
+
+/// What a script has registered, in order.
+#[derive(Default)]
+pub(crate) struct Registrations {
+    /// Whether the chart is loaded, after which nothing more can be registered.
+    pub(crate) closed: bool,
+    pub(crate) entries: Vec<Registered>,
+}
+
+/// One thing that a script has registered.
+pub(crate) enum Registered {
+    Handler {
+        event: Event,
+        weight: f64,
+        function: Function,
+        place: String,
+    },
+    /// Silences a subchart.
+    Off {
+        chart: ChartPath,
+        event: Event,
+    },
+    /// Stands around the handlers of a subchart.
+    Wrap {
+        chart: ChartPath,
+        event: Event,
+        function: Function,
+        place: String,
+    },
+}
+
+/// Adds the functions behind the module `events` to the table that the prelude is given.
+pub(crate) fn install(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Result<()> {
+    let functions: [(&str, &str, Body); 4] = [
+        ("on", "events.on", on),
+        ("subchart", "events.subchart", subchart),
+        ("off", "events.subchart(…):off", off),
+        ("wrap", "events.subchart(…):wrap", wrap),
+    ];
+    for (key, name, body) in functions {
+        table.raw_set(key, call::function(lua, host, name.to_owned(), body)?)?;
+    }
+    Ok(())
+}
+
+fn on(call: &Call<'_>) -> Answer {
+    let event = event(call, 0)?;
+    let weight = match call.any(1) {
+        Value::Nil => Registration::MIDDLE,
+        Value::Integer(weight) => *weight as f64,
+        Value::Number(weight) => *weight,
+        _ => return call.say("the weight must be a number between 0 and 1"),
+    };
+    if !(0.0..=1.0).contains(&weight) {
+        return call.say(pintle_events::Error::Weight { event, weight });
+    }
+    let function = match call.any(2) {
+        Value::Function(function) => function.clone(),
+        other => {
+            let found = crate::bridge::type_name(other);
+            return call.say(format!("the handler must be a function, not {found}"));
+        }
+    };
+    let place = place_of_caller(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
+    add(call, [Registered::Handler { event, weight, function, place }])
+}
+
+/// Finds a subchart of the chart, or of one of its subcharts, and gives its path.
+fn subchart(call: &Call<'_>) -> Answer {
+    let (parent, name) = (call.text(0)?, call.text(1)?);
+    let path = if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") };
+    let below = call.host.shelf.subcharts(&parent);
+    if below.contains(&name) {
+        return call.give_text(path);
+    }
+    let known =
+        if below.is_empty() { "it has none".to_owned() } else { format!("they are {}", below.join(", ")) };
+    call.say(format!("there is no subchart `{name}`; {known}"))
+}
+
+/// Silences the handlers of a subchart for one event, or for all.
+fn off(call: &Call<'_>) -> Answer {
+    let chart = chart(call)?;
+    let events: Vec<Event> = match call.any(1) {
+        Value::Nil => TABLE.iter().filter(|entry| !entry.core).map(|entry| entry.event).collect(),
+        _ => vec![event(call, 1)?],
+    };
+    add(call, events.into_iter().map(|event| Registered::Off { chart: chart.clone(), event }))
+}
+
+fn wrap(call: &Call<'_>) -> Answer {
+    let (chart, event, function) = (chart(call)?, event(call, 1)?, call.function(2)?);
+    let place = place_of_caller(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
+    add(call, [Registered::Wrap { chart, event, function, place }])
+}
+
+fn chart(call: &Call<'_>) -> Result<ChartPath, Fault> {
+    let path = call.text(0)?;
+    Ok(path.split('/').fold(call.host.chart.clone(), |chart, name| chart.child(name)))
+}
+
+fn event(call: &Call<'_>, index: usize) -> Result<Event, Fault> {
+    let name = call.text(index)?;
+    Event::for_handlers(&name).or_else(|error| call.say(error))
+}
+
+fn add(call: &Call<'_>, entries: impl IntoIterator<Item = Registered>) -> Answer {
+    let mut registrations = call.host.registrations();
+    if registrations.closed {
+        return call.say("handlers can be registered only while the chart is loaded");
+    }
+    if registrations.entries.len() >= MOST {
+        return call.say(format!("a chart can register at most {MOST} handlers"));
+    }
+    registrations.entries.extend(entries);
+    Ok(Value::Nil)
+}
+
+/// How many handlers a chart can register.
+const MOST: usize = 10_000;

@@ -1,0 +1,178 @@
+//! What `require` reaches: scripts of the same chart and of library charts, in memory, and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mlua::{Lua, MultiValue, Table, Value};
+use pintle_chart::{Chart, ext};
+use pintle_tree::Str;
+
+use crate::call::Fault;
+use crate::error::{Sources, caller};
+use crate::host::Host;
+use crate::sandbox;
+
+/// The longest script, in bytes.
+pub(crate) const MAX_SCRIPT: usize = 1 << 20;
+
+/// The scripts that one chart can reach.
+#[derive(Clone, Default)]
+pub(crate) struct Shelf {
+    /// The chart's own scripts, by the name that they are required by.
+    own: BTreeMap<String, Script>,
+    /// The scripts of library charts.
+    libraries: BTreeMap<String, BTreeMap<String, Script>>,
+    /// The names of subcharts, by the path below this chart.
+    subcharts: BTreeMap<String, Vec<String>>,
+}
+
+/// A script.
+#[derive(Clone)]
+struct Script {
+    /// The name that errors have for it.
+    file: String,
+    text: Str,
+}
+
+impl Shelf {
+    /// The scripts that a chart can reach. Its own libraries go before those of charts above it; `above` is topmost first.
+    pub(crate) fn new(chart: &Chart, above: &[&Chart]) -> Self {
+        let mut libraries = BTreeMap::new();
+        for holder in std::iter::once(&chart).chain(above.iter().rev()) {
+            add_libraries(holder, &mut libraries);
+        }
+        let mut subcharts = BTreeMap::new();
+        add_subcharts(chart, String::new(), &mut subcharts);
+        Shelf { own: scripts(chart, ""), libraries, subcharts }
+    }
+
+    /// The script that is loaded by itself.
+    pub(crate) fn main(&self) -> Option<(&str, &Str)> {
+        self.own.get("chart").map(|script| (script.file.as_str(), &script.text))
+    }
+
+    /// The text of every script, by the name that errors have for it.
+    pub(crate) fn sources(&self) -> Sources {
+        let all = self.own.values().chain(self.libraries.values().flat_map(BTreeMap::values));
+        all.map(|script| (script.file.clone(), script.text.clone())).collect()
+    }
+
+    /// The names of the subcharts of a chart below this one.
+    pub(crate) fn subcharts(&self, path: &str) -> &[String] {
+        self.subcharts.get(path).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Finds a script for a file that requires it.
+    ///
+    /// # Errors
+    /// Why there is none, in words.
+    fn find(&self, name: &str, from: Option<&str>) -> Result<&Script, String> {
+        if !is_name(name) {
+            return Err(format!(
+                "require({name:?}): a module is named after its file below ext/lua, as `x` or `a.b`, or `library/x` for \
+                 one of a library chart"
+            ));
+        }
+        let missing = |where_: &str, names: Vec<&str>| {
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            format!("require({name:?}): there is no such module in {where_}; there are: {known}")
+        };
+        let (scripts, module, where_) = match name.split_once('/') {
+            Some((library, module)) => {
+                let scripts = self.libraries.get(library);
+                let names = || self.libraries.keys().map(String::as_str).collect();
+                (
+                    scripts.ok_or_else(|| missing("library charts", names()))?,
+                    module,
+                    format!("library {library}"),
+                )
+            }
+            // A module of a library means its neighbours.
+            None => match from.and_then(|file| self.owner(file)) {
+                Some((library, scripts)) => (scripts, name, format!("library {library}")),
+                None => (&self.own, name, "ext/lua".to_owned()),
+            },
+        };
+        let names = || scripts.keys().map(String::as_str).collect();
+        scripts.get(module).ok_or_else(|| missing(&where_, names()))
+    }
+
+    /// Whether a name can be required by a file, for checking without running.
+    pub(crate) fn check(&self, name: &str, from: &str) -> Result<(), String> {
+        self.find(name, Some(from)).map(|_| ())
+    }
+
+    /// The library that a file belongs to.
+    fn owner(&self, file: &str) -> Option<(&str, &BTreeMap<String, Script>)> {
+        let owns = |scripts: &BTreeMap<String, Script>| scripts.values().any(|script| script.file == file);
+        let found = self.libraries.iter().find(|(_, scripts)| owns(scripts));
+        found.map(|(name, scripts)| (name.as_str(), scripts))
+    }
+}
+
+fn scripts(chart: &Chart, prefix: &str) -> BTreeMap<String, Script> {
+    let script = |(name, file): (String, &pintle_chart::File)| {
+        (name, Script { file: format!("{prefix}{}", file.name), text: file.data.text() })
+    };
+    ext::scripts(chart).map(script).collect()
+}
+
+/// Adds the libraries that a chart holds, unless one of the same name is nearer.
+fn add_libraries(holder: &Chart, libraries: &mut BTreeMap<String, BTreeMap<String, Script>>) {
+    let held = holder.libraries.iter().chain(holder.subcharts.iter().filter(|chart| chart.is_library()));
+    for library in held {
+        let name = library.name().to_owned();
+        libraries.entry(name).or_insert_with(|| scripts(library, &format!("{}/", library.name())));
+    }
+}
+
+fn add_subcharts(chart: &Chart, path: String, subcharts: &mut BTreeMap<String, Vec<String>>) {
+    let names: Vec<String> = chart.subcharts.iter().map(|chart| chart.name().to_owned()).collect();
+    for subchart in &chart.subcharts {
+        let name = subchart.name();
+        let below = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+        add_subcharts(subchart, below, subcharts);
+    }
+    subcharts.insert(path, names);
+}
+
+/// Whether a text can name a module: words with dots between, and at most one slash after the first.
+fn is_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+    };
+    let (library, module) = name.split_once('/').unwrap_or(("x", name));
+    is_word(library) && module.split('.').all(is_word)
+}
+
+/// Adds the function behind `require` to the table that the prelude is given: it gives the table of a module of ours, or
+/// the key and the function of a script that is to be loaded.
+pub(crate) fn install(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Result<()> {
+    let host = Arc::clone(host);
+    let locate = lua.create_function(move |lua, name: Value| {
+        host.meter.charge(lua, 1)?;
+        let (ok, values) = match locate(lua, &host, &name) {
+            Ok(values) => (true, values),
+            Err(Fault::Said(text)) => (false, vec![Value::String(lua.create_string(text)?)]),
+            Err(Fault::Engine(error)) => return Err(error),
+        };
+        Ok(MultiValue::from_iter(std::iter::once(Value::Boolean(ok)).chain(values)))
+    })?;
+    table.raw_set("locate", locate)
+}
+
+fn locate(lua: &Lua, host: &Host, name: &Value) -> Result<Vec<Value>, Fault> {
+    let Value::String(text) = name else {
+        let found = crate::bridge::type_name(name);
+        return Err(Fault::Said(format!("require: argument 1 must be a string, not {found}")));
+    };
+    let text = text.to_string_lossy();
+    if sandbox::MODULES.contains(&text.as_str()) {
+        return Ok(vec![lua.globals().get(text)?]);
+    }
+    let from = caller(lua).map(|(file, _)| file);
+    let script = host.shelf.find(&text, from.as_deref())?;
+    let function = sandbox::compile(lua, &script.file, &script.text)?;
+    Ok(vec![Value::String(lua.create_string(&script.file)?), Value::Function(function)])
+}

@@ -1,0 +1,257 @@
+//! The state of a chart: a list of what is allowed, and nothing else.
+
+use std::sync::Arc;
+
+use mlua::chunk::{ChunkMode, Compiler};
+use mlua::{Function, LightUserData, Lua, LuaOptions, LuaString, Number, StdLib, Table, Value, VmState};
+use pintle_tree::Str;
+
+use crate::bridge;
+use crate::call::{self, Fault};
+use crate::error::PRELUDE;
+use crate::host::{Handles, Host};
+use crate::permission::Permission;
+use crate::require::MAX_SCRIPT;
+use crate::{modules, registration, require};
+
+/// The modules that `require` gives by name, and that are globals too.
+pub(crate) const MODULES: &[&str] = &[
+    "events",
+    "yaml",
+    "json",
+    "toml",
+    "semver",
+    "base64",
+    "hash",
+    "regex",
+    "log",
+    "template",
+    "kubernetes",
+    "http",
+    "fs",
+    "os",
+];
+
+/// What the language itself may keep.
+const LANGUAGE: &[&str] = &[
+    "_G",
+    "_VERSION",
+    "assert",
+    "bit32",
+    "buffer",
+    "coroutine",
+    "error",
+    "getmetatable",
+    "ipairs",
+    "math",
+    "next",
+    "pairs",
+    "pcall",
+    "rawequal",
+    "rawget",
+    "rawlen",
+    "rawset",
+    "select",
+    "setmetatable",
+    "string",
+    "table",
+    "tonumber",
+    "tostring",
+    "type",
+    "typeof",
+    "unpack",
+    "utf8",
+    "xpcall",
+];
+
+/// What the libraries of the language may keep; those that are not listed are kept whole.
+const MEMBERS: &[(&str, &[&str])] = &[
+    (
+        "table",
+        &[
+            "clear", "clone", "concat", "create", "find", "freeze", "insert", "isfrozen", "maxn", "move",
+            "pack", "remove", "sort", "unpack",
+        ],
+    ),
+    (
+        "string",
+        &[
+            "byte", "char", "find", "format", "gmatch", "gsub", "len", "lower", "match", "pack", "packsize",
+            "rep", "reverse", "split", "sub", "unpack", "upper",
+        ],
+    ),
+    ("coroutine", &["close", "create", "isyieldable", "resume", "running", "status", "wrap", "yield"]),
+];
+
+/// Functions that are wrapped, which the compiler would otherwise call past the wrapper.
+const WRAPPED: &[&str] = &["rawget", "rawlen", "rawset", "table.insert", "table.unpack"];
+
+/// Makes a state with everything in it, and locks it.
+pub(crate) fn open(host: &Arc<Host>) -> mlua::Result<Lua> {
+    let libraries = StdLib::TABLE
+        | StdLib::STRING
+        | StdLib::MATH
+        | StdLib::UTF8
+        | StdLib::BIT
+        | StdLib::BUFFER
+        | StdLib::COROUTINE;
+    let lua = Lua::new_with(libraries, LuaOptions::new())?;
+    let globals = lua.globals();
+    keep_only(&globals, |name| LANGUAGE.contains(&name))?;
+    for (library, members) in MEMBERS {
+        keep_only(&globals.raw_get(*library)?, |name| members.contains(&name))?;
+    }
+    // Chance would give other objects every time.
+    let seed: Function = globals.raw_get::<Table>("math")?.raw_get("randomseed")?;
+    seed.call::<()>(0)?;
+    let prelude = run_prelude(&lua, host)?;
+    install(&lua, host, &globals, &prelude)?;
+    lua.sandbox(true)?;
+    lua.set_memory_limit(host.limits.memory)?;
+    let metered = Arc::clone(host);
+    lua.set_interrupt(move |lua| metered.meter.step(lua).map(|()| VmState::Continue));
+    Ok(lua)
+}
+
+/// Compiles a script.
+pub(crate) fn compile(lua: &Lua, file: &str, text: &Str) -> Result<Function, Fault> {
+    if text.len() > MAX_SCRIPT {
+        return Err(Fault::Said(format!("{file}: a script can have at most {MAX_SCRIPT} bytes")));
+    }
+    let chunk = lua.load(text.as_bytes()).set_name(format!("@{file}")).set_mode(ChunkMode::Text);
+    Ok(chunk.set_compiler(compiler()).into_function()?)
+}
+
+/// The compiler with which all scripts are compiled.
+pub(crate) fn compiler() -> Compiler {
+    Compiler::new().set_disabled_builtins(WRAPPED.iter().copied())
+}
+
+fn keep_only(table: &Table, keep: impl Fn(&str) -> bool) -> mlua::Result<()> {
+    let mut gone = Vec::new();
+    table.for_each(|key: Value, _: Value| {
+        let kept = key.as_string().is_some_and(|name| keep(&name.to_string_lossy()));
+        if !kept {
+            gone.push(key);
+        }
+        Ok(())
+    })?;
+    gone.into_iter().try_for_each(|key| table.raw_set(key, Value::Nil))
+}
+
+/// Runs the prelude, which wraps functions of the language and gives what is to be installed.
+fn run_prelude(lua: &Lua, host: &Arc<Host>) -> mlua::Result<Table> {
+    let functions = lua.create_table()?;
+    registration::install(lua, host, &functions)?;
+    require::install(lua, host, &functions)?;
+    install_context(lua, host, &functions)?;
+    functions.raw_set("print", call::function(lua, host, "print".to_owned(), modules::print)?)?;
+    let limits = lua.create_table()?;
+    limits.raw_set("elements", host.limits.elements)?;
+    limits.raw_set("text", host.limits.text)?;
+    let (pending, shadow, roots) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
+    let prelude = lua.load(include_str!("prelude.luau")).set_name(format!("={PRELUDE}"));
+    let prelude: Table = prelude.call((functions, &pending, &shadow, &roots, limits))?;
+    let handles = Handles {
+        pending,
+        shadow,
+        roots,
+        lazy: prelude.raw_get("lazy")?,
+        read_only: prelude.raw_get("read_only")?,
+        list: prelude.raw_get("list")?,
+        context: prelude.raw_get("context")?,
+        checked: prelude.raw_get("checked")?,
+    };
+    for table in [&handles.lazy, &handles.read_only, &handles.list, &handles.context] {
+        table.set_readonly(true);
+    }
+    // Only the first state of a host sets them, and a host has only one.
+    let _ = host.handles.set(handles);
+    Ok(prelude)
+}
+
+/// Adds the functions behind the context, which answer in their own ways.
+fn install_context(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Result<()> {
+    let shared = Arc::clone(host);
+    let fill = lua.create_function(move |lua, table: Table| bridge::fill(lua, &shared, &table))?;
+    let shared = Arc::clone(host);
+    let part =
+        lua.create_function(move |lua, key: Value| call::answer(lua, bridge::part(lua, &shared, &key)))?;
+    let shared = Arc::clone(host);
+    let assign =
+        lua.create_function(move |_, (key, value): (Value, Value)| bridge::assign(&shared, &key, &value))?;
+    let shared = Arc::clone(host);
+    let refusal = lua
+        .create_function(move |_, (table, key): (Table, Value)| Ok(bridge::refusal(&shared, &table, &key)))?;
+    let parts = lua.create_function(|_, ()| {
+        Ok(std::iter::once("event").chain(bridge::Root::ALL.map(bridge::Root::as_str)).collect::<Vec<_>>())
+    })?;
+    for (name, function) in
+        [("fill", fill), ("part", part), ("assign", assign), ("refusal", refusal), ("parts", parts)]
+    {
+        table.raw_set(name, function)?;
+    }
+    Ok(())
+}
+
+/// Sets globals and metatables.
+fn install(lua: &Lua, host: &Arc<Host>, globals: &Table, prelude: &Table) -> mlua::Result<()> {
+    let functions: Table = prelude.raw_get("functions")?;
+    functions.for_each(|name: Value, function: Value| globals.raw_set(name, function))?;
+    globals.raw_set("events", prelude.raw_get::<Table>("events")?)?;
+    globals.raw_set("null", Value::NULL)?;
+    let permissions = lua.create_table()?;
+    for permission in Permission::ALL {
+        permissions.raw_set(permission.as_str(), host.granted.contains(permission))?;
+    }
+    globals.raw_set("permissions", permissions)?;
+    install_modules(lua, host, globals, prelude)?;
+    set_metatables(lua, prelude)
+}
+
+fn install_modules(lua: &Lua, host: &Arc<Host>, globals: &Table, prelude: &Table) -> mlua::Result<()> {
+    let checked = &host.handles().checked;
+    let refused: Function = prelude.raw_get("refused")?;
+    for module in modules::ALL {
+        if let Some(permission) = module.permission.filter(|needed| !host.granted.contains(*needed)) {
+            let name = module.name;
+            let text = format!(
+                "`{name}` needs the permission `{permission}`: the chart must list it in ext/permissions.yaml, and the \
+                 user must grant it, for example with --accept-perms {permission}"
+            );
+            let table: Table = refused.call(text)?;
+            table.set_readonly(true);
+            globals.raw_set(name, table)?;
+            continue;
+        }
+        let table = lua.create_table()?;
+        for (name, body) in module.functions {
+            let function = call::function(lua, host, format!("{}.{name}", module.name), *body)?;
+            table.raw_set(*name, checked.call::<Function>(function)?)?;
+        }
+        table.set_readonly(true);
+        globals.raw_set(module.name, table)?;
+    }
+    Ok(())
+}
+
+/// Lets texts, numbers and booleans be called, so that immutable fields can be written as calls, and locks what scripts
+/// could otherwise use to change values of a whole type.
+fn set_metatables(lua: &Lua, prelude: &Table) -> mlua::Result<()> {
+    let itself: Function = prelude.raw_get("itself")?;
+    let metatable = |base: Option<Table>| {
+        let table = base.map_or_else(|| lua.create_table(), Ok)?;
+        table.raw_set("__call", &itself)?;
+        table.raw_set("__metatable", "locked")?;
+        mlua::Result::Ok(table)
+    };
+    let texts = metatable(lua.type_metatable::<LuaString>())?;
+    let (numbers, booleans, nulls) = (metatable(None)?, metatable(None)?, lua.create_table()?);
+    nulls.raw_set("__tostring", lua.create_function(|_, _: Value| Ok("null"))?)?;
+    nulls.raw_set("__metatable", "locked")?;
+    lua.set_type_metatable::<Number>(Some(numbers.clone()));
+    lua.set_type_metatable::<bool>(Some(booleans.clone()));
+    lua.set_type_metatable::<LightUserData>(Some(nulls.clone()));
+    [texts, numbers, booleans, nulls].iter().for_each(|table| table.set_readonly(true));
+    Ok(())
+}

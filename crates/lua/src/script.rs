@@ -1,0 +1,213 @@
+//! One chart's state: loading its script, and calling its handlers with a context.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use mlua::{Function, Lua, MultiValue, Value};
+use pintle_events::{Context, Event, HandlerError, Next};
+
+use crate::bridge;
+use crate::call::{self, Fault};
+use crate::error::{Failure, Sources};
+use crate::host::Host;
+use crate::sandbox;
+
+/// The stack that scripts may rely on: the engine's own recursion is bounded, and fits.
+const STACK: usize = 3 << 20;
+
+/// The scripts of one chart, loaded.
+pub(crate) struct Script {
+    lua: Lua,
+    host: Arc<Host>,
+    sources: Sources,
+}
+
+impl Script {
+    /// Makes a state and runs the chart's script, which registers handlers.
+    ///
+    /// # Errors
+    /// What the script failed of.
+    pub(crate) fn load(host: Host) -> Result<Self, Box<Failure>> {
+        let sources = host.shelf.sources();
+        let host = Arc::new(host);
+        let lua = sandbox::open(&host).map_err(|error| Failure::of_error(&error, &sources))?;
+        let script = Script { lua, host, sources };
+        script.run_main()?;
+        script.host.registrations().closed = true;
+        Ok(script)
+    }
+
+    fn run_main(&self) -> Result<(), Box<Failure>> {
+        let Some((file, text)) = self.host.shelf.main() else { return Ok(()) };
+        self.host.meter.start();
+        with_stack(|| {
+            let main = sandbox::compile(&self.lua, file, text).map_err(|fault| self.failure(fault))?;
+            let outcome = main.call::<MultiValue>(());
+            self.settle(outcome).map(|_| ())
+        })
+        .map_err(Box::new)
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Calls a handler. Handlers of `wait` and `ready` that answer `false` are called again until they do not.
+    ///
+    /// # Errors
+    /// What the handler failed of.
+    pub(crate) fn handle(
+        &self,
+        function: &Function,
+        place: &str,
+        context: &mut Context,
+    ) -> Result<(), HandlerError> {
+        let event = context.event();
+        let asked_again = matches!(event, Some(Event::Wait | Event::Ready));
+        let started = Instant::now();
+        loop {
+            let answer = self.run(context, place, |ctx| function.call::<MultiValue>(ctx))?;
+            let mut answer = answer.into_iter();
+            if !asked_again || answer.next() != Some(Value::Boolean(false)) {
+                return Ok(());
+            }
+            let reason = answer.next().as_ref().and_then(Value::as_string).map(|text| text.to_string_lossy());
+            self.pause(started, reason.as_deref())?;
+        }
+    }
+
+    /// Pauses before a handler is asked again.
+    fn pause(&self, started: Instant, reason: Option<&str>) -> Result<(), HandlerError> {
+        let limits = self.host.limits;
+        if started.elapsed() + limits.pause > limits.wait {
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            return Err(HandlerError::new(format!("not ready after {:?}{reason}", limits.wait)));
+        }
+        let end = Instant::now() + limits.pause;
+        while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            if (self.host.services.cancelled)() {
+                return Err(HandlerError::new("the operation was cancelled"));
+            }
+            std::thread::sleep(left.min(std::time::Duration::from_millis(50)));
+        }
+        Ok(())
+    }
+
+    /// Calls a function that stands around the handlers of a subchart, with the context and what it stands around.
+    ///
+    /// # Errors
+    /// What it failed of, or the error of what it stands around if it let that pass.
+    pub(crate) fn wrap(
+        &self,
+        function: &Function,
+        place: &str,
+        context: &mut Context,
+        next: Next<'_>,
+    ) -> Result<(), HandlerError> {
+        let mut inner: Option<HandlerError> = None;
+        let outcome = self.run(context, place, |ctx| {
+            self.lua.scope(|scope| {
+                let next = scope.create_function_mut(|lua, ()| {
+                    let answer = self.step_aside(place, |context| {
+                        next(context).map_err(|error| {
+                            let text = error.to_string();
+                            inner = Some(error);
+                            Fault::Said(text)
+                        })
+                    });
+                    call::answer(lua, answer.map(|()| Value::Nil))
+                })?;
+                let next: Function = self.host.handles().checked.call(next)?;
+                function.call::<MultiValue>((ctx, next))
+            })
+        });
+        match (outcome, inner) {
+            (Err(error), Some(inner)) if error.to_string().contains(&inner.to_string()) => Err(inner),
+            (outcome, _) => outcome.map(|_| ()),
+        }
+    }
+
+    /// Gives the context away for a while: what was changed so far is taken, and afterwards everything is looked at
+    /// anew.
+    fn step_aside(
+        &self,
+        place: &str,
+        work: impl FnOnce(&mut Context) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.return_changes(place)?;
+        let started = Instant::now();
+        let mut context = self.end();
+        let outcome = work(&mut context);
+        self.host.meter.leave_out(started.elapsed());
+        self.host.frame().begin(context);
+        outcome
+    }
+
+    /// Runs something with a context, and takes what it changed if it succeeds.
+    fn run(
+        &self,
+        context: &mut Context,
+        place: &str,
+        body: impl FnOnce(mlua::Table) -> mlua::Result<MultiValue>,
+    ) -> Result<MultiValue, HandlerError> {
+        self.host.meter.start();
+        self.host.frame().begin(std::mem::take(context));
+        let ctx = self.host.handles().context.clone();
+        let answer = with_stack(|| body(ctx)).map_err(Fault::Engine);
+        let answer = answer.and_then(|answer| self.return_changes(place).map(|()| answer));
+        *context = self.end();
+        match answer {
+            Ok(answer) => self.settle(Ok(answer)).map_err(HandlerError::from),
+            Err(fault) => {
+                let failure = self.failure(fault);
+                // The state is full of what made it fail, and others may still want to be called.
+                let _ = self.lua.gc_collect();
+                Err(failure.into())
+            }
+        }
+    }
+
+    /// Ends the handler's hold on the context: its tables stand for nothing any more.
+    fn end(&self) -> Context {
+        let handles = self.host.handles();
+        for table in [&handles.pending, &handles.shadow, &handles.roots] {
+            // Only tables that are locked cannot be emptied, and these never are.
+            let _ = table.clear();
+        }
+        self.host.frame().end()
+    }
+
+    fn return_changes(&self, place: &str) -> Result<(), Fault> {
+        let listener = self.host.services.listener.as_ref().filter(|listener| listener.wants_changes());
+        let paths = bridge::return_changes(&self.host, listener.is_some())?;
+        let event = self.host.frame().context().and_then(Context::event);
+        if let (Some(listener), Some(event), false) = (listener, event, paths.is_empty()) {
+            listener.changed(&self.host.chart, event, place, &paths);
+        }
+        Ok(())
+    }
+
+    /// A result counts only if no limit was run into, whatever the script did about it.
+    fn settle(&self, outcome: mlua::Result<MultiValue>) -> Result<MultiValue, Failure> {
+        match (outcome, self.host.meter.tripped()) {
+            (Ok(answer), None) => Ok(answer),
+            (Ok(_), Some(_)) => Err(self.failure(Fault::Said(String::new()))),
+            (Err(error), _) => Err(self.failure(Fault::Engine(error))),
+        }
+    }
+
+    fn failure(&self, fault: Fault) -> Failure {
+        match fault {
+            Fault::Engine(error) => Failure::of(&error, &self.host.meter, &self.sources),
+            Fault::Said(text) if self.host.meter.tripped().is_none() => Failure::new(text),
+            Fault::Said(text) => {
+                Failure::of(&mlua::Error::RuntimeError(text), &self.host.meter, &self.sources)
+            }
+        }
+    }
+}
+
+/// Runs a script with enough stack for it, whatever thread this is.
+fn with_stack<T>(work: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(STACK, 2 * STACK, work)
+}

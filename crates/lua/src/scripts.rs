@@ -1,0 +1,124 @@
+//! The scripts of a tree of charts: each chart's in a state of its own, all on one emitter.
+
+use std::sync::Arc;
+
+use pintle_chart::{Chart, ext};
+use pintle_events::{ChartPath, Emitter, Registration};
+
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::limits::Limits;
+use crate::permission::{self, Permissions};
+use crate::registration::Registered;
+use crate::require::Shelf;
+use crate::script::Script;
+use crate::services::Services;
+
+/// The loaded scripts of a chart and of the charts below it, children first.
+#[derive(Default)]
+pub struct Scripts {
+    scripts: Vec<Arc<Script>>,
+}
+
+impl std::fmt::Debug for Scripts {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_list().entries(self.scripts.iter().map(|script| &script.host().chart)).finish()
+    }
+}
+
+/// What all charts of a tree are loaded with.
+struct Loading<'a> {
+    granted: &'a Permissions,
+    limits: &'a Limits,
+    services: &'a Services,
+    scripts: Vec<Arc<Script>>,
+}
+
+impl Scripts {
+    /// Loads `ext/lua/chart.lua` of a chart and of the charts below it. A chart without one makes no state.
+    ///
+    /// A chart gets the permissions that it asks for itself, as far as they are granted.
+    ///
+    /// # Errors
+    /// The first script that cannot be loaded, or an `ext/permissions.yaml` that is not what it should be.
+    pub fn load(
+        chart: &Chart,
+        granted: &Permissions,
+        limits: &Limits,
+        services: &Services,
+    ) -> Result<Scripts> {
+        if !ext::has_scripts(chart) {
+            return Ok(Scripts::default());
+        }
+        let mut loading = Loading { granted, limits, services, scripts: Vec::new() };
+        loading.add(chart, &mut Vec::new(), ChartPath::top(chart.name()))?;
+        Ok(Scripts { scripts: loading.scripts })
+    }
+
+    /// Whether no chart has scripts.
+    pub fn is_empty(&self) -> bool {
+        self.scripts.is_empty()
+    }
+
+    /// The charts that have scripts, children first.
+    pub fn charts(&self) -> impl Iterator<Item = &ChartPath> {
+        self.scripts.iter().map(|script| &script.host().chart)
+    }
+
+    /// Registers all handlers. The emitter keeps the states alive.
+    ///
+    /// # Errors
+    /// When the emitter refuses one, which loading has ruled out.
+    pub fn register(self, emitter: &mut Emitter) -> Result<()> {
+        for script in self.scripts {
+            let registered = std::mem::take(&mut script.host().registrations().entries);
+            for entry in registered {
+                register(&script, entry, emitter)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Loading<'_> {
+    /// Loads the charts below a chart, then the chart itself.
+    fn add<'c>(&mut self, chart: &'c Chart, above: &mut Vec<&'c Chart>, path: ChartPath) -> Result<()> {
+        above.push(chart);
+        for below in chart.subcharts.iter().chain(&chart.libraries) {
+            if ext::has_scripts(below) {
+                self.add(below, above, path.child(below.name()))?;
+            }
+        }
+        above.pop();
+        if ext::main_script(chart).is_none() {
+            return Ok(());
+        }
+        let granted = permission::of_chart(chart, &path)?.and(self.granted);
+        let shelf = Shelf::new(chart, above);
+        let host = Host::new(path.clone(), *self.limits, self.services.clone(), granted, shelf);
+        let script = Script::load(host).map_err(|source| Error::Load { chart: path, source })?;
+        self.scripts.push(Arc::new(script));
+        Ok(())
+    }
+}
+
+fn register(script: &Arc<Script>, entry: Registered, emitter: &mut Emitter) -> Result<()> {
+    let chart = &script.host().chart;
+    let owner = Arc::clone(script);
+    match entry {
+        Registered::Handler { event, weight, function, place } => {
+            let registration =
+                Registration { event: event.as_str(), weight, chart: chart.clone(), place: place.clone() };
+            emitter.on(registration, Box::new(move |context| owner.handle(&function, &place, context)))?;
+        }
+        Registered::Off { chart, event } => {
+            emitter.below(chart).off(event.as_str())?;
+        }
+        Registered::Wrap { chart, event, function, place } => {
+            let wrapper: pintle_events::Wrapper =
+                Box::new(move |context, next| owner.wrap(&function, &place, context, next));
+            emitter.below(chart).wrap(event.as_str(), wrapper)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! Small charts with scripts, and a listener that remembers.
+
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pintle_chart::{Chart, File, load_files};
+use pintle_events::{
+    CapabilityFacts, ChartFacts, ChartPart, ChartPath, Context, Emitter, Event, ReleaseFacts, RenderedObject,
+    SourceFile,
+};
+use pintle_lua::{Level, Limits, Listener, Permissions, Scripts, Services};
+use pintle_objects::Object;
+use pintle_tree::{Map, Node};
+
+/// A chart with scripts: pairs of a file name and a text.
+pub(crate) fn chart(name: &str, files: &[(&str, &str)]) -> Chart {
+    let metadata = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+    let mut all = vec![File::new("Chart.yaml", metadata.as_bytes())];
+    all.extend(files.iter().map(|(name, text)| File::new(*name, text.as_bytes())));
+    load_files(all).expect("a good chart")
+}
+
+/// A chart whose `ext/lua/chart.lua` is this text.
+pub(crate) fn scripted(name: &str, script: &str) -> Chart {
+    chart(name, &[("ext/lua/chart.lua", script)])
+}
+
+/// A library chart.
+pub(crate) fn library(name: &str, files: &[(&str, &str)]) -> Chart {
+    let mut chart = chart(name, files);
+    chart.metadata.kind = "library".to_owned();
+    chart
+}
+
+/// Remembers what scripts say and change.
+#[derive(Default)]
+pub(crate) struct Ear {
+    pub(crate) lines: Mutex<Vec<String>>,
+    pub(crate) changes: Mutex<Vec<String>>,
+}
+
+impl Ear {
+    pub(crate) fn text(&self) -> String {
+        self.lines.lock().unwrap().join("\n")
+    }
+}
+
+impl Listener for Ear {
+    fn log(&self, chart: &ChartPath, level: Level, text: &str) {
+        self.lines.lock().unwrap().push(format!("{}: {level:?}: {text}", chart.names().join("/")));
+    }
+
+    fn wants_changes(&self) -> bool {
+        true
+    }
+
+    fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
+        let chart = chart.names().join("/");
+        self.changes.lock().unwrap().push(format!("{chart} {event} {place} {}", paths.join(" ")));
+    }
+}
+
+/// Everything that a run needs.
+pub(crate) struct Stage {
+    pub(crate) emitter: Emitter,
+    pub(crate) ear: Arc<Ear>,
+}
+
+/// Services with an ear.
+pub(crate) fn services(ear: &Arc<Ear>) -> Services {
+    let listener: Arc<dyn Listener> = ear.clone();
+    Services { listener: Some(listener), ..Services::default() }
+}
+
+/// Limits that tests can wait for.
+pub(crate) fn limits() -> Limits {
+    Limits {
+        memory: 24 << 20,
+        steps: 2_000_000,
+        time: Duration::from_secs(10),
+        text: 4 << 20,
+        nodes: 50_000,
+        wait: Duration::from_millis(300),
+        pause: Duration::from_millis(20),
+        ..Limits::default()
+    }
+}
+
+/// Loads the scripts of a chart.
+pub(crate) fn stage(chart: &Chart) -> Stage {
+    try_stage(chart, &Permissions::none(), |_| ()).unwrap_or_else(|error| panic!("{}", told(&error)))
+}
+
+/// Loads the scripts of a chart, or says why not.
+pub(crate) fn try_stage(
+    chart: &Chart,
+    granted: &Permissions,
+    with: impl FnOnce(&mut Services),
+) -> Result<Stage, pintle_lua::Error> {
+    let ear = Arc::new(Ear::default());
+    let mut services = services(&ear);
+    with(&mut services);
+    let mut emitter = Emitter::new();
+    Scripts::load(chart, granted, &limits(), &services)?.register(&mut emitter)?;
+    Ok(Stage { emitter, ear })
+}
+
+/// An error with its causes.
+pub(crate) fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}\n{error}");
+        source = error.source();
+    }
+    text
+}
+
+/// A tree of YAML.
+pub(crate) fn tree(yaml: &str) -> Map<Node> {
+    match pintle_yaml::read_exact(yaml.as_bytes()).expect("good YAML") {
+        Node::Map(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// Text of a tree.
+pub(crate) fn yaml(map: &Map<Node>) -> String {
+    String::from_utf8(pintle_yaml::write(&Node::Map(map.clone())).expect("it can be written")).expect("UTF-8")
+}
+
+/// A context for the chart `web`, whose subchart is `db`.
+pub(crate) fn context(values: &str, objects: &[&str]) -> Context {
+    let top = ChartPath::top("web");
+    let part = |path: ChartPath, name: &str| ChartPart {
+        path,
+        facts: ChartFacts {
+            api_version: "v2".into(),
+            name: name.into(),
+            version: "1.2.3".into(),
+            description: "A chart.".into(),
+            keywords: vec!["one".into(), "two".into()],
+            app_version: "9".into(),
+            ..ChartFacts::default()
+        },
+        files: vec![SourceFile { name: "notes.txt".into(), data: "hello".into() }],
+        templates: vec![SourceFile { name: "templates/a.yaml".into(), data: "a: {{ .Values.a }}".into() }],
+        dependencies: Vec::new(),
+    };
+    let objects = objects.iter().enumerate().map(|(index, text)| RenderedObject {
+        template: Some(format!("web/templates/{index}.yaml")),
+        object: Object::new(tree(text)),
+    });
+    Context::default()
+        .with_chart(part(top.child("db"), "db"))
+        .with_chart(part(top, "web"))
+        .with_values(tree(values))
+        .with_release(ReleaseFacts {
+            name: "prod".into(),
+            namespace: "apps".into(),
+            number: 7,
+            is_install: false,
+            is_upgrade: true,
+        })
+        .with_capabilities(CapabilityFacts {
+            helm_version: "v4.2.4".into(),
+            kubernetes_version: "v1.36.3".into(),
+            api_versions: vec!["v1".into(), "apps/v1".into()],
+        })
+        .with_objects(objects.collect())
+}
+
+impl Stage {
+    /// Emits an event, and panics with what went wrong.
+    pub(crate) fn emit(&mut self, event: Event, context: &mut Context) {
+        if let Err(error) = self.emitter.emit(event, context) {
+            panic!("{}", told(&error));
+        }
+    }
+
+    /// Emits an event that must fail, and gives what went wrong.
+    pub(crate) fn refused(&mut self, event: Event, context: &mut Context) -> String {
+        told(&self.emitter.emit(event, context).expect_err("the handler must fail"))
+    }
+}
+
+/// Runs the body of a handler of `pre-render` with values, and gives the values that it left.
+pub(crate) fn values_after(values: &str, body: &str) -> String {
+    let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
+    let mut stage = stage(&scripted("web", &script));
+    let mut context = context(values, &[]);
+    stage.emit(Event::PreRender, &mut context);
+    yaml(context.all_values())
+}
+
+/// The same for the objects of `post-render`, as one text.
+pub(crate) fn objects_after(objects: &[&str], body: &str) -> String {
+    let script = format!("events.on('post-render', function(ctx)\n{body}\nend)");
+    let mut stage = stage(&scripted("web", &script));
+    let mut context = context("a: 1", objects);
+    stage.emit(Event::PostRender, &mut context);
+    let texts: Vec<String> = context
+        .take_objects()
+        .into_iter()
+        .map(|rendered| format!("# {:?}\n{}", rendered.template, yaml(rendered.object.body())))
+        .collect();
+    texts.join("---\n")
+}
+
+/// Runs the body of a handler of `pre-render` that must fail, and gives what went wrong.
+pub(crate) fn refusal(body: &str) -> String {
+    let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
+    let mut stage = stage(&scripted("web", &script));
+    stage.refused(Event::PreRender, &mut context("a: 1\nm: {x: 1}\nl: [1, 2]", &[]))
+}
+
+/// What the body of a handler of `pre-render` says with `print`.
+pub(crate) fn said(body: &str) -> String {
+    let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
+    let mut stage = stage(&scripted("web", &script));
+    stage.emit(Event::PreRender, &mut context("a: 1\nm: {x: 1, z: 2}\nl: [1, 2]\nnothing: null\ne: []", &[]));
+    let lines = stage.ear.lines.lock().unwrap();
+    let plain = lines.iter().map(|line| line.trim_start_matches("web: Info: ").to_owned());
+    plain.collect::<Vec<_>>().join("\n")
+}
