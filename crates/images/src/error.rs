@@ -25,6 +25,9 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// The chart cannot be rendered as it is.
+    #[error("{0}")]
+    Render(String),
     /// There is no strategy of that name.
     #[error("unknown path strategy `{name}`; known are: {known}")]
     Strategy {

@@ -75,19 +75,15 @@ pub(crate) fn in_document(template: &str, number: usize, body: &Map<Node>) -> Ve
         let place = Place { template: template.to_owned(), document: number, path: path.clone() };
         fields.push(Field { place, object: object.clone(), image: image.to_owned() });
     };
-    each_object(body, &ValuePath::root(), &mut |object, path, body| {
+    each_object(body, &ValuePath::root(), &mut |object, path| {
         let id = id(object);
-        in_map(body, path, &mut |path, image| visit(&id, path, image));
+        in_map(object, path, &mut |path, image| visit(&id, path, image));
     });
     fields
 }
 
 /// Calls back for an object, or for the members of the list that it is.
-pub(crate) fn each_object(
-    body: &Map<Node>,
-    path: &ValuePath,
-    visit: &mut dyn FnMut(&Map<Node>, &ValuePath, &Map<Node>),
-) {
+pub(crate) fn each_object(body: &Map<Node>, path: &ValuePath, visit: &mut dyn FnMut(&Map<Node>, &ValuePath)) {
     let is_list = body.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
     match body.get("items") {
         Some(Node::List(items)) if is_list => {
@@ -98,7 +94,7 @@ pub(crate) fn each_object(
                 }
             }
         }
-        _ => visit(body, path, body),
+        _ => visit(body, path),
     }
 }
 
@@ -153,7 +149,9 @@ fn in_pod(key: &Str, node: &Node, path: &ValuePath, visit: &mut Visit<'_>) {
             visit(&path.index(index).key("image"), image);
         }
         let volume = item.get("image").and_then(|image| image.get("reference")).and_then(Node::as_str);
-        if *key == "volumes" && let Some(image) = volume {
+        if *key == "volumes"
+            && let Some(image) = volume
+        {
             visit(&path.index(index).key("image").key("reference"), image);
         }
     }
@@ -187,9 +185,9 @@ mod tests {
         let job = "kind: CronJob\nmetadata: {name: j}\nspec: {jobTemplate: {spec: {template: {spec: {containers: \
                    [{image: x}]}}}}}";
         assert_eq!(found(job), ["0 CronJob/j spec.jobTemplate.spec.template.spec.containers[0].image x"]);
-        let custom = "kind: Rollout\nmetadata: {name: r, namespace: n}\nspec: {template: {spec: {containers: [{image: \
+        let custom = "kind: Rollout\nmetadata: {name: r, namespace: ns}\nspec: {template: {spec: {containers: [{image: \
                       x}]}}}";
-        assert_eq!(found(custom), ["0 Rollout/n/r spec.template.spec.containers[0].image x"]);
+        assert_eq!(found(custom), ["0 Rollout/ns/r spec.template.spec.containers[0].image x"]);
     }
 
     #[test]

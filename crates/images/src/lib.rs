@@ -17,20 +17,41 @@
 //! # Ok::<(), pintle_images::Error>(())
 //! ```
 
+pub mod detect;
 mod error;
+mod fields;
 pub mod mapping;
+pub mod overrides;
 mod path_filter;
 mod policy;
+mod proof;
+mod provenance;
 mod reference;
 mod registry;
+mod relocate;
+mod rendering;
+mod shape;
+mod solve;
 mod strategy;
+mod suspect;
+mod template_line;
 mod value_path;
 
+pub use detect::{Scopes, detect};
 pub use error::{Error, MappingProblem, Result};
+pub use fields::{Field, Place, fields};
 pub use mapping::{Mapping, MappingFile};
 pub use path_filter::PathFilter;
 pub use policy::{Destination, Policy};
+pub use proof::{Consequence, ConsequenceKind, Difference, Violation};
+pub use provenance::{Leaf, Piece, Provenance, Switch};
 pub use reference::{DEFAULT_REGISTRY, Flaw, Reference, ReferenceError, is_legal_digest, is_legal_tag};
 pub use registry::{Kind, Partition, Source, Target};
+pub use relocate::{Beyond, Image, Outcome, Relocation, Wishes, inspect, relocate};
+pub use rendering::{Files, Rendering};
+pub use shape::{Detection, Finding, GlobalRegistry, Origin, Part, Role, Shape, Trouble};
+pub use solve::Obstacle;
 pub use strategy::Strategy;
+pub use suspect::{Suspect, SuspectKind, suspects};
+pub use template_line::TemplateLine;
 pub use value_path::{Step, ValuePath, overlay};

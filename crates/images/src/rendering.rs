@@ -2,7 +2,8 @@
 
 use pintle_chart::Chart;
 use pintle_render::{Target, Templates};
-use pintle_tree::{Map, Node, merge};
+use pintle_tree::merge::merge;
+use pintle_tree::{Map, Node};
 use pintle_values::{NullRules, SchemaCheck};
 
 /// Rendered files with the paths of their templates, in order of those, notes left out.
@@ -15,8 +16,6 @@ pub struct Rendering<'a> {
     user: &'a Map<Node>,
     target: &'a Target,
     nulls: NullRules,
-    /// Whether values flow from subcharts into parents, so that they have to be sent that way every time.
-    imports: bool,
     renders: usize,
 }
 
@@ -34,7 +33,7 @@ impl<'a> Rendering<'a> {
         nulls: NullRules,
     ) -> Result<Self, Box<pintle_render::Error>> {
         let templates = Templates::parse(chart, target).map_err(Box::new)?;
-        Ok(Rendering { chart, templates, user, target, nulls, imports: has_imports(chart), renders: 0 })
+        Ok(Rendering { chart, templates, user, target, nulls, renders: 0 })
     }
 
     /// The chart.
@@ -53,12 +52,8 @@ impl<'a> Rendering<'a> {
     /// When the values of a subchart are no map.
     pub fn values(&self, overrides: &Map<Node>) -> Result<Map<Node>, pintle_values::Error> {
         let user = merge(self.user.clone(), overrides.clone());
-        let log = &mut Vec::new();
-        if !self.imports {
-            return pintle_values::coalesce(self.chart, &user, self.nulls, log);
-        }
-        let chart = pintle_values::process_dependencies(self.chart.clone(), &user, self.nulls, log)?;
-        pintle_values::coalesce(&chart, &user, self.nulls, log)
+        // What parents import from subcharts is among their defaults by now, whatever the user says.
+        pintle_values::coalesce(self.chart, &user, self.nulls, &mut Vec::new())
     }
 
     /// Whether the final values with these overrides fit the schemas.
@@ -68,7 +63,7 @@ impl<'a> Rendering<'a> {
     pub fn check(&self, overrides: &Map<Node>) -> Result<(), pintle_values::Error> {
         let user = merge(self.user.clone(), overrides.clone());
         let log = &mut Vec::new();
-        let read = &mut |_: &str| Err(std::io::Error::from(std::io::ErrorKind::Unsupported).to_string());
+        let read = &mut |_: &str| Err("files are not read".to_owned());
         pintle_values::render_values(self.chart, &user, self.nulls, SchemaCheck::Check, read, log).map(drop)
     }
 
@@ -93,9 +88,4 @@ impl<'a> Rendering<'a> {
         files.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(files)
     }
-}
-
-fn has_imports(chart: &Chart) -> bool {
-    chart.metadata.dependencies.iter().any(|dependency| !dependency.import_values.is_empty())
-        || chart.subcharts.iter().any(has_imports)
 }

@@ -116,23 +116,29 @@ impl fmt::Display for ValuePath {
 }
 
 /// The smallest values that, laid over `values`, put each text at its path. Lists are replaced as a whole, so what a
-/// path meets below a list is taken from `values`. A path that `values` does not have is left out.
+/// path meets below a list is taken from `values`. A path is left out if `values` does not have the map that it ends in.
 pub fn overlay<'p>(
     values: &Map<Node>,
     assignments: impl IntoIterator<Item = (&'p ValuePath, &'p str)>,
 ) -> Map<Node> {
     let mut over = Map::new();
     for (path, text) in assignments {
-        if path.find(values).is_some() {
+        let is_top = path.0.len() == 1;
+        if is_top || path.find(values).is_some() || path.parent().is_some_and(|map| is_map(map.find(values)))
+        {
             put_in_map(&mut over, values, &path.0, text);
         }
     }
     over
 }
 
+fn is_map(node: Option<&Node>) -> bool {
+    matches!(node, Some(Node::Map(_)))
+}
+
 fn put_in_map(over: &mut Map<Node>, values: &Map<Node>, steps: &[Step], text: &str) {
     let Some((Step::Key(key), rest)) = steps.split_first() else { return };
-    let Some(below) = values.get(key) else { return };
+    let below = values.get(key).unwrap_or(&Node::Nil);
     let slot = over.entry_or_insert_with(key, || match below {
         // What is replaced as a whole starts as it is.
         Node::List(_) => below.clone(),

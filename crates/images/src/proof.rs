@@ -1,0 +1,349 @@
+//! Compares two renders: exactly the intended images may differ, and what follows from them.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pintle_objects::ObjectId;
+use pintle_tree::{Map, Node, with_stack};
+
+use crate::fields::{Field, Place, each_object, id};
+use crate::rendering::Files;
+use crate::value_path::{Step, ValuePath};
+
+/// A string of an object that is different after the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where it stands.
+    pub place: Place,
+    /// Whose it is.
+    pub object: ObjectId,
+    /// What it said.
+    pub before: String,
+    /// What it says.
+    pub after: String,
+}
+
+/// A difference beside the images that is right, because it follows from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consequence {
+    /// What differs.
+    pub difference: Difference,
+    /// Why it may.
+    pub kind: ConsequenceKind,
+}
+
+/// Why something beside an image field may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConsequenceKind {
+    /// It carries an image, or a part of one, that came from the same value.
+    Carries,
+    /// It is a digest of something that differs.
+    Digest,
+}
+
+/// What a comparison found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Comparison {
+    /// The image fields that changed as intended.
+    pub moved: Vec<Place>,
+    /// What follows from them.
+    pub consequences: Vec<Consequence>,
+    /// What must not be.
+    pub violations: Vec<Violation>,
+}
+
+/// A difference that nobody wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// A string that must not differ, or differs wrongly.
+    Text(Difference),
+    /// An image that should have changed and did not.
+    Unmoved(Place),
+    /// Something else than a string differs.
+    Structure {
+        /// The template.
+        template: String,
+        /// What and where.
+        what: String,
+    },
+    /// The chart does not render any more, or its values do not fit their schema.
+    Broken(String),
+}
+
+impl Violation {
+    /// Whether more than texts differ.
+    pub(crate) fn is_structural(&self) -> bool {
+        matches!(self, Violation::Structure { .. } | Violation::Broken(_))
+    }
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Violation::Text(it) => {
+                let (before, after) = (shortened(&it.before), shortened(&it.after));
+                write!(formatter, "{} {} from `{before}` to `{after}`", it.object, it.place.path)
+            }
+            Violation::Unmoved(place) => write!(formatter, "{} of {} stays", place.path, place.template),
+            Violation::Structure { template, what } => write!(formatter, "{what} of {template}"),
+            Violation::Broken(error) => formatter.write_str(error),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    const MOST: usize = 120;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// What a change is meant to do.
+pub(crate) struct Intention<'i> {
+    /// The new image of each field that moves.
+    pub(crate) images: BTreeMap<&'i Place, &'i str>,
+    /// The image fields.
+    pub(crate) truth: &'i [Field],
+    /// Texts that may stand for others wherever they are carried to: images and values.
+    pub(crate) pairs: Vec<(String, String)>,
+}
+
+/// Compares what was rendered before a change with what is rendered after it.
+pub(crate) fn compare(before: &Files, after: &Files, intention: &Intention<'_>) -> Comparison {
+    let mut pairs: Vec<&(String, String)> =
+        intention.pairs.iter().filter(|(old, _)| !old.is_empty()).collect();
+    // Of several that fit, the longest is meant.
+    pairs.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
+    pairs.dedup();
+    let truth = intention.truth.iter().map(|field| &field.place).collect();
+    let mut comparing = Comparing { intention, pairs, truth, found: Comparison::default() };
+    comparing.files(before, after);
+    let moved = &comparing.found.moved;
+    let unmoved = intention.images.keys().filter(|place| !moved.contains(place));
+    let unmoved: Vec<Violation> = unmoved.map(|place| Violation::Unmoved((*place).clone())).collect();
+    comparing.found.violations.extend(unmoved);
+    comparing.found
+}
+
+struct Comparing<'c> {
+    intention: &'c Intention<'c>,
+    pairs: Vec<&'c (String, String)>,
+    truth: std::collections::BTreeSet<&'c Place>,
+    found: Comparison,
+}
+
+/// Where the comparison stands.
+struct Spot<'s> {
+    template: &'s str,
+    document: usize,
+    object: &'s ObjectId,
+    is_secret: bool,
+}
+
+impl Comparing<'_> {
+    fn files(&mut self, before: &Files, after: &Files) {
+        let paths = |files: &Files| files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+        if paths(before) != paths(after) {
+            return self.structure("", "the list of files");
+        }
+        for ((template, old), (_, new)) in before.iter().zip(after) {
+            if old != new {
+                self.file(template, old, new);
+            }
+        }
+    }
+
+    fn file(&mut self, template: &str, old: &[u8], new: &[u8]) {
+        let (old, new): (Vec<&[u8]>, Vec<&[u8]>) =
+            (pintle_objects::split(old).collect(), pintle_objects::split(new).collect());
+        if old.len() != new.len() {
+            return self.structure(template, "the number of objects");
+        }
+        for (number, (old, new)) in old.into_iter().zip(new).enumerate() {
+            if old != new {
+                self.document(template, number, old, new);
+            }
+        }
+    }
+
+    fn document(&mut self, template: &str, document: usize, old: &[u8], new: &[u8]) {
+        let (old, new) = match (pintle_yaml::read(old), pintle_yaml::read(new)) {
+            (Ok(Node::Map(old)), Ok(Node::Map(new))) => (old, new),
+            _ => return self.structure(template, "a document that is no object"),
+        };
+        // Lists are compared as wholes; each member is its own object.
+        let mut members: Vec<(ValuePath, ObjectId)> = Vec::new();
+        each_object(&old, &ValuePath::root(), &mut |object, path| members.push((path.clone(), id(object))));
+        if members.len() == 1 && members[0].0.steps().is_empty() {
+            let spot = spot(template, document, &members[0].1);
+            return self.map(&old, &new, &ValuePath::root(), &spot);
+        }
+        let list = id(&old);
+        let (mut old_rest, mut new_rest) = (old.clone(), new.clone());
+        let items = [old_rest.remove("items"), new_rest.remove("items")];
+        self.map(&old_rest, &new_rest, &ValuePath::root(), &spot(template, document, &list));
+        let [Some(Node::List(old)), Some(Node::List(new))] = items else {
+            return self.structure(template, "a list");
+        };
+        if old.len() != new.len() {
+            return self.structure(template, "the length of a list");
+        }
+        let path = ValuePath::root().key("items");
+        for (index, (old, new)) in old.iter().zip(&new).enumerate() {
+            let object = old.as_map().map(id).unwrap_or_default();
+            self.node(old, new, &path.index(index), &spot(template, document, &object));
+        }
+    }
+
+    fn structure(&mut self, template: &str, what: &str) {
+        let (template, what) = (template.to_owned(), what.to_owned());
+        self.found.violations.push(Violation::Structure { template, what });
+    }
+
+    fn node(&mut self, old: &Node, new: &Node, path: &ValuePath, spot: &Spot<'_>) {
+        match (old, new) {
+            (Node::Map(old), Node::Map(new)) => with_stack(|| self.map(old, new, path, spot)),
+            (Node::List(old), Node::List(new)) if old.len() == new.len() => with_stack(|| {
+                for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                    if old != new {
+                        self.node(old, new, &path.index(index), spot);
+                    }
+                }
+            }),
+            (Node::Str(old), Node::Str(new)) => {
+                if old != new {
+                    self.text(&old.to_str_lossy(), &new.to_str_lossy(), path, spot);
+                }
+            }
+            _ if old == new => {}
+            _ => self.structure(spot.template, &format!("{} at {path}", spot.object)),
+        }
+    }
+
+    fn map(&mut self, old: &Map<Node>, new: &Map<Node>, path: &ValuePath, spot: &Spot<'_>) {
+        if !old.keys().eq(new.keys()) {
+            return self.structure(spot.template, &format!("the keys of {} at `{path}`", spot.object));
+        }
+        for ((key, old), new) in old.iter().zip(new.values()) {
+            if old != new {
+                self.node(old, new, &path.with(Step::Key(key.clone())), spot);
+            }
+        }
+    }
+
+    fn text(&mut self, old: &str, new: &str, path: &ValuePath, spot: &Spot<'_>) {
+        let place = Place { template: spot.template.to_owned(), document: spot.document, path: path.clone() };
+        if self.truth.contains(&place) {
+            return match self.intention.images.get(&place) {
+                Some(wanted) if *wanted == new => self.found.moved.push(place),
+                _ => self.violation(place, old, new, spot),
+            };
+        }
+        match self.consequence(old, new, path, spot) {
+            Some(kind) => {
+                let difference = difference(place, old, new, spot);
+                self.found.consequences.push(Consequence { difference, kind });
+            }
+            None => self.violation(place, old, new, spot),
+        }
+    }
+
+    fn violation(&mut self, place: Place, old: &str, new: &str, spot: &Spot<'_>) {
+        self.found.violations.push(Violation::Text(difference(place, old, new, spot)));
+    }
+
+    fn consequence(
+        &self,
+        old: &str,
+        new: &str,
+        path: &ValuePath,
+        spot: &Spot<'_>,
+    ) -> Option<ConsequenceKind> {
+        if is_digest_of_other(old, new) {
+            return Some(ConsequenceKind::Digest);
+        }
+        if !may_carry(path) {
+            return None;
+        }
+        if follows(old, new, &self.pairs) {
+            return Some(ConsequenceKind::Carries);
+        }
+        let decoded = |text: &str| STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        if spot.is_secret
+            && let (Some(old), Some(new)) = (decoded(old), decoded(new))
+        {
+            return follows(&old, &new, &self.pairs).then_some(ConsequenceKind::Carries);
+        }
+        None
+    }
+}
+
+fn spot<'s>(template: &'s str, document: usize, object: &'s ObjectId) -> Spot<'s> {
+    let is_secret = object.kind == "Secret" && object.group.is_empty();
+    Spot { template, document, object, is_secret }
+}
+
+fn difference(place: Place, old: &str, new: &str, spot: &Spot<'_>) -> Difference {
+    let (before, after) = (old.to_owned(), new.to_owned());
+    Difference { place, object: spot.object.clone(), before, after }
+}
+
+/// Whether a string may hold an image at all. Names, labels and selectors may not: a cluster finds things by them.
+fn may_carry(path: &ValuePath) -> bool {
+    const IDENTITY: [&str; 6] =
+        ["labels", "matchLabels", "selector", "podSelector", "namespaceSelector", "matchExpressions"];
+    let mut keys = path.steps().iter().filter_map(|step| match step {
+        Step::Key(key) => key.as_str(),
+        Step::Index(_) => None,
+    });
+    let is_name = |last: &str| {
+        matches!(last, "name" | "namespace" | "generateName" | "kind" | "apiVersion" | "imagePullPolicy")
+    };
+    !keys.any(|key| IDENTITY.contains(&key))
+        && !path.last_key().and_then(|key| key.as_str()).is_some_and(is_name)
+}
+
+/// Whether `new` is `old` with nothing but some texts replaced by those that stand for them.
+fn follows(old: &str, new: &str, pairs: &[&(String, String)]) -> bool {
+    let (mut old, mut new) = (old, new);
+    loop {
+        let pair =
+            pairs.iter().find(|(from, to)| old.starts_with(from.as_str()) && new.starts_with(to.as_str()));
+        if let Some((from, to)) = pair {
+            (old, new) = (&old[from.len()..], &new[to.len()..]);
+            continue;
+        }
+        let (mut a, mut b) = (old.chars(), new.chars());
+        match (a.next(), b.next()) {
+            (None, None) => return true,
+            (Some(x), Some(y)) if x == y => (old, new) = (a.as_str(), b.as_str()),
+            // Digests inside a text are what is left.
+            _ => return false,
+        }
+    }
+}
+
+/// The shortest run of hexadecimal digits that is taken for a digest.
+const DIGEST: usize = 6;
+
+/// Whether two texts differ in digests only: runs of hexadecimal digits of the same length.
+fn is_digest_of_other(old: &str, new: &str) -> bool {
+    if old.len() != new.len() {
+        return false;
+    }
+    let is_hex = |byte: &u8| byte.is_ascii_hexdigit();
+    let (old, new) = (old.as_bytes(), new.as_bytes());
+    let mut at = 0;
+    while at < old.len() {
+        let run = |text: &[u8]| text[at..].iter().take_while(|byte| is_hex(byte)).count();
+        let (length, other) = (run(old), run(new));
+        let end = at + length.max(1);
+        if length != other || (length < DIGEST && old[at..end] != new[at..end]) {
+            return false;
+        }
+        at = end;
+    }
+    true
+}

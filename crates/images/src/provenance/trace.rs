@@ -1,0 +1,339 @@
+//! Marks values, renders, and reads the marks back out of the images.
+
+use std::collections::BTreeMap;
+
+use pintle_tree::merge::merge;
+use pintle_tree::{Map, Node};
+
+use super::leaf::{Fit, Leaf, name_of};
+use super::marker::{MOST, Marker};
+use super::{empty_leaves, text_leaves};
+use crate::fields::{Field, Place, fields};
+use crate::rendering::{Files, Rendering};
+use crate::value_path::{ValuePath, overlay};
+
+/// How often a chart is rendered at most to find out where its images come from.
+const MOST_RENDERS: usize = 40;
+
+/// A part of an image that came out of a value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Piece {
+    /// Where it begins in the image.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Which of [`Provenance::leaves`] it is.
+    pub leaf: usize,
+    /// Where it begins in the value.
+    pub offset: usize,
+}
+
+/// An empty value that would take part in an image if it were set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Which of [`Provenance::leaves`] it is.
+    pub leaf: usize,
+    /// What would stand before it.
+    pub before: String,
+    /// What would stand after it.
+    pub after: String,
+}
+
+/// Which values the images came from.
+#[derive(Clone, Debug, Default)]
+pub struct Provenance {
+    /// The values that matter.
+    pub leaves: Vec<Leaf>,
+    /// For each field, the parts that came out of values, by their places.
+    pub pieces: Vec<Vec<Piece>>,
+    /// For each field, the empty values that would take part.
+    pub switches: Vec<Vec<Switch>>,
+}
+
+impl Provenance {
+    /// The ways to the values that an image came from, in the order of its text.
+    pub fn values(&self, field: usize) -> Vec<ValuePath> {
+        let mut values: Vec<ValuePath> = Vec::new();
+        for piece in self.pieces.get(field).into_iter().flatten() {
+            let path = &self.leaves[piece.leaf].path;
+            if !values.contains(path) {
+                values.push(path.clone());
+            }
+        }
+        values
+    }
+}
+
+/// A place in a value where a mark is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Anchor {
+    leaf: usize,
+    offset: usize,
+}
+
+/// Finds out which values the images of some fields came from. `values` are the final ones, with `base` laid over those
+/// of the user.
+///
+/// All marks are put in at once. Where that stops the render, they are put in half by half; where it changes which way
+/// a template takes for an image, one by one.
+pub(crate) fn trace(
+    rendering: &mut Rendering<'_>,
+    base: &Map<Node>,
+    values: &Map<Node>,
+    files: &Files,
+    truth: &[Field],
+) -> Provenance {
+    let mut tracing = Tracing {
+        marker: Marker::unlike(files),
+        values,
+        base,
+        truth,
+        budget: MOST_RENDERS,
+        found: Provenance {
+            leaves: text_leaves(values),
+            pieces: vec![Vec::new(); truth.len()],
+            switches: vec![Vec::new(); truth.len()],
+        },
+        rendering,
+    };
+    tracing.run();
+    tracing.finish()
+}
+
+struct Tracing<'t, 'r> {
+    rendering: &'t mut Rendering<'r>,
+    marker: Marker,
+    values: &'t Map<Node>,
+    base: &'t Map<Node>,
+    truth: &'t [Field],
+    budget: usize,
+    found: Provenance,
+}
+
+/// What the images said in a render with marks, by field; none for a field that was not there.
+type Seen = Vec<Option<String>>;
+
+impl Tracing<'_, '_> {
+    fn run(&mut self) {
+        let (strong, weak) = self.anchors(&vec![true; self.truth.len()]);
+        let disturbed = self.observe(&strong);
+        self.probe(&strong, &disturbed);
+        let open = self.open_fronts();
+        if open.contains(&true) && !weak.is_empty() {
+            let (_, weak) = self.anchors(&open);
+            let disturbed = self.observe(&weak);
+            self.probe(&weak, &disturbed);
+        }
+        self.observe_switches();
+    }
+
+    /// The places for marks that fit the images of some fields.
+    fn anchors(&self, wanted: &[bool]) -> (Vec<Anchor>, Vec<Anchor>) {
+        let mut images: Vec<&str> = Vec::new();
+        for (field, wanted) in self.truth.iter().zip(wanted) {
+            if *wanted && !images.contains(&field.image.as_str()) {
+                images.push(&field.image);
+            }
+        }
+        let mut best: BTreeMap<Anchor, Fit> = BTreeMap::new();
+        for (leaf, text) in self.found.leaves.iter().enumerate() {
+            for image in &images {
+                if let Some((fit, offsets)) = text.fits(image, name_of(image)) {
+                    for offset in offsets {
+                        let known = best.entry(Anchor { leaf, offset }).or_insert(fit);
+                        *known = fit.min(*known);
+                    }
+                }
+            }
+        }
+        let of = |wanted: Fit| best.iter().filter(move |(_, fit)| **fit == wanted).map(|(anchor, _)| *anchor);
+        (of(Fit::Strong).take(MOST).collect(), of(Fit::Weak).take(MOST).collect())
+    }
+
+    /// Which fields have no value at their front yet, or one that is only a piece of a registry's name.
+    fn open_fronts(&self) -> Vec<bool> {
+        let fields = self.found.pieces.iter().zip(self.truth);
+        let fields = fields.map(|(pieces, field)| {
+            let front =
+                pieces.iter().filter(|piece| piece.start == 0).map(|piece| piece.end).max().unwrap_or(0);
+            let (taken, rest) = field.image.split_at(front);
+            taken.is_empty() || !(taken.contains('/') || rest.is_empty() || rest.starts_with(['/', ':', '@']))
+        });
+        fields.collect()
+    }
+
+    /// Renders with marks at these places, or half by half where that fails. Tells which fields were disturbed.
+    fn observe(&mut self, anchors: &[Anchor]) -> Vec<bool> {
+        let mut disturbed = vec![false; self.truth.len()];
+        let mut waiting = vec![anchors];
+        while let Some(part) = waiting.pop() {
+            if part.is_empty() || self.budget == 0 {
+                continue;
+            }
+            match self.render(part) {
+                Some(seen) => self.collect(part, &seen, &mut disturbed),
+                None if part.len() > 1 => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    waiting.extend([second, first]);
+                }
+                None => {}
+            }
+        }
+        disturbed
+    }
+
+    /// Looks again at fields that took another way because of marks, with one mark at a time.
+    fn probe(&mut self, anchors: &[Anchor], disturbed: &[bool]) {
+        if !disturbed.contains(&true) {
+            return;
+        }
+        let (strong, weak) = self.anchors(disturbed);
+        let matters = |anchor: &&Anchor| strong.contains(anchor) || weak.contains(anchor);
+        let relevant: Vec<Anchor> = anchors.iter().filter(matters).copied().collect();
+        for anchor in relevant {
+            if self.budget == 0 {
+                return;
+            }
+            if let Some(seen) = self.render(&[anchor]) {
+                self.collect(&[anchor], &seen, &mut vec![false; self.truth.len()]);
+            }
+        }
+    }
+
+    fn render(&mut self, anchors: &[Anchor]) -> Option<Seen> {
+        self.budget -= 1;
+        let mut marked: BTreeMap<usize, (String, usize)> = BTreeMap::new();
+        for (number, anchor) in anchors.iter().enumerate() {
+            let leaf = &self.found.leaves[anchor.leaf];
+            let (text, end) = marked.entry(anchor.leaf).or_default();
+            text.push_str(&leaf.text[*end..anchor.offset]);
+            text.push_str(&self.marker.mark(number));
+            *end = anchor.offset;
+        }
+        for (leaf, (text, end)) in &mut marked {
+            text.push_str(&self.found.leaves[*leaf].text[*end..]);
+        }
+        let leaves = &self.found.leaves;
+        let texts = marked.iter().map(|(leaf, (text, _))| (&leaves[*leaf].path, text.as_str()));
+        let marks = overlay(self.values, texts);
+        let files = self.rendering.render(&merge(self.base.clone(), marks)).ok()?;
+        Some(seen(self.truth, &files))
+    }
+
+    /// Takes note of where marks came out.
+    fn collect(&mut self, anchors: &[Anchor], seen: &Seen, disturbed: &mut [bool]) {
+        for (number, field) in self.truth.iter().enumerate() {
+            let Some(text) = &seen[number] else {
+                disturbed[number] = true;
+                continue;
+            };
+            let (plain, marks) = self.marker.strip(text);
+            if plain != field.image {
+                disturbed[number] = true;
+                continue;
+            }
+            for (start, mark) in marks {
+                let Some(anchor) = anchors.get(mark) else { continue };
+                let source = &self.found.leaves[anchor.leaf].text[anchor.offset..];
+                let end = start + common_prefix(source, &plain[start..]);
+                if end > start {
+                    let Anchor { leaf, offset } = *anchor;
+                    self.found.pieces[number].push(Piece { start, end, leaf, offset });
+                }
+            }
+        }
+    }
+
+    /// Finds empty values that would take part: those beside values that do, and, where the front of an image comes
+    /// from nowhere, any.
+    fn observe_switches(&mut self) {
+        let open = self.open_fronts();
+        let mut parents: Vec<ValuePath> = Vec::new();
+        for piece in self.found.pieces.iter().flatten() {
+            parents.extend(self.found.leaves[piece.leaf].path.parent());
+        }
+        parents.sort();
+        parents.dedup();
+        let is_beside =
+            |leaf: &Leaf| leaf.path.parent().is_some_and(|parent| parents.binary_search(&parent).is_ok());
+        let empty = empty_leaves(self.rendering.chart(), self.values);
+        let (beside, others): (Vec<Leaf>, Vec<Leaf>) = empty.into_iter().partition(is_beside);
+        let beside: Vec<Leaf> = beside.into_iter().filter(is_registry).collect();
+        self.observe_empty(beside);
+        let covered = |number: usize| !self.found.switches[number].is_empty();
+        if (0..open.len()).any(|number| open[number] && !covered(number)) {
+            self.observe_empty(others);
+        }
+    }
+
+    /// Renders with marks in place of empty values.
+    fn observe_empty(&mut self, leaves: Vec<Leaf>) {
+        let first = self.found.leaves.len();
+        self.found.leaves.extend(leaves.into_iter().take(MOST));
+        let anchors: Vec<Anchor> =
+            (first..self.found.leaves.len()).map(|leaf| Anchor { leaf, offset: 0 }).collect();
+        // Values for all charts change too much to be tried together with others.
+        let is_shared = |anchor: &Anchor| {
+            self.found.leaves[anchor.leaf].path.to_string().split('.').any(|key| key == "global")
+        };
+        let (shared, own): (Vec<Anchor>, Vec<Anchor>) = anchors.into_iter().partition(is_shared);
+        let mut waiting: Vec<Vec<Anchor>> = shared.into_iter().map(|anchor| vec![anchor]).collect();
+        waiting.push(own);
+        while let Some(part) = waiting.pop() {
+            if part.is_empty() || self.budget == 0 {
+                continue;
+            }
+            match self.render(&part) {
+                Some(seen) => self.collect_switches(&part, &seen),
+                None if part.len() > 1 => {
+                    let (one, other) = part.split_at(part.len() / 2);
+                    waiting.extend([one.to_vec(), other.to_vec()]);
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn collect_switches(&mut self, anchors: &[Anchor], seen: &Seen) {
+        for (number, text) in seen.iter().enumerate() {
+            let Some(text) = text else { continue };
+            let (plain, marks) = self.marker.strip(text);
+            let [(at, mark)] = marks[..] else { continue };
+            let Some(anchor) = anchors.get(mark) else { continue };
+            let (before, after) = (plain[..at].to_owned(), plain[at..].to_owned());
+            self.found.switches[number].push(Switch { leaf: anchor.leaf, before, after });
+        }
+    }
+
+    /// Puts the pieces in order, and ends each where the next begins.
+    fn finish(mut self) -> Provenance {
+        for pieces in &mut self.found.pieces {
+            pieces.sort();
+            pieces.dedup();
+            for index in 1..pieces.len() {
+                let next = pieces[index].start;
+                pieces[index - 1].end = pieces[index - 1].end.min(next);
+            }
+            pieces.retain(|piece| piece.end > piece.start);
+        }
+        self.found
+    }
+}
+
+fn is_registry(leaf: &Leaf) -> bool {
+    leaf.path.last_key().is_some_and(|key| {
+        let key = key.to_str_lossy().to_ascii_lowercase();
+        key.contains("registry") || key == "hub"
+    })
+}
+
+/// What the fields say in other files.
+fn seen(truth: &[Field], files: &Files) -> Seen {
+    let found: BTreeMap<Place, String> =
+        fields(files).into_iter().map(|field| (field.place, field.image)).collect();
+    truth.iter().map(|field| found.get(&field.place).cloned()).collect()
+}
+
+fn common_prefix(a: &str, b: &str) -> usize {
+    a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
+}

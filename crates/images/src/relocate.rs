@@ -1,0 +1,464 @@
+//! From images in rendered objects to values that move them, with the proof.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pintle_tree::merge::merge;
+use pintle_tree::{Map, Node};
+
+use crate::fields::{Field, Place, fields};
+use crate::overrides::{self, Assignments};
+use crate::proof::{Comparison, Consequence, Intention, Violation, compare};
+use crate::provenance::{Piece, Provenance, name_of, trace};
+use crate::rendering::{Files, Rendering};
+use crate::shape::{Detection, Finding, Role, Trouble};
+use crate::solve::{Obstacle, Solver, apply};
+use crate::suspect::{Suspect, suspects};
+use crate::template_line::{self, TemplateLine};
+use crate::value_path::overlay;
+use crate::{PathFilter, Policy, Reference, Result, ValuePath};
+
+/// How often overrides are tried at most before what is left is given up.
+const MOST_ATTEMPTS: usize = 12;
+
+/// What to move, beside the policy.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes<'w> {
+    /// Which values may be changed.
+    pub filter: PathFilter,
+    /// What was found in the values, for images that are not rendered with the present values.
+    pub detection: Option<&'w Detection>,
+    /// Values that a chart needs beside the images, such as a permission to use other images.
+    pub beside: Map<Node>,
+}
+
+/// An image field, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The field before the change.
+    pub field: Field,
+    /// Where it goes, if it moves.
+    pub after: Option<String>,
+    /// The values that it came from, in the order of the image's text.
+    pub values: Vec<ValuePath>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Where it is written in the templates, for those that values do not move.
+    pub written: Option<TemplateLine>,
+}
+
+/// What became of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Values move it; this is proved.
+    ByValues,
+    /// Values cannot move it; rewriting what was rendered can.
+    NeedsRewrite(Obstacle),
+    /// Someone said that it stays.
+    Excluded,
+    /// Nobody asked for it to move.
+    LeftAlone,
+    /// It is no image reference.
+    Unparsable(String),
+}
+
+/// A value that is changed for an image that is not rendered with the present values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beyond {
+    /// Where the image was found.
+    pub path: ValuePath,
+    /// The image.
+    pub before: String,
+    /// Where it goes.
+    pub after: String,
+}
+
+/// The values that move the images of a chart, and all that there is to know about it.
+#[derive(Clone, Debug, Default)]
+pub struct Relocation {
+    /// The values: the smallest that do it.
+    pub overrides: Map<Node>,
+    /// The images of rendered objects, in order of their places.
+    pub images: Vec<Image>,
+    /// Strings that look like images where nobody can be sure.
+    pub suspects: Vec<Suspect>,
+    /// What else differs after the change, because it follows from it.
+    pub consequences: Vec<Consequence>,
+    /// Images that are moved for other values than the present ones.
+    pub beyond: Vec<Beyond>,
+    /// Images that were found in values and are not moved: with other values, someone has to look after them.
+    pub given_up: Vec<ValuePath>,
+    /// How often the chart was rendered.
+    pub renders: usize,
+}
+
+/// Finds values that move the images of a chart, and proves that they do that and nothing else.
+///
+/// # Errors
+/// When the chart cannot be rendered as it is, or the policy does not know where an image should go.
+pub fn relocate(rendering: &mut Rendering<'_>, policy: &Policy, wishes: &Wishes<'_>) -> Result<Relocation> {
+    let stage = Stage::new(rendering, wishes)?;
+    let mut search = Search::new(stage, policy)?;
+    search.solve();
+    search.look_beyond()?;
+    Ok(search.finish())
+}
+
+/// Finds the images of a chart, and the values that they come from, changing nothing.
+///
+/// # Errors
+/// When the chart cannot be rendered.
+pub fn inspect(rendering: &mut Rendering<'_>, wishes: &Wishes<'_>) -> Result<Relocation> {
+    relocate(rendering, &Policy::default(), wishes)
+}
+
+/// The chart as it was rendered before the change, and the means to render it after.
+struct Stage<'s, 'r> {
+    rendering: &'s mut Rendering<'r>,
+    wishes: &'s Wishes<'s>,
+    values: Map<Node>,
+    before: Files,
+    /// Whether the values fit their schemas before the change.
+    fits: bool,
+}
+
+impl<'s, 'r> Stage<'s, 'r> {
+    fn new(rendering: &'s mut Rendering<'r>, wishes: &'s Wishes<'s>) -> Result<Self> {
+        let values =
+            rendering.values(&wishes.beside).map_err(|error| crate::Error::Render(error.to_string()))?;
+        let before = rendering.render_values(&values).map_err(crate::Error::Render)?;
+        let fits = rendering.check(&wishes.beside).is_ok();
+        Ok(Stage { rendering, wishes, values, before, fits })
+    }
+
+    /// Renders with values and compares.
+    fn attempt(&mut self, assignments: &Assignments, intention: &Intention<'_>) -> Comparison {
+        let overrides = self.overrides(assignments);
+        let mut comparison = match self.rendering.render(&overrides) {
+            Ok(after) => compare(&self.before, &after, intention),
+            Err(error) => Comparison { violations: vec![Violation::Broken(error)], ..Comparison::default() },
+        };
+        if comparison.violations.is_empty()
+            && self.fits
+            && let Err(error) = self.rendering.check(&overrides)
+        {
+            comparison.violations.push(Violation::Broken(error.to_string()));
+        }
+        comparison
+    }
+
+    /// Whether values make something else than texts differ, or stop the chart altogether.
+    fn breaks(&mut self, assignments: &Assignments) -> bool {
+        let intention = Intention { images: BTreeMap::new(), truth: &[], pairs: Vec::new() };
+        let violations = self.attempt(assignments, &intention).violations;
+        let overrides = self.overrides(assignments);
+        violations.iter().any(Violation::is_structural)
+            || (self.fits && self.rendering.check(&overrides).is_err())
+    }
+
+    /// Which of some values break the chart: those that do so in halves of halves; all, where only together they do.
+    fn culprits(&mut self, assignments: &Assignments, budget: &mut usize) -> Vec<ValuePath> {
+        let all = || assignments.keys().cloned().collect();
+        if assignments.len() < 2 || *budget == 0 {
+            return all();
+        }
+        let mut found = Vec::new();
+        let half = assignments.len() / 2;
+        let entries = |skip: usize, take: usize| -> Assignments {
+            let entries = assignments.iter().skip(skip).take(take);
+            entries.map(|(path, text)| (path.clone(), text.clone())).collect()
+        };
+        for part in [entries(0, half), entries(half, assignments.len())] {
+            *budget = budget.saturating_sub(1);
+            if self.breaks(&part) {
+                found.extend(self.culprits(&part, budget));
+            }
+        }
+        if found.is_empty() { all() } else { found }
+    }
+
+    fn overrides(&self, assignments: &Assignments) -> Map<Node> {
+        let texts = assignments.iter().map(|(path, text)| (path, text.as_str()));
+        merge(self.wishes.beside.clone(), overlay(&self.values, texts))
+    }
+}
+
+struct Search<'s, 'r> {
+    stage: Stage<'s, 'r>,
+    policy: &'s Policy,
+    truth: Vec<Field>,
+    provenance: Provenance,
+    /// The new image of each field that is to move.
+    wanted: Vec<Option<String>>,
+    outcomes: Vec<Outcome>,
+    /// What was chosen and proved.
+    assignments: Assignments,
+    /// The texts that stand for each other by it.
+    pairs: Vec<(String, String)>,
+    found: Relocation,
+}
+
+impl<'s, 'r> Search<'s, 'r> {
+    fn new(stage: Stage<'s, 'r>, policy: &'s Policy) -> Result<Self> {
+        let truth = fields(&stage.before);
+        let provenance = trace(stage.rendering, &stage.wishes.beside, &stage.values, &stage.before, &truth);
+        let mut search = Search {
+            stage,
+            policy,
+            provenance,
+            wanted: vec![None; truth.len()],
+            outcomes: vec![Outcome::LeftAlone; truth.len()],
+            truth,
+            assignments: Assignments::new(),
+            pairs: Vec::new(),
+            found: Relocation::default(),
+        };
+        for number in 0..search.truth.len() {
+            (search.outcomes[number], search.wanted[number]) = search.wish(number)?;
+        }
+        Ok(search)
+    }
+
+    /// What the policy wants with a field.
+    fn wish(&self, number: usize) -> Result<(Outcome, Option<String>)> {
+        let image = match Reference::parse_loosely(&self.truth[number].image) {
+            Ok(image) => image,
+            Err(error) => return Ok((Outcome::Unparsable(error.flaw.to_string()), None)),
+        };
+        if self.policy.excludes_registry(&image.registry()) {
+            return Ok((Outcome::Excluded, None));
+        }
+        let Some(destination) = self.policy.destination(&image)? else {
+            return Ok((Outcome::LeftAlone, None));
+        };
+        let allowed =
+            |piece: &Piece| self.stage.wishes.filter.allows(&self.provenance.leaves[piece.leaf].path);
+        if !self.provenance.pieces[number].iter().all(allowed) {
+            return Ok((Outcome::Excluded, None));
+        }
+        Ok((Outcome::ByValues, Some(destination.relocated(&image))))
+    }
+
+    /// Tries values until they do what they should and nothing else.
+    fn solve(&mut self) {
+        let mut solver = Solver::new(&self.truth, &self.wanted, &self.provenance);
+        let leaves = &self.provenance.leaves;
+        let mut budget = MOST_ATTEMPTS;
+        for attempt in 1.. {
+            solver.settle();
+            let texts = apply(leaves, solver.edits());
+            if texts.is_empty() {
+                break;
+            }
+            let assignments =
+                texts.iter().map(|(leaf, text)| (leaves[*leaf].path.clone(), text.clone())).collect();
+            let images = moving(&self.truth, &self.wanted, |number| solver.moves(number));
+            let mut pairs =
+                texts.iter().map(|(leaf, text)| (leaves[*leaf].text.clone(), text.clone())).collect();
+            add_image_pairs(&self.truth, &images, &mut pairs);
+            let intention = Intention { images, truth: &self.truth, pairs };
+            let comparison = self.stage.attempt(&assignments, &intention);
+            let Some(worst) = comparison.violations.first() else {
+                (self.assignments, self.pairs) = (assignments, intention.pairs);
+                self.found.consequences = comparison.consequences;
+                break;
+            };
+            let blame =
+                Blame { texts: &texts, provenance: &self.provenance, truth: &self.truth, solver: &solver };
+            let mut blamed = blame.of(&comparison.violations);
+            if attempt >= MOST_ATTEMPTS {
+                blamed = texts.keys().copied().collect();
+            } else if blamed.is_empty() {
+                let paths = self.stage.culprits(&assignments, &mut budget);
+                blamed = texts.keys().copied().filter(|leaf| paths.contains(&leaves[*leaf].path)).collect();
+            }
+            for leaf in blamed {
+                solver.give_up_leaf(leaf, &worst.to_string());
+            }
+        }
+        for (number, outcome) in self.outcomes.iter_mut().enumerate() {
+            if let Some(obstacle) = solver.obstacle(number) {
+                *outcome = Outcome::NeedsRewrite(obstacle.clone());
+            }
+        }
+    }
+
+    /// Adds values for images that are not rendered with the present values, as long as they change nothing else.
+    fn look_beyond(&mut self) -> Result<()> {
+        let Some(detection) = self.stage.wishes.detection else { return Ok(()) };
+        let pieces = self.provenance.pieces.iter().flatten();
+        let traced: BTreeSet<&ValuePath> =
+            pieces.map(|piece| &self.provenance.leaves[piece.leaf].path).collect();
+        let mut candidates = Vec::new();
+        for finding in &detection.images {
+            let mut naming = finding.parts.iter().filter(|part| part.role < Role::Tag);
+            if !naming.any(|part| traced.contains(&part.path)) {
+                candidates.extend(self.candidate(finding)?);
+            }
+        }
+        let mut waiting = vec![candidates];
+        let mut budget = MOST_ATTEMPTS;
+        while let Some(mut part) = waiting.pop() {
+            let taken = budget > 0 && !part.is_empty() && self.take(&part);
+            budget = budget.saturating_sub(1);
+            if taken {
+                self.found.beyond.extend(part.into_iter().map(|candidate| candidate.beyond));
+            } else if part.len() > 1 && budget > 0 {
+                let second = part.split_off(part.len() / 2);
+                waiting.extend([second, part]);
+            } else {
+                self.found.given_up.extend(part.into_iter().map(|candidate| candidate.beyond.path));
+            }
+        }
+        self.found.beyond.sort_by(|a, b| a.path.cmp(&b.path));
+        self.found.given_up.sort();
+        Ok(())
+    }
+
+    fn candidate(&self, finding: &Finding) -> Result<Option<Candidate>> {
+        let Some(image) = &finding.reference else { return Ok(None) };
+        if finding.troubles.iter().any(Trouble::is_unsupported) {
+            return Ok(None);
+        }
+        let Some(destination) = self.policy.destination(image)? else { return Ok(None) };
+        let Some(assignments) = overrides::assignments(finding, &destination) else { return Ok(None) };
+        if assignments.iter().any(|(path, _)| !self.stage.wishes.filter.allows(path)) {
+            return Ok(None);
+        }
+        let after = destination.relocated(image);
+        let mut pairs = image_pairs(&finding.written, &after);
+        for (path, text) in &assignments {
+            if let Some(old) = path.find(&self.stage.values).and_then(Node::as_str) {
+                pairs.push((old.to_owned(), text.clone()));
+            }
+        }
+        let beyond = Beyond { path: finding.path.clone(), before: finding.written.clone(), after };
+        Ok(Some(Candidate { assignments, pairs, beyond }))
+    }
+
+    /// Takes candidates over if nothing speaks against it.
+    fn take(&mut self, candidates: &[Candidate]) -> bool {
+        let mut assignments = self.assignments.clone();
+        let mut pairs = self.pairs.clone();
+        for candidate in candidates {
+            for (path, text) in &candidate.assignments {
+                if assignments.get(path).is_some_and(|known| known != text) {
+                    return false;
+                }
+                assignments.insert(path.clone(), text.clone());
+            }
+            pairs.extend(candidate.pairs.iter().cloned());
+        }
+        let images = moving(&self.truth, &self.wanted, |number| self.outcomes[number] == Outcome::ByValues);
+        let intention = Intention { images, truth: &self.truth, pairs };
+        let comparison = self.stage.attempt(&assignments, &intention);
+        let pairs = intention.pairs;
+        if !comparison.violations.is_empty() {
+            return false;
+        }
+        (self.assignments, self.pairs) = (assignments, pairs);
+        self.found.consequences = comparison.consequences;
+        true
+    }
+
+    fn finish(mut self) -> Relocation {
+        if !self.assignments.is_empty() {
+            self.found.overrides = self.stage.overrides(&self.assignments);
+        }
+        self.found.suspects = suspects(&self.stage.before, &self.truth);
+        self.found.renders = self.stage.rendering.renders();
+        let mut lines: BTreeMap<(&str, &str), Option<TemplateLine>> = BTreeMap::new();
+        for (number, field) in self.truth.iter().enumerate() {
+            let outcome = self.outcomes[number].clone();
+            let template = field.place.template.as_str();
+            let find = || template_line::find(self.stage.rendering.chart(), template, &field.image);
+            let written = match outcome {
+                Outcome::NeedsRewrite(_) => {
+                    lines.entry((template, &field.image)).or_insert_with(find).clone()
+                }
+                _ => None,
+            };
+            let values = self.provenance.values(number);
+            let after = self.wanted[number].clone();
+            self.found.images.push(Image { field: field.clone(), after, values, outcome, written });
+        }
+        self.found
+    }
+}
+
+/// The new images of the fields that move.
+fn moving<'m>(
+    truth: &'m [Field],
+    wanted: &'m [Option<String>],
+    moves: impl Fn(usize) -> bool,
+) -> BTreeMap<&'m Place, &'m str> {
+    let numbers = (0..truth.len()).filter(|number| moves(*number));
+    numbers.filter_map(|number| Some((&truth[number].place, wanted[number].as_deref()?))).collect()
+}
+
+fn add_image_pairs(truth: &[Field], images: &BTreeMap<&Place, &str>, pairs: &mut Vec<(String, String)>) {
+    for field in truth {
+        if let Some(after) = images.get(&field.place) {
+            pairs.extend(image_pairs(&field.image, after));
+        }
+    }
+}
+
+/// Finds out which values are to blame for what must not be.
+struct Blame<'b> {
+    /// The values that were changed, and what to.
+    texts: &'b BTreeMap<usize, String>,
+    provenance: &'b Provenance,
+    truth: &'b [Field],
+    solver: &'b Solver<'b>,
+}
+
+impl Blame<'_> {
+    /// The values that show in what went wrong.
+    fn of(&self, violations: &[Violation]) -> BTreeSet<usize> {
+        violations.iter().flat_map(|violation| self.of_one(violation)).collect()
+    }
+
+    fn of_one(&self, violation: &Violation) -> Vec<usize> {
+        match violation {
+            Violation::Unmoved(place) => self.of_field(place),
+            Violation::Text(difference) => {
+                let by_field = self.of_field(&difference.place);
+                if !by_field.is_empty() {
+                    return by_field;
+                }
+                let shows = |(leaf, text): &(&usize, &String)| {
+                    let old = &self.provenance.leaves[**leaf].text;
+                    difference.after.contains(text.as_str()) && difference.before.contains(old.as_str())
+                };
+                self.texts.iter().filter(shows).map(|(leaf, _)| *leaf).collect()
+            }
+            Violation::Structure { .. } | Violation::Broken(_) => Vec::new(),
+        }
+    }
+
+    /// The values that reach a field: those that were changed for other fields, if there are any.
+    fn of_field(&self, place: &Place) -> Vec<usize> {
+        let Some(number) = self.truth.iter().position(|field| field.place == *place) else {
+            return Vec::new();
+        };
+        let leaves = self.provenance.pieces[number].iter().map(|piece| piece.leaf);
+        let leaves = leaves.chain(self.provenance.switches[number].iter().map(|switch| switch.leaf));
+        let reaching: Vec<usize> = leaves.filter(|leaf| self.texts.contains_key(leaf)).collect();
+        let (own, foreign): (Vec<usize>, Vec<usize>) =
+            reaching.into_iter().partition(|leaf| self.solver.changes(number, *leaf));
+        if foreign.is_empty() { own } else { foreign }
+    }
+}
+
+/// Values for an image that is not rendered.
+struct Candidate {
+    assignments: Vec<(ValuePath, String)>,
+    pairs: Vec<(String, String)>,
+    beyond: Beyond,
+}
+
+/// The texts that stand for each other when an image moves: the whole, and its name.
+fn image_pairs(before: &str, after: &str) -> Vec<(String, String)> {
+    let pair = |old: &str, new: &str| (old.to_owned(), new.to_owned());
+    vec![pair(before, after), pair(name_of(before), name_of(after))]
+}

@@ -1,0 +1,380 @@
+//! Which values have to become what, so that images stand in their new places.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::fields::Field;
+use crate::provenance::{Leaf, Piece, Provenance, Switch, name_of};
+
+/// A change of a part of a value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Edit {
+    /// Which of the leaves.
+    pub(crate) leaf: usize,
+    /// Where the part begins.
+    pub(crate) start: usize,
+    /// Where it ends.
+    pub(crate) end: usize,
+    /// What it becomes.
+    pub(crate) text: String,
+}
+
+impl Edit {
+    fn is_at_odds_with(&self, other: &Edit) -> bool {
+        self != other
+            && self.leaf == other.leaf
+            && (self.start == other.start || (self.start < other.end && other.start < self.end))
+    }
+}
+
+/// Why values cannot move an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The front of the image is written in a template.
+    Written,
+    /// The values that it came from are put together in a way that a new front does not fit into.
+    Shape,
+    /// A value serves another image that has to become something else or to stay.
+    Shared {
+        /// The value.
+        value: String,
+        /// The other image.
+        other: String,
+    },
+    /// A change of the value would change something else.
+    Elsewhere {
+        /// The value.
+        value: String,
+        /// What else would change, and how.
+        what: String,
+    },
+}
+
+/// The search for values: what each field could do, and what it does at the moment.
+pub(crate) struct Solver<'s> {
+    provenance: &'s Provenance,
+    truth: &'s [Field],
+    fields: Vec<Attempt>,
+}
+
+struct Attempt {
+    alternatives: Vec<Vec<Edit>>,
+    at: usize,
+    /// Why the last alternative was given up.
+    obstacle: Option<Obstacle>,
+    moves: bool,
+}
+
+impl Attempt {
+    fn edits(&self) -> &[Edit] {
+        self.alternatives.get(self.at).map_or(&[], Vec::as_slice)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.at < self.alternatives.len()
+    }
+}
+
+impl<'s> Solver<'s> {
+    /// Begins with what each field likes best. `wanted` has the new image of each field that moves.
+    pub(crate) fn new(truth: &'s [Field], wanted: &[Option<String>], provenance: &'s Provenance) -> Self {
+        let fields = truth.iter().zip(wanted).enumerate();
+        let fields = fields.map(|(number, (field, wanted))| {
+            let alternatives = match wanted {
+                Some(wanted) => alternatives(&field.image, wanted, provenance, number),
+                None => Vec::new(),
+            };
+            let obstacle = (wanted.is_some() && alternatives.is_empty()).then(|| {
+                let has_front = provenance.pieces[number].iter().any(|piece| piece.start == 0);
+                if has_front { Obstacle::Shape } else { Obstacle::Written }
+            });
+            Attempt { alternatives, at: 0, obstacle, moves: wanted.is_some() }
+        });
+        Solver { provenance, truth, fields: fields.collect() }
+    }
+
+    /// Whether a field is moved by what is chosen at the moment.
+    pub(crate) fn moves(&self, field: usize) -> bool {
+        self.fields[field].moves && self.fields[field].is_settled()
+    }
+
+    /// Why a field that should move does not.
+    pub(crate) fn obstacle(&self, field: usize) -> Option<&Obstacle> {
+        self.fields[field].obstacle.as_ref().filter(|_| !self.moves(field))
+    }
+
+    /// Whether a field is moved by changing a value, among others.
+    pub(crate) fn changes(&self, field: usize, leaf: usize) -> bool {
+        self.fields[field].edits().iter().any(|edit| edit.leaf == leaf)
+    }
+
+    /// The edits that are chosen at the moment.
+    pub(crate) fn edits(&self) -> BTreeSet<&Edit> {
+        self.fields.iter().flat_map(Attempt::edits).collect()
+    }
+
+    /// Gives up choices until none is at odds with another or with an image that stays.
+    pub(crate) fn settle(&mut self) {
+        while let Some((losers, obstacle)) = self.conflict() {
+            for field in losers {
+                self.give_up(field, obstacle.clone());
+            }
+        }
+    }
+
+    /// Gives up all choices that change a value; tells whether there were any.
+    pub(crate) fn give_up_leaf(&mut self, leaf: usize, what: &str) -> bool {
+        let value = self.provenance.leaves[leaf].path.to_string();
+        let obstacle = Obstacle::Elsewhere { value, what: what.to_owned() };
+        let changes = |attempt: &Attempt| attempt.edits().iter().any(|edit| edit.leaf == leaf);
+        let losers: Vec<usize> =
+            (0..self.fields.len()).filter(|field| changes(&self.fields[*field])).collect();
+        for field in &losers {
+            self.give_up(*field, obstacle.clone());
+        }
+        !losers.is_empty()
+    }
+
+    fn give_up(&mut self, field: usize, obstacle: Obstacle) {
+        let attempt = &mut self.fields[field];
+        attempt.at += 1;
+        attempt.obstacle = Some(obstacle);
+    }
+
+    /// The first contradiction: who gives up, and why.
+    fn conflict(&self) -> Option<(Vec<usize>, Obstacle)> {
+        let mut owners: BTreeMap<&Edit, Vec<usize>> = BTreeMap::new();
+        for (number, attempt) in self.fields.iter().enumerate() {
+            for edit in attempt.edits() {
+                owners.entry(edit).or_default().push(number);
+            }
+        }
+        for (edit, fields) in &owners {
+            if let Some(other) = self.disturbed_by(edit) {
+                return Some((fields.clone(), self.shared(edit, other)));
+            }
+        }
+        let edits: Vec<(&&Edit, &Vec<usize>)> = owners.iter().collect();
+        for (index, (edit, fields)) in edits.iter().enumerate() {
+            let rest = edits[index + 1..].iter().take_while(|(other, _)| other.leaf == edit.leaf);
+            for (other, others) in rest {
+                if edit.is_at_odds_with(other) {
+                    // The many are right; of equals, the first.
+                    let (losers, winner) =
+                        if others.len() > fields.len() { (fields, others) } else { (others, fields) };
+                    return Some(((*losers).clone(), self.shared(edit, winner[0])));
+                }
+            }
+        }
+        None
+    }
+
+    /// A field that must not change, or cannot be moved, and that an edit would change.
+    fn disturbed_by(&self, edit: &Edit) -> Option<usize> {
+        (0..self.fields.len()).filter(|field| !self.moves(*field)).find(|field| {
+            self.provenance.pieces[*field].iter().any(|piece| {
+                let end = piece.offset + piece.end - piece.start;
+                piece.leaf == edit.leaf
+                    && edit.start < end
+                    && (piece.offset < edit.end || piece.offset == edit.start)
+            })
+        })
+    }
+
+    fn shared(&self, edit: &Edit, other: usize) -> Obstacle {
+        let value = self.provenance.leaves[edit.leaf].path.to_string();
+        Obstacle::Shared { value, other: self.truth[other].image.clone() }
+    }
+}
+
+/// The new texts of values with these edits.
+pub(crate) fn apply<'e>(
+    leaves: &[Leaf],
+    edits: impl IntoIterator<Item = &'e Edit>,
+) -> BTreeMap<usize, String> {
+    let mut texts: BTreeMap<usize, String> = BTreeMap::new();
+    let mut edits: Vec<&Edit> = edits.into_iter().collect();
+    edits.sort();
+    edits.dedup();
+    for edit in edits.into_iter().rev() {
+        let text = texts.entry(edit.leaf).or_insert_with(|| leaves[edit.leaf].text.clone());
+        text.replace_range(edit.start..edit.end, &edit.text);
+    }
+    texts
+}
+
+/// How an image is to change: the front of the old text gives way to that of the new one, and the rest stays.
+struct Change<'c> {
+    old: &'c str,
+    new: &'c str,
+    /// Where the old front ends.
+    front: usize,
+    /// The new front without a slash at its end.
+    new_front: &'c str,
+    host: &'c str,
+    prefix: &'c str,
+}
+
+impl<'c> Change<'c> {
+    fn of(old: &'c str, new: &'c str) -> Self {
+        let name = name_of(old);
+        let after_slashes = name.match_indices('/').map(|(at, _)| at + 1);
+        let starts_name = |at: usize| at == 0 || new.as_bytes().get(at - 1) == Some(&b'/');
+        let keeps = |at: &usize| new.ends_with(&old[*at..]) && starts_name(new.len() - (old.len() - at));
+        let front = std::iter::once(0).chain(after_slashes).find(keeps).unwrap_or(name.len());
+        let new_front = new[..new.len().saturating_sub(old.len() - front)].trim_end_matches('/');
+        let (host, prefix) = new_front.split_once('/').unwrap_or((new_front, ""));
+        Change { old, new, front, new_front, host, prefix }
+    }
+
+    /// Whether only a front of whole parts gives way, not the name itself.
+    fn keeps_name(&self) -> bool {
+        self.front < name_of(self.old).len()
+    }
+
+    /// The new front as it stands before what is kept.
+    fn leading(&self) -> String {
+        if self.keeps_name() { format!("{}/", self.new_front) } else { self.new_front.to_owned() }
+    }
+
+    /// What comes between the host and what is kept.
+    fn inner(&self) -> String {
+        match (self.prefix.is_empty(), self.keeps_name()) {
+            (true, _) => String::new(),
+            (false, true) => format!("{}/", self.prefix),
+            (false, false) => self.prefix.to_owned(),
+        }
+    }
+}
+
+/// What could be done to the values of a field, the best first.
+fn alternatives(old: &str, new: &str, provenance: &Provenance, field: usize) -> Vec<Vec<Edit>> {
+    let change = Change::of(old, new);
+    let pieces = &provenance.pieces[field];
+    let is_shared = |switch: &&Switch| {
+        provenance.leaves[switch.leaf].path.to_string().split('.').any(|key| key == "global")
+    };
+    let (shared, own): (Vec<&Switch>, Vec<&Switch>) = provenance.switches[field].iter().partition(is_shared);
+    let mut found = Vec::new();
+    found.extend(own.iter().filter_map(|switch| switch_and_path(&change, switch, pieces)));
+    found.extend(at_front(&change, pieces));
+    found.extend(own.iter().filter_map(|switch| switch_alone(&change, switch)));
+    found.extend(shared.iter().filter_map(|switch| switch_and_path(&change, switch, pieces)));
+    found.extend(shared.iter().filter_map(|switch| switch_alone(&change, switch)));
+    found
+}
+
+/// By the value at the front of the image, with the one after it where the first holds just the registry.
+fn at_front(change: &Change<'_>, pieces: &[Piece]) -> Vec<Vec<Edit>> {
+    let Some(first) = pieces.iter().find(|piece| piece.start == 0) else { return Vec::new() };
+    let edit = |piece: &Piece, length: usize, text: String| Edit {
+        leaf: piece.leaf,
+        start: piece.offset,
+        end: piece.offset + length,
+        text,
+    };
+    if first.end >= change.front {
+        return vec![vec![edit(first, change.front, change.leading())]];
+    }
+    if change.old.as_bytes()[first.end] != b'/' {
+        return Vec::new();
+    }
+    let path = first.end + 1;
+    let mut found = Vec::new();
+    let second = pieces.iter().find(|piece| piece.start == path && piece.end >= change.front);
+    if let Some(second) = second {
+        let mut edits = vec![edit(first, first.end, change.host.to_owned())];
+        let inner = edit(second, change.front - path, change.inner());
+        if inner.start != inner.end || !inner.text.is_empty() {
+            edits.push(inner);
+        }
+        found.push(edits);
+    }
+    if path == change.front {
+        found.push(vec![edit(first, first.end, change.new_front.to_owned())]);
+    }
+    found
+}
+
+/// By an empty registry that takes the host, with the value of the path taking the rest.
+fn switch_and_path(change: &Change<'_>, switch: &Switch, pieces: &[Piece]) -> Option<Vec<Edit>> {
+    let rest = switch.after.strip_prefix('/').filter(|_| switch.before.is_empty())?;
+    let path = change.old.len().checked_sub(rest.len()).filter(|path| &change.old[*path..] == rest)?;
+    let length = change.front.checked_sub(path)?;
+    let host = Edit { leaf: switch.leaf, start: 0, end: 0, text: change.host.to_owned() };
+    let inner = change.inner();
+    if length == 0 && inner.is_empty() {
+        return Some(vec![host]);
+    }
+    let piece = pieces.iter().find(|piece| piece.start == path && piece.end >= change.front)?;
+    let inner = Edit { leaf: piece.leaf, start: piece.offset, end: piece.offset + length, text: inner };
+    Some(vec![host, inner])
+}
+
+/// By an empty value that takes the whole new front.
+fn switch_alone(change: &Change<'_>, switch: &Switch) -> Option<Vec<Edit>> {
+    let fits = switch.before.is_empty() && change.old.ends_with(&switch.after);
+    let text = change.new.strip_suffix(switch.after.as_str()).filter(|_| fits);
+    let text = text.or_else(|| {
+        let rest = switch.after.strip_prefix('/').filter(|_| switch.before.is_empty())?;
+        (rest == &change.old[change.front..]).then_some(change.new_front)
+    })?;
+    Some(vec![Edit { leaf: switch.leaf, start: 0, end: 0, text: text.to_owned() }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value_path::ValuePath;
+
+    const NEW: &str = "hub.corp:5000/quayio/team/api:1";
+
+    fn solved(
+        old: &str,
+        new: &str,
+        texts: &[&str],
+        pieces: &[(usize, usize, usize, usize)],
+    ) -> Vec<Vec<String>> {
+        let leaves: Vec<Leaf> = texts
+            .iter()
+            .map(|text| Leaf { path: ValuePath::root().key(*text), text: (*text).to_owned() })
+            .collect();
+        let pieces = pieces.iter().map(|&(start, end, leaf, offset)| Piece { start, end, leaf, offset });
+        let provenance =
+            Provenance { leaves: leaves.clone(), pieces: vec![pieces.collect()], switches: vec![Vec::new()] };
+        let found = alternatives(old, new, &provenance, 0);
+        found.iter().map(|edits| apply(&leaves, edits).into_values().collect()).collect()
+    }
+
+    #[test]
+    fn one_value_takes_the_whole_front() {
+        let old = "quay.io/team/api:1";
+        assert_eq!(solved(old, NEW, &[old], &[(0, 18, 0, 0)]), [[NEW]]);
+        let repository = solved(old, NEW, &["quay.io/team/api"], &[(0, 16, 0, 0)]);
+        assert_eq!(repository, [["hub.corp:5000/quayio/team/api"]]);
+        let short = solved("web:1", "hub/dockerio/library/web:1", &["web"], &[(0, 3, 0, 0)]);
+        assert_eq!(short, [["hub/dockerio/library/web"]]);
+        let text = solved(old, NEW, &["x: quay.io/team/api:1 y"], &[(0, 18, 0, 3)]);
+        assert_eq!(text, [["x: hub.corp:5000/quayio/team/api:1 y"]]);
+    }
+
+    #[test]
+    fn a_registry_takes_the_host_and_the_repository_the_rest() {
+        let old = "quay.io/team/api:1";
+        let both = solved(old, NEW, &["quay.io", "team/api"], &[(0, 7, 0, 0), (8, 16, 1, 0)]);
+        assert_eq!(both, [vec!["hub.corp:5000", "quayio/team/api"], vec!["hub.corp:5000/quayio"]]);
+        let alone = solved(old, NEW, &["quay.io"], &[(0, 7, 0, 0)]);
+        assert_eq!(alone, [["hub.corp:5000/quayio"]]);
+        let no_prefix =
+            solved(old, "hub/team/api:1", &["quay.io", "team/api"], &[(0, 7, 0, 0), (8, 16, 1, 0)]);
+        assert_eq!(no_prefix[0], ["hub"]);
+        let changed =
+            solved("quay.io/A_b:1", "ecr/q/a-b:1", &["quay.io", "A_b"], &[(0, 7, 0, 0), (8, 11, 1, 0)]);
+        assert_eq!(changed, [["ecr", "q/a-b"]]);
+    }
+
+    #[test]
+    fn what_no_value_reaches_has_no_way() {
+        assert!(solved("quay.io/team/api:1", NEW, &["team/api"], &[(8, 16, 0, 0)]).is_empty());
+        assert!(solved("quay.io/team/api:1", NEW, &["quay"], &[(0, 4, 0, 0)]).is_empty());
+    }
+}

@@ -1,0 +1,281 @@
+//! Strings that look like images in places where no kubelet reads them: custom resources, arguments, configuration.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pintle_objects::ObjectId;
+use pintle_tree::{Map, Node, with_stack};
+
+use crate::fields::{Field, Place, documents, each_object, id};
+use crate::provenance::name_of;
+use crate::reference::Reference;
+use crate::rendering::Files;
+use crate::value_path::{Step, ValuePath};
+
+/// Registries that serve images and hardly anything else.
+const REGISTRIES: [&str; 16] = [
+    "docker.io",
+    "index.docker.io",
+    "quay.io",
+    "gcr.io",
+    "ghcr.io",
+    "registry.k8s.io",
+    "k8s.gcr.io",
+    "lscr.io",
+    "mcr.microsoft.com",
+    "public.ecr.aws",
+    "registry.gitlab.com",
+    "nvcr.io",
+    "docker.elastic.co",
+    "cr.l5d.io",
+    "registry.access.redhat.com",
+    "registry.redhat.io",
+];
+
+/// Operators whose resources name images that they will run, by API group.
+const OPERATORS: [&str; 18] = [
+    "monitoring.coreos.com",
+    "elasticsearch.k8s.elastic.co",
+    "kibana.k8s.elastic.co",
+    "logstash.k8s.elastic.co",
+    "kafka.strimzi.io",
+    "argoproj.io",
+    "tekton.dev",
+    "postgres-operator.crunchydata.com",
+    "postgresql.cnpg.io",
+    "acid.zalan.do",
+    "minio.min.io",
+    "ceph.rook.io",
+    "redis.redis.opstreelabs.in",
+    "rabbitmq.com",
+    "k8s.mariadb.com",
+    "opentelemetry.io",
+    "operator.tigera.io",
+    "jaegertracing.io",
+];
+
+/// A string that looks like an image, in a place where nobody can be sure.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Suspect {
+    /// Where it stands.
+    pub place: Place,
+    /// Whose it is, as text: kind and name.
+    pub object: String,
+    /// The image.
+    pub image: String,
+    /// What kind of place it is.
+    pub kind: SuspectKind,
+}
+
+/// What kind of place a suspect stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SuspectKind {
+    /// A resource of an operator that is known to run it.
+    Operator,
+    /// Some other custom resource.
+    CustomResource,
+    /// An argument, a command or an environment variable of a container.
+    Argument,
+    /// The data of a ConfigMap or a Secret.
+    Configuration,
+    /// An annotation.
+    Annotation,
+    /// Anywhere else.
+    Other,
+}
+
+impl SuspectKind {
+    /// The word for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            SuspectKind::Operator => "operator",
+            SuspectKind::CustomResource => "custom resource",
+            SuspectKind::Argument => "argument",
+            SuspectKind::Configuration => "configuration",
+            SuspectKind::Annotation => "annotation",
+            SuspectKind::Other => "other",
+        }
+    }
+}
+
+/// Finds strings beside the image fields that look like images, in order of their places.
+pub fn suspects(files: &Files, truth: &[Field]) -> Vec<Suspect> {
+    let known: BTreeSet<&str> =
+        truth.iter().map(|field| name_of(&field.image)).filter(|name| name.contains('/')).collect();
+    let places: BTreeSet<&Place> = truth.iter().map(|field| &field.place).collect();
+    let mut search = Search { known, places, found: BTreeSet::new() };
+    for (template, text) in files {
+        if search.is_promising(text) {
+            search.file(template, text);
+        }
+    }
+    search.found.into_iter().collect()
+}
+
+struct Search<'s> {
+    known: BTreeSet<&'s str>,
+    places: BTreeSet<&'s Place>,
+    found: BTreeSet<Suspect>,
+}
+
+/// Whose string is looked at.
+struct Spot<'s> {
+    template: &'s str,
+    document: usize,
+    object: &'s ObjectId,
+}
+
+impl Search<'_> {
+    /// Whether a file can have anything to find, before it is read.
+    fn is_promising(&self, text: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(text);
+        text.contains("kind: Secret") || tokens(&text).any(|token| self.is_image(token))
+    }
+
+    fn file(&mut self, template: &str, text: &[u8]) {
+        for document in documents(text, b"") {
+            each_object(&document.body, &ValuePath::root(), &mut |body, path| {
+                let object = id(body);
+                let spot = Spot { template, document: document.number, object: &object };
+                self.map(body, path, &spot);
+            });
+        }
+    }
+
+    fn map(&mut self, map: &Map<Node>, path: &ValuePath, spot: &Spot<'_>) {
+        for (key, node) in map.iter() {
+            self.node(node, path.with(Step::Key(key.clone())), spot);
+        }
+    }
+
+    fn node(&mut self, node: &Node, path: ValuePath, spot: &Spot<'_>) {
+        match node {
+            Node::Map(map) => with_stack(|| self.map(map, &path, spot)),
+            Node::List(list) => with_stack(|| {
+                for (index, item) in list.iter().enumerate() {
+                    self.node(item, path.index(index), spot);
+                }
+            }),
+            Node::Str(text) => self.text(&text.to_str_lossy(), path, spot),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str, path: ValuePath, spot: &Spot<'_>) {
+        let decoded = (spot.object.kind == "Secret" && starts_with(&path, "data"))
+            .then(|| STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok()))
+            .flatten();
+        let text = decoded.as_deref().unwrap_or(text);
+        let kind = kind_of(&path, spot.object);
+        // A field of a custom resource that is named after images says enough by itself.
+        let is_named =
+            matches!(kind, SuspectKind::Operator | SuspectKind::CustomResource) && is_image_key(&path);
+        let mut images: Vec<String> =
+            tokens(text).filter(|token| self.is_image(token)).map(str::to_owned).collect();
+        if images.is_empty() && is_named && Reference::parse(text).is_ok() {
+            images.push(text.to_owned());
+        }
+        let place = Place { template: spot.template.to_owned(), document: spot.document, path };
+        if images.is_empty() || self.places.contains(&place) {
+            return;
+        }
+        for image in images {
+            self.found.insert(Suspect { place: place.clone(), object: spot.object.to_string(), image, kind });
+        }
+    }
+
+    /// Whether a word is an image: one of the chart's, or one with a registry and something that only images have.
+    fn is_image(&self, token: &str) -> bool {
+        if !token.contains('/') {
+            return false;
+        }
+        if self.known.contains(name_of(token)) {
+            return true;
+        }
+        let Some((host, _)) = token.split_once('/') else { return false };
+        if !host.contains(['.', ':']) || host.starts_with('.') {
+            return false;
+        }
+        match Reference::parse(token) {
+            Ok(image) => match image.written_registry() {
+                Some(host) if REGISTRIES.contains(&host) => true,
+                Some(_) => image.digest().is_some() || image.tag().is_some_and(|tag| tag.contains('.')),
+                None => false,
+            },
+            Err(_) => false,
+        }
+    }
+}
+
+/// The words of a text that could be images: cut at blanks, quotes, commas and equals signs.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let cut = |character: char| {
+        character.is_whitespace()
+            || matches!(
+                character,
+                '"' | '\'' | '`' | ',' | '=' | ';' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '<' | '>'
+            )
+    };
+    text.split(cut).map(|token| token.trim_end_matches(['.', ':', '/'])).filter(|token| token.len() > 3)
+}
+
+fn starts_with(path: &ValuePath, key: &str) -> bool {
+    matches!(path.steps().first(), Some(Step::Key(first)) if *first == key)
+}
+
+fn is_image_key(path: &ValuePath) -> bool {
+    matches!(path.steps().last(), Some(Step::Key(key)) if key.to_str_lossy().to_ascii_lowercase().ends_with("image"))
+}
+
+fn kind_of(path: &ValuePath, object: &ObjectId) -> SuspectKind {
+    let has = |words: &[&str]| {
+        path.steps()
+            .iter()
+            .any(|step| matches!(step, Step::Key(key) if words.iter().any(|word| *key == *word)))
+    };
+    if has(&["annotations"]) {
+        return SuspectKind::Annotation;
+    }
+    if matches!(object.kind.as_str(), "ConfigMap" | "Secret") && object.group.is_empty() {
+        return SuspectKind::Configuration;
+    }
+    if has(&["args", "command", "env"]) {
+        return SuspectKind::Argument;
+    }
+    if OPERATORS.contains(&object.group.as_str()) {
+        return SuspectKind::Operator;
+    }
+    // Groups of Kubernetes itself have no dot, or end in its domain.
+    let is_own = !object.group.contains('.') || object.group.ends_with(".k8s.io");
+    if is_own { SuspectKind::Other } else { SuspectKind::CustomResource }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fields::fields;
+
+    fn found(text: &str) -> Vec<String> {
+        let files = vec![("c/templates/x.yaml".to_owned(), text.as_bytes().to_vec())];
+        let truth = fields(&files);
+        let show =
+            |suspect: &Suspect| format!("{}: {} {}", suspect.kind.name(), suspect.place.path, suspect.image);
+        suspects(&files, &truth).iter().map(show).collect()
+    }
+
+    #[test]
+    fn suspects_are_found_by_place_and_word() {
+        let prometheus =
+            "apiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nspec: {image: 'quay.io/p/p:v1'}\n";
+        assert_eq!(found(prometheus), ["operator: spec.image quay.io/p/p:v1"]);
+        let pod = "kind: Pod\napiVersion: v1\nspec: {containers: [{image: 'a.b/c:1.0', args: ['--x=a.b/c:1.0', 'a.b/d']}]}\n";
+        assert_eq!(found(pod), ["argument: spec.containers[0].args[0] a.b/c:1.0"]);
+        let config = "kind: ConfigMap\napiVersion: v1\ndata:\n  x: |\n    image: \"ghcr.io/a/b\"\n    url: https://ghcr.io/a/c\n";
+        assert_eq!(found(config), ["configuration: data.x ghcr.io/a/b"]);
+        let secret = "kind: Secret\napiVersion: v1\ndata: {x: cXVheS5pby9hL2I6MQ==}\n";
+        assert_eq!(found(secret), ["configuration: data.x quay.io/a/b:1"]);
+        let none = "kind: ConfigMap\napiVersion: v1\ndata: {x: 'example.com/path', y: 'a/b:1', z: example.com/a:80}\n";
+        assert!(found(none).is_empty());
+    }
+}
