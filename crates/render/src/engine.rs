@@ -78,7 +78,15 @@ impl<'a> Templates<'a> {
         let mut exec = Exec::new(&self.set, target.limits).with_host(&state);
         let mut rendered = Rendered::default();
         for template in self.templates.iter().filter(|template| !is_partial(&template.path)) {
-            rendered.files.push(template.render(&scopes[template.scope], &mut exec)?);
+            let mut file = template.render(&scopes[template.scope], &mut exec)?;
+            // What has no value prints as `<no value>`; charts rely on it not being there.
+            if !target.show_missing
+                && let Some(clean) = remove_no_value(&file.text)
+            {
+                file.text = clean;
+            }
+            file.text.shrink_to_fit();
+            rendered.files.push(file);
         }
         rendered.remarks = state.remarks.take();
         if target.keep_values {
@@ -121,9 +129,6 @@ impl Template<'_> {
         let mut text = Vec::with_capacity(self.file.data.len());
         let root = Value::Map(scope.root.retyped(MapType::Values));
         exec.execute(&self.path, &root, &mut text).map_err(Error::exec)?;
-        // What has no value prints as `<no value>`; charts rely on it not being there.
-        let mut text = remove_no_value(&text).unwrap_or(text);
-        text.shrink_to_fit();
         Ok(RenderedFile { path: self.path.clone(), text })
     }
 }

@@ -70,6 +70,8 @@ pub struct Target {
     /// Whether functions of chance and of the clock give the same every time, for comparing renders. What is installed
     /// must never be rendered so.
     pub repeatable: bool,
+    /// Whether what has no value shows as Go prints it, for finding such places. Helm's output never has it.
+    pub show_missing: bool,
 }
 
 impl Target {
@@ -84,6 +86,7 @@ impl Target {
             limits: Limits::default(),
             keep_values: false,
             repeatable: false,
+            show_missing: false,
         }
     }
 }
