@@ -161,7 +161,9 @@ mod tests {
     #[test]
     fn what_cannot_be_checked_is_refused() {
         let long = "a".repeat(64);
-        for text in ["", "sha256", "sha256:", "md5:0123", "sha256:../../etc", &format!("sha256:{}", "A".repeat(64))] {
+        for text in
+            ["", "sha256", "sha256:", "md5:0123", "sha256:../../etc", &format!("sha256:{}", "A".repeat(64))]
+        {
             assert!(text.parse::<Digest>().is_err(), "{text}");
         }
         assert!(format!("sha256:{long}").parse::<Digest>().is_ok());

@@ -152,11 +152,13 @@ impl Error {
     /// What may help.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Error::Name { .. } => Some("write it as registry/repository:tag or registry/repository@sha256:…".into()),
-            Error::Platform { .. } => Some("write it as os/architecture or os/architecture/variant".into()),
-            Error::Denied { .. } => {
-                Some("log in with `docker login` or `helm registry login`, or give --creds USER:PASSWORD".into())
+            Error::Name { .. } => {
+                Some("write it as registry/repository:tag or registry/repository@sha256:…".into())
             }
+            Error::Platform { .. } => Some("write it as os/architecture or os/architecture/variant".into()),
+            Error::Denied { .. } => Some(
+                "log in with `docker login` or `helm registry login`, or give --creds USER:PASSWORD".into(),
+            ),
             Error::Conflict { .. } => Some("--overwrite moves the tag".into()),
             Error::Busy { .. } => Some("wait until the other copy is done".into()),
             Error::Mismatch { .. } => {

@@ -31,7 +31,9 @@ impl Repository {
             part.bytes().all(inner) && ends(part.bytes().next()) && ends(part.bytes().last())
         };
         if path.len() > 255 || !path.split('/').all(component) {
-            return Err(bad("the path may have lower case letters, digits and `.`, `_`, `-` within its parts"));
+            return Err(bad(
+                "the path may have lower case letters, digits and `.`, `_`, `-` within its parts",
+            ));
         }
         Ok(Repository { registry: registry.to_ascii_lowercase(), path: path.to_owned() })
     }
@@ -166,9 +168,18 @@ mod tests {
 
     #[test]
     fn nothing_that_could_lead_elsewhere_becomes_part_of_an_address() {
-        for text in
-            ["nginx:1", "a/b", "a/../b:1", "a/b/..:1", "a/b?x:1", "a/B:1", "a b/c:1", "a/b:.x", "user@host/a:1", "a//b:1"]
-        {
+        for text in [
+            "nginx:1",
+            "a/b",
+            "a/../b:1",
+            "a/b/..:1",
+            "a/b?x:1",
+            "a/B:1",
+            "a b/c:1",
+            "a/b:.x",
+            "user@host/a:1",
+            "a//b:1",
+        ] {
             assert!(text.parse::<ImageName>().is_err(), "{text}");
         }
     }

@@ -1,0 +1,164 @@
+//! Reading content, from wherever it is, and going on where it broke off.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, SeekFrom};
+
+use crate::client::Client;
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::name::Repository;
+use crate::transport::Answer;
+
+/// How much is read from a file at once.
+const PIECE: usize = 256 << 10;
+
+/// How far a stream must get before its earlier troubles are forgotten.
+const PROGRESS: u64 = 1 << 20;
+
+/// Where content comes from.
+#[derive(Clone)]
+pub(crate) enum Origin {
+    Registry(Arc<Client>, Repository),
+    Layout(Arc<Layout>),
+}
+
+/// A stream of content that knows how much is to come.
+pub(crate) struct BlobReader {
+    origin: Origin,
+    digest: Digest,
+    size: u64,
+    offset: u64,
+    stream: Option<Stream>,
+    tries: u32,
+    /// Where the last trouble was.
+    trouble: u64,
+}
+
+enum Stream {
+    Answer {
+        answer: Box<Answer>,
+        /// What comes before the place that we want, from registries that cannot begin there.
+        skip: u64,
+    },
+    File(File),
+}
+
+impl BlobReader {
+    /// A stream from `offset` on.
+    pub(crate) fn new(origin: Origin, digest: Digest, size: u64, offset: u64) -> BlobReader {
+        BlobReader { origin, digest, size, offset, stream: None, tries: 0, trouble: offset }
+    }
+
+    /// What it is, for errors.
+    pub(crate) fn what(&self) -> String {
+        match &self.origin {
+            Origin::Registry(_, repository) => repository.at(self.digest.clone()).to_string(),
+            Origin::Layout(layout) => layout.blob_path(&self.digest).display().to_string(),
+        }
+    }
+
+    /// The next piece. A connection that breaks off is opened again where it broke.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            match self.piece().await {
+                Ok(Some(piece)) => {
+                    self.offset += piece.len() as u64;
+                    if self.offset > self.size {
+                        let reason = format!("there is more of it than the {} bytes promised", self.size);
+                        return Err(Error::Size { what: self.what(), reason });
+                    }
+                    return Ok(Some(piece));
+                }
+                Ok(None) if self.offset == self.size => return Ok(None),
+                Ok(None) => self.recover(self.short()).await?,
+                Err(error) => self.recover(error).await?,
+            }
+        }
+    }
+
+    fn short(&self) -> Error {
+        let reason = format!("it ended after {} of {} bytes", self.offset, self.size);
+        match self.origin {
+            Origin::Registry(..) => Error::Network { url: self.what(), reason },
+            Origin::Layout(_) => Error::Size { what: self.what(), reason },
+        }
+    }
+
+    /// Makes ready for another try, or gives up.
+    async fn recover(&mut self, error: Error) -> Result<()> {
+        self.stream = None;
+        let Origin::Registry(client, _) = &self.origin else { return Err(error) };
+        if self.offset >= self.trouble + PROGRESS {
+            self.tries = 0;
+            self.trouble = self.offset;
+        }
+        if !error.is_transient() || self.tries >= client.settings().retries {
+            return Err(error);
+        }
+        client.pause(self.tries, None).await;
+        self.tries += 1;
+        Ok(())
+    }
+
+    async fn piece(&mut self) -> Result<Option<Bytes>> {
+        if self.offset == self.size && self.stream.is_none() {
+            return Ok(None);
+        }
+        let stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => self.open().await?,
+        };
+        match self.stream.insert(stream) {
+            Stream::File(file) => {
+                let mut piece = BytesMut::with_capacity(PIECE);
+                match file.read_buf(&mut piece).await {
+                    Ok(0) => Ok(None),
+                    Ok(_) => Ok(Some(piece.freeze())),
+                    Err(source) => Err(Error::File { action: "read", path: self.what().into(), source }),
+                }
+            }
+            Stream::Answer { answer, skip } => loop {
+                let Some(mut piece) = answer.piece().await? else { return Ok(None) };
+                let passed = usize::try_from(*skip).unwrap_or(usize::MAX).min(piece.len());
+                *skip -= passed as u64;
+                let rest = piece.split_off(passed);
+                if !rest.is_empty() {
+                    return Ok(Some(rest));
+                }
+            },
+        }
+    }
+
+    async fn open(&self) -> Result<Stream> {
+        match &self.origin {
+            Origin::Layout(layout) => {
+                let path = layout.blob_path(&self.digest);
+                let mut file = File::open(&path).await.map_err(Error::file("read", &path))?;
+                file.seek(SeekFrom::Start(self.offset)).await.map_err(Error::file("read", &path))?;
+                Ok(Stream::File(file))
+            }
+            Origin::Registry(client, repository) => {
+                let answer = client.open_blob(repository, &self.digest, self.offset).await?;
+                let start = match answer.status {
+                    http::StatusCode::PARTIAL_CONTENT => first_byte(&answer).unwrap_or(self.offset),
+                    _ => 0,
+                };
+                let skip = self.offset.checked_sub(start).ok_or_else(|| Error::Network {
+                    url: self.what(),
+                    reason: format!("byte {} was asked for, and byte {start} comes", self.offset),
+                })?;
+                Ok(Stream::Answer { answer: Box::new(answer), skip })
+            }
+        }
+    }
+}
+
+/// The `5` of `Content-Range: bytes 5-9/10`.
+fn first_byte(answer: &Answer) -> Option<u64> {
+    let range = answer.header("content-range")?.trim().strip_prefix("bytes")?;
+    range.split('-').next()?.trim().parse().ok()
+}

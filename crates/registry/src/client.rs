@@ -1,0 +1,390 @@
+//! One request to a registry: address, login, redirections, and as many tries as it takes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, LOCATION, USER_AGENT};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
+use tokio::sync::OnceCell;
+
+use crate::auth::challenge::Challenge;
+use crate::auth::keychain::Keychain;
+use crate::auth::token::{self, Scope, Token};
+use crate::error::{Error, Result, is_transient};
+use crate::name::Repository;
+use crate::settings::{Login, Settings, is_loopback};
+use crate::transport::{Answer, Body, Transport, complaint, full, shown};
+
+/// How many redirections are followed.
+const REDIRECTIONS: usize = 8;
+
+/// The longest pause between two tries, whatever the registry asks for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The largest answer of a server for tokens.
+const TOKEN_LIMIT: usize = 1 << 20;
+
+/// Who we are, as a program.
+const AGENT: &str = concat!("pintle/", env!("CARGO_PKG_VERSION"));
+
+/// Speaks to any number of registries in the way that one set of settings says.
+pub struct Client {
+    transport: Transport,
+    settings: Settings,
+    keychain: Keychain,
+    /// What each registry asked for when it said 401.
+    challenges: Mutex<BTreeMap<String, Arc<(Challenge, Uri)>>>,
+    /// What opens it; the inner lock is held while a token is fetched.
+    tokens: Mutex<BTreeMap<(String, Scope), Slot>>,
+    /// With or without TLS.
+    bases: Mutex<BTreeMap<String, Arc<OnceCell<String>>>>,
+}
+
+type Slot = Arc<tokio::sync::Mutex<Option<Token>>>;
+
+/// A request.
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) scope: Scope,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) body: Bytes,
+}
+
+impl Call {
+    pub(crate) fn new(method: Method, uri: Uri, scope: Scope) -> Call {
+        Call { method, uri, scope, headers: Vec::new(), body: Bytes::new() }
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Call {
+        // What cannot be a header is left out; all callers give plain text.
+        self.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
+        self
+    }
+
+    /// The request. `home` is the registry itself: nobody else may see what opens it.
+    fn request(
+        &self,
+        uri: &Uri,
+        home: &Uri,
+        token: Option<&HeaderValue>,
+        body: Body,
+    ) -> Result<Request<Body>> {
+        let mut builder = Request::builder().method(self.method.clone()).uri(uri.clone());
+        builder = builder.header(USER_AGENT, AGENT);
+        for (name, value) in &self.headers {
+            builder = builder.header(name, value);
+        }
+        if let Some(token) = token.filter(|_| origin(uri) == origin(home)) {
+            builder = builder.header(AUTHORIZATION, token);
+        }
+        builder
+            .body(body)
+            .map_err(|error| Error::Network { url: shown(uri), reason: format!("no request: {error}") })
+    }
+}
+
+impl Client {
+    /// A client; reads the files that the settings name.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read or used.
+    pub fn new(settings: Settings) -> Result<Client> {
+        Ok(Client {
+            transport: Transport::new(&settings)?,
+            keychain: Keychain::read(&settings.login_files)?,
+            settings,
+            challenges: Mutex::default(),
+            tokens: Mutex::default(),
+            bases: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// An address in a repository.
+    pub(crate) async fn address(&self, repository: &Repository, rest: &str) -> Result<Uri> {
+        let base = self.base(repository.registry()).await;
+        let text = format!("{base}/v2/{}/{rest}", repository.path());
+        text.parse()
+            .map_err(|error: http::uri::InvalidUri| Error::Network { url: text, reason: error.to_string() })
+    }
+
+    /// Scheme and host of a registry.
+    async fn home(&self, registry: &str) -> Result<Uri> {
+        let base = self.base(registry).await;
+        base.parse()
+            .map_err(|error: http::uri::InvalidUri| Error::Network { url: base, reason: error.to_string() })
+    }
+
+    async fn base(&self, registry: &str) -> String {
+        let host = match registry {
+            "docker.io" | "index.docker.io" => "registry-1.docker.io",
+            host => host,
+        };
+        if self.settings.plain_http {
+            return format!("http://{host}");
+        }
+        let secure = format!("https://{host}");
+        if !is_loopback(host) {
+            return secure;
+        }
+        // Registries on this machine may do without TLS; which of them do is found out once.
+        let cell = self
+            .bases
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(host.to_owned())
+            .or_default()
+            .clone();
+        let base = cell.get_or_init(|| async {
+            let probe = Request::builder().uri(format!("{secure}/v2/")).header(USER_AGENT, AGENT);
+            let Ok(probe) = probe.body(full(Bytes::new())) else { return secure.clone() };
+            match self.transport.send(probe).await {
+                Ok(_) => secure.clone(),
+                Err(_) => format!("http://{host}"),
+            }
+        });
+        base.await.clone()
+    }
+
+    /// Sends a request until there is an answer that will not change by asking again.
+    pub(crate) async fn call(&self, call: &Call) -> Result<Answer> {
+        let home = self.home(call.scope.repository().registry()).await?;
+        let mut tries = 0;
+        let mut asked = false;
+        loop {
+            let token = self.authorize(&call.scope).await?;
+            let asked_to_wait = match self.follow(call, &home, token.as_ref()).await {
+                Ok(answer) if answer.status == StatusCode::UNAUTHORIZED && !asked => {
+                    asked = true;
+                    self.challenged(call, &home, answer, token).await?;
+                    continue;
+                }
+                Ok(answer) if is_denied(answer.status) => return Err(denied(call, answer).await),
+                Ok(answer) if !is_transient(answer.status) => return Ok(answer),
+                Ok(answer) if tries >= self.settings.retries => return Err(answer.error().await),
+                Ok(answer) => wanted_pause(&answer),
+                Err(error) if !error.is_transient() || tries >= self.settings.retries => return Err(error),
+                Err(_) => None,
+            };
+            self.pause(tries, asked_to_wait).await;
+            tries += 1;
+        }
+    }
+
+    /// Sends a request whose body can be sent only once. A challenge is remembered for the next time.
+    pub(crate) async fn send_once(&self, call: &Call, body: Body) -> Result<Answer> {
+        let home = self.home(call.scope.repository().registry()).await?;
+        let token = self.authorize(&call.scope).await?;
+        let request = call.request(&call.uri, &home, token.as_ref(), body)?;
+        let answer = self.transport.send_patiently(request).await?;
+        if answer.status == StatusCode::UNAUTHORIZED {
+            let url = shown(&call.uri);
+            self.challenged(call, &home, answer, token).await?;
+            return Err(Error::Network { url, reason: "the token was too old".into() });
+        }
+        Ok(answer)
+    }
+
+    /// Waits before trying again.
+    pub(crate) async fn pause(&self, tries: u32, wanted: Option<Duration>) {
+        let doubled = self.settings.pause.saturating_mul(1 << tries.min(10));
+        tokio::time::sleep(wanted.unwrap_or(doubled).min(LONGEST_PAUSE)).await;
+    }
+
+    /// One try, with redirections.
+    async fn follow(&self, call: &Call, home: &Uri, token: Option<&HeaderValue>) -> Result<Answer> {
+        let mut uri = call.uri.clone();
+        for _ in 0..REDIRECTIONS {
+            let request = call.request(&uri, home, token, full(call.body.clone()))?;
+            let answer = self.transport.send(request).await?;
+            let follows = matches!(call.method, Method::GET | Method::HEAD);
+            if !follows || !matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+                return Ok(answer);
+            }
+            uri = location(&answer, &uri)?;
+        }
+        let reason = format!("it leads on and on, more than {REDIRECTIONS} times");
+        Err(Error::Manifest { what: shown(&call.uri), reason })
+    }
+
+    /// The header that opens a registry, fetched if it is known how.
+    async fn authorize(&self, scope: &Scope) -> Result<Option<HeaderValue>> {
+        let registry = scope.repository().registry().to_owned();
+        let slot = {
+            let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+            tokens.entry((registry.clone(), scope.clone())).or_default().clone()
+        };
+        let mut slot = slot.lock().await;
+        if let Some(token) = slot.as_ref().filter(|token| token.is_good()) {
+            return Ok(Some(token.header.clone()));
+        }
+        let challenge =
+            self.challenges.lock().unwrap_or_else(PoisonError::into_inner).get(&registry).cloned();
+        let Some(challenge) = challenge else { return Ok(None) };
+        let token = self.fetch_token(scope, &challenge.0, &challenge.1).await?;
+        let header = token.header.clone();
+        *slot = Some(token);
+        Ok(Some(header))
+    }
+
+    /// Remembers what a registry asks for, and forgets what it did not take.
+    async fn challenged(
+        &self,
+        call: &Call,
+        home: &Uri,
+        answer: Answer,
+        used: Option<HeaderValue>,
+    ) -> Result<()> {
+        // Strangers to whom the registry has sent us have no business with our login.
+        let is_home = origin(&answer.uri) == origin(home);
+        let Some(challenge) = Challenge::of(&answer.headers).filter(|_| is_home) else {
+            return Err(denied(call, answer).await);
+        };
+        let registry = call.scope.repository().registry().to_owned();
+        let slot = {
+            let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+            tokens.get(&(registry.clone(), call.scope.clone())).cloned()
+        };
+        if let Some(slot) = slot {
+            let mut slot = slot.lock().await;
+            if slot.as_ref().map(|token| &token.header) == used.as_ref() {
+                *slot = None;
+            }
+        }
+        let mut challenges = self.challenges.lock().unwrap_or_else(PoisonError::into_inner);
+        challenges.insert(registry, Arc::new((challenge, home.clone())));
+        Ok(())
+    }
+
+    async fn fetch_token(&self, scope: &Scope, challenge: &Challenge, registry: &Uri) -> Result<Token> {
+        let repository = scope.repository();
+        let login = match &self.settings.login {
+            Some(login) => Some(login.clone()),
+            None => self.keychain.login(repository).await?,
+        };
+        let refused = |detail: &str| Error::Denied {
+            place: repository.to_string(),
+            action: scope.action(),
+            detail: detail.to_owned(),
+        };
+        if let Some(Login::Bearer(token)) = &login {
+            return Token::bearer(token, None).ok_or_else(|| refused("the token of the file is no token"));
+        }
+        let (realm, service) = match challenge {
+            Challenge::Bearer { realm, service } => (realm, service),
+            Challenge::Basic => {
+                let pair =
+                    login.as_ref().and_then(token::pair).ok_or_else(|| refused("no login is known"))?;
+                return Token::basic(pair.0, pair.1)
+                    .ok_or_else(|| refused("the password has odd characters"));
+            }
+        };
+        let realm: Uri = realm.parse().map_err(|_| refused("the server for tokens has no address"))?;
+        if registry.scheme_str() == Some("https") && realm.scheme_str() != Some("https") {
+            return Err(refused("the server for tokens does without TLS, so it gets no login"));
+        }
+        self.buy(scope, &realm, service, login.as_ref()).await
+    }
+
+    /// Asks a server for tokens.
+    async fn buy(&self, scope: &Scope, realm: &Uri, service: &str, login: Option<&Login>) -> Result<Token> {
+        let mut tries = 0;
+        loop {
+            let request = token_request(scope, realm, service, login)?;
+            let outcome = self.transport.send(request).await;
+            let asked_to_wait = match outcome {
+                Ok(answer) if answer.status == StatusCode::OK => {
+                    let text = answer.content(TOKEN_LIMIT).await?;
+                    return Token::read(&text).ok_or_else(|| Error::Network {
+                        url: shown(realm),
+                        reason: "there is no token in the answer".into(),
+                    });
+                }
+                Ok(answer) if !is_transient(answer.status) => return Err(denied_for(scope, answer).await),
+                Ok(answer) if tries >= self.settings.retries => return Err(answer.error().await),
+                Ok(answer) => wanted_pause(&answer),
+                Err(error) if tries >= self.settings.retries => return Err(error),
+                Err(_) => None,
+            };
+            self.pause(tries, asked_to_wait).await;
+            tries += 1;
+        }
+    }
+}
+
+fn token_request(scope: &Scope, realm: &Uri, service: &str, login: Option<&Login>) -> Result<Request<Body>> {
+    let unusable = |error: http::Error| Error::Network { url: shown(realm), reason: error.to_string() };
+    let builder = Request::builder().header(USER_AGENT, AGENT);
+    if let Some(Login::Identity(identity)) = login {
+        let form = token::form(service, scope, identity);
+        let builder = builder.method(Method::POST).uri(realm.clone());
+        let builder = builder.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        return builder.body(full(form.into())).map_err(unusable);
+    }
+    let sign = if realm.query().is_some() { '&' } else { '?' };
+    let mut builder = builder.uri(format!("{realm}{sign}{}", token::query(service, scope)));
+    if let Some(basic) = login.and_then(token::pair).and_then(|(user, password)| Token::basic(user, password))
+    {
+        builder = builder.header(AUTHORIZATION, basic.header);
+    }
+    builder.body(full(Bytes::new())).map_err(unusable)
+}
+
+fn is_denied(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+async fn denied(call: &Call, answer: Answer) -> Error {
+    denied_for(&call.scope, answer).await
+}
+
+async fn denied_for(scope: &Scope, answer: Answer) -> Error {
+    let status = answer.status;
+    let detail = complaint(answer).await;
+    let detail = if detail.is_empty() { status.to_string() } else { detail };
+    Error::Denied { place: scope.repository().to_string(), action: scope.action(), detail }
+}
+
+/// How long a registry wants to be left alone, if it says so in seconds.
+pub(crate) fn wanted_pause(answer: &Answer) -> Option<Duration> {
+    answer.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// Scheme, host and port.
+fn origin(uri: &Uri) -> (Option<&str>, Option<&str>, Option<u16>) {
+    let port = uri.port_u16().or(match uri.scheme_str() {
+        Some("http") => Some(80),
+        Some("https") => Some(443),
+        _ => None,
+    });
+    (uri.scheme_str(), uri.host(), port)
+}
+
+/// Where an answer leads.
+pub(crate) fn location(answer: &Answer, from: &Uri) -> Result<Uri> {
+    let bad = |reason: &str| Error::Manifest { what: shown(from), reason: reason.to_owned() };
+    let text = answer.header(LOCATION.as_str()).ok_or_else(|| bad("the answer leads nowhere"))?;
+    let uri: Uri = if text.starts_with('/') && !text.starts_with("//") {
+        let scheme = from.scheme_str().unwrap_or("https");
+        let host = from.authority().map_or("", |authority| authority.as_str());
+        format!("{scheme}://{host}{text}").parse().map_err(|_| bad("the answer leads nowhere"))?
+    } else {
+        text.parse().map_err(|_| bad("the answer leads nowhere"))?
+    };
+    match (from.scheme_str(), uri.scheme_str()) {
+        (_, Some("https")) | (Some("http"), Some("http")) => Ok(uri),
+        (_, Some("http")) => Err(bad("the answer leads away from TLS")),
+        _ => Err(bad("the answer leads nowhere")),
+    }
+}

@@ -1,0 +1,92 @@
+//! Writing content into a layout folder, going on with what an earlier copy left.
+
+use std::path::Path;
+
+use tokio::fs::{File, OpenOptions};
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _, SeekFrom};
+
+use crate::blob::{BlobReader, Origin};
+use crate::digest::{Digest, Hasher};
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::progress::Watch;
+
+/// How much of an earlier copy is read at once.
+const PIECE: usize = 256 << 10;
+
+/// Brings content into a folder, and says how many bytes had to be moved.
+pub(crate) async fn ingest(
+    layout: &Layout,
+    origin: &Origin,
+    digest: &Digest,
+    size: u64,
+    watch: &Watch,
+) -> Result<u64> {
+    let path = layout.ingest_path(digest);
+    let outcome = match fetch(&path, origin, digest, size, watch).await {
+        // What the earlier copy left may be at fault, so that a second try begins with nothing.
+        Err((Error::Mismatch { .. }, true)) => fetch(&path, origin, digest, size, watch).await,
+        outcome => outcome,
+    };
+    let moved = outcome.map_err(|(error, _)| error)?;
+    layout.settle(digest)?;
+    Ok(moved)
+}
+
+/// Fetches what is missing of a file. Errors come with whether there was anything before.
+async fn fetch(
+    path: &Path,
+    origin: &Origin,
+    digest: &Digest,
+    size: u64,
+    watch: &Watch,
+) -> std::result::Result<u64, (Error, bool)> {
+    let before = begin(path, digest, size).await.map_err(|error| (error, false))?;
+    let (mut file, mut hasher, offset) = before;
+    let resumed = offset > 0;
+    watch.at(offset);
+    let mut reader = BlobReader::new(origin.clone(), digest.clone(), size, offset);
+    let mut moved = 0;
+    let failed = |error: Error| (error, resumed);
+    while let Some(piece) = reader.next().await.map_err(failed)? {
+        hasher.update(&piece);
+        file.write_all(&piece).await.map_err(|source| failed(unwritten(path, source)))?;
+        moved += piece.len() as u64;
+        watch.moved(piece.len() as u64);
+    }
+    if let Err(mismatch) = hasher.check(digest, &reader.what()) {
+        drop(file);
+        tokio::fs::remove_file(path).await.map_err(|source| failed(unwritten(path, source)))?;
+        return Err(failed(mismatch));
+    }
+    file.sync_all().await.map_err(|source| failed(unwritten(path, source)))?;
+    Ok(moved)
+}
+
+fn unwritten(path: &Path, source: std::io::Error) -> Error {
+    Error::File { action: "write", path: path.to_owned(), source }
+}
+
+/// Opens the file, with the digest of what is in it.
+async fn begin(path: &Path, digest: &Digest, size: u64) -> Result<(File, Hasher, u64)> {
+    let write = |source| unwritten(path, source);
+    let mut options = OpenOptions::new();
+    let mut file =
+        options.create(true).truncate(false).read(true).write(true).open(path).await.map_err(write)?;
+    let mut hasher = digest.hasher();
+    let mut offset = 0;
+    if file.metadata().await.map_err(write)?.len() > size {
+        file.set_len(0).await.map_err(write)?;
+    }
+    let mut piece = vec![0; PIECE];
+    loop {
+        let count = file.read(&mut piece).await.map_err(write)?;
+        if count == 0 {
+            break;
+        }
+        hasher.update(&piece[..count]);
+        offset += count as u64;
+    }
+    file.seek(SeekFrom::Start(offset)).await.map_err(write)?;
+    Ok((file, hasher, offset))
+}

@@ -1,0 +1,96 @@
+//! TLS to registries, with the system's authorities and whatever the user adds.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::error::{Error, Result};
+use crate::settings::Settings;
+
+/// The configuration that the settings ask for.
+pub(crate) fn config(settings: &Settings) -> Result<ClientConfig> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::Settings { what: "TLS".into(), reason: error.to_string() })?;
+    let builder = if settings.insecure {
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone { provider }))
+    } else {
+        builder.with_root_certificates(roots(settings.authorities.as_deref())?)
+    };
+    let Some((certificate, key)) = &settings.certificate else { return Ok(builder.with_no_client_auth()) };
+    let chain = certificates(certificate)?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error))?;
+    builder.with_client_auth_cert(chain, private).map_err(|error| unusable(certificate, error))
+}
+
+fn unusable(file: &Path, error: impl std::fmt::Display) -> Error {
+    Error::Settings { what: file.display().to_string(), reason: error.to_string() }
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(file).map_err(|error| unusable(file, error))?;
+    let read: Vec<_> = read.collect::<std::result::Result<_, _>>().map_err(|error| unusable(file, error))?;
+    if read.is_empty() { Err(unusable(file, "there is no certificate in it")) } else { Ok(read) }
+}
+
+/// The authorities of the system, and those of a file.
+fn roots(file: Option<&Path>) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if let Some(file) = file {
+        let (added, _) = roots.add_parsable_certificates(certificates(file)?);
+        if added == 0 {
+            return Err(unusable(file, "none of its certificates can be used"));
+        }
+    }
+    Ok(roots)
+}
+
+/// Takes any certificate, because the user said so.
+#[derive(Debug)]
+struct Anyone {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

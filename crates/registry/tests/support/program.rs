@@ -1,0 +1,87 @@
+//! Real registries, started for a test on this machine only.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A registry that is running.
+pub(crate) struct Program {
+    child: Child,
+    pub(crate) host: String,
+    /// Where it keeps its content, as long as it runs.
+    pub(crate) folder: TempDir,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Where `cargo xtask registries` puts them, or where a variable says; `None` if it is not there.
+fn path(variable: &str, name: &str) -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os(variable) {
+        return Some(path.into());
+    }
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+    let path = cache.join("pintle").join(name);
+    if path.is_file() {
+        return Some(path);
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "{} is missing; `cargo xtask registries` builds it",
+        path.display()
+    );
+    #[allow(clippy::print_stderr, reason = "a test that is skipped is to be seen")]
+    let () = eprintln!("skipped: {} is missing; `cargo xtask registries` builds it", path.display());
+    None
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn start(mut command: Command, port: u16, folder: TempDir) -> Program {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(30);
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(child.try_wait().unwrap().is_none(), "the registry ended at once");
+        assert!(Instant::now() < limit, "the registry does not answer");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Program { child, host: format!("127.0.0.1:{port}"), folder }
+}
+
+/// The registry of the Distribution project, with more settings in its YAML.
+pub(crate) fn distribution(more: &str) -> Option<Program> {
+    let program = path("PINTLE_DISTRIBUTION", "distribution-v3.1.2/registry")?;
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let settings = folder.path().join("settings.yml");
+    let root = folder.path().join("content");
+    let text = format!(
+        "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  delete: {{enabled: true}}\nhttp:\n  addr: 127.0.0.1:{port}\n{more}",
+        root.display()
+    );
+    std::fs::write(&settings, text).unwrap();
+    let mut command = Command::new(program);
+    command.arg("serve").arg(&settings).env("OTEL_TRACES_EXPORTER", "none");
+    Some(start(command, port, folder))
+}
+
+/// A registry that keeps track of what belongs to what.
+pub(crate) fn referrers() -> Option<Program> {
+    let program = path("PINTLE_REFERRERS", "testbed/referrers/registry")?;
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let mut command = Command::new(program);
+    command.arg(format!("127.0.0.1:{port}")).arg(folder.path());
+    Some(start(command, port, folder))
+}
