@@ -395,6 +395,21 @@ fn joined(errors: &[Error], separator: &str) -> String {
     errors.iter().map(Error::to_string).collect::<Vec<_>>().join(separator)
 }
 
+/// What is to be done about rights that the stores of releases need, told from the server's refusal.
+fn missing_rights(refusal: &str) -> &'static str {
+    match refusal.contains("helm.sh") {
+        true => {
+            "releases are kept as `releases` and `releaseversions` of the API group helm.sh, and in Secrets; whoever \
+             works on them needs rights to get, list, watch, create, update, patch and delete these. An administrator \
+             installs the kinds with `pintle init`; HELM_DRIVER=secret keeps releases in Secrets alone, as Helm does"
+        }
+        false => {
+            "whoever works on releases needs rights to get, list, create, update, patch and delete the Secrets or \
+             ConfigMaps in which they are kept"
+        }
+    }
+}
+
 impl From<pintle_hooks::Error> for Error {
     fn from(error: pintle_hooks::Error) -> Error {
         Error::Hook(Box::new(error))
@@ -416,11 +431,7 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         if self.is_forbidden_store() {
-            return Some(
-                "releases are kept as `releases` and `releaseversions` of the API group helm.sh, and in Secrets; \
-                 whoever works on them needs rights to get, list, watch, create, update, patch and delete these"
-                    .to_owned(),
-            );
+            return Some(missing_rights(&self.to_string()).to_owned());
         }
         Some(match self {
             Error::RemoteChart { .. } => {
@@ -473,6 +484,11 @@ impl Error {
                 "the record of the release takes {size} bytes, and a {kind} holds 1048576: without HELM_DRIVER \
                  releases of any size can be kept; or keep large files out of the chart with .helmignore"
             ),
+            Error::Cluster(error) if error.is_forbidden() && error.to_string().contains("helm.sh") => {
+                "installing kinds takes the rights of an administrator; HELM_DRIVER=secret keeps releases in Secrets, \
+                 as Helm does, and needs no kinds"
+                    .to_owned()
+            }
             Error::HooksFailed { source, .. }
             | Error::ReleaseFailed { source, .. }
             | Error::Undone { source, .. } => return source.hint(),
