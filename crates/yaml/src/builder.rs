@@ -39,6 +39,16 @@ pub trait Builder {
     fn end_map(&mut self);
     /// Returns what was built; called once, at the end of a document without errors.
     fn finish(&mut self) -> Self::Node;
+
+    /// Is told by the fast reader, before a scalar or a key, in which bytes it stands, and how far its lines are
+    /// indented if it is a block.
+    fn scalar_at(&mut self, _start: usize, _end: usize, _indent: usize) {}
+    /// Is told by the fast reader, before a list or a map, where it begins and whether in brackets.
+    fn begin_at(&mut self, _start: usize, _flow: bool) {}
+    /// Is told by the fast reader, before a list or a map in brackets ends, where that is.
+    fn end_at(&mut self, _end: usize) {}
+    /// Is told by the fast reader where the dash or the colon before the next node stands.
+    fn lead_at(&mut self, _at: usize) {}
 }
 
 /// Nodes that an [`Assembler`] can put together.

@@ -81,11 +81,14 @@ enum Quoted {
 impl<'t, B: Builder> Reader<'t, '_, B> {
     fn document(&mut self) -> Option<()> {
         self.load_line(0)?;
+        let mut begin = self.at;
         if self.marker {
             self.at += 3;
+            begin = self.at;
             self.end_line()?;
         }
         if self.ended {
+            self.builder.scalar_at(begin, begin, 0);
             self.builder.nil();
             return Some(());
         }
@@ -194,11 +197,11 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
                 let start = self.at;
                 let quoted = self.quoted(quote)?;
                 if self.byte(self.at) == b':' && self.is_blank(self.at + 1) {
-                    self.begin_map()?;
+                    self.begin_map(start)?;
                     self.quoted_key(start, quoted)?;
                     return self.map(column);
                 }
-                self.emit_quoted(quoted);
+                self.emit_quoted(start, quoted);
                 self.end_value(indent)
             }
             b'[' | b'{' => {
@@ -210,7 +213,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
                 let start = self.at;
                 let (end, stop) = self.scan_plain()?;
                 if stop == Stop::Colon {
-                    self.begin_map()?;
+                    self.begin_map(start)?;
                     self.plain_key(start, end)?;
                     return self.map(column);
                 }
@@ -220,7 +223,8 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         }
     }
 
-    fn begin_map(&mut self) -> Option<()> {
+    fn begin_map(&mut self, start: usize) -> Option<()> {
+        self.builder.begin_at(start, false);
         self.builder.begin_map();
         self.descend()
     }
@@ -257,17 +261,21 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
     }
 
     fn list(&mut self, column: usize, indentless: bool) -> Option<()> {
+        self.builder.begin_at(self.at, false);
         self.builder.begin_list();
         self.descend()?;
         let indent = column as isize;
         loop {
-            let blanks = spaces(self.text, self.at + 1);
+            let dash = self.at;
+            self.builder.lead_at(dash);
+            let blanks = spaces(self.text, dash + 1);
             self.at += 1 + blanks;
             if matches!(self.byte(self.at), b'\n' | b'#') {
                 self.end_line_back(blanks)?;
                 if !self.ended && self.column > column {
                     self.node(indent, self.column)?;
                 } else {
+                    self.builder.scalar_at(dash + 1, dash + 1, 0);
                     self.builder.nil();
                 }
             } else {
@@ -299,6 +307,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
 
     /// Reads the value of a key of the map at `column`, from behind the colon.
     fn value(&mut self, column: usize) -> Option<()> {
+        let behind = self.at;
         let blanks = spaces(self.text, self.at);
         self.at += blanks;
         let indent = column as isize;
@@ -310,13 +319,15 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
                 } else if !self.ended && self.column == column && self.is_dash() {
                     self.list(column, true)
                 } else {
+                    self.builder.scalar_at(behind, behind, 0);
                     self.builder.nil();
                     Some(())
                 }
             }
             quote @ (b'"' | b'\'') => {
+                let start = self.at;
                 let quoted = self.quoted(quote)?;
-                self.emit_quoted(quoted);
+                self.emit_quoted(start, quoted);
                 self.end_value(indent)
             }
             b'[' | b'{' => {
@@ -335,10 +346,12 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
 
     /// Takes a plain key, and goes behind its colon.
     fn plain_key(&mut self, start: usize, end: usize) -> Option<()> {
+        self.builder.lead_at(self.at);
         self.at += 1;
         if end - start > KEY_LENGTH {
             return None;
         }
+        self.builder.scalar_at(start, end, 0);
         self.key_from(&self.text[start..end])
     }
 
@@ -363,6 +376,8 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         if self.at - start > KEY_LENGTH {
             return None;
         }
+        self.builder.lead_at(self.at);
+        self.builder.scalar_at(start, self.at, 0);
         match quoted {
             Quoted::Slice { start, end } => self.builder.key(&self.text[start..end]),
             Quoted::Scratch { lines: true } => return None,
@@ -372,7 +387,8 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         Some(())
     }
 
-    fn emit_quoted(&mut self, quoted: Quoted) {
+    fn emit_quoted(&mut self, start: usize, quoted: Quoted) {
+        self.builder.scalar_at(start, self.at, 0);
         match quoted {
             Quoted::Slice { start, end } => self.builder.str(&self.text[start..end]),
             Quoted::Scratch { .. } => self.builder.str(&self.scratch),

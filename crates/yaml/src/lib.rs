@@ -4,7 +4,7 @@
 //! room gives the same results and the same errors without the detours. Reading is generic over what is built (see
 //! [`Builder`]); writing takes anything that can be walked.
 //!
-//! Enter at [`read`] and [`write()`].
+//! Enter at [`read`] and [`write()`], or at [`outline`] to change a text and leave the rest of it alone.
 //!
 //! ```
 //! let tree = pintle_yaml::read(b"b: [yes, 0x10]\na: text").unwrap();
@@ -17,6 +17,7 @@ mod documents;
 mod error;
 mod exact;
 mod fast;
+pub mod outline;
 mod read;
 mod resolve;
 mod timestamp;

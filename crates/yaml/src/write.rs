@@ -11,9 +11,11 @@ use pintle_tree::{KeyOrder, Sink, Walk, json};
 use crate::builder::Assembler;
 use crate::error::Error;
 use crate::read;
+use crate::resolve::is_plainly_text;
 use crate::value::Value;
 use emitter::{Emitter, Flavor};
 pub use pretty::write_pretty;
+use scalar::Style;
 use style::analyze;
 
 /// How deep a tree may nest.
@@ -58,6 +60,40 @@ fn emit(tree: &impl Walk, out: &mut Vec<u8>, trusted: bool) -> Result<(), Exotic
     tree.walk(&mut writer)?;
     writer.emitter.finish();
     Ok(())
+}
+
+/// Whether a string can stand without quotes in a block, and will be read as a string.
+pub(crate) fn is_plain(text: &[u8]) -> bool {
+    is_plainly_text(text) && analyze(text, false).plain && text != b"<<" && text != b"="
+}
+
+/// Whether a string can stand in single quotes on one line.
+pub(crate) fn is_single(text: &[u8]) -> bool {
+    let analysis = analyze(text, false);
+    analysis.single && !analysis.multiline
+}
+
+/// Whether a string can be a block whose first line tells its indentation, whatever blank lines follow.
+pub(crate) fn is_block(text: &[u8]) -> bool {
+    let odd = matches!(text, [] | [b' ' | b'\t' | b'\n', ..] | [.., b'\n', b'\n']);
+    let separators =
+        memchr::memmem::find(text, b"\xe2\x80\xa8").or(memchr::memmem::find(text, b"\xe2\x80\xa9"));
+    !odd && separators.is_none() && analyze(text, true).block
+}
+
+/// Writes a string in double quotes, on one line.
+pub(crate) fn double_quoted(text: &[u8], out: &mut Vec<u8>) {
+    Emitter::new(out, Flavor::Pretty).scalar(text, Style::Double, 0, false);
+}
+
+/// Writes a string in single quotes, on one line.
+pub(crate) fn single_quoted(text: &[u8], out: &mut Vec<u8>) {
+    Emitter::new(out, Flavor::Pretty).scalar(text, Style::Single, 0, false);
+}
+
+/// Writes a string as a literal block whose lines are indented by `indent`.
+pub(crate) fn literal_block(text: &[u8], indent: usize, out: &mut Vec<u8>) {
+    Emitter::new(out, Flavor::Pretty).scalar(text, Style::Literal, indent, false);
 }
 
 /// Tells that a tree has something that JSON does not keep as it is.

@@ -17,8 +17,9 @@ enum Chomping {
 impl<B: Builder> Reader<'_, '_, B> {
     /// Reads a block scalar inside a collection at `indent`, from its `|` or `>`.
     pub(super) fn block_scalar(&mut self, indent: isize) -> Option<()> {
-        let literal = self.byte(self.at) == b'|';
-        let (chomping, increment) = self.block_header()?;
+        let sign = self.at;
+        let literal = self.byte(sign) == b'|';
+        let (chomping, increment, signs_end) = self.block_header()?;
         let start = self.at;
         let content = match increment {
             0 => self.block_indent(indent)?,
@@ -26,18 +27,19 @@ impl<B: Builder> Reader<'_, '_, B> {
         };
         self.at = start;
         self.scratch.clear();
-        if literal || !B::KEEPS_SCALARS {
-            self.literal(content, chomping)?;
+        let end = if literal || !B::KEEPS_SCALARS {
+            self.literal(content, chomping)?
         } else {
-            self.folded(content, chomping)?;
-        }
+            self.folded(content, chomping)?
+        };
+        self.builder.scalar_at(sign, end.unwrap_or(signs_end), content);
         self.builder.str(&self.scratch);
         self.load_line(self.at)?;
         self.check_dedent(indent)
     }
 
-    /// Reads the signs after `|` or `>` and goes to the next line.
-    fn block_header(&mut self) -> Option<(Chomping, usize)> {
+    /// Reads the signs after `|` or `>` and goes to the next line. The last of the three is where the signs end.
+    fn block_header(&mut self) -> Option<(Chomping, usize, usize)> {
         let mut chomping = Chomping::Clip;
         let mut increment = 0;
         self.at += 1;
@@ -50,6 +52,7 @@ impl<B: Builder> Reader<'_, '_, B> {
             }
             self.at += 1;
         }
+        let signs_end = self.at;
         let blanks = spaces(self.text, self.at);
         self.at += blanks;
         match self.byte(self.at) {
@@ -58,7 +61,7 @@ impl<B: Builder> Reader<'_, '_, B> {
             _ => return None,
         }
         self.at += 1;
-        Some((chomping, increment))
+        Some((chomping, increment, signs_end))
     }
 
     /// The indentation of the first line that is not blank; the deepest there is if the block has no such line.
@@ -103,7 +106,9 @@ impl<B: Builder> Reader<'_, '_, B> {
         })
     }
 
-    fn literal(&mut self, content: usize, chomping: Chomping) -> Option<()> {
+    /// Takes the lines of a literal block, and returns where the last line that counts ends, if there is one.
+    fn literal(&mut self, content: usize, chomping: Chomping) -> Option<Option<usize>> {
+        let mut last = None;
         // Line breaks that are text only if more text, or a `+`, comes.
         let mut breaks = 0;
         let mut terminated = false;
@@ -112,8 +117,12 @@ impl<B: Builder> Reader<'_, '_, B> {
                 BlockLine::Blank { next } => {
                     breaks += 1;
                     self.at = next;
+                    if chomping == Chomping::Keep {
+                        last = Some(next - 1);
+                    }
                 }
                 BlockLine::Text { start, end } => {
+                    last = Some(end);
                     if B::KEEPS_SCALARS {
                         self.scratch.resize(self.scratch.len() + breaks + usize::from(terminated), b'\n');
                         self.scratch.extend_from_slice(&self.text[start..end]);
@@ -126,10 +135,12 @@ impl<B: Builder> Reader<'_, '_, B> {
             }
         }
         self.chomp(chomping, terminated, breaks);
-        Some(())
+        Some(last)
     }
 
-    fn folded(&mut self, content: usize, chomping: Chomping) -> Option<()> {
+    /// As [`Self::literal`], of a folded block.
+    fn folded(&mut self, content: usize, chomping: Chomping) -> Option<Option<usize>> {
+        let mut last = None;
         let mut breaks = 0;
         let mut terminated = false;
         let mut previous_indented = false;
@@ -138,8 +149,12 @@ impl<B: Builder> Reader<'_, '_, B> {
                 BlockLine::Blank { next } => {
                     breaks += 1;
                     self.at = next;
+                    if chomping == Chomping::Keep {
+                        last = Some(next - 1);
+                    }
                 }
                 BlockLine::Text { start, end } => {
+                    last = Some(end);
                     let indented = matches!(self.text[start], b' ' | b'\t');
                     if terminated && !previous_indented && !indented {
                         if breaks == 0 {
@@ -159,7 +174,7 @@ impl<B: Builder> Reader<'_, '_, B> {
             }
         }
         self.chomp(chomping, terminated, breaks);
-        Some(())
+        Some(last)
     }
 
     fn chomp(&mut self, chomping: Chomping, terminated: bool, breaks: usize) {

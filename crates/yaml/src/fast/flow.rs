@@ -9,6 +9,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         self.descend()?;
         let list = self.byte(self.at) == b'[';
         let close = if list { b']' } else { b'}' };
+        self.builder.begin_at(self.at, true);
         if list {
             self.builder.begin_list();
         } else {
@@ -32,6 +33,7 @@ impl<B: Builder> Reader<'_, '_, B> {
             }
         }
         self.at += 1;
+        self.builder.end_at(self.at);
         self.depth -= 1;
         if list {
             self.builder.end_list();
@@ -88,11 +90,12 @@ impl<B: Builder> Reader<'_, '_, B> {
         match self.byte(self.at) {
             b'[' | b'{' => self.flow(),
             quote @ (b'"' | b'\'') => {
+                let start = self.at;
                 let quoted = self.quoted(quote)?;
                 if matches!(quoted, Quoted::Scratch { lines: true }) {
                     return None;
                 }
-                self.emit_quoted(quoted);
+                self.emit_quoted(start, quoted);
                 Some(())
             }
             _ => {
@@ -102,6 +105,7 @@ impl<B: Builder> Reader<'_, '_, B> {
                     return None;
                 }
                 let text = self.text;
+                self.builder.scalar_at(start, end, 0);
                 self.emit_plain(&text[start..end])
             }
         }

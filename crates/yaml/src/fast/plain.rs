@@ -48,16 +48,19 @@ impl<B: Builder> Reader<'_, '_, B> {
         if self.next_line_continues(indent, stop)? {
             self.scratch.clear();
             self.scratch.extend_from_slice(&text[start..end]);
-            self.continuation(indent)?;
+            let end = self.continuation(indent)?;
+            self.builder.scalar_at(start, end, 0);
             let folded = std::mem::take(&mut self.scratch);
             self.emit_plain(&folded)?;
             self.scratch = folded;
             return Some(());
         }
+        self.builder.scalar_at(start, end, 0);
         self.emit_plain(&text[start..end])
     }
 
-    fn continuation(&mut self, indent: isize) -> Option<()> {
+    /// Takes the lines that continue a scalar, and returns where the last of them ends.
+    fn continuation(&mut self, indent: isize) -> Option<usize> {
         loop {
             // A single line break folds into a blank; of several, the first is dropped.
             if self.blank_lines == 0 {
@@ -74,7 +77,7 @@ impl<B: Builder> Reader<'_, '_, B> {
                 self.scratch.extend_from_slice(&self.text[start..end]);
             }
             if !self.next_line_continues(indent, stop)? {
-                return Some(());
+                return Some(end);
             }
         }
     }

@@ -44,6 +44,7 @@ impl Scanner<'_> {
     }
 
     pub(super) fn skip_break(&mut self) {
+        self.last_break = self.input.offset();
         if self.input.byte(0) == b'\r' && self.input.byte(1) == b'\n' {
             self.mark.index += 1;
             self.input.advance(1);

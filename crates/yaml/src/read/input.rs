@@ -18,6 +18,8 @@ pub(crate) struct Input<'t> {
     raw_end: usize,
     ended: bool,
     encoding: Option<Encoding>,
+    /// The length of the byte order mark.
+    skipped: usize,
     decoded: Vec<u8>,
     position: usize,
     /// Where the text began when it was last fetched.
@@ -41,6 +43,7 @@ impl<'t> Input<'t> {
             raw_end: 0,
             ended: false,
             encoding: None,
+            skipped: 0,
             decoded: Vec::with_capacity(raw.len() + 4),
             position: 0,
             window: 0,
@@ -58,6 +61,17 @@ impl<'t> Input<'t> {
     pub(crate) fn character(&self) -> &[u8] {
         let end = (self.position + width(self.byte(0))).min(self.decoded.len());
         &self.decoded[self.position..end]
+    }
+
+    /// The position in the text as it was given, if that is UTF-8.
+    #[inline]
+    pub(crate) fn offset(&self) -> usize {
+        (self.position + self.skipped).min(self.raw.len())
+    }
+
+    /// Whether the text is UTF-16, so that its bytes are not those that were read.
+    pub(crate) fn is_wide(&self) -> bool {
+        matches!(self.encoding, Some(Encoding::Utf16Little | Encoding::Utf16Big))
     }
 
     /// Steps over `bytes` bytes.
@@ -115,6 +129,7 @@ impl<'t> Input<'t> {
         };
         self.encoding = Some(encoding);
         self.raw_position = skipped;
+        self.skipped = skipped;
     }
 
     fn fetch(&mut self) {

@@ -4,11 +4,22 @@ use super::scan::Scanner;
 use super::token::{Span, Token, Word};
 use crate::error::Problem;
 
-/// A step through a document, and the line it happens on.
+/// A step through a document, the line it happens on, and the bytes of the token that tells it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) step: Step,
     pub(crate) line: usize,
+    pub(crate) bytes: Span,
+    /// Where the anchor or the tag begins, or else the node itself.
+    pub(crate) outer: usize,
+    /// The indentation of the lines of a block scalar.
+    pub(crate) indent: usize,
+}
+
+impl Event {
+    fn new(step: Step, line: usize, token: &Token) -> Self {
+        Event { step, line, bytes: token.bytes, outer: token.bytes.start, indent: token.indent }
+    }
 }
 
 /// What an event is.
@@ -70,6 +81,8 @@ pub(crate) struct Parser<'t> {
     states: Vec<State>,
     /// The tag handles in force, with what they stand for.
     handles: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Where the dash or colon before the last node stands.
+    lead: usize,
 }
 
 impl<'t> Parser<'t> {
@@ -79,12 +92,23 @@ impl<'t> Parser<'t> {
             state: State::StreamStart,
             states: Vec::new(),
             handles: Vec::new(),
+            lead: 0,
         }
     }
 
     /// The texts that spans point into.
     pub(crate) fn pool(&self) -> &[u8] {
         &self.scanner.pool
+    }
+
+    /// Where the last dash or colon stands.
+    pub(crate) fn lead(&self) -> usize {
+        self.lead
+    }
+
+    /// Whether the text is UTF-16.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.scanner.input.is_wide()
     }
 
     /// Ends parsing and keeps the texts.
@@ -99,7 +123,7 @@ impl<'t> Parser<'t> {
                 let token = self.peek()?;
                 self.scanner.take();
                 self.state = State::ImplicitDocumentStart;
-                Ok(Event { step: Step::StreamStart, line: token.start })
+                Ok(Event::new(Step::StreamStart, token.start, &token))
             }
             State::ImplicitDocumentStart => self.document_start(true),
             State::DocumentStart => self.document_start(false),
@@ -116,7 +140,8 @@ impl<'t> Parser<'t> {
             State::FlowPairEnd => {
                 let token = self.peek()?;
                 self.state = State::FlowSequence { first: false };
-                Ok(Event { step: Step::MappingEnd, line: token.start })
+                let end = Span { start: self.scanner.passed, end: self.scanner.passed };
+                Ok(Event { bytes: end, ..Event::new(Step::MappingEnd, token.start, &token) })
             }
             State::FlowMappingKey { first } => self.flow_mapping_key(first),
             State::FlowMappingValue => self.flow_mapping_value(),
@@ -124,7 +149,10 @@ impl<'t> Parser<'t> {
                 let token = self.peek()?;
                 self.empty(State::FlowMappingKey { first: false }, token.start)
             }
-            State::End => Ok(Event { step: Step::StreamEnd, line: 0 }),
+            State::End => {
+                let (bytes, outer) = (Span::default(), 0);
+                Ok(Event { step: Step::StreamEnd, line: 0, bytes, outer, indent: 0 })
+            }
         }
     }
 
@@ -141,7 +169,9 @@ impl<'t> Parser<'t> {
     fn empty(&mut self, next: State, line: usize) -> Result<Event, Problem> {
         self.state = next;
         let step = Step::Scalar { anchor: None, tag: None, text: Span::default(), implicit: true };
-        Ok(Event { step, line })
+        // What is not written stands where the last thing written ends.
+        let passed = self.scanner.passed;
+        Ok(Event { step, line, bytes: Span { start: passed, end: passed }, outer: passed, indent: 0 })
     }
 
     fn child(&mut self, place: Place, after: State) -> Result<Event, Problem> {
@@ -153,9 +183,9 @@ impl<'t> Parser<'t> {
         self.state = self.states.pop().expect("every node was entered from a state");
     }
 
-    fn end(&mut self, step: Step, line: usize) -> Result<Event, Problem> {
+    fn end(&mut self, step: Step, token: &Token) -> Result<Event, Problem> {
         self.return_to_parent();
-        Ok(Event { step, line })
+        Ok(Event::new(step, token.start, token))
     }
 
     // Documents.
@@ -172,14 +202,14 @@ impl<'t> Parser<'t> {
             Word::StreamEnd => {
                 self.state = State::End;
                 self.scanner.take();
-                return Ok(Event { step: Step::StreamEnd, line });
+                return Ok(Event::new(Step::StreamEnd, line, &token));
             }
             Word::VersionDirective { .. } | Word::TagDirective { .. } | Word::DocumentStart => {}
             _ if implicit => {
                 self.directives()?;
                 self.states.push(State::DocumentEnd);
                 self.state = State::BlockNode;
-                return Ok(Event { step: Step::DocumentStart, line });
+                return Ok(Event::new(Step::DocumentStart, line, &token));
             }
             _ => {}
         }
@@ -191,7 +221,7 @@ impl<'t> Parser<'t> {
         self.scanner.take();
         self.states.push(State::DocumentEnd);
         self.state = State::DocumentContent;
-        Ok(Event { step: Step::DocumentStart, line })
+        Ok(Event::new(Step::DocumentStart, line, &token))
     }
 
     fn document_content(&mut self) -> Result<Event, Problem> {
@@ -216,7 +246,7 @@ impl<'t> Parser<'t> {
         }
         self.handles.clear();
         self.state = State::DocumentStart;
-        Ok(Event { step: Step::DocumentEnd, line: token.start })
+        Ok(Event::new(Step::DocumentEnd, token.start, &token))
     }
 
     fn directives(&mut self) -> Result<(), Problem> {
@@ -255,10 +285,10 @@ impl<'t> Parser<'t> {
 
     fn node(&mut self, place: Place) -> Result<Event, Problem> {
         let mut token = self.peek()?;
-        let line = token.start;
+        let (line, outer) = (token.start, token.bytes.start);
         if let Word::Alias(name) = token.word {
             self.scanner.take();
-            return self.end(Step::Alias(name), line);
+            return self.end(Step::Alias(name), &token);
         }
         let mut anchor = None;
         let mut tag = None;
@@ -287,18 +317,23 @@ impl<'t> Parser<'t> {
                     None => plain,
                     Some(tag) => tag.of(&self.scanner.pool) == b"!",
                 };
-                return self.end(Step::Scalar { anchor, tag, text, implicit }, line);
+                self.return_to_parent();
+                let step = Step::Scalar { anchor, tag, text, implicit };
+                return Ok(Event { outer, ..Event::new(step, line, &token) });
             }
             _ if anchor.is_some() || tag.is_some() => {
                 let step = Step::Scalar { anchor, tag, text: Span::default(), implicit: tag.is_none() };
-                return self.end(step, line);
+                self.return_to_parent();
+                let passed = self.scanner.passed;
+                let bytes = Span { start: passed, end: passed };
+                return Ok(Event { step, line, bytes, outer, indent: 0 });
             }
             _ => return Err(Problem::of_parser("did not find expected node content", token.start)),
         };
         self.state = next;
         let mapping = matches!(next, State::FlowMappingKey { .. } | State::BlockMappingKey { .. });
         let step = if mapping { Step::MappingStart(anchor) } else { Step::SequenceStart(anchor) };
-        Ok(Event { step, line })
+        Ok(Event { outer, ..Event::new(step, line, &token) })
     }
 
     /// A tag with its handle spelled out.
@@ -322,6 +357,7 @@ impl<'t> Parser<'t> {
         let token = if first { self.take_and_peek()? } else { self.peek()? };
         match token.word {
             Word::BlockEntry => {
+                self.lead = token.bytes.start;
                 let next = self.take_and_peek()?;
                 let state = State::BlockSequence { first: false };
                 if matches!(next.word, Word::BlockEntry | Word::BlockEnd) {
@@ -332,7 +368,7 @@ impl<'t> Parser<'t> {
             }
             Word::BlockEnd => {
                 self.scanner.take();
-                self.end(Step::SequenceEnd, token.start)
+                self.end(Step::SequenceEnd, &token)
             }
             _ => Err(Problem::of_parser("did not find expected '-' indicator", token.start)),
         }
@@ -341,8 +377,9 @@ impl<'t> Parser<'t> {
     fn indentless_sequence(&mut self) -> Result<Event, Problem> {
         let token = self.peek()?;
         if token.word != Word::BlockEntry {
-            return self.end(Step::SequenceEnd, token.start);
+            return self.end(Step::SequenceEnd, &token);
         }
+        self.lead = token.bytes.start;
         let next = self.take_and_peek()?;
         if matches!(next.word, Word::BlockEntry | Word::Key | Word::Value | Word::BlockEnd) {
             self.empty(State::IndentlessSequence, token.end)
@@ -364,7 +401,7 @@ impl<'t> Parser<'t> {
             }
             Word::BlockEnd => {
                 self.scanner.take();
-                self.end(Step::MappingEnd, token.start)
+                self.end(Step::MappingEnd, &token)
             }
             _ => Err(Problem::of_parser("did not find expected key", token.start)),
         }
@@ -376,6 +413,7 @@ impl<'t> Parser<'t> {
         if token.word != Word::Value {
             return self.empty(state, token.start);
         }
+        self.lead = token.bytes.start;
         let next = self.take_and_peek()?;
         if matches!(next.word, Word::Key | Word::Value | Word::BlockEnd) {
             self.empty(state, token.end)
@@ -397,12 +435,13 @@ impl<'t> Parser<'t> {
         match token.word {
             Word::FlowSequenceEnd => {
                 self.scanner.take();
-                self.end(Step::SequenceEnd, token.start)
+                self.end(Step::SequenceEnd, &token)
             }
             Word::Key => {
                 self.scanner.take();
                 self.state = State::FlowPairKey;
-                Ok(Event { step: Step::MappingStart(None), line: token.start })
+                // The pair begins with its key, unless a question mark goes before that.
+                Ok(Event::new(Step::MappingStart(None), token.start, &token))
             }
             _ => self.child(Place::Flow, State::FlowSequence { first: false }),
         }
@@ -422,6 +461,7 @@ impl<'t> Parser<'t> {
     fn flow_pair_value(&mut self) -> Result<Event, Problem> {
         let token = self.peek()?;
         if token.word == Word::Value {
+            self.lead = token.bytes.start;
             let next = self.take_and_peek()?;
             if !matches!(next.word, Word::FlowEntry | Word::FlowSequenceEnd) {
                 return self.child(Place::Flow, State::FlowPairEnd);
@@ -441,7 +481,7 @@ impl<'t> Parser<'t> {
         match token.word {
             Word::FlowMappingEnd => {
                 self.scanner.take();
-                self.end(Step::MappingEnd, token.start)
+                self.end(Step::MappingEnd, &token)
             }
             Word::Key => {
                 let next = self.take_and_peek()?;
@@ -459,6 +499,7 @@ impl<'t> Parser<'t> {
         let mut token = self.peek()?;
         let state = State::FlowMappingKey { first: false };
         if token.word == Word::Value {
+            self.lead = token.bytes.start;
             token = self.take_and_peek()?;
             if !matches!(token.word, Word::FlowEntry | Word::FlowMappingEnd) {
                 return self.child(Place::Flow, state);

@@ -1,7 +1,7 @@
 //! Scanning scalars: plain, quoted and block.
 
 use super::scan::Scanner;
-use super::token::{Token, Word};
+use super::token::{Span, Token, Word};
 use crate::error::Problem;
 
 /// The blanks and line breaks between two pieces of a scalar that may fold into less.
@@ -23,6 +23,8 @@ enum Chomping {
 impl Scanner<'_> {
     pub(super) fn plain_scalar(&mut self) -> Result<Token, Problem> {
         let (start, mut end) = (self.mark.line, self.mark.line);
+        let begin = self.input.offset();
+        let mut bytes = Span { start: begin, end: begin };
         let from = self.pool.len();
         let indent = self.indent + 1;
         let mut gap = Gap::default();
@@ -36,6 +38,7 @@ impl Scanner<'_> {
                 self.close_gap(&mut gap);
                 self.keep();
                 end = self.mark.line;
+                bytes.end = self.input.offset();
                 self.input.ensure(2)?;
             }
             if !(self.is_blank(0) || self.is_break(0)) {
@@ -57,7 +60,7 @@ impl Scanner<'_> {
             self.key_allowed = true;
         }
         let text = self.kept_since(from);
-        Ok(Token { word: Word::Scalar { text, plain: true }, start, end })
+        Ok(Token { word: Word::Scalar { text, plain: true }, start, end, bytes, indent: 0 })
     }
 
     fn ends_plain(&self) -> bool {
@@ -108,7 +111,7 @@ impl Scanner<'_> {
     }
 
     pub(super) fn quoted_scalar(&mut self) -> Result<Token, Problem> {
-        let start = self.mark.line;
+        let (start, begin) = (self.mark.line, self.input.offset());
         let quote = self.input.byte(0);
         let from = self.pool.len();
         let mut gap = Gap::default();
@@ -134,7 +137,8 @@ impl Scanner<'_> {
         }
         self.skip();
         let text = self.kept_since(from);
-        Ok(Token { word: Word::Scalar { text, plain: false }, start, end: self.mark.line })
+        let bytes = Span { start: begin, end: self.input.offset() };
+        Ok(Token { word: Word::Scalar { text, plain: false }, start, end: self.mark.line, bytes, indent: 0 })
     }
 
     /// Takes the characters up to a blank, a line break or the closing quote.
@@ -200,11 +204,12 @@ impl Scanner<'_> {
     }
 
     pub(super) fn block_scalar(&mut self) -> Result<Token, Problem> {
-        let start = self.mark.line;
+        let (start, begin) = (self.mark.line, self.input.offset());
         let literal = self.input.byte(0) == b'|';
         let from = self.pool.len();
         self.skip();
-        let (chomping, increment) = self.block_header()?;
+        let (chomping, increment, signs_end) = self.block_header()?;
+        let mut bytes = Span { start: begin, end: signs_end };
         let mut end = self.mark.line;
         let given = (increment > 0).then(|| self.indent.max(0) as usize + increment);
         self.breaks.clear();
@@ -228,6 +233,7 @@ impl Scanner<'_> {
                 self.keep();
                 self.input.ensure(1)?;
             }
+            bytes.end = self.input.offset();
             self.input.ensure(2)?;
             pending = if self.is_break(0) { self.take_break() } else { b"" };
             self.block_breaks(Some(indent), &mut end)?;
@@ -236,14 +242,17 @@ impl Scanner<'_> {
             self.pool.extend_from_slice(pending);
         }
         if chomping == Chomping::Keep {
+            if !self.breaks.is_empty() {
+                bytes.end = self.last_break;
+            }
             self.pool.append(&mut self.breaks);
         }
         let text = self.kept_since(from);
-        Ok(Token { word: Word::Scalar { text, plain: false }, start, end })
+        Ok(Token { word: Word::Scalar { text, plain: false }, start, end, bytes, indent })
     }
 
-    /// Reads what follows `|` or `>` up to the end of the line.
-    fn block_header(&mut self) -> Result<(Chomping, usize), Problem> {
+    /// Reads what follows `|` or `>` up to the end of the line. The last of the three is where the signs end.
+    fn block_header(&mut self) -> Result<(Chomping, usize, usize), Problem> {
         let mut chomping = Chomping::Clip;
         let mut increment = 0;
         self.input.ensure(1)?;
@@ -261,6 +270,7 @@ impl Scanner<'_> {
             self.skip();
             self.input.ensure(1)?;
         }
+        let signs_end = self.input.offset();
         while self.is_blank(0) {
             self.skip();
             self.input.ensure(1)?;
@@ -273,7 +283,7 @@ impl Scanner<'_> {
             self.input.ensure(2)?;
             self.skip_break();
         }
-        Ok((chomping, increment))
+        Ok((chomping, increment, signs_end))
     }
 
     /// Takes empty lines and the indentation of the line after them. Returns the indentation that the block has if
@@ -301,6 +311,35 @@ impl Scanner<'_> {
             *end = self.mark.line;
         }
         Ok(deepest.max((self.indent + 1) as usize).max(1))
+    }
+}
+
+/// The text of a scalar that is written as `source`, which begins with its quote or sign if it has one. `indent` is the
+/// indentation of the lines of a block. `None` when it is no scalar after all.
+pub(crate) fn scalar_text(source: &[u8], indent: usize) -> Option<Vec<u8>> {
+    let plain = !matches!(source.first()?, b'\'' | b'"' | b'|' | b'>');
+    // The blank keeps what looks like the marker of a document from being one, and the letter keeps a colon at the end,
+    // as brackets allow it, from being the end of a key.
+    let end: &[u8] = if plain { b"a" } else { b"" };
+    let padded = [b" ", source, end].concat();
+    let mut scanner = Scanner::new(&padded);
+    scanner.input.ensure(2).ok()?;
+    scanner.skip();
+    let token = match source.first()? {
+        b'\'' | b'"' => scanner.quoted_scalar(),
+        b'|' | b'>' => {
+            let digit = source.iter().take(3).find(|byte| matches!(byte, b'1'..=b'9'));
+            if let Some(digit) = digit {
+                scanner.indent = indent as isize - (digit - b'0') as isize;
+            }
+            scanner.block_scalar()
+        }
+        _ => scanner.plain_scalar(),
+    };
+    match token.ok()?.word {
+        Word::Scalar { text, .. } if plain => Some(text.of(&scanner.pool).strip_suffix(b"a")?.to_vec()),
+        Word::Scalar { text, .. } => Some(text.of(&scanner.pool).to_vec()),
+        _ => None,
     }
 }
 

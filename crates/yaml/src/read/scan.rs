@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::input::Input;
-use super::token::{Token, Word};
+use super::token::{Span, Token, Word};
 use crate::error::Problem;
 
 /// How deep brackets and indentation may nest.
@@ -27,6 +27,7 @@ struct KeyCandidate {
     required: bool,
     token: usize,
     mark: Mark,
+    offset: usize,
 }
 
 /// The scanner and its queue of tokens.
@@ -39,6 +40,8 @@ pub(crate) struct Scanner<'t> {
     tokens: VecDeque<Token>,
     /// How many tokens have been taken from the queue.
     taken: usize,
+    /// Where the last token that was taken, and that stands in the text, ended.
+    pub(crate) passed: usize,
     ready: bool,
     started: bool,
     pub(super) indent: isize,
@@ -51,6 +54,8 @@ pub(crate) struct Scanner<'t> {
     pub(super) flow_level: usize,
     /// Line breaks seen since the last text, while a scalar is read.
     pub(super) breaks: Vec<u8>,
+    /// Where the last line break that was taken begins.
+    pub(super) last_break: usize,
 }
 
 impl<'t> Scanner<'t> {
@@ -61,6 +66,7 @@ impl<'t> Scanner<'t> {
             mark: Mark::default(),
             tokens: VecDeque::new(),
             taken: 0,
+            passed: 0,
             ready: false,
             started: false,
             indent: -1,
@@ -70,6 +76,7 @@ impl<'t> Scanner<'t> {
             by_token: VecDeque::new(),
             flow_level: 0,
             breaks: Vec::new(),
+            last_break: 0,
         }
     }
 
@@ -86,7 +93,11 @@ impl<'t> Scanner<'t> {
     pub(crate) fn take(&mut self) {
         self.ready = false;
         self.taken += 1;
-        self.tokens.pop_front();
+        if let Some(token) = self.tokens.pop_front()
+            && !token.bytes.is_empty()
+        {
+            self.passed = token.bytes.end;
+        }
     }
 
     /// Scans until it is certain what the first token of the queue is: while it may yet turn out to begin a key, a
@@ -122,7 +133,7 @@ impl<'t> Scanner<'t> {
         self.input.ensure(1)?;
         if !self.started {
             self.started = true;
-            self.push(Word::StreamStart, self.mark.line);
+            self.push(Word::StreamStart, self.mark.line, self.input.offset());
             return Ok(());
         }
         self.skip_to_token()?;
@@ -169,14 +180,17 @@ impl<'t> Scanner<'t> {
         Problem::of_scanner(text, self.mark.line)
     }
 
-    fn push(&mut self, word: Word, start: usize) {
-        self.tokens.push_back(Token { word, start, end: self.mark.line });
+    /// Puts a token that began on the line `start`, at the byte `from`, and ends here, at the end of the queue.
+    fn push(&mut self, word: Word, start: usize, from: usize) {
+        let bytes = Span { start: from, end: self.input.offset() };
+        self.tokens.push_back(Token { word, start, end: self.mark.line, bytes, indent: 0 });
     }
 
     /// Puts a token at a place of the queue counted from its head; one that was already taken is out of reach, and
     /// then the token goes to the end.
-    fn insert(&mut self, number: usize, word: Word, line: usize) {
-        let token = Token { word, start: line, end: line };
+    fn insert(&mut self, number: usize, word: Word, line: usize, offset: usize) {
+        let bytes = Span { start: offset, end: offset };
+        let token = Token { word, start: line, end: line, bytes, indent: 0 };
         match number.checked_sub(self.taken) {
             Some(at) if at <= self.tokens.len() => self.tokens.insert(at, token),
             _ => self.tokens.push_back(token),
@@ -208,7 +222,8 @@ impl<'t> Scanner<'t> {
         self.remove_key()?;
         let token = self.taken + self.tokens.len();
         let level = self.candidates.len() - 1;
-        self.candidates[level] = KeyCandidate { possible: true, required, token, mark: self.mark };
+        let (mark, offset) = (self.mark, self.input.offset());
+        self.candidates[level] = KeyCandidate { possible: true, required, token, mark, offset };
         match self.by_token.back_mut() {
             Some(last) if last.0 == token => last.1 = level,
             _ => self.by_token.push_back((token, level)),
@@ -232,7 +247,8 @@ impl<'t> Scanner<'t> {
     // Indentation.
 
     /// Opens a block collection at `column` if that is deeper than the current one.
-    fn roll(&mut self, column: usize, number: Option<usize>, word: Word, line: usize) -> Result<(), Problem> {
+    fn roll(&mut self, mark: Mark, offset: usize, number: Option<usize>, word: Word) -> Result<(), Problem> {
+        let Mark { line, column, .. } = mark;
         if self.flow_level > 0 || self.indent >= column as isize {
             return Ok(());
         }
@@ -242,8 +258,8 @@ impl<'t> Scanner<'t> {
             return Err(self.problem("exceeded max depth of 10000"));
         }
         match number {
-            Some(number) => self.insert(number, word, line),
-            None => self.push(word, line),
+            Some(number) => self.insert(number, word, line, offset),
+            None => self.push(word, line, offset),
         }
         Ok(())
     }
@@ -254,7 +270,7 @@ impl<'t> Scanner<'t> {
             return;
         }
         while self.indent > column {
-            self.push(Word::BlockEnd, self.mark.line);
+            self.push(Word::BlockEnd, self.mark.line, self.input.offset());
             self.indent = self.indents.pop().expect("the outermost indentation is -1");
         }
     }
@@ -303,24 +319,25 @@ impl<'t> Scanner<'t> {
             self.mark.line += 1;
         }
         self.leave_blocks()?;
-        self.push(Word::StreamEnd, self.mark.line);
+        self.push(Word::StreamEnd, self.mark.line, self.input.offset());
         Ok(())
     }
 
     fn scan_directive_line(&mut self) -> Result<(), Problem> {
         self.leave_blocks()?;
-        let start = self.mark.line;
+        let (start, from) = (self.mark.line, self.input.offset());
         let word = self.directive()?;
-        self.push(word, start);
+        self.push(word, start, from);
         Ok(())
     }
 
     fn scan_document_marker(&mut self, word: Word) -> Result<(), Problem> {
         self.leave_blocks()?;
+        let from = self.input.offset();
         for _ in 0..3 {
             self.skip();
         }
-        self.push(word, self.mark.line);
+        self.push(word, self.mark.line, from);
         Ok(())
     }
 
@@ -369,7 +386,7 @@ impl<'t> Scanner<'t> {
             if !self.key_allowed {
                 return Err(self.problem("block sequence entries are not allowed in this context"));
             }
-            self.roll(self.mark.column, None, Word::BlockSequenceStart, self.mark.line)?;
+            self.roll(self.mark, self.input.offset(), None, Word::BlockSequenceStart)?;
         }
         self.remove_key()?;
         self.key_allowed = true;
@@ -382,7 +399,7 @@ impl<'t> Scanner<'t> {
             if !self.key_allowed {
                 return Err(self.problem("mapping keys are not allowed in this context"));
             }
-            self.roll(self.mark.column, None, Word::BlockMappingStart, self.mark.line)?;
+            self.roll(self.mark, self.input.offset(), None, Word::BlockMappingStart)?;
         }
         self.remove_key()?;
         self.key_allowed = self.flow_level == 0;
@@ -393,9 +410,9 @@ impl<'t> Scanner<'t> {
     fn scan_value(&mut self) -> Result<(), Problem> {
         let level = self.candidates.len() - 1;
         if self.is_valid(level)? {
-            let KeyCandidate { token, mark, .. } = self.candidates[level];
-            self.insert(token, Word::Key, mark.line);
-            self.roll(mark.column, Some(token), Word::BlockMappingStart, mark.line)?;
+            let KeyCandidate { token, mark, offset, .. } = self.candidates[level];
+            self.insert(token, Word::Key, mark.line, offset);
+            self.roll(mark, offset, Some(token), Word::BlockMappingStart)?;
             self.candidates[level].possible = false;
             self.forget_token(token);
             self.key_allowed = false;
@@ -404,7 +421,7 @@ impl<'t> Scanner<'t> {
                 if !self.key_allowed {
                     return Err(self.problem("mapping values are not allowed in this context"));
                 }
-                self.roll(self.mark.column, None, Word::BlockMappingStart, self.mark.line)?;
+                self.roll(self.mark, self.input.offset(), None, Word::BlockMappingStart)?;
             }
             self.key_allowed = self.flow_level == 0;
         }
@@ -415,18 +432,18 @@ impl<'t> Scanner<'t> {
     fn scan_anchor_token(&mut self) -> Result<(), Problem> {
         self.save_key()?;
         self.key_allowed = false;
-        let start = self.mark.line;
+        let (start, from) = (self.mark.line, self.input.offset());
         let word = self.anchor()?;
-        self.push(word, start);
+        self.push(word, start, from);
         Ok(())
     }
 
     fn scan_tag_token(&mut self) -> Result<(), Problem> {
         self.save_key()?;
         self.key_allowed = false;
-        let start = self.mark.line;
+        let (start, from) = (self.mark.line, self.input.offset());
         let word = self.tag()?;
-        self.push(word, start);
+        self.push(word, start, from);
         Ok(())
     }
 
@@ -455,7 +472,8 @@ impl<'t> Scanner<'t> {
     }
 
     fn push_indicator(&mut self, word: Word) {
+        let from = self.input.offset();
         self.skip();
-        self.push(word, self.mark.line);
+        self.push(word, self.mark.line, from);
     }
 }

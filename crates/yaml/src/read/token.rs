@@ -1,6 +1,6 @@
 //! The words of YAML's grammar.
 
-/// A piece of text that the scanner keeps in its pool.
+/// A piece of the text, or of what the scanner keeps in its pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
@@ -19,12 +19,15 @@ impl Span {
     }
 }
 
-/// A token and the lines it begins and ends on, counted from zero.
+/// A token, the lines it begins and ends on, counted from zero, and the bytes it stands in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) word: Word,
     pub(crate) start: usize,
     pub(crate) end: usize,
+    pub(crate) bytes: Span,
+    /// The indentation of the lines of a block scalar.
+    pub(crate) indent: usize,
 }
 
 /// What a token is.

@@ -1,0 +1,207 @@
+//! Documents as they are written: where each node stands in the bytes, so that a program can change one scalar and
+//! leave every other byte alone.
+//!
+//! [`Outline::read`] takes the same texts as [`crate::read`] does, with the same errors, but a whole stream of
+//! documents. It makes no tree: nodes are a flat list of places in the text, and a [`Place`] looks at one of them.
+//! [`Edits`] collects changes and carries them out in one pass.
+//!
+//! Anchors share text. A [`Place`] that is an alias says so ([`Kind::Alias`]), [`Place::get`] and [`Place::items`] look
+//! through it, and [`Place::is_shared`] tells that a change would be seen through aliases elsewhere. An [`Edits`] that
+//! replaces an alias writes the new text in its place; the anchor stays as it is. [`spell_out`] writes out whatever is
+//! shared on the way to the places that are going to be changed.
+//!
+//! ```
+//! use pintle_yaml::outline::{Edits, Outline};
+//!
+//! let text = b"# Source: a.yaml\nspec:\n  image: 'nginx:1.25'   # pinned\n  args: [run]\n";
+//! let outline = Outline::read(text)?;
+//! let root = outline.roots().next().expect("one document");
+//! let spec = root.get("spec").expect("a spec");
+//! let image = spec.get("image").expect("an image");
+//! assert_eq!((image.text().as_ref(), image.line()), (b"nginx:1.25".as_slice(), 3));
+//!
+//! let mut edits = Edits::of(&outline);
+//! edits.replace_scalar(image, "registry.local/nginx:1.25");
+//! edits.set(spec, "tag", &"1.25".into());
+//! edits.push(spec.get("args").expect("arguments"), &"now".into());
+//! assert_eq!(
+//!     String::from_utf8_lossy(&edits.apply()?),
+//!     "# Source: a.yaml\nspec:\n  image: 'registry.local/nginx:1.25'   # pinned\n  args: [run, now]\n  tag: \"1.25\"\n"
+//! );
+//! # Ok::<(), pintle_yaml::Error>(())
+//! ```
+
+mod compose;
+mod edits;
+mod expand;
+mod place;
+mod record;
+mod render;
+mod scalar;
+mod stream;
+
+pub use edits::Edits;
+pub use expand::{Step, spell_out};
+pub use place::{Entry, Kind, Place, Style};
+pub use stream::{Documents, Written, documents};
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::error::Error;
+use crate::fast;
+use record::{Item, Recorder};
+
+/// Line breaks that are neither line feeds nor carriage returns.
+const UNICODE_BREAKS: [&[u8]; 3] = [b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9"];
+
+/// Where the nodes of a text stand.
+#[derive(Debug)]
+pub struct Outline<'t> {
+    text: &'t [u8],
+    items: Vec<Item>,
+    /// The places of the documents' roots.
+    roots: Vec<u32>,
+    /// Aliases and what they stand for, by rising place.
+    aliases: Vec<(u32, u32)>,
+    /// Nodes that have an anchor or a tag, and where that begins, by rising place.
+    properties: Vec<(u32, u32)>,
+}
+
+impl<'t> Outline<'t> {
+    /// Reads all documents of a text.
+    ///
+    /// # Errors
+    /// The first document that [`crate::read`] does not read. An error of a later document names the line on which the
+    /// document begins, from which the error itself counts. Also text that is UTF-16, or four gigabytes long.
+    pub fn read(text: &'t [u8]) -> Result<Self, Error> {
+        let mut recorder = Recorder::for_text(text);
+        for document in documents(text) {
+            let bytes = &text[document.range.clone()];
+            record(bytes, document.range.start, &mut recorder).map_err(|error| match document.line {
+                1 => error,
+                line => error.within(&format!("the document that begins on line {line}")),
+            })?;
+        }
+        Ok(recorder.into_outline(text))
+    }
+
+    /// Reads the first document of a text, and nothing behind it.
+    ///
+    /// # Errors
+    /// As [`crate::read`]. Also text that is UTF-16, or four gigabytes long.
+    pub fn read_first(text: &'t [u8]) -> Result<Self, Error> {
+        let mut recorder = Recorder::for_text(text);
+        record(text, 0, &mut recorder)?;
+        Ok(recorder.into_outline(text))
+    }
+
+    /// As [`Outline::read_first`], without the fast reader. For comparing the two.
+    ///
+    /// # Errors
+    /// As [`Outline::read_first`].
+    #[doc(hidden)]
+    pub fn read_faithfully(text: &'t [u8]) -> Result<Self, Error> {
+        let mut recorder = Recorder::for_text(text);
+        recorder.begin_document(0);
+        compose::compose(text, &mut recorder)?;
+        Ok(recorder.into_outline(text))
+    }
+
+    /// The text.
+    pub fn text(&self) -> &'t [u8] {
+        self.text
+    }
+
+    /// The root of each document. A document of nothing, or of comments, has an empty scalar.
+    pub fn roots(&self) -> impl Iterator<Item = Place<'_>> {
+        self.roots.iter().map(|&place| self.place(place))
+    }
+
+    /// All aliases, in the order of the text.
+    pub fn aliases(&self) -> impl Iterator<Item = Place<'_>> {
+        self.aliases.iter().map(|&(place, _)| self.place(place))
+    }
+
+    /// The line of a byte, counted from one.
+    pub fn line(&self, offset: usize) -> usize {
+        1 + memchr::memchr_iter(b'\n', &self.text[..offset.min(self.text.len())]).count()
+    }
+
+    fn place(&self, index: u32) -> Place<'_> {
+        Place { outline: self, index }
+    }
+
+    fn item(&self, index: u32) -> &Item {
+        &self.items[index as usize]
+    }
+
+    /// Where the line of a byte begins.
+    fn line_start(&self, offset: usize) -> usize {
+        let start = memchr::memrchr2(b'\n', b'\r', &self.text[..offset]).map_or(0, |at| at + 1);
+        let line = &self.text[start..offset];
+        if line.is_ascii() {
+            return start;
+        }
+        let breaks =
+            UNICODE_BREAKS.iter().filter_map(|unicode| Some(memmem::rfind(line, unicode)? + unicode.len()));
+        start + breaks.max().unwrap_or(0)
+    }
+
+    /// Where the line of a byte ends, without its break.
+    fn line_end(&self, offset: usize) -> usize {
+        let rest = &self.text[offset..];
+        let line = &rest[..memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())];
+        if line.is_ascii() {
+            return offset + line.len();
+        }
+        let breaks = UNICODE_BREAKS.iter().filter_map(|unicode| memmem::find(line, unicode));
+        offset + breaks.min().unwrap_or(line.len())
+    }
+
+    /// Where the line after that of a byte begins.
+    fn next_line(&self, offset: usize) -> usize {
+        let end = self.line_end(offset);
+        match self.text[end..] {
+            [] => end,
+            [b'\r', b'\n', ..] | [0xc2, ..] => end + 2,
+            [0xe2, ..] => end + 3,
+            _ => end + 1,
+        }
+    }
+
+    /// The lines of a range without the break after them but with the one before, so that what is added after them stands
+    /// next to what is left. At the end of the text all breaks stay, since the last one may belong to a scalar.
+    fn whole_lines(&self, range: Range<usize>) -> Range<usize> {
+        let (start, end) = (self.line_start(range.start), self.line_end(range.end));
+        match &self.text[..start] {
+            _ if end == self.text.len() => start..end,
+            [.., b'\r', b'\n'] => start - 2..end,
+            [.., b'\n' | b'\r'] => start - 1..end,
+            // Odd breaks stay.
+            _ => start..end,
+        }
+    }
+
+    /// What ends the lines of the text.
+    fn line_break(&self) -> &'static [u8] {
+        match memchr::memchr(b'\n', self.text) {
+            Some(at) if at > 0 && self.text[at - 1] == b'\r' => b"\r\n",
+            _ => b"\n",
+        }
+    }
+}
+
+/// Records one document that begins at `base`.
+fn record(text: &[u8], base: usize, recorder: &mut Recorder) -> Result<(), Error> {
+    if u32::try_from(base + text.len()).is_err() {
+        return Err(Error::new("yaml: document is too large"));
+    }
+    recorder.begin_document(base);
+    if fast::read(text, recorder).is_some() {
+        return Ok(());
+    }
+    recorder.forget_document();
+    compose::compose(text, recorder)
+}

@@ -1,0 +1,66 @@
+//! The faithful reader's part: texts that the fast reader leaves alone, recorded from the parser's events.
+
+use std::collections::BTreeMap;
+
+use super::record::{Form, Recorder};
+use crate::builder::{Builder as _, Validator};
+use crate::error::Error;
+use crate::read::{self, Parser, Rules, Step};
+
+/// Records the first document of `text`.
+pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error> {
+    // What the events do not tell, such as an alias that contains itself, decoding does.
+    read::read(text, &mut Validator, Rules::default())?;
+    let mut parser = Parser::new(text);
+    let mut anchors: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
+    loop {
+        let event = parser.next()?;
+        if parser.is_wide() {
+            return Err(Error::new("yaml: the text is UTF-16, of which no outline can be made"));
+        }
+        let (start, end) = (event.bytes.start, event.bytes.end);
+        recorder.lead_at(parser.lead());
+        let (anchor, tagged) = match event.step {
+            Step::StreamStart | Step::DocumentStart => continue,
+            Step::StreamEnd | Step::DocumentEnd => break,
+            Step::SequenceEnd | Step::MappingEnd => {
+                // The ends of blocks are not written.
+                if matches!(text.get(start..end), Some(b"]" | b"}")) {
+                    recorder.end_at(end);
+                }
+                recorder.end_collection();
+                continue;
+            }
+            Step::Alias(name) => {
+                let target = anchors.get(name.of(parser.pool())).copied().unwrap_or_default();
+                recorder.alias(start, end, target);
+                continue;
+            }
+            Step::Scalar { anchor, tag, .. } => (anchor, tag.is_some()),
+            Step::SequenceStart(anchor) | Step::MappingStart(anchor) => (anchor, event.outer < start),
+        };
+        if let Some(anchor) = anchor {
+            anchors.insert(anchor.of(parser.pool()).to_vec(), recorder.next_place());
+        }
+        if anchor.is_some() || tagged {
+            recorder.property(event.outer);
+        }
+        match event.step {
+            Step::SequenceStart(_) | Step::MappingStart(_) => {
+                let mapping = matches!(event.step, Step::MappingStart(_));
+                let flow = matches!(text.get(start), Some(b'[' | b'{'));
+                recorder.begin_at(start, flow);
+                recorder.begin_collection(if mapping { Form::Mapping } else { Form::Sequence }, flow);
+            }
+            _ => {
+                recorder.scalar_at(start, end, event.indent);
+                recorder.scalar();
+            }
+        }
+    }
+    if recorder.is_empty_document() {
+        recorder.scalar_at(text.len(), text.len(), 0);
+        recorder.scalar();
+    }
+    Ok(())
+}

@@ -1,0 +1,400 @@
+//! Changes to a text, collected and carried out in one pass.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use pintle_tree::Node;
+
+use super::Outline;
+use super::place::{Entry, Kind, Place, Style};
+use super::render::{Setting, in_style_of, question_mark, write_lead};
+use crate::error::Error;
+
+/// Changes to the text of an outline. Nothing is changed before [`Edits::apply`], and what is not changed stays as it
+/// is, byte for byte.
+#[derive(Debug)]
+pub struct Edits<'o> {
+    outline: &'o Outline<'o>,
+    changes: Vec<Change>,
+    /// What happens to the children of collections, by place.
+    collections: BTreeMap<u32, Children>,
+}
+
+/// A piece of text that gives way to another.
+#[derive(Debug)]
+struct Change {
+    range: Range<usize>,
+    text: Vec<u8>,
+}
+
+/// What happens to the children of a collection.
+#[derive(Debug, Default)]
+struct Children {
+    /// The places of keys or items that go.
+    removed: Vec<u32>,
+    /// What comes, with its key in a map.
+    added: Vec<(Option<String>, Node)>,
+}
+
+/// A child of a collection as it stands in the text.
+struct Child {
+    place: u32,
+    /// From its question mark, dash, anchor or first letter.
+    start: usize,
+    end: usize,
+    /// Whether it ends with its colon or its tag, to which a comma must not stick.
+    empty: bool,
+}
+
+impl<'o> Edits<'o> {
+    /// No changes yet.
+    pub fn of(outline: &'o Outline<'o>) -> Self {
+        Edits { outline, changes: Vec::new(), collections: BTreeMap::new() }
+    }
+
+    /// Whether nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.collections.is_empty()
+    }
+
+    /// Replaces the bytes of `range`, which may be none, by `text`.
+    pub fn replace(&mut self, range: Range<usize>, text: impl Into<Vec<u8>>) {
+        self.changes.push(Change { range, text: text.into() });
+    }
+
+    /// Replaces a node by a string, which will be read as exactly that string. It keeps the quotes, or the block, as far
+    /// as the string allows. An alias gives way to the string; an anchor stays, and with it its aliases change.
+    pub fn replace_scalar(&mut self, place: Place<'o>, text: &str) {
+        let new = in_style_of(place, text, self.setting(place.is_in_flow(), false));
+        self.replace_node(place, new);
+    }
+
+    /// Replaces a node by a tree, on one line. An anchor stays.
+    pub fn replace_tree(&mut self, place: Place<'o>, tree: &Node) {
+        if let Node::Str(text) = tree
+            && let Some(text) = text.as_str()
+        {
+            return self.replace_scalar(place, text);
+        }
+        let mut new = Vec::new();
+        let setting = self.setting(place.is_in_flow(), false);
+        write_lead(place, setting, &mut new);
+        setting.inline(tree, &mut new);
+        self.replace_node(place, new);
+    }
+
+    /// Replaces a node. Its tag would give the new text another meaning, and goes; its anchor stays.
+    fn replace_node(&mut self, place: Place<'o>, mut new: Vec<u8>) {
+        let mut range = place.range();
+        let block = matches!(place.kind(), Kind::Sequence | Kind::Scalar(Style::Literal | Style::Folded));
+        if block && begins_line(self.outline, range.start) {
+            // Dashes, and the signs of blocks, may stand right below their key, other things may not.
+            new.insert(0, b' ');
+        }
+        if place.has_properties() && !self.outline.text[range.start - 1].is_ascii_whitespace() {
+            new.insert(0, b' ');
+        }
+        if place.tag().is_some() {
+            let from = place.start_with_properties();
+            let mut kept = Vec::new();
+            if let Some(anchor) = place.anchor() {
+                kept.extend_from_slice(b"&");
+                kept.extend_from_slice(anchor);
+                kept.push(b' ');
+            }
+            kept.extend_from_slice(new.trim_ascii_start());
+            (range.start, new) = (from, kept);
+        }
+        self.replace_text(range, new);
+    }
+
+    /// Replaces a piece of text behind which a comment may stand, even without a blank where brackets or quotes ended it.
+    fn replace_text(&mut self, range: Range<usize>, mut new: Vec<u8>) {
+        if !range.is_empty() && self.outline.text[range.end..].starts_with(b"#") {
+            new.push(b' ');
+        }
+        self.replace(range, new);
+    }
+
+    /// Gives a map the value `tree` for `key`: in the place of the one that is written there, or after all others. An
+    /// alias must be spelled out before ([`super::spell_out`]).
+    pub fn set(&mut self, mapping: Place<'o>, key: &str, tree: &Node) {
+        match mapping.entry(key) {
+            Some(entry) => self.replace_tree(entry.value, tree),
+            None => self.children(mapping).added.push((Some(key.to_owned()), tree.clone())),
+        }
+    }
+
+    /// Adds an item to the end of a list.
+    pub fn push(&mut self, sequence: Place<'o>, tree: &Node) {
+        self.children(sequence).added.push((None, tree.clone()));
+    }
+
+    /// Removes all that a map has written for `key`, with the comments on the same lines.
+    pub fn remove(&mut self, mapping: Place<'o>, key: &str) {
+        let removed: Vec<u32> =
+            mapping.entries().filter(|entry| entry.key.names(key)).map(|entry| entry.key.index).collect();
+        self.children(mapping).removed.extend(removed);
+    }
+
+    /// Removes an entry of a map.
+    pub fn remove_entry(&mut self, mapping: Place<'o>, entry: Entry<'o>) {
+        self.children(mapping).removed.push(entry.key.index);
+    }
+
+    /// Removes an item of a list, with the comments on the same lines.
+    pub fn remove_item(&mut self, sequence: Place<'o>, item: Place<'o>) {
+        self.children(sequence).removed.push(item.index);
+    }
+
+    fn children(&mut self, collection: Place<'o>) -> &mut Children {
+        self.collections.entry(collection.target().index).or_default()
+    }
+
+    fn setting(&self, flow: bool, json: bool) -> Setting {
+        Setting { flow, json, line_break: self.outline.line_break() }
+    }
+
+    /// The text with all changes made.
+    ///
+    /// # Errors
+    /// When two changes are about the same bytes.
+    pub fn apply(self) -> Result<Vec<u8>, Error> {
+        let mut out = Vec::with_capacity(self.outline.text.len() + 256);
+        self.apply_to(&mut out)?;
+        Ok(out)
+    }
+
+    /// As [`Edits::apply`], after what `out` already has.
+    ///
+    /// # Errors
+    /// As [`Edits::apply`]. Then `out` has some of the text.
+    pub fn apply_to(mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        // Inner collections go first: what is added to them goes before what is added around them.
+        for (place, children) in std::mem::take(&mut self.collections).into_iter().rev() {
+            self.carry_out(self.outline.place(place), children);
+        }
+        // Insertions at one place stay in their order, and before what is replaced there.
+        self.changes.sort_by_key(|change| (change.range.start, change.range.end));
+        let text = self.outline.text;
+        let mut at = 0;
+        for Change { range, text: new } in self.changes {
+            if range.start < at {
+                let line = self.outline.line(range.start);
+                return Err(Error::new(format!("two changes to line {line} are about the same text")));
+            }
+            out.extend_from_slice(&text[at..range.start]);
+            out.extend_from_slice(&new);
+            at = range.end;
+        }
+        out.extend_from_slice(&text[at..]);
+        Ok(())
+    }
+
+    /// Writes a block scalar that ends with the text so that more can follow: a line break would be one of its own.
+    fn terminate(&mut self, place: Place<'o>) {
+        let range = place.range();
+        let changed = self
+            .changes
+            .iter()
+            .any(|change| change.range.start <= range.start && range.start < change.range.end);
+        if !changed && matches!(place.kind(), Kind::Scalar(Style::Literal | Style::Folded)) {
+            let text = String::from_utf8_lossy(&place.text()).into_owned();
+            self.replace_scalar(place, &text);
+        }
+    }
+
+    /// Turns what happens to the children of a collection into changes of text.
+    fn carry_out(&mut self, collection: Place<'o>, children: Children) {
+        let Children { removed, added } = children;
+        if removed.is_empty() && added.is_empty() {
+            return;
+        }
+        let all = listed(collection);
+        let kept = |child: &Child| !removed.contains(&child.place);
+        if !all.iter().any(kept) {
+            return self.fill(collection, &added);
+        }
+        if collection.is_flow() {
+            self.remove_in_flow(&all, kept);
+            self.add_in_flow(collection, &all, kept, &added);
+        } else {
+            self.remove_in_block(&all, kept);
+            self.add_in_block(collection, &all, kept, &added);
+        }
+    }
+
+    /// Replaces all children of a collection, or adds the first ones.
+    fn fill(&mut self, collection: Place<'o>, added: &[(Option<String>, Node)]) {
+        let mapping = collection.kind() == Kind::Mapping;
+        let mut new = Vec::new();
+        if collection.is_flow() || added.is_empty() {
+            let inside = self.setting(true, is_json(collection));
+            new.push(if mapping { b'{' } else { b'[' });
+            inside.joined(added.iter().map(borrowed), &mut new);
+            new.push(if mapping { b'}' } else { b']' });
+        } else {
+            let setting = self.setting(false, false);
+            let indent = collection.indentation();
+            for (number, (key, value)) in added.iter().map(borrowed).enumerate() {
+                if number > 0 {
+                    setting.new_line(indent, &mut new);
+                }
+                setting.child(key, value, indent, &mut new);
+            }
+        }
+        if added.is_empty() {
+            return self.replace_node(collection, new);
+        }
+        self.replace_text(collection.range(), new);
+    }
+
+    fn remove_in_flow(&mut self, all: &[Child], kept: impl Fn(&Child) -> bool) {
+        let mut last_kept: Option<&Child> = None;
+        let mut at = 0;
+        while at < all.len() {
+            if kept(&all[at]) {
+                last_kept = Some(&all[at]);
+                at += 1;
+                continue;
+            }
+            let run = all[at..].iter().take_while(|child| !kept(child)).count();
+            match (all.get(at + run), last_kept) {
+                (Some(next), _) => self.replace(all[at].start..next.start, ""),
+                // A colon needs its blank.
+                (None, Some(before)) => {
+                    let rest = if before.empty { " " } else { "" };
+                    self.replace(before.end..all[at + run - 1].end, rest);
+                }
+                (None, None) => {}
+            }
+            at += run;
+        }
+    }
+
+    fn add_in_flow(
+        &mut self,
+        collection: Place<'o>,
+        all: &[Child],
+        kept: impl Fn(&Child) -> bool,
+        added: &[(Option<String>, Node)],
+    ) {
+        let Some(last) = all.iter().rfind(|child| kept(child)).filter(|_| !added.is_empty()) else { return };
+        // Right after a colon, a comma would be text.
+        let mut new = if last.empty { b" , ".to_vec() } else { b", ".to_vec() };
+        let inside = self.setting(true, is_json(collection));
+        inside.joined(added.iter().map(borrowed), &mut new);
+        if !matches!(collection.source(), [b'{' | b'[', ..]) {
+            // A single pair in a list needs no braces of its own; two do.
+            let start = collection.range().start;
+            self.replace(start..start, "{");
+            new.push(b'}');
+        }
+        self.replace(last.end..last.end, new);
+    }
+
+    fn remove_in_block(&mut self, all: &[Child], kept: impl Fn(&Child) -> bool) {
+        let outline = self.outline;
+        let mut rest = all;
+        let head = all.iter().take_while(|child| !kept(child)).count();
+        if head > 0 && (outline.line_start(all[0].start) == 0 || !begins_line(outline, all[0].start)) {
+            // The next one moves up, to the beginning of the text or behind the dash.
+            self.replace(all[0].start..all[head].start, "");
+            rest = &all[head..];
+        }
+        for child in rest.iter().filter(|child| !kept(child)) {
+            let mut lines = outline.whole_lines(child.start..child.end);
+            if outline.place(child.place).before().is_some_and(keeps_breaks) {
+                // Blank lines after it would come to belong to the scalar before it.
+                lines.end = blank_lines_end(outline, lines.end);
+            }
+            self.replace(lines, "");
+        }
+    }
+
+    fn add_in_block(
+        &mut self,
+        collection: Place<'o>,
+        all: &[Child],
+        kept: impl Fn(&Child) -> bool,
+        added: &[(Option<String>, Node)],
+    ) {
+        if added.is_empty() {
+            return;
+        }
+        let Some(last) = all.iter().rfind(|child| kept(child)) else { return };
+        let (setting, indent) = (self.setting(false, false), collection.indentation());
+        let mut new = Vec::new();
+        let end = self.outline.line_end(last.end);
+        if end == self.outline.text.len() {
+            self.terminate(last_scalar(collection, last));
+        }
+        for (key, value) in added.iter().map(borrowed) {
+            setting.new_line(indent, &mut new);
+            setting.child(key, value, indent, &mut new);
+        }
+        self.replace(end..end, new);
+    }
+}
+
+fn borrowed((key, value): &(Option<String>, Node)) -> (Option<&[u8]>, &Node) {
+    (key.as_ref().map(String::as_bytes), value)
+}
+
+/// The children of a collection.
+fn listed(collection: Place<'_>) -> Vec<Child> {
+    let text = collection.outline.text;
+    if collection.kind() == Kind::Mapping {
+        let child = |entry: Entry<'_>| Child {
+            place: entry.key.index,
+            start: question_mark(text, entry.key.start_with_properties()),
+            end: entry.value.range().end.max(entry.key.range().end),
+            empty: entry.value.is_bare(),
+        };
+        return collection.entries().map(child).collect();
+    }
+    let flow = collection.is_flow();
+    let child = |item: Place<'_>| Child {
+        place: item.index,
+        start: if flow { item.start_with_properties() } else { item.lead() },
+        end: item.range().end.max(if flow { 0 } else { item.lead() + 1 }),
+        empty: item.is_bare(),
+    };
+    collection.items().map(child).collect()
+}
+
+/// Whether only blanks go before a byte on its line.
+fn begins_line(outline: &Outline<'_>, offset: usize) -> bool {
+    outline.text[outline.line_start(offset)..offset].iter().all(|&byte| byte == b' ')
+}
+
+/// Whether a block scalar takes all blank lines after it for its own.
+fn keeps_breaks(place: Place<'_>) -> bool {
+    let block = matches!(place.kind(), Kind::Scalar(Style::Literal | Style::Folded));
+    block && place.source().iter().take(3).any(|&byte| byte == b'+')
+}
+
+/// Where the blank lines after the line that ends at `end` end.
+fn blank_lines_end(outline: &Outline<'_>, mut end: usize) -> usize {
+    loop {
+        let start = outline.next_line(end);
+        let next = outline.line_end(start);
+        if start == outline.text.len() || !outline.text[start..next].iter().all(|&byte| byte == b' ') {
+            return end;
+        }
+        end = next;
+    }
+}
+
+/// The last node in a child.
+fn last_scalar<'o>(collection: Place<'o>, child: &Child) -> Place<'o> {
+    let key = collection.outline.place(child.place);
+    let node = if collection.kind() == Kind::Mapping { collection.outline.place(key.after()) } else { key };
+    node.last_inside()
+}
+
+/// Whether a map in brackets has its keys in double quotes, as JSON has.
+fn is_json(collection: Place<'_>) -> bool {
+    collection.is_flow()
+        && collection.entries().next().is_some_and(|entry| entry.key.kind() == Kind::Scalar(Style::Double))
+}

@@ -1,0 +1,209 @@
+//! Aliases spelled out where a change must not be seen elsewhere, or where there is nothing to change but an alias.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use pintle_tree::Node;
+
+use super::Outline;
+use super::edits::Edits;
+use super::place::{Entry, Kind, Place};
+use crate::error::Error;
+
+/// A step on the way to a node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Into a map.
+    Key(Cow<'static, str>),
+    /// Into a list.
+    Index(usize),
+}
+
+impl From<&'static str> for Step {
+    fn from(key: &'static str) -> Self {
+        Step::Key(Cow::Borrowed(key))
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Self {
+        Step::Index(index)
+    }
+}
+
+/// How deep a tree may be that is written in place of an alias.
+const DEPTH: usize = 100;
+
+/// The first document of `text`, written so that each of `paths` can be changed and nothing else changes with it: without
+/// the aliases and merge keys on the way, and without the aliases that share what is there. All others stay.
+///
+/// # Errors
+/// What [`crate::read`] does not read, and aliases of very deep trees.
+pub fn spell_out<'t>(text: &'t [u8], paths: &[Vec<Step>]) -> Result<Cow<'t, [u8]>, Error> {
+    let mut current = Cow::Borrowed(text);
+    loop {
+        let outline = Outline::read_first(&current)?;
+        let mut marked = Marked::default();
+        if outline.aliases.is_empty() && !outline_merges(&outline) {
+            return Ok(current);
+        }
+        for path in paths {
+            marked.follow(&outline, path);
+        }
+        if marked.is_empty() {
+            return Ok(current);
+        }
+        let tree = crate::read_exact(&current)?;
+        current = Cow::Owned(marked.expanded(&outline, &tree)?);
+    }
+}
+
+/// Whether any map merges another, which can be without aliases.
+fn outline_merges(outline: &Outline<'_>) -> bool {
+    memchr::memmem::find(outline.text, b"<<").is_some()
+}
+
+/// What has to be spelled out.
+#[derive(Debug, Default)]
+struct Marked {
+    aliases: BTreeSet<u32>,
+    /// Maps whose merge keys go.
+    mappings: BTreeSet<u32>,
+}
+
+impl Marked {
+    fn is_empty(&self) -> bool {
+        self.aliases.is_empty() && self.mappings.is_empty()
+    }
+
+    /// Marks what is in the way of changing the node at `path`.
+    fn follow(&mut self, outline: &Outline<'_>, path: &[Step]) {
+        let Some(mut place) = outline.roots().next() else { return };
+        for step in path {
+            if place.kind() == Kind::Alias {
+                self.aliases.insert(place.index);
+                return self.unshare(place);
+            }
+            let next = match step {
+                Step::Index(index) => place.items().nth(*index),
+                Step::Key(key) => {
+                    let merges = |entry: &Entry<'_>| entry.is_merge() && entry.value.has_merged(key);
+                    if place.entries().any(|entry| merges(&entry)) {
+                        self.mappings.insert(place.index);
+                        return self.unshare(place);
+                    }
+                    place.entry(key).map(|entry| entry.value)
+                }
+            };
+            match next {
+                Some(next) => place = next,
+                None => return self.unshare(place),
+            }
+        }
+        self.keep_inside(place);
+        if place.kind() == Kind::Alias && !matches!(place.target().kind(), Kind::Scalar(_)) {
+            self.aliases.insert(place.index);
+        }
+        self.unshare(place);
+    }
+
+    /// Marks the aliases of what is inside of `place`, which may go.
+    fn keep_inside(&mut self, place: Place<'_>) {
+        let inside = place.index..place.after();
+        let aliases = place.outline.aliases.iter();
+        self.aliases.extend(aliases.filter(|(_, target)| inside.contains(target)).map(|(alias, _)| *alias));
+    }
+
+    /// Marks the aliases that show what is at `place`.
+    fn unshare(&mut self, place: Place<'_>) {
+        for &(alias, target) in &place.outline.aliases {
+            if target <= place.index && place.index < place.outline.place(target).after() {
+                self.aliases.insert(alias);
+            }
+        }
+    }
+
+    fn expanded(mut self, outline: &Outline<'_>, tree: &Node) -> Result<Vec<u8>, Error> {
+        let mut edits = Edits::of(outline);
+        for &alias in &self.aliases {
+            let (mapping, node) = find(outline, alias, tree);
+            match (mapping, node) {
+                (Some(mapping), _) => drop(self.mappings.insert(mapping)),
+                (None, Some(node)) => edits.replace_tree(outline.place(alias), shallow(node)?),
+                // A key.
+                (None, None) => edits
+                    .replace_tree(outline.place(alias), &outline.place(alias).value().unwrap_or(Node::Nil)),
+            }
+        }
+        for &mapping in &self.mappings {
+            let (_, node) = find(outline, mapping, tree);
+            unmerge(outline.place(mapping), node, &mut edits)?;
+        }
+        edits.apply()
+    }
+}
+
+/// Writes what a map merges into the map itself.
+fn unmerge<'o>(mapping: Place<'o>, node: Option<&Node>, edits: &mut Edits<'o>) -> Result<(), Error> {
+    let Some(Node::Map(values)) = node else { return Ok(()) };
+    let merges: Vec<Entry<'_>> = mapping.entries().filter(Entry::is_merge).collect();
+    for merge in &merges {
+        edits.remove_entry(mapping, *merge);
+    }
+    for (key, value) in values.iter() {
+        let Some(name) = key.as_str() else { continue };
+        let Some(own) = mapping.entry(name) else {
+            edits.set(mapping, name, shallow(value)?);
+            continue;
+        };
+        // What is merged after it wins.
+        if merges.iter().any(|merge| merge.key.index > own.key.index && merge.value.has_merged(name)) {
+            edits.replace_tree(own.value, shallow(value)?);
+        }
+    }
+    Ok(())
+}
+
+/// The node that the tree has for the item at `index`; and the map whose merge key holds the item, if one does.
+fn find<'n>(outline: &Outline<'_>, index: u32, tree: &'n Node) -> (Option<u32>, Option<&'n Node>) {
+    let Some(mut place) = outline.roots().next() else { return (None, None) };
+    let mut node = Some(tree);
+    while place.index != index {
+        let holds = |child: Place<'_>| child.index <= index && index < child.after();
+        if let Some((number, item)) = place.items().enumerate().find(|(_, item)| holds(*item)) {
+            node = node.and_then(Node::as_list).and_then(|items| items.get(number));
+            place = item;
+            continue;
+        }
+        let Some(entry) = place.entries().find(|entry| holds(entry.value)) else { return (None, None) };
+        if entry.is_merge() {
+            return (Some(place.index), node);
+        }
+        node = node.and_then(Node::as_map).and_then(|map| {
+            map.iter()
+                .find(|(key, _)| key.as_str().is_some_and(|key| entry.key.names(key)))
+                .map(|(_, value)| value)
+        });
+        place = entry.value;
+    }
+    (None, node)
+}
+
+/// The tree, unless it is too deep to be written on one line.
+fn shallow(node: &Node) -> Result<&Node, Error> {
+    let mut level: Vec<&Node> = vec![node];
+    for _ in 0..DEPTH {
+        level = level
+            .into_iter()
+            .flat_map(|node| match node {
+                Node::List(items) => items.iter().collect(),
+                Node::Map(map) => map.values().collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        if level.is_empty() {
+            return Ok(node);
+        }
+    }
+    Err(Error::new("yaml: an alias of a tree this deep cannot be written out"))
+}

@@ -1,0 +1,214 @@
+//! New text for a document: scalars in the style of what they replace, and small trees in blocks or brackets.
+
+use pintle_tree::{Map, Node, number};
+
+use super::place::{Kind, Place, Style};
+use crate::write::{double_quoted, is_block, is_plain, is_single, literal_block, single_quoted};
+
+/// Where new text goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    /// Whether it stands in brackets.
+    pub(super) flow: bool,
+    /// Whether all strings there are in double quotes, as in JSON.
+    pub(super) json: bool,
+    /// What ends lines.
+    pub(super) line_break: &'static [u8],
+}
+
+impl Setting {
+    /// A string, without quotes where that is safe.
+    pub(super) fn string(self, text: &[u8], out: &mut Vec<u8>) {
+        if !self.json && is_plain(text) && (!self.flow || is_plain_in_flow(text)) {
+            out.extend_from_slice(text);
+        } else {
+            double_quoted(text, out);
+        }
+    }
+
+    /// A tree on one line.
+    pub(super) fn inline(self, node: &Node, out: &mut Vec<u8>) {
+        match node {
+            Node::Nil => out.extend_from_slice(b"null"),
+            Node::Bool(value) => out.extend_from_slice(value.to_string().as_bytes()),
+            Node::Int(value) => out.extend_from_slice(value.to_string().as_bytes()),
+            Node::Float(value) => {
+                let text = number::format_json(*value).unwrap_or_else(|| "null".to_owned());
+                out.extend_from_slice(text.as_bytes());
+            }
+            Node::Str(text) => self.string(text.as_bytes(), out),
+            Node::List(items) => {
+                out.push(b'[');
+                self.joined(items.iter().map(|item| (None, item)), out);
+                out.push(b']');
+            }
+            Node::Map(map) => {
+                out.push(b'{');
+                self.joined(map.iter().map(|(key, value)| (Some(key.as_bytes()), value)), out);
+                out.push(b'}');
+            }
+        }
+    }
+
+    /// Items or entries with commas between them.
+    pub(super) fn joined<'n>(
+        self,
+        children: impl Iterator<Item = (Option<&'n [u8]>, &'n Node)>,
+        out: &mut Vec<u8>,
+    ) {
+        let inside = Setting { flow: true, ..self };
+        for (number, (key, value)) in children.enumerate() {
+            if number > 0 {
+                out.extend_from_slice(b", ");
+            }
+            inside.entry_inline(key, value, out);
+        }
+    }
+
+    fn entry_inline(self, key: Option<&[u8]>, value: &Node, out: &mut Vec<u8>) {
+        if let Some(key) = key {
+            self.string(key, out);
+            out.extend_from_slice(b": ");
+        }
+        self.inline(value, out);
+    }
+
+    /// An entry or an item of a block at column `indent`, where the writing already is.
+    pub(super) fn child(self, key: Option<&[u8]>, value: &Node, indent: usize, out: &mut Vec<u8>) {
+        match key {
+            Some(key) => {
+                self.string(key, out);
+                out.push(b':');
+                self.block_value(value, indent, out);
+            }
+            None => {
+                out.extend_from_slice(b"- ");
+                match value {
+                    Node::Map(map) if !map.is_empty() => self.block_map(map, indent + 2, out),
+                    other => self.inline(other, out),
+                }
+            }
+        }
+    }
+
+    /// The entries of a block at column `indent`, where the writing already is.
+    fn block_map(self, map: &Map<Node>, indent: usize, out: &mut Vec<u8>) {
+        for (number, (key, value)) in map.iter().enumerate() {
+            if number > 0 {
+                self.new_line(indent, out);
+            }
+            self.child(Some(key.as_bytes()), value, indent, out);
+        }
+    }
+
+    /// What follows the colon of a key at column `indent`.
+    fn block_value(self, value: &Node, indent: usize, out: &mut Vec<u8>) {
+        match value {
+            Node::Map(map) if !map.is_empty() => {
+                self.new_line(indent + 2, out);
+                self.block_map(map, indent + 2, out);
+            }
+            Node::List(items) if !items.is_empty() => {
+                for item in items {
+                    self.new_line(indent, out);
+                    self.child(None, item, indent, out);
+                }
+            }
+            other => {
+                out.push(b' ');
+                self.inline(other, out);
+            }
+        }
+    }
+
+    pub(super) fn new_line(self, indent: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.line_break);
+        out.resize(out.len() + indent, b' ');
+    }
+}
+
+/// Whether plain text has nothing that means something in brackets.
+fn is_plain_in_flow(text: &[u8]) -> bool {
+    let mut bytes = text.iter().peekable();
+    if text.starts_with(b":") {
+        return false;
+    }
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b',' | b'[' | b']' | b'{' | b'}' | b'?' => return false,
+            b':' if !bytes.peek().is_some_and(|next| next.is_ascii_alphanumeric() || **next == b'/') => {
+                return false;
+            }
+            _ => {}
+        }
+    }
+    true
+}
+
+/// A string in the style of the scalar that it replaces, as far as the string allows it.
+pub(super) fn in_style_of(place: Place<'_>, text: &str, setting: Setting) -> Vec<u8> {
+    let (bytes, mut out) = (text.as_bytes(), Vec::with_capacity(text.len() + 4));
+    match place.kind() {
+        Kind::Scalar(Style::Single) if is_single(bytes) => single_quoted(bytes, &mut out),
+        Kind::Scalar(Style::Single | Style::Double) => double_quoted(bytes, &mut out),
+        Kind::Scalar(Style::Literal | Style::Folded) if is_block(bytes) && place.has_lines() => {
+            block(place, text, setting, &mut out)
+        }
+        _ => {
+            write_lead(place, setting, &mut out);
+            setting.string(bytes, &mut out);
+        }
+    }
+    out
+}
+
+/// What has to go before new text where nothing is written yet: a blank, and the colon if there is not even that.
+pub(super) fn write_lead(place: Place<'_>, setting: Setting, out: &mut Vec<u8>) {
+    let (outline, start) = (place.outline, place.range().start);
+    if !place.range().is_empty() {
+        return;
+    }
+    if place.is_root() {
+        if outline.text[..start].ends_with(b"---") {
+            out.push(b' ');
+        } else if outline.line_start(start) < start {
+            out.extend_from_slice(setting.line_break);
+        }
+        return;
+    }
+    if place.lead() + 1 != start && !place.has_properties() {
+        if !setting.flow {
+            setting.new_line(place.parent().map_or(0, Place::indentation), out);
+        }
+        out.push(b':');
+    }
+    out.push(b' ');
+}
+
+/// Where the question mark before a key stands, if there is one.
+pub(super) fn question_mark(text: &[u8], start: usize) -> usize {
+    let before = text[..start].trim_ascii_end();
+    let blank = text[before.len()..start].iter().all(|byte| matches!(byte, b' ' | b'\t'));
+    if before.ends_with(b"?") && blank && before.len() < start { before.len() - 1 } else { start }
+}
+
+/// A literal block with the indentation of the one it replaces, without its last line break.
+fn block(place: Place<'_>, text: &str, setting: Setting, out: &mut Vec<u8>) {
+    let indent = place.outline.item(place.index).next as usize;
+    if indent == 0 {
+        return double_quoted(text.as_bytes(), out);
+    }
+    let mut lines = Vec::with_capacity(text.len() + 16);
+    literal_block(text.as_bytes(), indent, &mut lines);
+    // The break that ends the block is in the document already, unless it ends there.
+    let ends = place.range().end == place.outline.text.len();
+    if !ends && lines.ends_with(b"\n") {
+        lines.pop();
+    }
+    for (number, line) in lines.split(|&byte| byte == b'\n').enumerate() {
+        if number > 0 {
+            out.extend_from_slice(setting.line_break);
+        }
+        out.extend_from_slice(line);
+    }
+}

@@ -1,0 +1,83 @@
+//! Scalars as they are written, to their text and their meaning.
+
+use std::borrow::Cow;
+
+use memchr::memchr3;
+use pintle_tree::Node;
+
+use super::place::{Kind, Place, Style};
+use crate::builder::Assemble as _;
+use crate::exact::Exact;
+use crate::read::scalar_text;
+use crate::resolve::{Meaning, Tagged, meaning, tagged};
+
+/// The text of a scalar.
+pub(super) fn text(place: Place<'_>) -> Cow<'_, [u8]> {
+    let Kind::Scalar(style) = place.kind() else { return Cow::Borrowed(b"") };
+    let source = place.source();
+    // The first bytes of line breaks other than line feeds are left to the scanner.
+    let simple = |text: &[u8], escape: u8| {
+        memchr3(b'\n', b'\r', escape, text).is_none() && (text.is_ascii() || !has_foreign_break(text))
+    };
+    match style {
+        Style::Plain if simple(source, b'\n') => Cow::Borrowed(source),
+        Style::Single | Style::Double if source.len() >= 2 => {
+            let inner = &source[1..source.len() - 1];
+            let escape = if style == Style::Single { b'\'' } else { b'\\' };
+            if simple(inner, escape) { Cow::Borrowed(inner) } else { decoded(source, 0) }
+        }
+        Style::Literal | Style::Folded => {
+            let outline = place.outline;
+            // A block ends with its line break, if there is one.
+            let range = place.range();
+            let with_break = &outline.text[range.start..outline.next_line(range.end)];
+            decoded(with_break, outline.item(place.index).next as usize)
+        }
+        _ => decoded(source, 0),
+    }
+}
+
+fn decoded(source: &[u8], indent: usize) -> Cow<'_, [u8]> {
+    Cow::Owned(scalar_text(source, indent).unwrap_or_default())
+}
+
+/// Whether there may be a line break of Unicode.
+fn has_foreign_break(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"\xc2\x85").is_some() || memchr::memmem::find(text, b"\xe2\x80").is_some()
+}
+
+/// The meaning of a scalar.
+pub(super) fn meaning_of(place: Place<'_>) -> Option<Tagged> {
+    let Kind::Scalar(style) = place.kind() else { return None };
+    match place.tag() {
+        Some(tag) => tagged(&whole_tag(tag), &text(place)).ok(),
+        None if style == Style::Plain => Some(Tagged::Plain(meaning(&text(place)))),
+        None => Some(Tagged::Plain(Meaning::Text)),
+    }
+}
+
+/// The value of a scalar.
+pub(super) fn value(place: Place<'_>) -> Option<Node> {
+    let exact = match meaning_of(place)? {
+        Tagged::Bytes(bytes) => Exact::str(Exact::text(&bytes)),
+        Tagged::Plain(Meaning::Nil) => Exact::nil(),
+        Tagged::Plain(Meaning::Bool(value)) => Exact::bool(value),
+        Tagged::Plain(Meaning::Int(value)) => Exact::int(value),
+        Tagged::Plain(Meaning::Uint(value)) => Exact::uint(value),
+        Tagged::Plain(Meaning::Float(value)) if value.is_finite() => Exact::float(value),
+        Tagged::Plain(Meaning::Float(_)) => return None,
+        Tagged::Plain(Meaning::Text) => Exact::str(Exact::text(&text(place))),
+    };
+    Some(exact.0)
+}
+
+/// A tag with its handle spelled out, unless the document gives handles a meaning of its own.
+fn whole_tag(tag: &[u8]) -> Cow<'_, [u8]> {
+    if let Some(name) = tag.strip_prefix(b"!!") {
+        return Cow::Owned([b"tag:yaml.org,2002:", name].concat());
+    }
+    match tag.strip_prefix(b"!<").and_then(|tag| tag.strip_suffix(b">")) {
+        Some(uri) => Cow::Borrowed(uri),
+        None => Cow::Borrowed(tag),
+    }
+}
