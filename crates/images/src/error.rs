@@ -28,6 +28,14 @@ pub enum Error {
     /// The chart cannot be rendered as it is.
     #[error("{0}")]
     Render(String),
+    /// Rendered text cannot be changed.
+    #[error("line {line}: {problem}")]
+    Rewrite {
+        /// The line on which the document begins.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
     /// There is no strategy of that name.
     #[error("unknown path strategy `{name}`; known are: {known}")]
     Strategy {

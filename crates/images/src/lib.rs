@@ -30,6 +30,7 @@ mod reference;
 mod registry;
 mod relocate;
 mod rendering;
+mod rewrite;
 mod shape;
 mod solve;
 mod strategy;
@@ -49,6 +50,7 @@ pub use reference::{DEFAULT_REGISTRY, Flaw, Reference, ReferenceError, is_legal_
 pub use registry::{Kind, Partition, Source, Target};
 pub use relocate::{Beyond, Image, Outcome, Relocation, Wishes, inspect, relocate};
 pub use rendering::{Files, Rendering};
+pub use rewrite::{Rewritten, rewrite};
 pub use shape::{Detection, Finding, GlobalRegistry, Origin, Part, Role, Shape, Trouble};
 pub use solve::Obstacle;
 pub use strategy::Strategy;

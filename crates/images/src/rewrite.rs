@@ -1,0 +1,174 @@
+//! Moves images in rendered text: only the fields that a kubelet reads change, and every other byte stays.
+
+use std::borrow::Cow;
+
+use pintle_objects::ObjectId;
+use pintle_tree::Node;
+use pintle_yaml::outline::{self, Edits, Outline};
+
+use crate::fields::{contains, in_document, is_definition};
+use crate::value_path::{Step, ValuePath};
+use crate::{Error, Policy, Reference, Result};
+
+/// An image that was moved in rendered text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rewritten {
+    /// Whose it is.
+    pub object: ObjectId,
+    /// The way to it in its document.
+    pub path: ValuePath,
+    /// What it said.
+    pub before: String,
+    /// What it says now.
+    pub after: String,
+}
+
+/// Moves the images of a stream of documents. What is no image reference stays as it is.
+///
+/// # Errors
+/// When a document that speaks of images is no YAML, or the policy does not know where an image should go.
+pub fn rewrite<'t>(text: &'t [u8], policy: &Policy) -> Result<(Cow<'t, [u8]>, Vec<Rewritten>)> {
+    let mut moved = Vec::new();
+    let mut out: Vec<u8> = Vec::new();
+    let mut copied = 0;
+    for document in pintle_objects::split(text).filter(|document| contains(document, b"image")) {
+        // Documents are slices of the text.
+        let start = document.as_ptr().addr() - text.as_ptr().addr();
+        let line = 1 + memchr::memchr_iter(b'\n', &text[..start]).count();
+        let before = moved.len();
+        let wanted = wanted(document, line, policy, &mut moved)?;
+        if moved.len() == before {
+            continue;
+        }
+        if out.is_empty() {
+            out.reserve(text.len() + text.len() / 16);
+        }
+        out.extend_from_slice(&text[copied..start]);
+        change(document, line, &wanted, &mut out)?;
+        copied = start + document.len();
+    }
+    if moved.is_empty() {
+        return Ok((Cow::Borrowed(text), moved));
+    }
+    out.extend_from_slice(&text[copied..]);
+    Ok((Cow::Owned(out), moved))
+}
+
+/// The fields of a document that change, and what to.
+fn wanted(
+    document: &[u8],
+    line: usize,
+    policy: &Policy,
+    moved: &mut Vec<Rewritten>,
+) -> Result<Vec<(ValuePath, String)>> {
+    let body = match pintle_yaml::read(document).map_err(|error| broken(document, line, &error))? {
+        Node::Map(body) if !is_definition(&body) => body,
+        _ => return Ok(Vec::new()),
+    };
+    let mut wanted = Vec::new();
+    for field in in_document("", 0, &body) {
+        let Ok(image) = Reference::parse_loosely(&field.image) else { continue };
+        let Some(destination) = policy.destination(&image)? else { continue };
+        let after = destination.relocated(&image);
+        wanted.push((field.place.path.clone(), after.clone()));
+        let (object, path, before) = (field.object, field.place.path, field.image);
+        moved.push(Rewritten { object, path, before, after });
+    }
+    Ok(wanted)
+}
+
+/// Writes a document with some of its strings changed.
+fn change(document: &[u8], line: usize, wanted: &[(ValuePath, String)], out: &mut Vec<u8>) -> Result<()> {
+    let failed = |error: pintle_yaml::Error| broken(document, line, &error);
+    let steps = |path: &ValuePath| -> Vec<outline::Step> {
+        let step = |step: &Step| match step {
+            Step::Key(key) => outline::Step::Key(key.to_str_lossy().into_owned().into()),
+            Step::Index(index) => outline::Step::Index(*index),
+        };
+        path.steps().iter().map(step).collect()
+    };
+    let paths: Vec<Vec<outline::Step>> = wanted.iter().map(|(path, _)| steps(path)).collect();
+    // What anchors share is written out first, so that nothing else changes with it.
+    let text = outline::spell_out(document, &paths).map_err(failed)?;
+    let read = Outline::read_first(&text).map_err(failed)?;
+    let mut edits = Edits::of(&read);
+    for (path, after) in wanted {
+        let Some(root) = read.roots().next() else { continue };
+        let place = path.steps().iter().try_fold(root, |place, step| match step {
+            Step::Key(key) => place.get(key.as_str()?),
+            Step::Index(index) => place.items().nth(*index),
+        });
+        match place {
+            Some(place) => edits.replace_scalar(place, after),
+            None => {
+                return Err(Error::Rewrite { line, problem: format!("{path} cannot be found in its text") });
+            }
+        }
+    }
+    edits.apply_to(out).map_err(failed)
+}
+
+fn broken(document: &[u8], line: usize, error: &pintle_yaml::Error) -> Error {
+    let text = String::from_utf8_lossy(document);
+    let source = text.lines().find_map(|line| line.strip_prefix("# Source: "));
+    let source = source.map(|path| format!(" ({})", path.trim())).unwrap_or_default();
+    Error::Rewrite { line, problem: format!("the document{source} is no YAML: {error}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, Target};
+
+    fn policy() -> Policy {
+        let sources = ["docker.io", "quay.io"].map(|text| Source::parse(text).unwrap());
+        let target = Some(Target::parse("hub.corp:5000").unwrap());
+        Policy { sources: Some(sources.to_vec()), target, ..Policy::default() }
+    }
+
+    fn rewritten(text: &str) -> String {
+        let (text, _) = rewrite(text.as_bytes(), &policy()).unwrap();
+        String::from_utf8(text.into_owned()).unwrap()
+    }
+
+    #[test]
+    fn only_images_of_pods_change_and_every_other_byte_stays() {
+        let text = "---\n# Source: c/templates/a.yaml\nkind: Pod   # a pod\nspec:\n  containers:\n  - {image: 'web:1', \
+                    args: [web:1]}  # flow\n  -   image:   \"quay.io/a/b@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n\
+                    \n  - image: >-\n      quay.io/a/c:2\n    x: |\n      image: web:1\n  - image: gcr.io/a/b:1\n\n---\n\
+                    # nothing: image\r\n--- \r\nkind: ConfigMap\r\ndata: {image: 'web:1'}";
+        let wanted = text
+            .replace("{image: 'web:1'", "{image: 'hub.corp:5000/dockerio/library/web:1'")
+            .replace("data: {image: 'hub.corp:5000/dockerio/library/web:1'", "data: {image: 'web:1'")
+            .replace("\"quay.io/a/b@", "\"hub.corp:5000/quayio/a/b@")
+            // A folded line could be too long to be read back as it was.
+            .replace(">-\n      quay.io/a/c:2", "|-\n      hub.corp:5000/quayio/a/c:2");
+        assert_eq!(rewritten(text), wanted);
+        assert_eq!(rewritten(&wanted), wanted, "a second time nothing changes");
+    }
+
+    #[test]
+    fn shared_text_is_written_out_where_only_one_of_it_is_an_image() {
+        let text = "kind: Pod\nmetadata: {annotations: {i: &i 'web:1'}}\nspec:\n  containers:\n  - image: *i\n  - &c\n    \
+                    image: web:2\n  - <<: *c\n    name: x\n";
+        let after = rewritten(text);
+        let images = crate::fields(&[("x".into(), after.clone().into_bytes())]);
+        let images: Vec<&str> = images.iter().map(|field| field.image.as_str()).collect();
+        let (one, two) = ("hub.corp:5000/dockerio/library/web:1", "hub.corp:5000/dockerio/library/web:2");
+        assert_eq!(images, [one, two, two]);
+        assert!(after.contains("{i: &i 'web:1'}"), "{after}");
+        assert_eq!(rewritten(&after), after);
+    }
+
+    #[test]
+    fn texts_without_images_are_not_even_copied() {
+        let text = b"kind: Pod\nspec: {containers: [{image: gcr.io/x/y:1}]}\n---\nimage\n";
+        assert!(matches!(rewrite(text, &policy()).unwrap(), (Cow::Borrowed(_), _)));
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_named_by_its_line_and_source() {
+        let error = rewrite(b"a: 1\n---\n# Source: c/x.yaml\nimage: [\n", &policy()).unwrap_err().to_string();
+        assert!(error.starts_with("line 3: the document (c/x.yaml) is no YAML: "), "{error}");
+    }
+}
