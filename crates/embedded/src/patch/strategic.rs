@@ -285,7 +285,7 @@ fn in_order(list: Vec<Node>, order: &[Node], server: &[Node], key: Option<&Str>)
     for item in ours {
         let at = place(server, &item);
         let is_before = |other: &Node| matches!((place(server, other), at), (Some(a), Some(b)) if a < b);
-        while let Some(other) = theirs.next_if(&is_before) {
+        while let Some(other) = theirs.next_if(is_before) {
             merged.push(other);
         }
         merged.push(item);

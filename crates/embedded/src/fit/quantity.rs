@@ -1,0 +1,210 @@
+//! Amounts such as `500m` and `1Gi`, in the one spelling that the server keeps of each.
+
+/// What the server says to everything that is no amount.
+pub(crate) const NOT_A_QUANTITY: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+/// How an amount was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Decimal,
+    Exponent,
+    Binary,
+}
+
+/// An amount: a whole number times a power of ten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quantity {
+    digits: i128,
+    exponent: i32,
+    format: Format,
+}
+
+impl Quantity {
+    /// Reads an amount. Amounts are cut off at 10^18 and rounded up at 10^-9, as the server does.
+    pub(crate) fn read(text: &str) -> Option<Quantity> {
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let end =
+            unsigned.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(unsigned.len());
+        let (number, suffix) = unsigned.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.len() + fraction.len() == 0 || fraction.contains('.') {
+            return None;
+        }
+        let (base, power, format) = read_suffix(suffix)?;
+        let all = format!("{whole}{fraction}");
+        let significant = all.trim_start_matches('0');
+        if significant.len() > 30 {
+            return Some(Quantity {
+                digits: if text.starts_with('-') { -1 } else { 1 },
+                exponent: 18,
+                format,
+            });
+        }
+        let mut digits: i128 = if significant.is_empty() { 0 } else { significant.parse().ok()? };
+        let mut exponent = -i32::try_from(fraction.len()).ok()?;
+        if base == 2 {
+            digits = digits.checked_mul(1_i128 << power)?;
+        } else {
+            exponent = exponent.checked_add(power)?;
+        }
+        if text.starts_with('-') {
+            digits = -digits;
+        }
+        Some(Quantity { digits, exponent, format }.rounded_up(-9))
+    }
+
+    /// The amount without digits below 10^`least`, away from zero.
+    #[must_use]
+    pub(crate) fn rounded_up(mut self, least: i32) -> Quantity {
+        let mut lost = false;
+        while self.exponent < least {
+            lost |= self.digits % 10 != 0;
+            self.digits /= 10;
+            self.exponent += 1;
+            if self.digits == 0 && self.exponent < least {
+                self.exponent = least;
+            }
+        }
+        if lost {
+            self.digits += if self.digits < 0 { -1 } else { 1 };
+        }
+        self
+    }
+
+    /// The amount if it is a whole number.
+    pub(crate) fn whole(&self) -> Option<i128> {
+        if self.exponent >= 0 {
+            return self.digits.checked_mul(10_i128.checked_pow(self.exponent.unsigned_abs())?);
+        }
+        let divisor = 10_i128.checked_pow(self.exponent.unsigned_abs())?;
+        (self.digits % divisor == 0).then(|| self.digits / divisor)
+    }
+
+    /// The one spelling that the server keeps.
+    pub(crate) fn canonical(&self) -> String {
+        if self.format == Format::Binary
+            && let Some(whole) = self.whole()
+            && whole.abs() >= 1024
+        {
+            const SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+            let (mut number, mut step) = (whole, 0);
+            while step + 1 < SUFFIXES.len() && number % 1024 == 0 {
+                number /= 1024;
+                step += 1;
+            }
+            return format!("{number}{}", SUFFIXES[step]);
+        }
+        if self.digits == 0 {
+            return "0".into();
+        }
+        let (mut number, mut exponent) = (self.digits, self.exponent);
+        while number % 10 == 0 {
+            number /= 10;
+            exponent += 1;
+        }
+        while exponent.rem_euclid(3) != 0 {
+            number *= 10;
+            exponent -= 1;
+        }
+        let suffix = match (self.format, exponent) {
+            (_, 0) => String::new(),
+            (Format::Exponent, exponent) => format!("e{exponent}"),
+            (_, exponent) => {
+                const SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+                let at = usize::try_from(exponent / 3 + 3).ok().and_then(|at| SUFFIXES.get(at));
+                at.map_or_else(|| format!("e{exponent}"), |suffix| (*suffix).to_owned())
+            }
+        };
+        format!("{number}{suffix}")
+    }
+}
+
+/// The base, the power and the format that a suffix stands for.
+fn read_suffix(suffix: &str) -> Option<(i32, i32, Format)> {
+    let decimal = |power| Some((10, power, Format::Decimal));
+    let binary = |power| Some((2, power, Format::Binary));
+    match suffix {
+        "" => decimal(0),
+        "n" => decimal(-9),
+        "u" => decimal(-6),
+        "m" => decimal(-3),
+        "k" => decimal(3),
+        "M" => decimal(6),
+        "G" => decimal(9),
+        "T" => decimal(12),
+        "P" => decimal(15),
+        "E" => decimal(18),
+        "Ki" => binary(10),
+        "Mi" => binary(20),
+        "Gi" => binary(30),
+        "Ti" => binary(40),
+        "Pi" => binary(50),
+        "Ei" => binary(60),
+        _ => {
+            let power = suffix.strip_prefix(['e', 'E'])?;
+            let power: i32 = power.strip_prefix('+').unwrap_or(power).parse().ok()?;
+            (-1000..=1000).contains(&power).then_some((10, power, Format::Exponent))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_one_spelling() {
+        let cases = [
+            ("0.5", "500m"),
+            ("2000", "2k"),
+            ("1000m", "1"),
+            ("1e3", "1e3"),
+            ("1.5Gi", "1536Mi"),
+            ("1024Mi", "1Gi"),
+            ("1023Mi", "1023Mi"),
+            ("0", "0"),
+            ("0.0001", "100u"),
+            ("100n", "100n"),
+            ("1.1Gi", "1181116006400m"),
+            ("1000k", "1M"),
+            ("1Ki", "1Ki"),
+            ("-1", "-1"),
+            ("+5", "5"),
+            ("1.0", "1"),
+            ("010", "10"),
+            ("1e-3", "1e-3"),
+            ("0.5Mi", "512Ki"),
+            ("1.50", "1500m"),
+            ("1Ei", "1Ei"),
+            ("512", "512"),
+            ("0.1n", "1n"),
+            ("1E", "1E"),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(Quantity::read(text).unwrap().canonical(), wanted, "{text}");
+        }
+        for text in ["", "abc", "1x", "1.2.3", "m", "1 Gi", "--1", "1ee3"] {
+            assert!(Quantity::read(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn resources_are_rounded_up_to_thousandths() {
+        assert_eq!(Quantity::read("100n").unwrap().rounded_up(-3).canonical(), "1m");
+    }
+
+    #[test]
+    fn absurd_amounts_end_in_an_answer() {
+        for text in [
+            "9".repeat(400),
+            format!("1e{}", "9".repeat(30)),
+            "1e1000".into(),
+            format!("0.{}1", "0".repeat(900)),
+        ] {
+            if let Some(quantity) = Quantity::read(&text) {
+                let _ = (quantity.canonical(), quantity.whole());
+            }
+        }
+    }
+}
