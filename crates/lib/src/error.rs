@@ -35,6 +35,9 @@ pub enum Error {
         /// The rendered files, for a person to look at.
         rendered: Vec<u8>,
     },
+    /// Images cannot be moved as told.
+    #[error(transparent)]
+    Images(#[from] pintle_images::Error),
     /// The chart is for other versions of Kubernetes.
     #[error("chart requires kubeVersion: {wanted} which is incompatible with Kubernetes {version}")]
     IncompatibleKubernetes {

@@ -1,13 +1,15 @@
 //! How a release is rendered and delivered, in types that leave out the combinations that make no sense.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use pintle_images::Policy;
 use pintle_values::{NullRules, SchemaCheck};
 
 use crate::prepare::Rules;
 
 /// How a chart is rendered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Rendering {
     /// Whether schemas are left alone.
     pub skip_schema: bool,
@@ -21,6 +23,8 @@ pub struct Rendering {
     pub disable_openapi: bool,
     /// Which generation's rules hold for nulls.
     pub nulls: NullRules,
+    /// Where images go that rendered objects name (`--rewrite-images`).
+    pub images: Option<Arc<Policy>>,
 }
 
 impl Default for Rendering {
@@ -32,6 +36,7 @@ impl Default for Rendering {
             hide_secrets: false,
             disable_openapi: false,
             nulls: NullRules::Helm4,
+            images: None,
         }
     }
 }
@@ -39,7 +44,8 @@ impl Default for Rendering {
 impl Rendering {
     pub(crate) fn rules(&self) -> Rules {
         let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
-        Rules { nulls: self.nulls, schema, subchart_notes: self.subchart_notes }
+        let images = self.images.clone();
+        Rules { nulls: self.nulls, schema, subchart_notes: self.subchart_notes, images }
     }
 }
 

@@ -1,8 +1,12 @@
 //! The first half of the flow: chart → values → render → objects. Every operation that needs objects comes here, and
 //! so do those that take a chart elsewhere, because the lifecycle events of a chart fire from here.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use pintle_chart::Chart;
 use pintle_events::{Context, Event};
+use pintle_images::Policy;
 use pintle_objects::{Manifest, Order, Sorted};
 use pintle_render::{Rendered, RenderedFile, Target};
 use pintle_semver::{Constraint, Version};
@@ -15,8 +19,8 @@ use crate::lint::{Findings, Severity};
 use crate::report::with_log;
 use crate::{Error, Reporter, Result, input, lint};
 
-/// How values and schemas are treated.
-#[derive(Clone, Copy, Debug)]
+/// How values and schemas are treated, and where images are taken from.
+#[derive(Clone, Debug)]
 pub struct Rules {
     /// Which generation's rules hold for nulls.
     pub nulls: NullRules,
@@ -24,6 +28,8 @@ pub struct Rules {
     pub schema: SchemaCheck,
     /// Whether the notes of subcharts count.
     pub subchart_notes: bool,
+    /// Where images go that rendered objects name.
+    pub images: Option<Arc<Policy>>,
 }
 
 /// A chart on its way to the cluster: processed, with final values and rendered files.
@@ -41,6 +47,8 @@ pub struct Prepared {
     pub notes: Vec<u8>,
     /// What handlers of later events are told, but for the objects; empty when there are no handlers.
     pub(crate) context: Context,
+    /// Where images go that rendered objects name.
+    images: Option<Arc<Policy>>,
 }
 
 impl Prepared {
@@ -68,6 +76,25 @@ impl Prepared {
         if let Some(mut files) = documents.with(context.take_objects(), event, self.chart.name())? {
             files.sort_by(|a, b| a.0.cmp(&b.0));
             self.files = files;
+            self.move_images()?;
+        }
+        Ok(())
+    }
+
+    /// Points images at other registries, if that is wanted: those of hooks, too, and whoever put them there.
+    fn move_images(&mut self) -> Result<()> {
+        let Some(policy) = &self.images else { return Ok(()) };
+        for (_, text) in &mut self.files {
+            let moved = match pintle_images::rewrite(text, policy) {
+                Ok((Cow::Owned(moved), _)) => Some(moved),
+                Ok((Cow::Borrowed(_), _)) => None,
+                // What is no YAML is told about where objects are read.
+                Err(pintle_images::Error::Rewrite { .. }) => None,
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(moved) = moved {
+                *text = moved;
+            }
         }
         Ok(())
     }
@@ -103,7 +130,7 @@ pub fn prepare(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
-    let chart = process(chart, &user, rules, reporter)?;
+    let chart = process(chart, &user, &rules, reporter)?;
     let (chart, user) = loaded(chart, user, events)?;
     finish(chart, user, target, rules, events, reporter)
 }
@@ -115,7 +142,7 @@ pub fn prepare(
 pub(crate) fn process(
     chart: Chart,
     user: &Map<Node>,
-    rules: Rules,
+    rules: &Rules,
     reporter: &mut dyn Reporter,
 ) -> Result<Chart> {
     with_log(reporter, |log| {
@@ -212,8 +239,9 @@ pub(crate) fn finish(
         true => Context::default(),
         false => context::of_rendering(&chart, values.clone(), target),
     };
-    let mut prepared = Prepared { chart, user, values, files, notes, context };
+    let mut prepared = Prepared { chart, user, values, files, notes, context, images: rules.images };
     prepared.tell(Event::PostRender, events)?;
+    prepared.move_images()?;
     Ok(prepared)
 }
 
@@ -335,7 +363,8 @@ fn tell_lint(
         rendered.files.into_iter().partition(|file| file.path.ends_with("NOTES.txt"));
     let files = files.into_iter().map(|file| (file.path, file.text)).collect();
     let context = context::of_rendering(&chart, values.clone(), target);
-    let mut prepared = Prepared { chart, user: Map::new(), values, files, notes: Vec::new(), context };
+    let mut prepared =
+        Prepared { chart, user: Map::new(), values, files, notes: Vec::new(), context, images: None };
     if prepared.objects().is_ok() {
         prepared.tell(Event::PostRender, events)?;
         prepared.tell(Event::PreLint, events)?;

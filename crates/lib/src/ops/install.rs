@@ -127,7 +127,7 @@ pub(super) async fn install_loaded(
 ) -> Result<ReleaseVersion> {
     let records = Records::of(session, &request.namespace, &request.name);
     let before = last_of_the_name(&records, request, reporter).await?;
-    let chart = process(chart, &user, request.rendering.rules(), reporter)?;
+    let chart = process(chart, &user, &request.rendering.rules(), reporter)?;
     let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
     install_crds(session, request, &chart, reporter).await?;
     let prepared = render(session, request, chart, user, reporter).await?;

@@ -5,6 +5,7 @@ mod create;
 pub mod dependency;
 mod get;
 mod history;
+pub mod images;
 mod init;
 mod install;
 mod lint;

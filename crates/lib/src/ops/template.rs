@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use pintle_images::Policy;
 use pintle_objects::{Event, Sorted};
 use pintle_release::ReleaseVersion;
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
@@ -54,6 +56,8 @@ pub struct TemplateRequest {
     pub show_only: Vec<String>,
     /// Where the output goes.
     pub layout: Layout,
+    /// Where images go that rendered objects name (`--rewrite-images`).
+    pub images: Option<Arc<Policy>>,
 }
 
 /// Where rendered files go.
@@ -86,6 +90,7 @@ impl Default for TemplateRequest {
             nulls: NullRules::Helm4,
             show_only: Vec::new(),
             layout: Layout::Stream,
+            images: None,
         }
     }
 }
@@ -109,7 +114,7 @@ impl TemplateRequest {
 
     fn rules(&self) -> Rules {
         let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
-        Rules { nulls: self.nulls, schema, subchart_notes: false }
+        Rules { nulls: self.nulls, schema, subchart_notes: false, images: self.images.clone() }
     }
 }
 
@@ -165,7 +170,7 @@ pub async fn template_live(
     locate::check_installable(&chart, reporter)?;
     session.cluster.reach().await.map_err(Error::ReachabilityCheck)?;
     name::check(&request.name, reporter)?;
-    let chart = process(chart, &user, request.rules(), reporter)?;
+    let chart = process(chart, &user, &request.rules(), reporter)?;
     if !chart.crds().is_empty() && !request.skip_crds {
         reporter.log(LogLine::warn(UNINSTALLED_CRDS, Vec::new()));
     }

@@ -141,7 +141,7 @@ impl<'s> Upgrade<'s> {
         let user = self.values(&mut chart, user, reporter)?;
         // Helm adds no words of its own to what goes wrong here, unlike when installing.
         let chart =
-            process(chart, &user, target.rendering.rules(), reporter).map_err(|error| match error {
+            process(chart, &user, &target.rendering.rules(), reporter).map_err(|error| match error {
                 Error::Dependencies(source) => Error::Values(source),
                 other => other,
             })?;
