@@ -1,6 +1,6 @@
 //! What scripts may use up, and the meter that stops them.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -53,6 +53,8 @@ pub(crate) struct Meter {
     limits: Limits,
     cancelled: Cancelled,
     left: AtomicU64,
+    /// How much memory may be used before garbage is collected.
+    collect_above: AtomicUsize,
     tripped: AtomicBool,
     run: Mutex<Run>,
 }
@@ -70,13 +72,19 @@ pub(crate) struct Trip {
     pub(crate) trace: String,
 }
 
-/// Time is looked at once in so many steps, because that costs more than a step.
-const STEPS_PER_LOOK: u64 = 512;
+/// Time is looked at once in so many steps: often enough for steps that are long, such as turning a long text around.
+const STEPS_PER_LOOK: u64 = 32;
 
 impl Meter {
     pub(crate) fn new(limits: Limits, cancelled: Cancelled) -> Self {
-        let run = Mutex::default();
-        Meter { limits, cancelled, left: AtomicU64::new(0), tripped: AtomicBool::new(false), run }
+        Meter {
+            limits,
+            cancelled,
+            left: AtomicU64::new(0),
+            collect_above: AtomicUsize::new(limits.memory / 2),
+            tripped: AtomicBool::new(false),
+            run: Mutex::default(),
+        }
     }
 
     /// Begins a run.
@@ -94,7 +102,20 @@ impl Meter {
 
     /// Counts one step, from the interrupt of the state.
     pub(crate) fn step(&self, lua: &Lua) -> mlua::Result<()> {
+        if lua.used_memory() > self.collect_above.load(Ordering::Relaxed) {
+            self.collect(lua)?;
+        }
         self.charge(lua, 1)
+    }
+
+    /// Collects garbage before the limit is reached: the engine does so at its own pace, which is too slow for a script
+    /// that makes long texts. What is left decides when to do so again, so that a full state is not swept all the time.
+    fn collect(&self, lua: &Lua) -> mlua::Result<()> {
+        lua.gc_collect()?;
+        let used = lua.used_memory();
+        let room = self.limits.memory.saturating_sub(used) / 2;
+        self.collect_above.store((used + room).max(self.limits.memory / 2), Ordering::Relaxed);
+        Ok(())
     }
 
     /// Counts work that a module does, in steps.

@@ -186,9 +186,17 @@ fn install_context(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Result<(
     let parts = lua.create_function(|_, ()| {
         Ok(std::iter::once("event").chain(bridge::Root::ALL.map(bridge::Root::as_str)).collect::<Vec<_>>())
     })?;
-    for (name, function) in
-        [("fill", fill), ("part", part), ("assign", assign), ("refusal", refusal), ("parts", parts)]
-    {
+    let shared = Arc::clone(host);
+    let charge =
+        lua.create_function(move |lua, count: f64| shared.meter.charge(lua, count.max(0.0) as u64))?;
+    for (name, function) in [
+        ("charge", charge),
+        ("fill", fill),
+        ("part", part),
+        ("assign", assign),
+        ("refusal", refusal),
+        ("parts", parts),
+    ] {
         table.raw_set(name, function)?;
     }
     Ok(())

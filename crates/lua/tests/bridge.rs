@@ -343,7 +343,7 @@ fn a_listener_is_told_what_changed() {
     stage.emit(Event::PreRender, &mut context);
     stage.emit(Event::PostRender, &mut context);
     assert_eq!(
-        *stage.ear.changes.lock().unwrap(),
+        *stage.ear.changes.lock().expect("nobody panics while holding it"),
         [
             "web pre-render ext/lua/chart.lua:1 values.image.tag values.image.old values[\"a.b\"] values.new",
             "web post-render ext/lua/chart.lua:4 objects[1].metadata.name",

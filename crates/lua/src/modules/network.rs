@@ -41,10 +41,10 @@ fn options(call: &Call<'_>, index: usize) -> Result<Map<Node>, Fault> {
 }
 
 fn send(call: &Call<'_>, options: &Map<Node>) -> Answer {
+    let request = read(call, options)?;
     let Some(network) = &call.host.services.network else {
         return call.say("the network cannot be used here");
     };
-    let request = read(call, options)?;
     call.charge(STEPS)?;
     let response =
         network.fetch(&request).or_else(|reason| call.say(format!("{}: {reason}", shown(&request.url))))?;

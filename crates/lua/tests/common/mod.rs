@@ -43,13 +43,16 @@ pub(crate) struct Ear {
 
 impl Ear {
     pub(crate) fn text(&self) -> String {
-        self.lines.lock().unwrap().join("\n")
+        self.lines.lock().expect("nobody panics while holding it").join("\n")
     }
 }
 
 impl Listener for Ear {
     fn log(&self, chart: &ChartPath, level: Level, text: &str) {
-        self.lines.lock().unwrap().push(format!("{}: {level:?}: {text}", chart.names().join("/")));
+        self.lines
+            .lock()
+            .expect("nobody panics while holding it")
+            .push(format!("{}: {level:?}: {text}", chart.names().join("/")));
     }
 
     fn wants_changes(&self) -> bool {
@@ -58,7 +61,10 @@ impl Listener for Ear {
 
     fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
         let chart = chart.names().join("/");
-        self.changes.lock().unwrap().push(format!("{chart} {event} {place} {}", paths.join(" ")));
+        self.changes
+            .lock()
+            .expect("nobody panics while holding it")
+            .push(format!("{chart} {event} {place} {}", paths.join(" ")));
     }
 }
 
@@ -221,7 +227,7 @@ pub(crate) fn said(body: &str) -> String {
     let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
     let mut stage = stage(&scripted("web", &script));
     stage.emit(Event::PreRender, &mut context("a: 1\nm: {x: 1, z: 2}\nl: [1, 2]\nnothing: null\ne: []", &[]));
-    let lines = stage.ear.lines.lock().unwrap();
+    let lines = stage.ear.lines.lock().expect("nobody panics while holding it");
     let plain = lines.iter().map(|line| line.trim_start_matches("web: Info: ").to_owned());
     plain.collect::<Vec<_>>().join("\n")
 }

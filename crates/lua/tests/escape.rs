@@ -1,0 +1,212 @@
+//! Scripts that try to leave, each in a file of its own that says how it must end. None may succeed, and each must end
+//! with a clear error, within bounds of time and memory.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use common::{chart, context, library, limits, services, told};
+use pintle_chart::Chart;
+use pintle_events::{Emitter, Event};
+use pintle_lua::{Limits, Permissions, Scripts};
+
+/// How long a script may take to end.
+const TIME: Duration = Duration::from_secs(2);
+
+/// How much memory a script may take on its way, in KiB: that of its state, and what the host needs besides.
+const MEMORY: u64 = 160 << 10;
+
+#[test]
+fn no_script_escapes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/escape");
+    let scripts = scripts(&folder);
+    assert!(scripts.len() >= 120, "there are only {} scripts", scripts.len());
+    let ground = Ground::new();
+    let problems: Vec<String> = scripts
+        .iter()
+        .filter_map(|path| {
+            let name = path.strip_prefix(&folder).unwrap_or(path).display().to_string();
+            // A busy machine gets a second chance.
+            let outcome = attempt(path, &ground).or_else(|_| attempt(path, &ground));
+            outcome.err().map(|problem| format!("{name}: {problem}"))
+        })
+        .collect();
+    assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), scripts.len(), problems.join("\n"));
+    ground.check();
+}
+
+fn scripts(folder: &Path) -> Vec<PathBuf> {
+    let mut scripts = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it can be read").path();
+        if path.is_dir() {
+            scripts.extend(self::scripts(&path));
+        } else if path.extension().is_some_and(|extension| extension == "lua") {
+            scripts.push(path);
+        }
+    }
+    scripts.sort();
+    scripts
+}
+
+/// What a file says: how it must end, when, with what permissions, and the files of the charts.
+struct Case {
+    expect: String,
+    at: Option<Event>,
+    granted: Permissions,
+    chart: Chart,
+}
+
+fn read(path: &Path) -> Case {
+    let text = fs::read_to_string(path).expect("it can be read");
+    let header = |name: &str| {
+        let start = format!("-- {name}: ");
+        text.lines().find_map(|line| line.strip_prefix(&start)).map(str::to_owned)
+    };
+    let granted = Permissions::parse(&header("granted").unwrap_or_default()).expect("known permissions");
+    // Lines of the form `--== chart file` begin another file.
+    let mut files: Vec<(String, String, String)> =
+        vec![("web".to_owned(), "ext/lua/chart.lua".to_owned(), String::new())];
+    for line in text.split_inclusive('\n') {
+        match line.strip_prefix("--== ").and_then(|rest| rest.trim().split_once(' ')) {
+            Some((chart, file)) => files.push((chart.to_owned(), file.to_owned(), String::new())),
+            None => files.last_mut().expect("there is one").2.push_str(line),
+        }
+    }
+    let asks = files.iter().any(|(chart, file, _)| chart == "web" && file == "ext/permissions.yaml");
+    if !asks && !files.iter().any(|(_, file, _)| file == "ext/permissions.yaml") {
+        let names: Vec<&str> = granted.iter().map(pintle_lua::Permission::as_str).collect();
+        let list = format!("lua: [{}]", names.join(", "));
+        files.push(("web".to_owned(), "ext/permissions.yaml".to_owned(), list));
+    }
+    let of = |name: &str| -> Vec<(&str, &str)> {
+        let own = files.iter().filter(|(chart, ..)| chart == name);
+        own.map(|(_, file, text)| (file.as_str(), text.as_str())).collect()
+    };
+    let mut web = chart("web", &of("web"));
+    if !of("db").is_empty() {
+        web.subcharts.push(chart("db", &of("db")));
+    }
+    if !of("common").is_empty() {
+        web.libraries.push(library("common", &of("common")));
+    }
+    Case {
+        expect: header("expect").expect("it says how it must end"),
+        at: header("at").map(|name| Event::for_handlers(&name).expect("a known event")),
+        granted,
+        chart: web,
+    }
+}
+
+/// Runs a script, and says what is not as it must be.
+fn attempt(path: &Path, ground: &Ground) -> Result<(), String> {
+    let case = read(path);
+    let limits = Limits { steps: 400_000, time: Duration::from_secs(1), ..limits() };
+    let mut services = services(&std::sync::Arc::default());
+    services.folder = Some(ground.folder());
+    let before = Memory::begin();
+    let started = Instant::now();
+    let outcome = (|| -> Result<(), String> {
+        let mut emitter = Emitter::new();
+        Scripts::load(&case.chart, &case.granted, &limits, &services)
+            .and_then(|scripts| scripts.register(&mut emitter))
+            .map_err(|error| told(&error))?;
+        let Some(event) = case.at else { return Ok(()) };
+        let objects = ["{apiVersion: v1, kind: Pod, metadata: {name: p}}"];
+        let mut context = context("a: 1\nm: {x: 1}\nl: [1, 2]\ndb: {}", &objects);
+        emitter.emit(event, &mut context).map_err(|error| told(&error))
+    })();
+    let took = started.elapsed();
+    let Err(error) = outcome else { return Err("it ended without an error".to_owned()) };
+    // The lines of the script itself, which errors show, do not count.
+    let said: String = error.lines().filter(|line| !line.contains(" | ")).collect();
+    if said.contains("ESCAPED") || !said.contains(&case.expect) {
+        return Err(format!("it ended with\n    {}", error.replace('\n', "\n    ")));
+    }
+    if took > TIME {
+        return Err(format!("it took {took:?}"));
+    }
+    match before.growth() {
+        Some(growth) if growth > MEMORY => Err(format!("it took {growth} KiB")),
+        _ => Ok(()),
+    }
+}
+
+/// The peak of memory since a moment, where the system tells.
+struct Memory {
+    resident: Option<u64>,
+}
+
+impl Memory {
+    fn begin() -> Self {
+        // Makes the system forget the peak so far.
+        let _ = fs::write("/proc/self/clear_refs", "5");
+        Memory { resident: status("VmRSS:") }
+    }
+
+    fn growth(&self) -> Option<u64> {
+        Some(status("VmHWM:")?.saturating_sub(self.resident?))
+    }
+}
+
+/// A line of the system's account of this process, in KiB.
+fn status(name: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// A folder that scripts may use, with ways out of it.
+struct Ground(tempfile::TempDir);
+
+const SECRET: &str = "ESCAPED: the secret";
+
+impl Ground {
+    fn new() -> Self {
+        let ground = Ground(tempfile::tempdir().expect("a folder can be made"));
+        let (folder, outside) = (ground.folder(), ground.outside());
+        fs::create_dir_all(&folder).expect("it can be made");
+        fs::create_dir_all(&outside).expect("it can be made");
+        fs::write(outside.join("secret.txt"), SECRET).expect("it can be written");
+        fs::write(ground.0.path().join("secret.txt"), SECRET).expect("it can be written");
+        fs::write(folder.join("inside.txt"), "fine").expect("it can be written");
+        fs::create_dir(folder.join("a")).expect("it can be made");
+        let large = fs::File::create(folder.join("large")).expect("it can be made");
+        large.set_len(1 << 40).or_else(|_| large.set_len(1 << 30)).expect("it can have holes");
+        #[cfg(unix)]
+        for (target, link) in [
+            (outside.join("secret.txt"), "link-to-file"),
+            (outside.clone(), "link-to-folder"),
+            (outside.join("nothing"), "dangling"),
+            (folder.join("loop"), "loop"),
+        ] {
+            std::os::unix::fs::symlink(target, folder.join(link)).expect("it can be made");
+        }
+        ground
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.0.path().join("folder")
+    }
+
+    fn outside(&self) -> PathBuf {
+        self.0.path().join("outside")
+    }
+
+    /// What is outside is as it was.
+    fn check(&self) {
+        let names = |path: PathBuf| {
+            let entries = fs::read_dir(path).expect("it is there").flatten();
+            let mut names: Vec<String> =
+                entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(self.outside()), ["secret.txt"]);
+        assert_eq!(names(self.0.path().to_owned()), ["folder", "outside", "secret.txt"]);
+        let secret = fs::read_to_string(self.outside().join("secret.txt")).expect("it is there");
+        assert_eq!(secret, SECRET);
+    }
+}

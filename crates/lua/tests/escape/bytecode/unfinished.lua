@@ -1,0 +1,2 @@
+-- expect: ext/lua/chart.lua:3:
+local x = {

@@ -1,0 +1,2 @@
+-- expect: the script took
+coroutine.wrap(function() while true do end end)()

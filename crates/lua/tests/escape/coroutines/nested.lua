@@ -1,0 +1,3 @@
+-- expect: stack overflow
+local function f() coroutine.wrap(f)() end
+f()

@@ -1,0 +1,2 @@
+-- expect: the script took
+pcall(coroutine.wrap(function() pcall(function() while true do end end) while true do end end))

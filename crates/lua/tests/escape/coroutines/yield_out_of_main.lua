@@ -1,0 +1,2 @@
+-- expect: attempt to yield
+coroutine.yield(1)

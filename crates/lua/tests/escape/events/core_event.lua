@@ -1,0 +1,2 @@
+-- expect: `install` is a core event
+events.on('install', print)

@@ -1,0 +1,2 @@
+-- expect: a chart can register at most
+while true do events.on('pre-render', print) end

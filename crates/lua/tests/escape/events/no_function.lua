@@ -1,0 +1,2 @@
+-- expect: the handler must be a function, not a string
+events.on('pre-render', 'print')

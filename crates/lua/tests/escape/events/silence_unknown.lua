@@ -1,0 +1,2 @@
+-- expect: there is no subchart `x`
+events.subchart('x'):off('pre-render')

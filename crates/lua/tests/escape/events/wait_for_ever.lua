@@ -1,0 +1,3 @@
+-- expect: not ready after
+-- at: wait
+events.on('wait', function() return false, 'never' end)

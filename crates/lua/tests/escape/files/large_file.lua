@@ -1,0 +1,3 @@
+-- expect: the text has more than
+-- granted: filesystem
+fs.read('large')

@@ -1,0 +1,3 @@
+-- expect: fs.read: loop
+-- granted: filesystem
+fs.read('loop')

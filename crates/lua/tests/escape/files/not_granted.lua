@@ -1,0 +1,2 @@
+-- expect: `fs` needs the permission `filesystem`
+fs.read('inside.txt')

@@ -1,0 +1,3 @@
+-- expect: is no path
+-- granted: filesystem
+fs.read('a\0b')

@@ -1,0 +1,3 @@
+-- expect: the script took
+-- granted: filesystem
+while true do fs.read('inside.txt') end

@@ -1,0 +1,2 @@
+-- expect: attempt to index nil with 'setmetatable'
+debug.setmetatable('', {})

@@ -1,0 +1,2 @@
+-- expect: attempt to call a nil value
+loadstring('return 1')()

@@ -1,0 +1,2 @@
+-- expect: `os` needs the permission `os`
+error('ESCAPED ' .. os.getenv('HOME'))

@@ -1,0 +1,3 @@
+-- expect: attempt to modify a readonly table
+permissions.network = true
+http.get('http://example.com')

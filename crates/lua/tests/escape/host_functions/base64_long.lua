@@ -1,0 +1,2 @@
+-- expect: the text has more than
+base64.encode(('x'):rep(4000000))

@@ -1,0 +1,2 @@
+-- expect: a function cannot be kept
+json.encode({print})

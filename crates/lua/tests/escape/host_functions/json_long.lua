@@ -1,0 +1,3 @@
+-- expect: the text has more than
+local s = '"' .. ('x'):rep(4194304) .. '"'
+json.decode(s)

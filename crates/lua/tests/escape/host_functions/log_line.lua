@@ -1,0 +1,2 @@
+-- expect: a line can have at most
+log.info(('x'):rep(100000))

@@ -1,0 +1,3 @@
+-- expect: the script took
+local s = ('a'):rep(60000)
+for i = 1, 1e6 do regex.find_all('a.*b|a', s) end

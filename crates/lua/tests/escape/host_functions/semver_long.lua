@@ -1,0 +1,2 @@
+-- expect: semver
+semver.parse(('1.'):rep(100000))

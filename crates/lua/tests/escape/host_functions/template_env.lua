@@ -1,0 +1,2 @@
+-- expect: function "env" not defined
+template.render('{{ env "HOME" }}', {})

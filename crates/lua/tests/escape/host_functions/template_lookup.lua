@@ -1,0 +1,2 @@
+-- expect: function "lookup" not defined
+template.render('{{ lookup "v1" "Secret" "" "" }}', {})

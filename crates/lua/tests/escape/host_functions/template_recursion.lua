@@ -1,0 +1,2 @@
+-- expect: template
+template.render('{{ define "x" }}{{ template "x" . }}{{ end }}{{ template "x" . }}', {})

@@ -1,0 +1,2 @@
+-- expect: template
+template.render('{{ tpl .t . }}', {t = '{{ tpl .t . }}'})

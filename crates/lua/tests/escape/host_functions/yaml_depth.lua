@@ -1,0 +1,2 @@
+-- expect: depth
+yaml.decode(('['):rep(20000))

@@ -1,0 +1,4 @@
+-- expect: held: nil
+error('held: ' .. tostring(leak))
+--== db ext/lua/chart.lua
+leak = 'ESCAPED'

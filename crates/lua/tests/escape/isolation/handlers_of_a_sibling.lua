@@ -1,0 +1,2 @@
+-- expect: there is no subchart `other`
+events.subchart('other')

@@ -1,0 +1,3 @@
+-- expect: there is no subchart `..`
+--== db ext/lua/chart.lua
+events.subchart('..'):off('pre-render')

@@ -1,0 +1,2 @@
+-- expect: more memory than it may
+buffer.create(2^29)

@@ -1,0 +1,2 @@
+-- expect: invalid format
+string.format('%99999d', 1)

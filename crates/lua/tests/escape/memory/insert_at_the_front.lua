@@ -1,0 +1,3 @@
+-- expect: the script took
+local t = table.create(500000, 1)
+while true do table.insert(t, 1, 2) table.remove(t, 1) end

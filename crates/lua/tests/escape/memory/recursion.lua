@@ -1,0 +1,3 @@
+-- expect: stack overflow
+local function f() return f() + 1 end
+f()

@@ -1,0 +1,3 @@
+-- expect: the script took
+local s = ('x'):rep(4000000)
+while true do s = s:reverse() end

@@ -1,0 +1,4 @@
+-- expect: the script took
+local t = {}
+for i = 1, 100000 do t[i] = i end
+while true do table.sort(t) end

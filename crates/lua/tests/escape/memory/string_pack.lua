@@ -1,0 +1,2 @@
+-- expect: out of limits
+string.pack(('!'):rep(10) .. 'i17', 1)

@@ -1,0 +1,2 @@
+-- expect: table.create takes at most
+table.create(2^31 - 1, 0)

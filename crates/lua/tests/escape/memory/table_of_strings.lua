@@ -1,0 +1,3 @@
+-- expect: more memory than it may
+local t = {}
+for i = 1, 1e9 do t[i] = 'x' .. i end

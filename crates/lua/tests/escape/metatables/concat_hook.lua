@@ -1,0 +1,3 @@
+-- expect: the script took
+local t = setmetatable({}, {__concat = function() while true do end end})
+print(t .. 'x')

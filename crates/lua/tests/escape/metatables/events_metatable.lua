@@ -1,0 +1,2 @@
+-- expect: attempt to modify a readonly table
+setmetatable(events, {})

@@ -1,0 +1,4 @@
+-- expect: loop
+local t = {}
+setmetatable(t, {__index = t})
+print(t.a)

@@ -1,0 +1,3 @@
+-- expect: held: locked
+assert(getmetatable('') == 'locked')
+error('held: locked')

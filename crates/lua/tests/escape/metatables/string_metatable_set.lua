@@ -1,0 +1,2 @@
+-- expect: invalid argument #1 to 'setmetatable'
+setmetatable('', {__index = {}})

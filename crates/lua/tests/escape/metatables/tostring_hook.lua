@@ -1,0 +1,3 @@
+-- expect: the script took
+local t = setmetatable({}, {__tostring = function() while true do end end})
+print(t)

@@ -1,0 +1,2 @@
+-- expect: too complex
+(('('):rep(300000)):find(('(.?'):rep(20) .. ('.?'):rep(100000))

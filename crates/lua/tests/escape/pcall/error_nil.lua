@@ -1,0 +1,2 @@
+-- expect: nil
+error(nil)

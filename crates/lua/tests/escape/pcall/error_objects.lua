@@ -1,0 +1,2 @@
+-- expect: the script took
+while true do pcall(error, setmetatable({}, {__tostring = function() return 'x' end})) end

@@ -1,0 +1,2 @@
+-- expect: the script took
+pcall(function() while true do end end)

@@ -1,0 +1,3 @@
+-- expect: the script took
+local function f() pcall(f) pcall(f) end
+f()

@@ -1,0 +1,2 @@
+-- expect: `http` needs the permission `network`
+http.get('http://169.254.169.254/')

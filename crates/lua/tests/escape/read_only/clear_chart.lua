@@ -1,0 +1,5 @@
+-- expect: `chart` is read-only
+-- at: pre-render
+events.on('pre-render', function(ctx)
+table.clear(ctx.chart)
+end)

@@ -1,0 +1,5 @@
+-- expect: the context is read-only; its parts may change
+-- at: post-install
+events.on('post-install', function(ctx)
+rawset(ctx, 'values', {})
+end)

@@ -1,0 +1,5 @@
+-- expect: cannot change a protected metatable
+-- at: post-install
+events.on('post-install', function(ctx)
+setmetatable(ctx, {})
+end)

@@ -1,0 +1,5 @@
+-- expect: attempt to call a string value
+-- at: post-install
+events.on('post-install', function(ctx)
+getmetatable(ctx)('x')
+end)

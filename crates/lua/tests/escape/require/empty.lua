@@ -1,0 +1,2 @@
+-- expect: a module is named after its file below ext/lua
+require('')

@@ -1,0 +1,2 @@
+-- expect: the script took
+while true do pcall(require, 'nothing') end

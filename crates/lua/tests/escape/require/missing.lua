@@ -1,0 +1,2 @@
+-- expect: there is no such module in ext/lua
+require('os.execute')

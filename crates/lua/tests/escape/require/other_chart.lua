@@ -1,0 +1,4 @@
+-- expect: there is no such module in library charts
+require('db/secret')
+--== db ext/lua/secret.lua
+return 'ESCAPED'
