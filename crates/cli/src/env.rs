@@ -48,6 +48,8 @@ pub(crate) enum Setting {
     Color,
     /// The public keyring of GnuPG.
     Keyring,
+    /// `LOG_LEVEL`.
+    LogLevel,
 }
 
 /// One of the three folders that Helm keeps things in.
@@ -119,6 +121,7 @@ impl Environment {
             Setting::BurstLimit => self.integer("HELM_BURST_LIMIT", 100).to_string(),
             Setting::Qps => self.qps().to_string(),
             Setting::Color => self.color().to_owned(),
+            Setting::LogLevel => self.plain("LOG_LEVEL"),
             Setting::Keyring => match self.variable("GNUPGHOME") {
                 Some(folder) => join(&[&folder, "pubring.gpg"]),
                 None => join(&[&self.user_home(), ".gnupg", "pubring.gpg"]),

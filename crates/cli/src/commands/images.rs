@@ -2,7 +2,15 @@
 
 mod config;
 mod files;
+mod inspect;
+mod inventory;
+mod overriding;
 pub(crate) mod policy;
+mod report;
+pub(crate) mod rewrite;
+mod subject;
+mod validate;
+mod written;
 
 use crate::command::Command;
 
@@ -19,6 +27,6 @@ Finds the images that a chart or a release uses, and makes values that point the
 
 Called by the name `irr`, the program has just these commands. Exit codes: 0 done, 1 failed, 2 wrong input or
 configuration, 3 the chart does not parse, 4 an image cannot be worked with, 5 refused because of --strict.",
-    subcommands: &[&config::COMMAND],
+    subcommands: &[&config::COMMAND, &inspect::COMMAND, &overriding::COMMAND, &rewrite::COMMAND, &validate::COMMAND],
     ..Command::BLANK
 };

@@ -93,6 +93,14 @@ impl Record {
         }
     }
 
+    /// Puts a list of structures in the place of a field.
+    pub(crate) fn replacing(mut self, name: &'static str, records: Vec<Record>) -> Record {
+        if let Some((_, field)) = self.0.iter_mut().find(|(other, _)| *other == name) {
+            *field = Field::Records(records);
+        }
+        self
+    }
+
     /// Adds a structure.
     pub(crate) fn with_record(mut self, name: &'static str, record: Record) -> Record {
         self.0.push((name, Field::Record(record)));

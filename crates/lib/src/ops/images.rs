@@ -1,79 +1,17 @@
 //! `images`: which images a chart uses, which values they come from, and values that point them elsewhere.
 
-use std::path::Path;
-
 use pintle_chart::Chart;
 use pintle_images::overrides::needed_beside;
-use pintle_images::{Detection, PathFilter, Policy, Rendering, Scopes, Wishes, detect};
+use pintle_images::{Detection, PathFilter, Policy, Relocation, Rendering, Scopes, Wishes, detect};
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_tree::{Map, Node};
-use pintle_values::{NullRules, Overrides};
+use pintle_values::{NullRules, SchemaCheck};
 
-use super::locate;
+use super::Subject;
+pub use super::images_unproved::{relocate_unproved, validate};
 use crate::prepare::{Rules, process};
 use crate::report::with_log;
-use crate::{Error, Reporter, Result, input};
-
-pub use pintle_images::Relocation;
-
-/// A chart with the values that a user gave, as it is rendered to look at its images.
-#[derive(Clone, Debug)]
-pub struct Subject {
-    /// The chart as it was loaded.
-    pub chart: Chart,
-    /// The values that the user gave.
-    pub values: Map<Node>,
-    /// The name of the release.
-    pub name: String,
-    /// The namespace of the release.
-    pub namespace: String,
-    /// The Kubernetes version to render for.
-    pub kube_version: Option<KubeVersion>,
-    /// API versions to assume besides the built-in ones.
-    pub api_versions: Vec<String>,
-    /// Which generation's rules hold for nulls.
-    pub nulls: NullRules,
-}
-
-impl Subject {
-    /// A chart with values, for a release of which nothing is known.
-    pub fn new(chart: Chart, values: Map<Node>) -> Self {
-        Subject {
-            chart,
-            values,
-            name: "release-name".to_owned(),
-            namespace: "default".to_owned(),
-            kube_version: None,
-            api_versions: Vec::new(),
-            nulls: NullRules::Helm4,
-        }
-    }
-
-    /// Reads a chart and value flags.
-    ///
-    /// # Errors
-    /// When there is no chart, it cannot be read or installed, or the values cannot be read.
-    pub fn read(chart: &Path, values: &Overrides, reporter: &mut dyn Reporter) -> Result<Self> {
-        let path = locate::locate(chart)?;
-        let values = pintle_values::layer(values, &mut input::read_values)?;
-        let chart = locate::load(&path, reporter)?;
-        locate::check_installable(&chart, reporter)?;
-        Ok(Subject::new(chart, values))
-    }
-
-    fn target(&self) -> Target {
-        let mut capabilities = Capabilities::default().with_api_versions(&self.api_versions);
-        if let Some(version) = &self.kube_version {
-            capabilities.kube_version = version.clone();
-        }
-        let (name, namespace) = (self.name.clone(), self.namespace.clone());
-        let mut target =
-            Target::offline(Release { name, namespace, revision: 1, is_upgrade: false }, capabilities);
-        // What is compared must not differ by chance.
-        target.repeatable = true;
-        target
-    }
-}
+use crate::{Error, Reporter, Result};
 
 /// What may be changed, and what is assumed.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +20,25 @@ pub struct ImageOptions {
     pub filter: PathFilter,
     /// Whether values that charts need beside the images are left out.
     pub disable_rules: bool,
+    /// The Kubernetes version to render for.
+    pub kube_version: Option<KubeVersion>,
+    /// API versions to assume besides the built-in ones.
+    pub api_versions: Vec<String>,
+    /// Which generation's rules hold for nulls.
+    pub nulls: NullRules,
+}
+
+impl ImageOptions {
+    pub(crate) fn target(&self, subject: &Subject) -> Target {
+        let mut capabilities = Capabilities::default().with_api_versions(&self.api_versions);
+        if let Some(version) = &self.kube_version {
+            capabilities.kube_version = version.clone();
+        }
+        let (name, namespace) = (subject.name.clone(), subject.namespace.clone());
+        let release = Release { name, namespace, revision: 1, is_upgrade: false };
+        // What is compared must not differ by chance.
+        Target { repeatable: true, ..Target::offline(release, capabilities) }
+    }
 }
 
 /// What is known about the images of a chart.
@@ -138,23 +95,63 @@ fn look(
     reporter: &mut dyn Reporter,
     work: impl FnOnce(&mut Rendering<'_>, &Wishes<'_>) -> Result<(Relocation, Option<String>)>,
 ) -> Result<Inspected> {
-    let rules = Rules {
-        nulls: subject.nulls,
-        schema: pintle_values::SchemaCheck::Skip,
-        subchart_notes: false,
-        images: None,
-    };
-    let chart = process(subject.chart.clone(), &subject.values, &rules, reporter)?;
-    let values =
-        with_log(reporter, |log| Ok(pintle_values::coalesce(&chart, &subject.values, subject.nulls, log)?))?;
+    let (given, nulls) = (&subject.given, options.nulls);
+    let rules = Rules { nulls, schema: SchemaCheck::Skip, subchart_notes: false, images: None };
+    let chart = process(subject.chart.clone(), given, &rules, reporter)?;
+    let values = with_log(reporter, |log| Ok(pintle_values::coalesce(&chart, given, nulls, log)?))?;
     let scopes = Scopes::of(&subject.chart, &chart);
-    let detection = detect(&scopes, &subject.values, &values, &options.filter);
+    let detection = detect(&scopes, given, &values, &options.filter);
     let beside = if options.disable_rules { Map::new() } else { needed_beside(&scopes) };
     let wishes = Wishes { filter: options.filter.clone(), detection: Some(&detection), beside };
-    let target = subject.target();
-    let mut rendering =
-        Rendering::new(&chart, &subject.values, &target, subject.nulls).map_err(Error::Render)?;
-    let (relocation, unrendered) = work(&mut rendering, &wishes)?;
-    drop(rendering);
+    let target = options.target(subject);
+    let (relocation, unrendered) = {
+        let mut rendering = Rendering::new(&chart, given, &target, nulls).map_err(Error::Render)?;
+        work(&mut rendering, &wishes)?
+    };
     Ok(Inspected { chart, values, detection, relocation, unrendered })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Silent;
+    use pintle_chart::{File, load_files};
+    use pintle_images::{Outcome, Source};
+
+    fn subject(template: &str, values: &str) -> Subject {
+        let files = vec![
+            File::new("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+            File::new("values.yaml", values.to_owned()),
+            File::new("templates/pod.yaml", template.to_owned()),
+        ];
+        Subject { chart: load_files(files).unwrap(), ..Subject::default() }
+    }
+
+    #[test]
+    fn images_are_found_and_moved_by_the_values_they_come_from() {
+        let pod = "kind: Pod\nspec: {containers: [{image: '{{ .Values.image }}'}]}\n";
+        let subject = subject(pod, "image: nginx:1\n");
+        let options = ImageOptions::default();
+        let seen = inspect(&subject, &options, &mut Silent).unwrap();
+        assert_eq!(seen.relocation.images[0].values[0].to_string(), "image");
+        assert!(seen.relocation.overrides.is_empty());
+        let policy = Policy {
+            sources: Some(vec![Source::parse("docker.io").unwrap()]),
+            target: Some(pintle_images::Target::parse("hub.corp").unwrap()),
+            ..Policy::default()
+        };
+        let moved = relocate(&subject, &policy, &options, &mut Silent).unwrap().relocation;
+        assert_eq!(moved.images[0].outcome, Outcome::ByValues);
+        let text = pintle_yaml::write(&Node::Map(moved.overrides)).unwrap();
+        assert_eq!(text, b"image: hub.corp/dockerio/library/nginx:1\n");
+    }
+
+    #[test]
+    fn a_chart_that_does_not_render_is_looked_at_all_the_same() {
+        let subject = subject("{{ fail \"no\" }}", "image: nginx:1\n");
+        let seen = inspect(&subject, &ImageOptions::default(), &mut Silent).unwrap();
+        assert!(seen.unrendered.is_some_and(|error| error.contains("no")));
+        assert_eq!(seen.detection.images.len(), 1);
+        assert!(relocate(&subject, &Policy::default(), &ImageOptions::default(), &mut Silent).is_err());
+    }
 }

@@ -6,6 +6,7 @@ pub mod dependency;
 mod get;
 mod history;
 pub mod images;
+mod images_unproved;
 mod init;
 mod install;
 mod lint;

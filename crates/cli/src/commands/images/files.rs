@@ -43,12 +43,18 @@ pub(super) enum Existing {
     Replace,
 }
 
+/// Refuses a path at which there is a file already.
+pub(super) fn check_free(flag: &str, path: &str) -> Result<(), Failure> {
+    check(flag, path)?;
+    if fs::symlink_metadata(path).is_ok() { Err(taken(flag, path)) } else { Ok(()) }
+}
+
 /// Writes a file whole or not at all.
 pub(super) fn write(flag: &str, path: &str, text: &[u8], existing: Existing) -> Result<(), Failure> {
     check(flag, path)?;
     let target = Path::new(path);
-    if existing == Existing::Keep && fs::symlink_metadata(target).is_ok() {
-        return Err(taken(flag, path));
+    if existing == Existing::Keep {
+        check_free(flag, path)?;
     }
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => taken(flag, path),

@@ -55,13 +55,15 @@ pub(crate) fn registries(flags: &Parsed) -> Result<Policy, Failure> {
         parsed.collect::<Result<Vec<Source>, Error>>().map_err(explain)
     };
     let sources = Some(parse("source-registries")?).filter(|sources| !sources.is_empty());
-    let mapping = match flags.last_text(&["registry-file", "config"]).filter(|path| !path.is_empty()) {
-        Some(path) => {
-            let text = files::read("--registry-file", path)?;
-            Some(MappingFile::parse(path, &text).map_err(explain)?)
-        }
-        None => None,
-    };
+    let mapping =
+        match flags.last_text(&["registry-file", "config", "rewrite-images"]).filter(|path| !path.is_empty())
+        {
+            Some(path) => {
+                let text = files::read("--registry-file", path)?;
+                Some(MappingFile::parse(path, &text).map_err(explain)?)
+            }
+            None => None,
+        };
     Ok(Policy { sources, excludes: parse("exclude-registries")?, mapping, ..Policy::default() })
 }
 

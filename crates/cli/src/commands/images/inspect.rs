@@ -1,0 +1,160 @@
+//! `images inspect`: the images of a chart or of releases, and the values that they come from.
+
+use std::collections::BTreeSet;
+
+use pintle::images::mapping::skeleton;
+use pintle::images::{Detection, Policy};
+use pintle::ops::images::{self, ImageOptions, Inspected};
+use pintle::ops::{ListRequest, Subject};
+use pintle::release::VersionRef;
+use pintle::values::Overrides;
+
+use super::files::{self, Existing};
+use super::inventory::{self, Chosen};
+use super::policy::{PATHS, REGISTRIES, paths, registries};
+use super::subject::{Level, Named, SUBJECT, options};
+use super::written::{self, FORMAT, OUTPUT};
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::Flag;
+use crate::flag::groups::VALUES;
+use crate::invocation::Invocation;
+use crate::output::format::Record;
+use crate::report::Reporting;
+
+/// `images inspect [CHART|RELEASE]`
+pub(crate) static COMMAND: Command = Command {
+    name: "inspect",
+    operands_text: "[CHART|RELEASE]",
+    short: "show the images of a chart or a release and the values they come from",
+    long: "\
+Shows which images a chart defines in its values, which its objects use when it is rendered, and which values those
+come from. What only the templates say is listed with template and line, and strings that look like images in other
+places are listed as suspects:
+
+    {program} images inspect ./web --source-registries docker.io
+    {program} images inspect ./web --generate-config-skeleton registry-mappings.yaml
+    {program} images inspect --all-namespaces",
+    operands: Operands::AtMost(1),
+    offer: OperandOffer::Chart,
+    flags: &[SUBJECT, REGISTRIES, PATHS, VALUES, OUTPUT, FORMAT, OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch("all-namespaces", "look at all releases of the cluster").short('A'),
+    Flag::text("generate-config-skeleton", "write a mapping file with the registries that were found"),
+    Flag::switch("overwrite-skeleton", "let --generate-config-skeleton replace a file"),
+];
+
+const SKELETON: &str = "--generate-config-skeleton";
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let level = Level::of(invocation)?;
+    let policy = registries(&invocation.flags)?;
+    written::check_format(&invocation.flags)?;
+    let (record, found) = if invocation.flags.on("all-namespaces") {
+        refuse_names(invocation)?;
+        all(invocation, &policy, level)?
+    } else {
+        let named = Named::of(invocation)?;
+        let subject = named.load(invocation)?;
+        let seen = look_at(invocation, &subject, level)?;
+        (report(&subject, &seen, &policy, named.text()), registries_of(&seen))
+    };
+    let path = invocation.flags.text("generate-config-skeleton").to_owned();
+    if !path.is_empty() {
+        let existing =
+            if invocation.flags.on("overwrite-skeleton") { Existing::Replace } else { Existing::Keep };
+        files::write(SKELETON, &path, skeleton(&found).as_bytes(), existing)?;
+        if level >= Level::Info {
+            invocation.ui.note(&format!("{path}: {} registries", found.len()));
+        }
+        return Ok(());
+    }
+    written::put(invocation, &record)
+}
+
+/// Looks at a chart; of one that does not render, only the values.
+fn look_at(invocation: &mut Invocation<'_>, subject: &Subject, level: Level) -> Result<Inspected, Failure> {
+    let options = ImageOptions { filter: paths(&invocation.flags), ..options(invocation)? };
+    let seen = images::inspect(subject, &options, &mut Reporting::new(invocation.ui))?;
+    if let Some(reason) = seen.unrendered.as_ref().filter(|_| level >= Level::Warn) {
+        invocation.ui.warn(&format!(
+            "{} does not render with these values, so that only they are looked at: {reason}",
+            subject.chart.name(),
+        ));
+    }
+    Ok(seen)
+}
+
+fn report(subject: &Subject, seen: &Inspected, policy: &Policy, path: &str) -> Record {
+    let chosen = Chosen { policy, filtered: policy.sources.is_some() };
+    inventory::of(subject, seen, &chosen, path)
+}
+
+fn registries_of(seen: &Inspected) -> BTreeSet<String> {
+    let mut found = in_values(&seen.detection);
+    found.extend(inventory::rendered_registries(seen));
+    found
+}
+
+fn in_values(detection: &Detection) -> BTreeSet<String> {
+    detection.images.iter().filter_map(|finding| Some(finding.reference.as_ref()?.registry())).collect()
+}
+
+/// With all releases asked for, nothing else can be named.
+fn refuse_names(invocation: &Invocation<'_>) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    let named = ["chart-path", "release-name", "namespace"].into_iter().find(|name| flags.given(name));
+    let other = match (named, flags.operands.first()) {
+        (Some(flag), _) => format!("--{flag}"),
+        (None, Some(operand)) => format!("`{operand}`"),
+        (None, None) => return Ok(()),
+    };
+    Err(Failure::usage(format!("--all-namespaces and {other} cannot be used together")))
+}
+
+/// Looks at all releases; those that cannot be looked at are told and listed.
+fn all(
+    invocation: &mut Invocation<'_>,
+    policy: &Policy,
+    level: Level,
+) -> Result<(Record, BTreeSet<String>), Failure> {
+    let connection = Connection::open(invocation)?;
+    let releases = connection.run(pintle::ops::list(&connection.session, &ListRequest::default()))?;
+    let (mut records, mut skipped, mut found) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for release in &releases {
+        let version =
+            pintle::ops::get(&connection.session, &release.namespace, &release.name, &VersionRef::Current);
+        let outcome = connection.run(version).and_then(|version| {
+            let subject = Subject::of_release(&version, &Overrides::default())?;
+            let seen = look_at(invocation, &subject, level)?;
+            Ok((report(&subject, &seen, policy, &release.name), registries_of(&seen)))
+        });
+        match outcome {
+            Ok((analysis, registries)) => {
+                found.extend(registries);
+                let record = Record::default()
+                    .with("releaseName", release.name.as_str())
+                    .with("namespace", release.namespace.as_str());
+                records.push(record.with_record("analysis", analysis));
+            }
+            Err(failure) => {
+                let reason = failure.own.as_ref().unwrap_or(&failure.text);
+                if level >= Level::Warn {
+                    let (namespace, name) = (&release.namespace, &release.name);
+                    invocation.ui.warn(&format!("{namespace}/{name} is skipped: {reason}"));
+                }
+                let name = format!("{}/{}", release.namespace, release.name);
+                skipped.push(Record::default().with("release", name).with("reason", reason.as_str()));
+            }
+        }
+    }
+    if records.is_empty() && !skipped.is_empty() {
+        return Err(Failure::run_time("no release could be looked at"));
+    }
+    Ok((Record::default().with_records("releases", records).with_records("skipped", skipped), found))
+}

@@ -1,0 +1,210 @@
+//! What `images inspect` says about a chart, as data.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pintle::chart::Chart;
+use pintle::images::{
+    Finding, Image, Policy, Reference, Relocation, Role, Shape, Suspect, Trouble, ValuePath,
+};
+use pintle::ops::Subject;
+use pintle::ops::images::Inspected;
+use pintle_tree::{Map, Node, Str};
+
+use crate::output::format::Record;
+
+/// Which images are shown.
+pub(super) struct Chosen<'c> {
+    /// Sources and exclusions.
+    pub(super) policy: &'c Policy,
+    /// Whether only images of its sources are shown.
+    pub(super) filtered: bool,
+}
+
+impl Chosen<'_> {
+    fn shows(&self, registry: &str) -> bool {
+        !self.filtered || self.policy.sources.iter().flatten().any(|source| source.matches(registry))
+    }
+}
+
+/// All there is to say about a chart.
+pub(super) fn of(subject: &Subject, seen: &Inspected, chosen: &Chosen<'_>, path: &str) -> Record {
+    let metadata = &subject.chart.metadata;
+    let chart = Record::default()
+        .with("name", metadata.name.as_str())
+        .with("version", metadata.version.as_str())
+        .with("path", path)
+        .with("dependencies", i64::try_from(subcharts(&seen.chart)).unwrap_or(i64::MAX));
+    let findings: Vec<&Finding> =
+        seen.detection.images.iter().filter(|finding| is_shown(finding, chosen)).collect();
+    let rendered = &seen.relocation;
+    let used = used_values(rendered);
+    let mut images: Vec<Record> =
+        findings.iter().filter_map(|finding| image(finding, &used, chosen)).collect();
+    images.extend(only_rendered(seen, rendered, chosen));
+    let globals = seen.detection.globals.iter();
+    let globals = globals.map(|global| {
+        Record::default().with("path", global.path.to_string()).with("value", global.text.as_str())
+    });
+    let record = Record::default()
+        .with_record("chart", chart)
+        .with("images", Node::List(Vec::new()))
+        .with_records("globalRegistries", globals.collect())
+        .with_records("imagePatterns", findings.iter().map(|finding| pattern(finding)).collect())
+        .with_records("unreachable", unreachable(rendered, chosen))
+        .with_records("suspects", suspects(&rendered.suspects, chosen))
+        .with_records("unsupported", findings.iter().flat_map(|finding| unsupported(finding)).collect())
+        .with_records("errors", findings.iter().filter_map(|finding| error(finding)).collect());
+    if images.is_empty() { record } else { record.replacing("images", images) }
+}
+
+/// How many subcharts take part.
+fn subcharts(chart: &Chart) -> usize {
+    chart.subcharts.iter().map(|subchart| 1 + subcharts(subchart)).sum()
+}
+
+/// The registries of the images that rendering showed.
+pub(super) fn rendered_registries(seen: &Inspected) -> BTreeSet<String> {
+    seen.relocation
+        .images
+        .iter()
+        .filter_map(|image| Reference::parse(&image.field.image).ok())
+        .map(|image| image.registry())
+        .collect()
+}
+
+fn is_shown(finding: &Finding, chosen: &Chosen<'_>) -> bool {
+    match &finding.reference {
+        Some(image) => chosen.shows(&image.registry()),
+        // Nobody can say whose image it would be.
+        None => true,
+    }
+}
+
+/// The values that reach an image of a rendered object.
+fn used_values(rendered: &Relocation) -> BTreeSet<&ValuePath> {
+    rendered.images.iter().flat_map(|image| &image.values).collect()
+}
+
+fn image(finding: &Finding, used: &BTreeSet<&ValuePath>, chosen: &Chosen<'_>) -> Option<Record> {
+    let image = finding.reference.as_ref()?;
+    let registry = image.registry();
+    let written = match finding.part(Role::Registry).filter(|part| !part.text.is_empty()) {
+        Some(part) => Some(part.text.clone()),
+        None => image.written_registry().map(str::to_owned),
+    };
+    let tag = image.tag().or(finding.assumed_tag.as_deref());
+    let path = finding.naming_path();
+    let mut record = Record::default()
+        .with("registry", registry.as_str())
+        .with("repository", image.repository())
+        .with_some("tag", tag)
+        .with_some("digest", image.digest())
+        .with("source", path.to_string())
+        .with_some("originalRegistry", written.filter(|written| *written != registry))
+        .with("valuePath", finding.path.to_string())
+        .with("chart", finding.chart.as_str())
+        .with("origin", finding.origin.to_string())
+        .with("rendered", finding.parts.iter().any(|part| used.contains(&part.path)));
+    if chosen.policy.excludes_registry(&registry) {
+        record = record.with("excluded", true);
+    }
+    Some(record)
+}
+
+/// Images of objects whose values were not recognised as images, or that have none.
+fn only_rendered(seen: &Inspected, rendered: &Relocation, chosen: &Chosen<'_>) -> Vec<Record> {
+    let parts = seen.detection.images.iter().flat_map(|finding| &finding.parts);
+    let known: BTreeSet<&ValuePath> = parts.map(|part| &part.path).collect();
+    let mut more: BTreeMap<String, Record> = BTreeMap::new();
+    for found in rendered.images.iter() {
+        if found.values.iter().any(|path| known.contains(path)) {
+            continue;
+        }
+        let Ok(image) = Reference::parse(&found.field.image) else { continue };
+        if !chosen.shows(&image.registry()) {
+            continue;
+        }
+        let source = match found.values.first() {
+            Some(path) => path.to_string(),
+            None => found.field.place.template.clone(),
+        };
+        let record = Record::default()
+            .with("registry", image.registry())
+            .with("repository", image.repository())
+            .with_some("tag", image.tag())
+            .with_some("digest", image.digest())
+            .with("source", source)
+            .with("rendered", true);
+        more.entry(found.field.image.clone()).or_insert(record);
+    }
+    more.into_values().collect()
+}
+
+/// How an image is written down.
+fn pattern(finding: &Finding) -> Record {
+    let kind = if matches!(finding.shape, Shape::String | Shape::Embedded(_)) { "string" } else { "map" };
+    let structure =
+        finding.parts.iter().map(|part| (Str::from(part.role.name()), Node::from(part.text.as_str())));
+    let structure = Map::from_entries(structure.collect());
+    Record::default()
+        .with("path", finding.path.to_string())
+        .with("type", kind)
+        .with("shape", finding.shape.name())
+        .with("structure", Node::Map(structure))
+        .with("value", finding.written.as_str())
+        .with("count", 1_i64)
+}
+
+fn unsupported(finding: &Finding) -> Vec<Record> {
+    let troubles = finding.troubles.iter().filter(|trouble| !matches!(trouble, Trouble::Unparsable(_)));
+    troubles.map(|trouble| told(finding, trouble)).collect()
+}
+
+fn error(finding: &Finding) -> Option<Record> {
+    let trouble = finding.troubles.iter().find(|trouble| matches!(trouble, Trouble::Unparsable(_)))?;
+    Some(told(finding, trouble))
+}
+
+fn told(finding: &Finding, trouble: &Trouble) -> Record {
+    Record::default()
+        .with("path", finding.naming_path().to_string())
+        .with("type", trouble.name())
+        .with("value", finding.written.as_str())
+        .with("message", trouble.to_string())
+}
+
+/// Images that no value says.
+fn unreachable(found: &Relocation, chosen: &Chosen<'_>) -> Vec<Record> {
+    let shown = |image: &&Image| match Reference::parse(&image.field.image) {
+        Ok(reference) => chosen.shows(&reference.registry()),
+        Err(_) => true,
+    };
+    let images = found.images.iter().filter(|image| image.values.is_empty()).filter(shown);
+    let record = |image: &Image| {
+        let template = image.written.as_ref().map_or(&image.field.place.template, |at| &at.template);
+        let line = image.written.as_ref().map(|at| i64::try_from(at.line).unwrap_or(i64::MAX));
+        Record::default()
+            .with("image", image.field.image.as_str())
+            .with("object", image.field.object.to_string())
+            .with("field", image.field.place.path.to_string())
+            .with("template", template.as_str())
+            .with_some("line", line)
+    };
+    images.map(record).collect()
+}
+
+fn suspects(suspects: &[Suspect], chosen: &Chosen<'_>) -> Vec<Record> {
+    let shown = |suspect: &&Suspect| match Reference::parse(&suspect.image) {
+        Ok(reference) => chosen.shows(&reference.registry()),
+        Err(_) => true,
+    };
+    let record = |suspect: &Suspect| {
+        Record::default()
+            .with("image", suspect.image.as_str())
+            .with("kind", suspect.kind.name())
+            .with("object", suspect.object.as_str())
+            .with("field", suspect.place.path.to_string())
+            .with("template", suspect.place.template.as_str())
+    };
+    suspects.iter().filter(shown).map(record).collect()
+}

@@ -1,0 +1,176 @@
+//! `images override`: the values that point the images of a chart at another registry, with the proof that they do.
+
+use pintle::images::Policy;
+use pintle::ops::Subject;
+use pintle::ops::images::{self, ImageOptions, Inspected};
+use pintle_tree::Node;
+
+use super::files::{self, Existing};
+use super::policy::{PATHS, POLICY, REGISTRIES, paths, policy, require};
+use super::report::Report;
+use super::subject::{Level, Named, SUBJECT, options};
+use super::written::{self, FORMAT, OUTPUT};
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::{Class, Failure};
+use crate::flag::groups::VALUES;
+use crate::flag::{Flag, Kind, Offer};
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+
+/// `images override [CHART|RELEASE]`
+pub(crate) static COMMAND: Command = Command {
+    name: "override",
+    operands_text: "[CHART|RELEASE]",
+    short: "make values that point images at another registry",
+    long: "\
+Makes the smallest values that point the images of a chart or a release at another registry, and prints them:
+
+    {program} images override ./web --target-registry hub.corp --source-registries docker.io,quay.io > hub.yaml
+    {program} images override ./web --registry-file registry-mappings.yaml --output-file hub.yaml
+
+The chart is rendered before and after: exactly the intended images change, each to exactly its new place, or the
+value is not touched. What values cannot reach is told with template and line; `{program} images rewrite` moves it.
+Values keep their shape, digests stay, and lists are written whole.",
+    operands: Operands::AtMost(1),
+    offer: OperandOffer::Chart,
+    flags: &[SUBJECT, POLICY, REGISTRIES, PATHS, VALUES, OUTPUT, FORMAT, OWN],
+    exclusive: &[&["no-validate", "validate"]],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch("dry-run", "print the values, whatever --output-file says"),
+    Flag::switch("strict", "fail if an image is written in a way that is not supported"),
+    Flag::of(
+        "threshold",
+        Kind::Uint,
+        "0",
+        "fail if fewer than this many per cent of the images can be moved",
+    )
+    .offer(Offer::Nothing),
+    Flag::text("report", "write a report in JSON to this file, or - for standard error"),
+    Flag::switch(
+        "allow-tag-and-digest",
+        "move images that are strings with both a tag and a digest, with both",
+    ),
+    Flag::switch("disable-rules", "leave out values that some charts need beside the images"),
+    Flag::switch("no-validate", "do not render: believe what the values look like, without a proof"),
+    Flag::switch("validate", "render before and after, which is done anyway").hidden(),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let level = Level::of(invocation)?;
+    check_flags(invocation)?;
+    let policy = policy(&invocation.flags)?;
+    let subject = Named::of(invocation)?.load(invocation)?;
+    let proves = !invocation.flags.on("no-validate");
+    let seen = relocate(invocation, &subject, &policy, proves)?;
+    let report = Report::of(&subject, &seen, &policy, proves);
+    tell(invocation, &subject, &policy, &report, level)?;
+    refuse(invocation, &report)?;
+    let text = written::text(&invocation.flags, &Node::Map(seen.relocation.overrides.clone()))?;
+    match invocation.flags.on("dry-run") {
+        true => Ok(invocation.ui.out().write_all(&text)?),
+        false => written::put_text(invocation, &text),
+    }
+}
+
+fn check_flags(invocation: &Invocation<'_>) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    written::check_format(flags)?;
+    if flags.last_text(&["registry-file", "config"]).is_none_or(str::is_empty) {
+        require(flags, &["source-registries", "target-registry"])?;
+    }
+    if flags.uint("threshold") > 100 {
+        return Err(Failure::usage("--threshold is a percentage, from 0 to 100"));
+    }
+    if flags.on("dry-run") { Ok(()) } else { written::check_file(flags) }
+}
+
+/// Finds the values, with the proof or without.
+fn relocate(
+    invocation: &mut Invocation<'_>,
+    subject: &Subject,
+    policy: &Policy,
+    proves: bool,
+) -> Result<Inspected, Failure> {
+    let options = ImageOptions {
+        filter: paths(&invocation.flags),
+        disable_rules: invocation.flags.on("disable-rules"),
+        ..options(invocation)?
+    };
+    let reporter = &mut Reporting::new(invocation.ui);
+    if !proves {
+        return Ok(images::relocate_unproved(subject, policy, &options, reporter)?);
+    }
+    images::relocate(subject, policy, &options, reporter).map_err(|error| {
+        let mut failure = Failure::from(error);
+        if failure.hint.is_none() && failure.class == Class::RunTime {
+            failure.hint = Some(
+                "give the values that the chart needs with --values or --set, or --no-validate to do without a proof"
+                    .to_owned(),
+            );
+        }
+        failure
+    })
+}
+
+/// Says what was done, and writes the report that was asked for.
+fn tell(
+    invocation: &mut Invocation<'_>,
+    subject: &Subject,
+    policy: &Policy,
+    report: &Report<'_>,
+    level: Level,
+) -> Result<(), Failure> {
+    if level >= Level::Warn {
+        for text in policy.advice().iter().chain(&report.warnings()) {
+            invocation.ui.warn(text);
+        }
+    }
+    let path = invocation.flags.text("report").to_owned();
+    if !path.is_empty() {
+        let text = report.json()?;
+        return match path.as_str() {
+            "-" => {
+                invocation.ui.note(String::from_utf8_lossy(&text).trim_end());
+                Ok(())
+            }
+            path => files::write("--report", path, &text, Existing::Replace),
+        };
+    }
+    if level >= Level::Info {
+        for line in report.lines(level >= Level::Debug) {
+            invocation.ui.note(&line);
+        }
+        invocation.ui.note(&format!("{}: {}", subject.chart.name(), report.verdict()));
+    }
+    Ok(())
+}
+
+/// Fails where the user wants that.
+fn refuse(invocation: &Invocation<'_>, report: &Report<'_>) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    if !flags.on("allow-tag-and-digest")
+        && let Some(text) = report.tag_and_digest()
+    {
+        return Err(Failure::new(Class::BadImage, text)
+            .hint("remove one of them, or give --allow-tag-and-digest to move the image with both"));
+    }
+    if flags.on("strict")
+        && let Some((class, text)) = report.strict()
+    {
+        return Err(Failure::new(class, text).hint("without --strict this is only told"));
+    }
+    if report.is_below(flags.uint("threshold")) {
+        let text = format!(
+            "fewer than {} % of the images can be moved: {}",
+            flags.uint("threshold"),
+            report.details()
+        );
+        return Err(Failure::new(Class::BadImage, text)
+            .hint("`pintle images rewrite` moves what values cannot reach"));
+    }
+    Ok(())
+}

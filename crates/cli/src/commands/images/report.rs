@@ -1,0 +1,326 @@
+//! What `images override` says about what it did: each image before and after, what stays behind and why, and a verdict.
+
+use pintle::images::{Finding, Image, Obstacle, Outcome, Policy, Relocation, Trouble};
+use pintle::ops::Subject;
+use pintle::ops::images::Inspected;
+use pintle_tree::json;
+
+use crate::failure::{Class, Failure};
+use crate::output::format::Record;
+
+/// From this many per cent on, what is missing is only worth a warning.
+const WARNING: u64 = 98;
+
+/// The report about one chart.
+pub(super) struct Report<'r> {
+    chart: &'r str,
+    seen: &'r Inspected,
+    policy: &'r Policy,
+    /// Whether rendering has proved it.
+    proved: bool,
+    /// How many images should move.
+    total: usize,
+    /// How many of them do not.
+    failed: usize,
+}
+
+impl<'r> Report<'r> {
+    /// The report about a chart.
+    pub(super) fn of(subject: &'r Subject, seen: &'r Inspected, policy: &'r Policy, proved: bool) -> Self {
+        let (total, failed) = if proved { by_proof(&seen.relocation) } else { by_looks(seen, policy) };
+        Report { chart: subject.chart.name(), seen, policy, proved, total, failed }
+    }
+
+    /// Whether fewer than `threshold` per cent move.
+    pub(super) fn is_below(&self, threshold: u64) -> bool {
+        let moved = self.total - self.failed;
+        u64::try_from(moved).unwrap_or(0) * 100 < threshold * u64::try_from(self.total).unwrap_or(0)
+    }
+
+    fn status(&self) -> &'static str {
+        match (self.failed, self.is_below(WARNING)) {
+            (0, _) => "OK",
+            (_, false) => "WARNING",
+            (_, true) => "CRITICAL",
+        }
+    }
+
+    /// How many of the images move.
+    pub(super) fn details(&self) -> String {
+        let moved = self.total - self.failed;
+        let rate = if self.total == 0 { 100.0 } else { moved as f64 * 100.0 / self.total as f64 };
+        format!("{rate:.1}% images matched ({}/{} failed)", self.failed, self.total)
+    }
+
+    /// The verdict in one line.
+    pub(super) fn verdict(&self) -> String {
+        format!("{}: {}", self.status(), self.details())
+    }
+
+    /// What may be wrong.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for finding in self.concerned() {
+            let moves = self.is_moved(finding);
+            let troubles = finding.troubles.iter().filter(|trouble| match trouble {
+                // What is written whole or proved is done.
+                Trouble::InList | Trouble::NoTagKey => !moves,
+                _ => true,
+            });
+            let path = finding.naming_path();
+            warnings.extend(troubles.map(|trouble| format!("{path}: {trouble} (`{}`)", finding.written)));
+        }
+        for (place, images) in self.collisions() {
+            warnings.push(format!("{} would all be {place}", images.join(" and ")));
+        }
+        warnings
+    }
+
+    fn collisions(&self) -> Vec<(String, Vec<String>)> {
+        let of_values = self.seen.detection.images.iter().filter_map(|finding| finding.reference.clone());
+        let rendered = self.seen.relocation.images.iter();
+        let rendered = rendered.filter_map(|image| pintle::images::Reference::parse(&image.field.image).ok());
+        let all: Vec<_> = of_values.chain(rendered).collect();
+        let collisions = self.policy.collisions(&all);
+        collisions.into_iter().map(|(place, images)| (place, images.into_iter().collect())).collect()
+    }
+
+    /// Findings that the policy is about, or that nobody can tell.
+    fn concerned(&self) -> impl Iterator<Item = &'r Finding> {
+        let policy = self.policy;
+        self.seen.detection.images.iter().filter(move |finding| match &finding.reference {
+            Some(image) => policy.moves(&image.registry()),
+            None => true,
+        })
+    }
+
+    /// Whether an image of the values moves by them.
+    fn is_moved(&self, finding: &Finding) -> bool {
+        let paths = || finding.parts.iter().map(|part| &part.path);
+        let found = &self.seen.relocation;
+        if !self.proved {
+            return paths().any(|path| path.find(&found.overrides).is_some());
+        }
+        let moves = |image: &Image| {
+            image.outcome == Outcome::ByValues && paths().any(|path| image.values.contains(path))
+        };
+        found.beyond.iter().any(|beyond| beyond.path == finding.path) || found.images.iter().any(moves)
+    }
+
+    /// The first image to be moved that is a string with both a tag and a digest.
+    pub(super) fn tag_and_digest(&self) -> Option<String> {
+        let finding = self.concerned().find(|finding| finding.troubles.contains(&Trouble::TagAndDigest))?;
+        let path = finding.naming_path();
+        Some(format!(
+            "error parsing image in values path '{path}': '{}' has both a tag and a digest",
+            finding.written
+        ))
+    }
+
+    /// What `--strict` does not let pass, and of what class that is.
+    pub(super) fn strict(&self) -> Option<(Class, String)> {
+        for finding in self.concerned() {
+            let path = finding.naming_path();
+            for trouble in &finding.troubles {
+                let class = match trouble {
+                    Trouble::Unparsable(_)
+                        if finding
+                            .reference
+                            .as_ref()
+                            .is_some_and(|image| matches!(self.policy.destination(image), Ok(Some(_)))) =>
+                    {
+                        continue;
+                    }
+                    Trouble::Unparsable(_) => Class::BadImage,
+                    Trouble::NoTagKey | Trouble::InList if self.is_moved(finding) => continue,
+                    Trouble::TagAndDigest => continue,
+                    _ => Class::Unsupported,
+                };
+                let text =
+                    format!("error parsing image in values path '{path}': '{}': {trouble}", finding.written);
+                return Some((class, text));
+            }
+        }
+        let stuck = self
+            .seen
+            .relocation
+            .images
+            .iter()
+            .find(|image| matches!(image.outcome, Outcome::NeedsRewrite(_)))?;
+        Some((Class::Unsupported, format!("no value moves {}", place(stuck))))
+    }
+
+    /// Each image before and after, for people.
+    pub(super) fn lines(&self, debug: bool) -> Vec<String> {
+        if !self.proved {
+            let moves = by_policy(self.seen, self.policy);
+            return moves.map(|(finding, after)| format!("  {} -> {after}", finding.written)).collect();
+        }
+        let found = &self.seen.relocation;
+        let mut lines = Vec::new();
+        for image in unique(found) {
+            match (&image.outcome, &image.after) {
+                (Outcome::ByValues, Some(after)) => lines.push(format!("  {} -> {after}", image.field.image)),
+                (Outcome::NeedsRewrite(obstacle), _) => {
+                    lines.push(format!("  stays: {}: {}", place(image), because(obstacle)));
+                }
+                (Outcome::Unparsable(why), _) => lines.push(format!("  stays: {}: {why}", place(image))),
+                _ => {}
+            }
+        }
+        let beyond = found.beyond.iter();
+        lines
+            .extend(beyond.map(|it| format!("  {} -> {} (not used with these values)", it.before, it.after)));
+        if !found.suspects.is_empty() {
+            lines.push(format!(
+                "  {} strings elsewhere look like images and stay; `images inspect` lists them",
+                found.suspects.len()
+            ));
+        }
+        if debug {
+            lines.push(format!("  rendered {} times", found.renders));
+        }
+        lines
+    }
+
+    /// The report as data.
+    pub(super) fn json(&self) -> Result<Vec<u8>, Failure> {
+        let mut record = Record::default()
+            .with("chart", self.chart)
+            .with("status", self.status())
+            .with("details", self.details())
+            .with("proved", self.proved);
+        if self.proved {
+            let found = &self.seen.relocation;
+            record = record
+                .with_records("images", found.images.iter().map(image_record).collect())
+                .with_records("beyond", beyond(found))
+                .with_records("suspects", suspects(found))
+                .with_records("consequences", consequences(found));
+        }
+        let warnings = self.warnings().into_iter().map(|text| Record::default().with("message", text));
+        let record = record.with_records("warnings", warnings.collect());
+        let text = json::write_pretty(&record);
+        let mut text =
+            text.map_err(|error| Failure::run_time(format!("cannot write the report: {error}")))?;
+        text.push(b'\n');
+        Ok(text)
+    }
+}
+
+/// How many images of objects should move, and how many of these do not.
+fn by_proof(found: &Relocation) -> (usize, usize) {
+    let failed = found
+        .images
+        .iter()
+        .filter(|image| matches!(image.outcome, Outcome::NeedsRewrite(_) | Outcome::Unparsable(_)));
+    let moved = found.images.iter().filter(|image| image.outcome == Outcome::ByValues).count();
+    let failed = failed.count();
+    (moved + failed, failed)
+}
+
+/// The same by what values look like.
+fn by_looks(seen: &Inspected, policy: &Policy) -> (usize, usize) {
+    let moves: Vec<_> = by_policy(seen, policy).collect();
+    let stays = |finding: &&Finding| {
+        !finding.parts.iter().any(|part| part.path.find(&seen.relocation.overrides).is_some())
+    };
+    let failed = moves.iter().map(|(finding, _)| *finding).filter(stays).count();
+    (moves.len(), failed)
+}
+
+/// Images in values that should move, and what to.
+fn by_policy<'s>(seen: &'s Inspected, policy: &'s Policy) -> impl Iterator<Item = (&'s Finding, String)> {
+    seen.detection.images.iter().filter_map(|finding| {
+        let image = finding.reference.as_ref()?;
+        let destination = policy.destination(image).ok()??;
+        Some((finding, destination.relocated(image)))
+    })
+}
+
+/// The images of a chart, each text with the same outcome once.
+fn unique(found: &Relocation) -> Vec<&Image> {
+    let mut seen: Vec<(&str, &Outcome)> = Vec::new();
+    found
+        .images
+        .iter()
+        .filter(|image| {
+            let key = (image.field.image.as_str(), &image.outcome);
+            let is_new = !seen.contains(&key);
+            if is_new {
+                seen.push(key);
+            }
+            is_new
+        })
+        .collect()
+}
+
+fn place(image: &Image) -> String {
+    let template = match &image.written {
+        Some(line) => line.to_string(),
+        None => image.field.place.template.clone(),
+    };
+    format!("{} ({}, {template})", image.field.image, image.field.object)
+}
+
+fn because(obstacle: &Obstacle) -> String {
+    match obstacle {
+        Obstacle::Written => "its registry is written in the template".to_owned(),
+        Obstacle::Shape => "its values leave no room for a path".to_owned(),
+        Obstacle::Shared { value, other } => format!("`{value}` serves {other} too"),
+        Obstacle::Elsewhere { value, what } => format!("`{value}` would also change {what}"),
+    }
+}
+
+fn image_record(image: &Image) -> Record {
+    let (outcome, reason) = match &image.outcome {
+        Outcome::ByValues => ("by values", None),
+        Outcome::NeedsRewrite(obstacle) => ("needs rewrite", Some(because(obstacle))),
+        Outcome::Excluded => ("excluded", None),
+        Outcome::LeftAlone => ("left alone", None),
+        Outcome::Unparsable(why) => ("unparsable", Some(why.clone())),
+    };
+    let values: Vec<pintle_tree::Node> = image.values.iter().map(|path| path.to_string().into()).collect();
+    Record::default()
+        .with("image", image.field.image.as_str())
+        .with_some("relocated", image.after.as_deref())
+        .with("outcome", outcome)
+        .with_some("reason", reason)
+        .with("object", image.field.object.to_string())
+        .with("field", image.field.place.path.to_string())
+        .with("template", image.field.place.template.as_str())
+        .with_some("line", image.written.as_ref().map(|at| i64::try_from(at.line).unwrap_or(i64::MAX)))
+        .with("values", pintle_tree::Node::List(values))
+}
+
+fn beyond(found: &Relocation) -> Vec<Record> {
+    let record = |it: &pintle::images::Beyond| {
+        Record::default()
+            .with("path", it.path.to_string())
+            .with("image", it.before.as_str())
+            .with("relocated", it.after.as_str())
+    };
+    found.beyond.iter().map(record).collect()
+}
+
+fn suspects(found: &Relocation) -> Vec<Record> {
+    let record = |it: &pintle::images::Suspect| {
+        Record::default()
+            .with("image", it.image.as_str())
+            .with("kind", it.kind.name())
+            .with("object", it.object.as_str())
+            .with("field", it.place.path.to_string())
+            .with("template", it.place.template.as_str())
+    };
+    found.suspects.iter().map(record).collect()
+}
+
+fn consequences(found: &Relocation) -> Vec<Record> {
+    let record = |it: &pintle::images::Consequence| {
+        Record::default()
+            .with("object", it.difference.object.to_string())
+            .with("field", it.difference.place.path.to_string())
+            .with("template", it.difference.place.template.as_str())
+    };
+    found.consequences.iter().map(record).collect()
+}

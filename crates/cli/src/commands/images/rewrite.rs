@@ -1,0 +1,93 @@
+//! `images rewrite`: moves the images of rendered objects, as a filter; and the flags by which other commands do it.
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use pintle::images::Policy;
+
+use super::policy::{POLICY, REGISTRIES, explain, policy, require};
+use crate::command::{Command, Operands};
+use crate::failure::Failure;
+use crate::flag::parsed::Parsed;
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+
+/// `images rewrite`
+pub(crate) static COMMAND: Command = Command {
+    name: "rewrite",
+    operands_text: "",
+    short: "point the images of rendered objects at another registry",
+    long: "\
+Reads rendered objects from standard input and prints them with their images pointed at another registry. Only what a
+kubelet reads changes: the images of containers and of image volumes, wherever a pod is described. All other bytes
+stay.
+
+It moves what values cannot reach, and serves as a post-renderer:
+
+    {program} template web ./web | {program} images rewrite --registry-file registry-mappings.yaml
+    helm template web ./web | {program} images rewrite -t hub.corp -s docker.io,quay.io
+
+`{program} install`, `upgrade` and `template` do the same with --rewrite-images, for hooks too.",
+    operands: Operands::None,
+    flags: &[POLICY, REGISTRIES, OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[Flag::switch("list", "tell on standard error which images were moved")];
+
+/// Flags of commands that render, for moving images on the way.
+pub(crate) static REWRITE: &[Flag] = &[
+    Flag::text(
+        "rewrite-images",
+        "point the images of rendered objects at another registry, as a mapping file or --target-registry says",
+    )
+    .bare(""),
+    Flag::text("target-registry", "with --rewrite-images, the registry that images go to: host[:port][/path]")
+        .offer(Offer::Nothing),
+    Flag::list("source-registries", "with --rewrite-images, the registries whose images move").offer(Offer::Nothing),
+    Flag::list("exclude-registries", "with --rewrite-images, registries whose images stay").offer(Offer::Nothing),
+    Flag::text("registry-file", "with --rewrite-images, the file that says which registry's images go where"),
+    Flag::text("path-strategy", "with --rewrite-images, how paths are made in the new registry")
+        .or("prefix-source-registry")
+        .offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    require_target(&invocation.flags)?;
+    let policy = policy(&invocation.flags)?;
+    let mut text = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut text)?;
+    // Nothing is printed before all of it is known to be right.
+    let (rewritten, moved) = pintle::images::rewrite(&text, &policy).map_err(explain)?;
+    invocation.ui.out().write_all(&rewritten)?;
+    if invocation.flags.on("list") {
+        for image in &moved {
+            invocation
+                .ui
+                .note(&format!("{} {}: {} -> {}", image.object, image.path, image.before, image.after));
+        }
+    }
+    Ok(())
+}
+
+fn require_target(flags: &Parsed) -> Result<(), Failure> {
+    match flags.last_text(&["registry-file", "config", "rewrite-images"]).is_none_or(str::is_empty) {
+        true => require(flags, &["source-registries", "target-registry"]),
+        false => Ok(()),
+    }
+}
+
+/// Where images go, for a command with [`REWRITE`]; none if they stay.
+pub(crate) fn wanted(flags: &Parsed) -> Result<Option<Arc<Policy>>, Failure> {
+    if !flags.given("rewrite-images") {
+        let given = REWRITE.iter().find(|flag| flags.given(flag.name));
+        return match given {
+            Some(flag) => Err(Failure::usage(format!("--{} does nothing by itself", flag.name))
+                .hint("--rewrite-images points images at other registries")),
+            None => Ok(None),
+        };
+    }
+    require_target(flags)?;
+    Ok(Some(Arc::new(policy(flags)?)))
+}

@@ -1,0 +1,86 @@
+//! `images validate`: whether a chart renders with given values.
+
+use pintle::ops::images;
+use pintle::prepare::Prepared;
+
+use super::subject::{Level, Named, SUBJECT, options};
+use super::written::{self, OUTPUT};
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::{Class, Failure};
+use crate::flag::Flag;
+use crate::flag::groups::VALUES;
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+
+/// `images validate [CHART|RELEASE]`
+pub(crate) static COMMAND: Command = Command {
+    name: "validate",
+    operands_text: "[CHART|RELEASE]",
+    short: "check that a chart renders with values, such as those of override",
+    long: "\
+Renders a chart, or the chart of a release with its values, with the values that are given, and says whether that works:
+
+    {program} images validate ./web --values hub.yaml
+
+With --output-file, what was rendered is written there. With --strict, what has no value counts as an error.",
+    operands: Operands::AtMost(1),
+    offer: OperandOffer::Chart,
+    flags: &[SUBJECT, VALUES, OUTPUT, OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[Flag::switch(
+    "strict",
+    "fail if something has no value, or if a template is left in what was rendered",
+)];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let level = Level::of(invocation)?;
+    super::policy::require(&invocation.flags, &["values"])?;
+    written::check_file(&invocation.flags)?;
+    let options = options(invocation)?;
+    let subject = Named::of(invocation)?.load(invocation)?;
+    let name = subject.chart.name();
+    let prepared = images::validate(&subject, &options, false, &mut Reporting::new(invocation.ui))?;
+    if invocation.flags.on("strict") {
+        refuse_gaps(&images::validate(&subject, &options, true, &mut pintle::Silent)?)?;
+    }
+    if !invocation.flags.text("output-file").is_empty() {
+        written::put_text(invocation, &manifest(&prepared))?;
+    }
+    if level < Level::Info {
+        Ok(())
+    } else {
+        invocation.ui.print(&format!("{name} renders with these values.\n"))
+    }
+}
+
+/// Refuses output in which something has no value, or a template was not rendered.
+fn refuse_gaps(prepared: &Prepared) -> Result<(), Failure> {
+    for (path, text) in &prepared.files {
+        let text = String::from_utf8_lossy(text);
+        for (index, line) in text.lines().enumerate() {
+            let gap = ["<no value>", "{{"].into_iter().find(|gap| line.contains(gap));
+            if let Some(gap) = gap {
+                let text = format!("{path}, as rendered, line {}: `{gap}` in `{}`", index + 1, line.trim());
+                return Err(
+                    Failure::new(Class::Unsupported, text).hint("without --strict this is not looked for")
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn manifest(prepared: &Prepared) -> Vec<u8> {
+    let mut text = Vec::new();
+    for (path, content) in prepared.files.iter().filter(|(_, content)| !content.trim_ascii().is_empty()) {
+        text.extend_from_slice(format!("---\n# Source: {path}\n").as_bytes());
+        text.extend_from_slice(content);
+        if !content.ends_with(b"\n") {
+            text.push(b'\n');
+        }
+    }
+    text
+}

@@ -1,0 +1,67 @@
+//! Where the result of a command about images goes, and in what format.
+
+use pintle_tree::{Walk, json};
+
+use super::files::{self, Existing};
+use crate::failure::Failure;
+use crate::flag::parsed::Parsed;
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+use crate::output::format::yaml_of;
+
+/// The flag for a file instead of standard output.
+pub(super) static OUTPUT: &[Flag] =
+    &[Flag::text("output-file", "write to this file, which must not exist, instead of standard output")
+        .short('o')];
+
+/// The flag for the format.
+pub(super) static FORMAT: &[Flag] = &[Flag::text("output-format", "the format of the output: yaml or json")
+    .or("yaml")
+    .offer(Offer::Words(&["yaml", "json"]))];
+
+const FILE: &str = "--output-file";
+
+/// Refuses formats that there are not.
+pub(super) fn check_format(flags: &Parsed) -> Result<(), Failure> {
+    match flags.text("output-format") {
+        "yaml" | "json" => Ok(()),
+        other => {
+            Err(Failure::usage(format!("invalid output format `{other}`")).hint("it may be yaml or json"))
+        }
+    }
+}
+
+/// Prints data, or writes it to the file that was asked for.
+pub(super) fn put(invocation: &mut Invocation<'_>, data: &impl Walk) -> Result<(), Failure> {
+    let text = text(&invocation.flags, data)?;
+    put_text(invocation, &text)
+}
+
+/// Data in the format that was asked for.
+pub(super) fn text(flags: &Parsed, data: &impl Walk) -> Result<Vec<u8>, Failure> {
+    let failed = |error: json::Error| Failure::run_time(format!("cannot write the output: {error}"));
+    match flags.text("output-format") {
+        "json" => {
+            let mut text = json::write_pretty(data).map_err(failed)?;
+            text.push(b'\n');
+            Ok(text)
+        }
+        _ => yaml_of(&json::write(data).map_err(failed)?),
+    }
+}
+
+/// Prints text, or writes it to the file that was asked for.
+pub(super) fn put_text(invocation: &mut Invocation<'_>, text: &[u8]) -> Result<(), Failure> {
+    match invocation.flags.text("output-file") {
+        "" => Ok(invocation.ui.out().write_all(text)?),
+        path => files::write(FILE, path, text, Existing::Keep),
+    }
+}
+
+/// Refuses a file that could not be written, before any work is done.
+pub(super) fn check_file(flags: &Parsed) -> Result<(), Failure> {
+    match flags.text("output-file") {
+        "" => Ok(()),
+        path => files::check_free(FILE, path),
+    }
+}

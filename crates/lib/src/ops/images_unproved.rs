@@ -1,0 +1,65 @@
+//! What can be done about the images of a chart without the proof of rendering, and whether it renders at all.
+
+use pintle_images::overrides::{Assignments, assignments, needed_beside};
+use pintle_images::{Policy, Relocation, Scopes, overlay};
+use pintle_tree::Map;
+use pintle_tree::merge::merge;
+use pintle_values::SchemaCheck;
+
+use super::Subject;
+use super::images::{ImageOptions, Inspected, inspect};
+use crate::prepare::{Prepared, Rules, prepare};
+use crate::{Error, Lifecycle, Reporter, Result};
+
+/// Finds values that point the images of a chart where the policy says, by what its values look like. Whether they do is
+/// not proved, and the result has no images of objects.
+///
+/// # Errors
+/// As [`inspect`], and when the policy does not know where an image should go.
+pub fn relocate_unproved(
+    subject: &Subject,
+    policy: &Policy,
+    options: &ImageOptions,
+    reporter: &mut dyn Reporter,
+) -> Result<Inspected> {
+    let mut seen = inspect(subject, options, reporter)?;
+    seen.relocation = Relocation::default();
+    let mut texts = Assignments::new();
+    for finding in &seen.detection.images {
+        let Some(image) = &finding.reference else { continue };
+        let Some(destination) = policy.destination(image)? else { continue };
+        texts.extend(assignments(finding, &destination).unwrap_or_default());
+    }
+    if !texts.is_empty() {
+        let scopes = Scopes::of(&subject.chart, &seen.chart);
+        let beside = if options.disable_rules { Map::new() } else { needed_beside(&scopes) };
+        let over = overlay(&seen.values, texts.iter().map(|(path, text)| (path, text.as_str())));
+        seen.relocation.overrides = merge(beside, over);
+    }
+    Ok(seen)
+}
+
+/// Renders a chart with its values, to see whether that works. With `show_missing`, what has no value shows in what was
+/// rendered.
+///
+/// # Errors
+/// What stops it.
+pub fn validate(
+    subject: &Subject,
+    options: &ImageOptions,
+    show_missing: bool,
+    reporter: &mut dyn Reporter,
+) -> Result<Prepared> {
+    subject.chart.check_dependencies().map_err(Error::MissingDependencies)?;
+    let mut target = options.target(subject);
+    target.repeatable = false;
+    target.show_missing = show_missing;
+    let rules =
+        Rules { nulls: options.nulls, schema: SchemaCheck::Check, subchart_notes: false, images: None };
+    let (chart, given) = (subject.chart.clone(), subject.given.clone());
+    let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;
+    if !show_missing {
+        prepared.objects()?;
+    }
+    Ok(prepared)
+}
