@@ -254,11 +254,12 @@ impl Tracing<'_, '_> {
         }
         parents.sort();
         parents.dedup();
-        let is_beside =
-            |leaf: &Leaf| leaf.path.parent().is_some_and(|parent| parents.binary_search(&parent).is_ok());
+        let is_beside = |leaf: &Leaf| {
+            let parent = leaf.path.parent();
+            is_registry(leaf) && parent.is_some_and(|parent| parents.binary_search(&parent).is_ok())
+        };
         let empty = empty_leaves(self.rendering.chart(), self.values);
         let (beside, others): (Vec<Leaf>, Vec<Leaf>) = empty.into_iter().partition(is_beside);
-        let beside: Vec<Leaf> = beside.into_iter().filter(is_registry).collect();
         self.observe_empty(beside);
         let covered = |number: usize| !self.found.switches[number].is_empty();
         if (0..open.len()).any(|number| open[number] && !covered(number)) {
