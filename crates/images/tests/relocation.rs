@@ -13,8 +13,8 @@ use pintle_tree::{Map, Node};
 use pintle_values::NullRules;
 
 fn policy() -> Policy {
-    let sources = ["docker.io", "quay.io"].map(|text| Source::parse(text).unwrap());
-    let target = Some(Target::parse("hub.corp:5000").unwrap());
+    let sources = ["docker.io", "quay.io"].map(|text| Source::parse(text).expect("good input"));
+    let target = Some(Target::parse("hub.corp:5000").expect("good input"));
     Policy { sources: Some(sources.to_vec()), target, ..Policy::default() }
 }
 
@@ -38,7 +38,7 @@ impl Bench {
         let mut files: BTreeMap<&str, &str> = files.iter().copied().collect();
         files.entry("Chart.yaml").or_insert("apiVersion: v2\nname: web\nversion: 1.0.0\nappVersion: 1.2.3\n");
         let files = files.into_iter().map(|(name, text)| File::new(name, text)).collect();
-        let loaded = load_files(files).unwrap();
+        let loaded = load_files(files).expect("good input");
         Bench { loaded, user: Map::new(), filter: PathFilter::default(), policy: policy() }
     }
 
@@ -55,18 +55,18 @@ impl Bench {
         let nulls = NullRules::Helm4;
         let chart =
             pintle_values::process_dependencies(self.loaded.clone(), &self.user, nulls, &mut Vec::new())
-                .unwrap();
+                .expect("good input");
         let scopes = Scopes::of(&self.loaded, &chart);
-        let mut rendering = Rendering::new(&chart, &self.user, &target, nulls).unwrap();
-        let values = rendering.values(&Map::new()).unwrap();
+        let mut rendering = Rendering::new(&chart, &self.user, &target, nulls).expect("good input");
+        let values = rendering.values(&Map::new()).expect("good input");
         let detection = detect(&scopes, &self.user, &values, &self.filter);
         let wishes = Wishes {
             filter: self.filter.clone(),
             detection: Some(&detection),
             beside: needed_beside(&scopes),
         };
-        let relocation = relocate(&mut rendering, &self.policy, &wishes).unwrap();
-        let after = rendering.render(&relocation.overrides).unwrap();
+        let relocation = relocate(&mut rendering, &self.policy, &wishes).expect("good input");
+        let after = rendering.render(&relocation.overrides).expect("good input");
         let images = fields(&after).into_iter().map(|field| field.image).collect();
         Moved { relocation, images }
     }
@@ -79,7 +79,10 @@ fn pod(images: &[&str]) -> String {
 
 impl Moved {
     fn overrides(&self) -> String {
-        String::from_utf8(pintle_yaml::write(&Node::Map(self.relocation.overrides.clone())).unwrap()).unwrap()
+        String::from_utf8(
+            pintle_yaml::write(&Node::Map(self.relocation.overrides.clone())).expect("good input"),
+        )
+        .expect("good input")
     }
 
     fn values(&self, number: usize) -> Vec<String> {
@@ -155,9 +158,9 @@ fn every_shape_of_value_keeps_its_shape() {
             "image: hub.corp:5000/quayio/a@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
         ),
         (
-            "'{{ .Values.a }}/{{ .Values.b }}/{{ .Values.c }}:1'",
-            "{a: quay.io, b: team, c: api}",
-            "a: hub.corp:5000\nb: quayio/team\n",
+            "'{{ .Values.registry }}/{{ .Values.org }}/{{ .Values.name }}:1'",
+            "{registry: quay.io, org: team, name: api}",
+            "org: quayio/team\nregistry: hub.corp:5000\n",
         ),
     ];
     for (template, values, wanted) in table {
