@@ -7,6 +7,7 @@ use pintle::release::ReleaseVersion;
 use pintle::{Clock as _, Delivery, Method, Mode, Rendering, Reporter};
 use pintle_tree::LogLine;
 
+use super::images::rewrite::{self, REWRITE};
 use crate::clock::SystemClock;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
@@ -35,7 +36,7 @@ Values come from files (-f) and from flags (--set and its kin); what is given la
 With --dry-run nothing is done, and what would be installed is shown; Secrets too, unless --hide-secret is given.",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::NameAndChart,
-    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, DRY_RUN, OUTPUT, HOOKS],
+    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK
@@ -90,6 +91,7 @@ pub(crate) fn request_of(
             subchart_notes: flags.on("render-subchart-notes"),
             hide_secrets: flags.on("hide-secret"),
             disable_openapi: flags.on("disable-openapi-validation"),
+            images: rewrite::wanted(flags)?,
             ..Rendering::default()
         },
         delivery,

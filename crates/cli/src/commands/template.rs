@@ -6,6 +6,7 @@ use pintle::ops::{Layout, TemplateRequest, Templated};
 use pintle::values::NullRules;
 use pintle_tree::quote::quote;
 
+use super::images::rewrite::{self, REWRITE};
 use super::install;
 use crate::chart_reference;
 use crate::clock;
@@ -35,7 +36,7 @@ from --kube-version and --api-versions, which may be repeated or given as a list
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::NameAndChart,
-    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, OWN],
+    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, OWN],
     exclusive: &[
         &["force-replace", "force-conflicts"],
         &["force", "force-conflicts"],
@@ -100,6 +101,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         nulls: generation(invocation)?,
         show_only: flags.list("show-only").to_vec(),
         layout,
+        images: rewrite::wanted(flags)?,
         ..TemplateRequest::default()
     };
     let connection = if live { Some(Connection::open(invocation)?) } else { None };
