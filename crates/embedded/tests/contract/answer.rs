@@ -23,6 +23,9 @@ pub(crate) struct Masked {
 impl Answer {
     /// The tree of the body: of JSON, of lines of JSON, or text.
     pub(crate) fn tree(&self) -> Node {
+        if self.content_type == "application/yaml" {
+            return pintle_yaml::read_exact(&self.body).unwrap_or_default();
+        }
         if let Ok(node) = json::read_exact(&self.body) {
             return node;
         }
