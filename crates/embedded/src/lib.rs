@@ -6,6 +6,7 @@ pub mod apply;
 pub mod fit;
 pub mod patch;
 pub mod schema;
+pub mod settle;
 mod spell;
 mod status;
 pub mod store;

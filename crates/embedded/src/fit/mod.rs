@@ -1,15 +1,19 @@
 //! Whether objects fit their kinds: reading, defaults, rules.
 
+mod defaults;
 mod go_types;
-mod quantity;
+pub(crate) mod quantity;
 pub(crate) mod raw;
 mod read;
+pub(crate) mod tree;
 
 pub use read::{Object, Source};
 
+pub(crate) use defaults::container_names;
+
 use pintle_tree::Node;
 
-use crate::schema::Schema;
+use crate::schema::{Kind, Schema};
 use go_types::GoTypes;
 use raw::Raw;
 
@@ -50,5 +54,18 @@ impl<'t> BuiltIn<'t> {
     }
 }
 
+/// Fills in what objects of a kind have without saying so.
+pub fn fill(kind: Kind<'_>, object: &mut Node) {
+    let Some(schema) = kind.schema else { return };
+    if kind.custom {
+        defaults::custom(schema, object);
+    } else {
+        defaults::built_in(kind.resource, schema, object);
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod recorded;

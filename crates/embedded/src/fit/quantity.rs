@@ -72,6 +72,11 @@ impl Quantity {
         self
     }
 
+    /// Whether it is zero.
+    pub(crate) fn is_zero(&self) -> bool {
+        self.digits == 0
+    }
+
     /// The amount if it is a whole number.
     pub(crate) fn whole(&self) -> Option<i128> {
         if self.exponent >= 0 {

@@ -1,0 +1,189 @@
+//! What the server itself puts into objects before it keeps them: addresses, ports, names of accounts, labels of jobs,
+//! first states. All of it comes after [`crate::apply::track`], since it belongs to nobody.
+
+mod pod;
+mod service;
+
+use pintle_tree::{Map, Node, Str};
+
+use crate::fit::tree::{at, inner, made, map, map_of, put, text};
+use crate::schema::Kind;
+
+/// What objects get from outside of themselves.
+pub trait Surroundings {
+    /// Five letters and digits that nobody has yet.
+    fn suffix(&mut self) -> String;
+    /// An address for a service that nobody has yet.
+    fn cluster_ip(&mut self) -> String;
+    /// A port of all nodes that nobody has yet.
+    fn node_port(&mut self) -> u16;
+    /// The class of claims that name none.
+    fn default_storage_class(&mut self) -> Option<Str>;
+    /// The value and the preemption policy of a priority class.
+    fn priority(&mut self, class: &str) -> Option<(i64, Str)>;
+    /// The time, as objects have it.
+    fn now(&mut self) -> Str;
+}
+
+/// Settles a new object, which has its name, its uid and its defaults.
+pub fn settle_new(kind: Kind<'_>, object: &mut Node, around: &mut dyn Surroundings) {
+    if kind.custom {
+        return;
+    }
+    let uid = text(object, &["metadata", "uid"]).to_owned();
+    match group_and_kind(kind) {
+        ("", "Pod") => pod::settle(object, around),
+        ("", "Service") => service::settle(object, None, around),
+        ("", "PersistentVolumeClaim") => claim(object, around),
+        ("", "PersistentVolume") => volume(object, around),
+        ("", "Node") => node(object),
+        ("batch", "Job") => job(object, &uid),
+        ("apps", "DaemonSet") => count_templates(object, 1),
+        _ => {}
+    }
+}
+
+/// Settles a new state of an object that was there as `live`.
+pub fn settle_change(
+    kind: Kind<'_>,
+    live: &Node,
+    object: &mut Node,
+    part: &str,
+    around: &mut dyn Surroundings,
+) {
+    if kind.custom || !part.is_empty() {
+        return;
+    }
+    match group_and_kind(kind) {
+        ("", "Service") => service::settle(object, Some(live), around),
+        ("apps", "DaemonSet") => {
+            let count = text(live, &["metadata", "annotations", TEMPLATES]).parse::<i64>().unwrap_or(1);
+            let changed = at(live, &["spec", "template"]) != at(object, &["spec", "template"]);
+            count_templates(object, count + i64::from(changed));
+        }
+        ("", "Secret") if text(object, &["type"]).is_empty() => {
+            if let (Some(map), Some(kind)) = (object.as_map_mut(), live.get("type")) {
+                map.insert("type".into(), kind.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Objects lose the difference between an empty list and none when they are kept.
+pub fn as_kept(kind: Kind<'_>, object: &mut Node) {
+    if kind.custom {
+        return;
+    }
+    let fields: &[&[&str]] = match group_and_kind(kind) {
+        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => &[&["rules"]],
+        ("storage.k8s.io", "CSINode") => &[&["spec", "drivers"]],
+        ("discovery.k8s.io", "EndpointSlice") => &[&["endpoints"], &["ports"]],
+        ("autoscaling", _) => &[&["status", "currentMetrics"]],
+        ("apiextensions.k8s.io", _) => &[&["status", "conditions"], &["status", "storedVersions"]],
+        _ => &[],
+    };
+    for path in fields {
+        let Some((last, way)) = path.split_last() else { continue };
+        let parent = way.iter().try_fold(&mut *object, |node, key| node.as_map_mut()?.get_mut(key));
+        if let Some(Node::Map(parent)) = parent
+            && parent.get(last).and_then(Node::as_list).is_some_and(<[Node]>::is_empty)
+        {
+            parent.insert(Str::from(*last), Node::Nil);
+        }
+    }
+}
+
+fn group_and_kind(kind: Kind<'_>) -> (&str, &str) {
+    (kind.resource.group.as_str().unwrap_or_default(), kind.resource.kind.as_str().unwrap_or_default())
+}
+
+fn add_finalizer(object: &mut Node, name: &str) {
+    let metadata = object.as_map_mut().and_then(|object| made(object, "metadata"));
+    let Some(metadata) = metadata else { return };
+    put(metadata, "finalizers", Node::List(Vec::new()));
+    if let Some(Node::List(finalizers)) = metadata.get_mut("finalizers")
+        && !finalizers.iter().any(|known| known.as_str() == Some(name))
+    {
+        finalizers.push(name.into());
+    }
+}
+
+fn claim(object: &mut Node, around: &mut dyn Surroundings) {
+    add_finalizer(object, "kubernetes.io/pvc-protection");
+    let Some(map) = object.as_map_mut() else { return };
+    map.insert("status".into(), map_of(&[("phase", "Pending".into())]));
+    let old = map
+        .get("metadata")
+        .map(|metadata| at(metadata, &["annotations", "volume.beta.kubernetes.io/storage-class"]).is_some());
+    if let Some(spec) = inner(map, "spec")
+        && spec.get("storageClassName").is_none_or(Node::is_nil)
+        && old != Some(true)
+        && let Some(class) = around.default_storage_class()
+    {
+        spec.insert("storageClassName".into(), class.into());
+    }
+}
+
+fn volume(object: &mut Node, around: &mut dyn Surroundings) {
+    add_finalizer(object, "kubernetes.io/pv-protection");
+    let now = around.now();
+    if let Some(map) = object.as_map_mut() {
+        let status = [("phase", "Pending".into()), ("lastPhaseTransitionTime", now.into())];
+        map.insert("status".into(), map_of(&status));
+    }
+}
+
+fn node(object: &mut Node) {
+    let Some(spec) = object.as_map_mut().and_then(|object| made(object, "spec")) else { return };
+    put(spec, "taints", Node::List(Vec::new()));
+    let taint = map_of(&[("key", "node.kubernetes.io/not-ready".into()), ("effect", "NoSchedule".into())]);
+    if let Some(Node::List(taints)) = spec.get_mut("taints")
+        && !taints.iter().any(|known| known.get("key") == taint.get("key"))
+    {
+        taints.push(taint);
+    }
+}
+
+/// The pods of a job are known by its uid, unless it brings a selector of its own.
+fn job(object: &mut Node, uid: &str) {
+    if crate::fit::tree::is_true(object, &["spec", "manualSelector"]) {
+        return;
+    }
+    let name = text(object, &["metadata", "name"]).to_owned();
+    // Where the job has taken its labels from its template, they go on being the same.
+    let shared = map(object, &["metadata", "labels"]).is_some()
+        && at(object, &["metadata", "labels"]) == at(object, &["spec", "template", "metadata", "labels"]);
+    let own = [
+        ("batch.kubernetes.io/controller-uid", uid),
+        ("batch.kubernetes.io/job-name", name.as_str()),
+        ("controller-uid", uid),
+        ("job-name", name.as_str()),
+    ];
+    let label = |labels: &mut Map<Node>| {
+        for (key, value) in own {
+            labels.insert(key.into(), value.into());
+        }
+    };
+    let Some(map) = object.as_map_mut() else { return };
+    if shared && let Some(labels) = inner(map, "metadata").and_then(|metadata| made(metadata, "labels")) {
+        label(labels);
+    }
+    let Some(spec) = inner(map, "spec") else { return };
+    let template = made(spec, "template").and_then(|template| made(template, "metadata"));
+    if let Some(labels) = template.and_then(|metadata| made(metadata, "labels")) {
+        label(labels);
+    }
+    if let Some(selector) = made(spec, "selector").and_then(|selector| made(selector, "matchLabels")) {
+        selector.insert("batch.kubernetes.io/controller-uid".into(), uid.into());
+    }
+}
+
+const TEMPLATES: &str = "deprecated.daemonset.template.generation";
+
+fn count_templates(object: &mut Node, count: i64) {
+    let metadata = object.as_map_mut().and_then(|object| made(object, "metadata"));
+    if let Some(annotations) = metadata.and_then(|metadata| made(metadata, "annotations")) {
+        annotations.insert(TEMPLATES.into(), count.to_string().into());
+    }
+}
