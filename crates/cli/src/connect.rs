@@ -19,7 +19,7 @@ use crate::flag::parsed::Parsed;
 use crate::flag::value::Value;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
-use crate::{holder, kubeconfig};
+use crate::{holder, kubeconfig, ui};
 
 /// A session, and the threads that it runs on.
 pub(crate) struct Connection {
@@ -29,6 +29,7 @@ pub(crate) struct Connection {
     pub(crate) namespace: String,
     /// Whether there is a cluster, and not just data about releases.
     pub(crate) has_cluster: bool,
+    personality: Personality,
     runtime: Runtime,
 }
 
@@ -53,17 +54,27 @@ impl Connection {
             cancel: Cancel::default(),
             events: Lifecycle::default(),
         };
-        Ok(Connection { session, namespace, has_cluster: driver != Driver::Memory, runtime })
+        let personality = invocation.personality;
+        Ok(Connection { session, namespace, has_cluster: driver != Driver::Memory, personality, runtime })
     }
 
     /// Runs an operation to its end.
     pub(crate) fn run<T>(&self, operation: impl Future<Output = pintle::Result<T>>) -> Result<T, Failure> {
-        Ok(self.runtime.block_on(operation)?)
+        Ok(self.try_run(operation)?)
     }
 
     /// As [`Connection::run`], with the library's own error.
     pub(crate) fn try_run<T>(&self, operation: impl Future<Output = T>) -> T {
-        self.runtime.block_on(operation)
+        let outcome = self.runtime.block_on(operation);
+        for text in self.session.cluster.take_warnings() {
+            ui::tell_server_warning(self.personality, &text);
+        }
+        outcome
+    }
+
+    /// Ends without waiting for what still goes on.
+    pub(crate) fn leave(self) {
+        self.runtime.shutdown_background();
     }
 
     /// From now on Ctrl-C stops the operation in good order, and a second one the program. `farewell` is said then.
@@ -82,7 +93,8 @@ impl Connection {
     }
 }
 
-fn runtime() -> Result<Runtime, Failure> {
+/// Threads to run on.
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -127,7 +139,7 @@ fn settings(flags: &Parsed, environment: &Environment, namespace: String) -> Set
 }
 
 /// The proxies that the environment names; capital letters win.
-fn proxies(environment: &Environment) -> Proxies {
+pub(crate) fn proxies(environment: &Environment) -> Proxies {
     let set = |name: &str| environment.variable(name).filter(|text| !text.is_empty());
     let either = |name: &str| set(name).or_else(|| set(&name.to_lowercase())).unwrap_or_default();
     Proxies { https: either("HTTPS_PROXY"), http: either("HTTP_PROXY"), none: either("NO_PROXY") }
@@ -237,7 +249,7 @@ fn refuse(invocation: &mut Invocation<'_>, text: String) -> Failure {
 }
 
 /// The signals by which a user or a system asks the program to end.
-struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -246,7 +258,8 @@ struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    fn new() -> std::io::Result<Signals> {
+    /// Listens from now on.
+    pub(crate) fn new() -> std::io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
@@ -254,7 +267,8 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) {
+    /// Waits for one.
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -264,11 +278,13 @@ impl Signals {
 
 #[cfg(not(unix))]
 impl Signals {
-    fn new() -> std::io::Result<Signals> {
+    /// Listens from now on.
+    pub(crate) fn new() -> std::io::Result<Signals> {
         Ok(Signals {})
     }
 
-    async fn next(&mut self) {
+    /// Waits for one.
+    pub(crate) async fn next(&mut self) {
         // Without a handler the system ends the program by itself, which is what is left to do.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

@@ -1,5 +1,6 @@
 //! The program: `pintle`, and Helm by another name.
 
+mod bars;
 mod chart_reference;
 mod clock;
 mod command;

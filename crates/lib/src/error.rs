@@ -103,6 +103,9 @@ pub enum Error {
     /// The cluster does not answer, so that an installation cannot begin.
     #[error("cluster reachability check failed: {0}")]
     ReachabilityCheck(#[source] pintle_cluster::Error),
+    /// A registry refused, or could not be asked.
+    #[error(transparent)]
+    Registry(Box<pintle_registry::Error>),
     /// The store of releases refused, or could not be asked.
     #[error(transparent)]
     Store(#[from] pintle_release::StoreError),
@@ -419,6 +422,12 @@ impl From<pintle_hooks::Error> for Error {
     }
 }
 
+impl From<pintle_registry::Error> for Error {
+    fn from(error: pintle_registry::Error) -> Self {
+        Error::Registry(Box::new(error))
+    }
+}
+
 impl Error {
     /// Whether the user may not do with the records of releases what has to be done.
     pub(crate) fn is_forbidden_store(&self) -> bool {
@@ -437,6 +446,8 @@ impl Error {
             return Some(missing_rights(&self.to_string()).to_owned());
         }
         Some(match self {
+            Error::Registry(error) => return error.hint(),
+            Error::Images(error) => return error.hint(),
             Error::RemoteChart { .. } => {
                 "pull the chart with another tool and give the path of the archive or folder".to_owned()
             }

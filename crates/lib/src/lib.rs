@@ -44,6 +44,7 @@ pub use pintle_cluster as cluster;
 pub use pintle_events as events;
 pub use pintle_images as images;
 pub use pintle_objects as objects;
+pub use pintle_registry as registry;
 pub use pintle_release as release;
 pub use pintle_render as render;
 pub use pintle_values as values;

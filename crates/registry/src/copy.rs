@@ -10,7 +10,7 @@ pub use place::Place;
 pub use plan::{Planned, Standing, plan};
 pub use transfer::carry_out;
 
-pub(crate) use gather::known_digests;
+pub(crate) use gather::{SUFFIXES, known_digests};
 
 use crate::digest::Digest;
 use crate::error::Result;

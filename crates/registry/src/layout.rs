@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use pintle_tree::{Map, Node};
 
+use crate::copy::SUFFIXES;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::{Descriptor, INDEX, MANIFEST_LIMIT, Manifest};
@@ -82,6 +83,17 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Looks at a folder that would be written, and writes nothing. One that is not there is empty.
+    ///
+    /// # Errors
+    ///
+    /// When it is something else.
+    pub fn preview(root: &Path) -> Result<Layout> {
+        refuse_strangers(root)?;
+        let index = read_index(root)?.unwrap_or_else(empty);
+        Ok(Layout { root: root.to_owned(), index: Mutex::new(index), _lock: None })
+    }
+
     /// The folder.
     pub fn root(&self) -> &Path {
         &self.root
@@ -95,6 +107,25 @@ impl Layout {
             Some((name, entry))
         });
         named.collect()
+    }
+
+    /// The names of images, without those of signatures and whatever else belongs to images.
+    ///
+    /// # Errors
+    ///
+    /// When a manifest cannot be read.
+    pub fn images(&self) -> Result<Vec<String>> {
+        let mut images = Vec::new();
+        for (name, entry) in self.names() {
+            if is_signature(&name) {
+                continue;
+            }
+            let manifest = self.manifest(&entry.digest, &entry.media_type)?;
+            if manifest.is_none_or(|manifest| manifest.subject.is_none()) {
+                images.push(name);
+            }
+        }
+        Ok(images)
     }
 
     /// All entries of the index.
@@ -223,6 +254,13 @@ impl Layout {
         };
         write(&draft).map_err(Error::file("write", path))
     }
+}
+
+/// Whether a name is one under which cosign keeps what belongs to an image.
+fn is_signature(name: &str) -> bool {
+    let Some((_, tag)) = name.rsplit_once(':') else { return false };
+    let Some((front, suffix)) = tag.rsplit_once('.') else { return false };
+    SUFFIXES.contains(&suffix) && front.strip_prefix("sha256-").is_some_and(|hex| hex.len() == 64)
 }
 
 fn empty() -> Node {

@@ -217,6 +217,8 @@ async fn folders_are_filled_alike_whatever_the_number_of_jobs() {
         contents.push(support::content(folder.path()));
     }
     assert_eq!(contents[0], contents[1]);
+    assert_eq!(open(folders[0].1.path()).names().len(), 3);
+    assert_eq!(open(folders[0].1.path()).images().unwrap(), [WEB]);
     assert_eq!(contents[0].len(), 2 + set_size());
 }
 

@@ -1,9 +1,14 @@
 //! `images`: which images charts use, and how to point them at another registry.
 
+mod access;
 mod config;
+mod copied;
+mod copy;
 mod files;
 mod inspect;
 mod inventory;
+mod list;
+mod listing;
 mod overriding;
 pub(crate) mod policy;
 mod report;
@@ -27,6 +32,14 @@ Finds the images that a chart or a release uses, and makes values that point the
 
 Called by the name `irr`, the program has just these commands. Exit codes: 0 done, 1 failed, 2 wrong input or
 configuration, 3 the chart does not parse, 4 an image cannot be worked with, 5 refused because of --strict.",
-    subcommands: &[&config::COMMAND, &inspect::COMMAND, &overriding::COMMAND, &rewrite::COMMAND, &validate::COMMAND],
+    subcommands: &[
+        &config::COMMAND,
+        &copy::COMMAND,
+        &inspect::COMMAND,
+        &list::COMMAND,
+        &overriding::COMMAND,
+        &rewrite::COMMAND,
+        &validate::COMMAND,
+    ],
     ..Command::BLANK
 };

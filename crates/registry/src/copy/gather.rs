@@ -20,7 +20,7 @@ const MANIFESTS: usize = 2000;
 const QUESTIONS: usize = 6;
 
 /// The suffixes of the tags under which cosign keeps what belongs to an image.
-const SUFFIXES: [&str; 3] = ["sig", "att", "sbom"];
+pub(crate) const SUFFIXES: [&str; 3] = ["sig", "att", "sbom"];
 
 /// A manifest that belongs to another one.
 #[derive(Clone, Debug)]

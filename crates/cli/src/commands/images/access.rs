@@ -1,0 +1,131 @@
+//! How registries are spoken to: flags, files with logins, proxies.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle::registry::{Client, Login, Proxies, Settings};
+
+use crate::connect::{self, Signals};
+use crate::env::Environment;
+use crate::failure::{Class, Failure};
+use crate::flag::{Flag, Kind, Offer};
+use crate::invocation::Invocation;
+use crate::path::join;
+
+/// Flags about all registries.
+pub(super) static ACCESS: &[Flag] = &[
+    Flag::text("creds", "who we are to registries: USER:PASSWORD").offer(Offer::Nothing),
+    Flag::text("ca-file", "a file of certificate authorities to trust beside the system's"),
+    Flag::text("cert-file", "the client certificate to present over TLS"),
+    Flag::text("key-file", "the key of the client certificate"),
+    Flag::switch("insecure-skip-tls-verify", "do not check the certificates of registries (insecure)"),
+    Flag::switch(
+        "plain-http",
+        "speak to registries without TLS; those on this machine may do without anyway",
+    ),
+    Flag::of("retries", Kind::Uint, "5", "how often to try again what may have failed by chance"),
+    Flag::of("patience", Kind::Duration, "1m0s", "how long nothing at all may happen on a connection"),
+];
+
+/// Flags about one side of a copy.
+pub(super) static SIDES: &[Flag] = &[
+    Flag::text("src-creds", "as --creds, for registries that images come from").offer(Offer::Nothing),
+    Flag::text("dest-creds", "as --creds, for the registry that images go to").offer(Offer::Nothing),
+    Flag::switch("src-plain-http", "as --plain-http, for registries that images come from"),
+    Flag::switch("dest-plain-http", "as --plain-http, for the registry that images go to"),
+    Flag::switch(
+        "src-insecure-skip-tls-verify",
+        "as --insecure-skip-tls-verify, for registries that images come from",
+    ),
+    Flag::switch(
+        "dest-insecure-skip-tls-verify",
+        "as --insecure-skip-tls-verify, for the registry that images go to",
+    ),
+];
+
+/// Which registries are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// All.
+    Both,
+    /// Those that images come from.
+    Source,
+    /// The one that they go to.
+    Destination,
+}
+
+/// A client for registries, as flags and environment want it.
+pub(super) fn client(invocation: &Invocation<'_>, side: Side) -> Result<Arc<Client>, Failure> {
+    let client = Client::new(settings(invocation, side)?).map_err(pintle::Error::from)?;
+    Ok(Arc::new(client))
+}
+
+fn settings(invocation: &Invocation<'_>, side: Side) -> Result<Settings, Failure> {
+    let flags = &invocation.flags;
+    let (creds, plain, insecure) = match side {
+        Side::Both => ("creds", "plain-http", "insecure-skip-tls-verify"),
+        Side::Source => ("src-creds", "src-plain-http", "src-insecure-skip-tls-verify"),
+        Side::Destination => ("dest-creds", "dest-plain-http", "dest-insecure-skip-tls-verify"),
+    };
+    let file = |name: &str| Some(flags.text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let certificate = match (file("cert-file"), file("key-file")) {
+        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (None, None) => None,
+        _ => return Err(Failure::usage("--cert-file and --key-file belong together")),
+    };
+    let pair = [creds, "creds"]
+        .into_iter()
+        .find_map(|name| flags.last_text(&[name]).filter(|text| !text.is_empty()));
+    let login = match pair {
+        None => None,
+        Some(pair) => Some(Login::pair(pair).ok_or_else(|| {
+            Failure::usage("the credentials are not USER:PASSWORD")
+                .hint(format!("give --{creds} USER:PASSWORD"))
+        })?),
+    };
+    Ok(Settings {
+        login,
+        login_files: login_files(invocation),
+        plain_http: flags.on("plain-http") || flags.on(plain),
+        insecure: flags.on("insecure-skip-tls-verify") || flags.on(insecure),
+        authorities: file("ca-file"),
+        certificate,
+        proxies: proxies(invocation.environment),
+        retries: u32::try_from(flags.uint("retries")).unwrap_or(u32::MAX),
+        patience: flags.duration("patience").max(Duration::from_millis(1)),
+        ..Settings::default()
+    })
+}
+
+/// The files that may know logins: Helm's, Docker's, Podman's.
+fn login_files(invocation: &Invocation<'_>) -> Vec<PathBuf> {
+    let environment = invocation.environment;
+    let set = |name: &str| environment.variable(name).filter(|text| !text.is_empty());
+    let docker = set("DOCKER_CONFIG").unwrap_or_else(|| join(&[&environment.user_home(), ".docker"]));
+    let mut files = vec![
+        invocation.flags.text_or_setting("registry-config", environment),
+        join(&[&docker, "config.json"]),
+    ];
+    files.extend(set("REGISTRY_AUTH_FILE"));
+    files.extend(set("XDG_RUNTIME_DIR").map(|folder| join(&[&folder, "containers", "auth.json"])));
+    files.into_iter().map(PathBuf::from).collect()
+}
+
+fn proxies(environment: &Environment) -> Proxies {
+    let found = connect::proxies(environment);
+    Proxies { http: found.http, https: found.https, none: found.none }
+}
+
+/// Runs to the end, or until the user wants no more. What is whole by then stays.
+pub(super) fn run<T>(operation: impl Future<Output = T>) -> Result<T, Failure> {
+    connect::runtime()?.block_on(async {
+        let mut signals = Signals::new()?;
+        tokio::select! {
+            outcome = operation => Ok(outcome),
+            () = signals.next() => Err(Failure::new(Class::Cancelled, "cancelled")
+                .hint("what was whole is kept; the same command goes on from there")),
+        }
+    })
+}

@@ -1,0 +1,238 @@
+//! `images copy`: images from registries, charts, releases and folders to a registry or a folder.
+
+use std::path::{Path, PathBuf};
+
+use pintle::images::{Strategy, Target};
+use pintle::ops::{CopyDestination, CopyImagesRequest, CopyPlan, ImageLock, plan_image_copy};
+use pintle::registry::copy::{Options, Outcome, carry_out};
+
+use super::access::{self, ACCESS, SIDES, Side};
+use super::copied;
+use super::files;
+use super::listing::images_of;
+use super::policy::{REGISTRIES, explain, registries};
+use super::subject::Named;
+use crate::bars;
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::{Class, Failure};
+use crate::flag::groups::VALUES;
+use crate::flag::{Flag, Kind, Offer};
+use crate::invocation::Invocation;
+
+/// `images copy SOURCE... DESTINATION`
+pub(crate) static COMMAND: Command = Command {
+    name: "copy",
+    operands_text: "[SOURCE...] DESTINATION",
+    short: "copy images to another registry, or to a folder and back",
+    long: "\
+Copies images byte for byte: digests, indexes of several platforms and signatures stay what they are. A source is the
+name of an image, the path of a chart (all images of its objects), or an OCI layout folder, written oci:FOLDER or
+oci:FOLDER:NAME. The destination is a registry with an optional path, where images get the names that
+`{program} images override` gives them; the full name of an image with its tag; or a folder, written oci:FOLDER:
+
+    {program} images copy ./web hub.corp/mirror
+    {program} images copy ./web oci:images          # here, where the internet is
+    {program} images copy oci:images hub.corp       # there, where it is not
+    {program} images copy nginx:1.29 hub.corp/our/nginx:1.29
+
+What is at the destination already is not copied again, and a copy that was interrupted goes on where it was. A tag that
+stands for something else is not moved without --overwrite. If anything is wrong before the copying begins, nothing is
+copied, except with --keep-going.
+
+With --platform, only those platforms of an image are copied: one becomes an image, several an index of their own, so
+that the digest changes. Images that are pinned by digest are always copied whole.",
+    operands: Operands::AtLeast(1),
+    offer: OperandOffer::Files,
+    flags: &[OWN, REGISTRIES, STRATEGY, ACCESS, SIDES, VALUES],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::array("from-chart", "copy the images of the chart in this folder or archive; may be repeated"),
+    Flag::array("from-release", "copy the images of this release; may be repeated").offer(Offer::Nothing),
+    Flag::array("from-list", "copy the images of this file: one on each line, or a lock; may be repeated"),
+    Flag::list("platform", "copy only these platforms, as in linux/amd64,linux/arm64").offer(Offer::Nothing),
+    Flag::of(
+        "signatures",
+        Kind::Bool,
+        "true",
+        "copy signatures, attestations and whatever else refers to images",
+    )
+    .bare("true"),
+    Flag::switch("overwrite", "let tags at the destination stand for something else"),
+    Flag::switch("keep-going", "copy what can be copied, even if something cannot"),
+    Flag::switch("dry-run", "show what would be copied, and how much"),
+    Flag::of("jobs", Kind::Uint, "4", "how many blobs move at once").short('j'),
+    Flag::switch("quiet", "show no progress").short('q'),
+    Flag::text("kube-version", "the Kubernetes version to render charts for").offer(Offer::Nothing),
+    Flag::of("output", Kind::Format, "table", "the shape of the output: table, json or yaml")
+        .short('o')
+        .offer(Offer::Words(&["table", "json", "yaml"])),
+];
+
+static STRATEGY: &[Flag] = &[Flag::text(
+    "path-strategy",
+    "how paths are made there: prefix-source-registry or prefix-dotted-registry",
+)
+.or("prefix-source-registry")
+.offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"]))];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let request = request(invocation)?;
+    if request.images.is_empty() && request.layouts.is_empty() {
+        return Err(Failure::usage("there are no images to copy")
+            .hint("name an image, a chart, a folder (oci:FOLDER), --from-release or --from-list"));
+    }
+    let plan = access::run(plan_image_copy(&request))??;
+    tell(invocation, &plan)?;
+    if request.dry_run {
+        copied::print_plan(invocation, &plan)?;
+        return if plan.refused.is_empty() { Ok(()) } else { Err(Failure::new(Class::Told, "")) };
+    }
+    let failed = !plan.refused.is_empty();
+    let outcomes = carry(invocation, plan, &request.options)?;
+    let failed = failed || outcomes.iter().any(|outcome| outcome.result.is_err());
+    copied::print_outcomes(invocation, &outcomes)?;
+    if failed { Err(Failure::new(Class::Told, "")) } else { Ok(()) }
+}
+
+/// Says what the user should know before anything is copied, and stops if something is wrong.
+fn tell(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<(), Failure> {
+    for warning in plan.planned.iter().flat_map(|planned| &planned.warnings) {
+        invocation.ui.warn(warning);
+    }
+    for place in &plan.staying {
+        invocation.ui.warn(&format!("{place} stays where it is: no source registry or mapping speaks of it"));
+    }
+    let flags = &invocation.flags;
+    let goes_on = flags.on("keep-going") || flags.on("dry-run");
+    let Some((_, first)) = plan.refused.first() else { return Ok(()) };
+    let hint = first.hint();
+    for (source, error) in &plan.refused {
+        invocation.ui.warn(&format!("{source} cannot be copied: {error}"));
+    }
+    if goes_on {
+        return Ok(());
+    }
+    let (refused, all) = (plan.refused.len(), plan.refused.len() + plan.planned.len());
+    let failure = Failure::run_time(format!("{refused} of {all} images cannot be copied, so none was"));
+    Err(failure.hint(hint.unwrap_or_else(|| "--keep-going copies the others".to_owned())))
+}
+
+fn carry(
+    invocation: &mut Invocation<'_>,
+    plan: CopyPlan,
+    options: &Options,
+) -> Result<Vec<Outcome>, Failure> {
+    let quiet = invocation.flags.on("quiet");
+    let total = plan.planned.iter().map(|planned| planned.missing).sum();
+    let (progress, mut lines) = bars::progress(quiet, total);
+    let ui = &mut *invocation.ui;
+    access::run(async move {
+        let copying = carry_out(plan.planned, options, progress);
+        tokio::pin!(copying);
+        loop {
+            tokio::select! {
+                outcomes = &mut copying => {
+                    while let Ok(line) = lines.try_recv() {
+                        ui.note(&line);
+                    }
+                    return outcomes;
+                }
+                Some(line) = lines.recv() => ui.note(&line),
+            }
+        }
+    })
+}
+
+fn request(invocation: &mut Invocation<'_>) -> Result<CopyImagesRequest, Failure> {
+    let operands = invocation.flags.operands.clone();
+    let (destination, sources) = operands.split_last().map_or(("", &[][..]), |(last, rest)| (last, rest));
+    let destination = to(invocation, destination)?;
+    let mut images = Vec::new();
+    let mut layouts = Vec::new();
+    let mut charts: Vec<Named> = Vec::new();
+    for source in sources {
+        match source.strip_prefix("oci:") {
+            Some(rest) => layouts.push(layout(rest)),
+            None if is_chart(source) => charts.push(Named::Chart(source.clone())),
+            None => images.push(source.clone()),
+        }
+    }
+    charts.extend(invocation.flags.list("from-chart").iter().cloned().map(Named::Chart));
+    charts.extend(invocation.flags.list("from-release").iter().cloned().map(Named::Release));
+    for named in &charts {
+        let found = images_of(invocation, named)?;
+        images.extend(found.1.into_iter().map(|image| image.image));
+    }
+    for path in invocation.flags.list("from-list") {
+        images.extend(listed(path)?);
+    }
+    let flags = &invocation.flags;
+    let platforms = flags.list("platform").iter().map(|text| text.trim().parse());
+    let platforms = platforms.collect::<Result<_, _>>().map_err(pintle::Error::from)?;
+    Ok(CopyImagesRequest {
+        images,
+        layouts,
+        destination,
+        options: Options {
+            jobs: usize::try_from(flags.uint("jobs")).unwrap_or(1).clamp(1, 64),
+            platforms,
+            signatures: flags.switch("signatures").unwrap_or(true),
+            overwrite: flags.on("overwrite"),
+        },
+        dry_run: flags.on("dry-run"),
+        source: access::client(invocation, Side::Source)?,
+        target: access::client(invocation, Side::Destination)?,
+    })
+}
+
+/// Where images go.
+fn to(invocation: &Invocation<'_>, text: &str) -> Result<CopyDestination, Failure> {
+    if let Some(folder) = text.strip_prefix("oci:") {
+        return match folder {
+            "" => Err(Failure::usage("oci: needs a folder").hint("write oci:FOLDER")),
+            folder => Ok(CopyDestination::Layout(PathBuf::from(folder))),
+        };
+    }
+    let last = text.rsplit('/').next().unwrap_or_default();
+    if text.contains('@') || (text.contains('/') && last.contains(':')) {
+        return Ok(CopyDestination::Name(text.to_owned()));
+    }
+    let mut policy = registries(&invocation.flags)?;
+    policy.target = Some(Target::parse(text).map_err(explain)?);
+    policy.strategy = Strategy::parse(invocation.flags.text("path-strategy")).map_err(explain)?;
+    Ok(CopyDestination::Policy(Box::new(policy)))
+}
+
+/// A folder, with the name of one image of it if one is given.
+fn layout(text: &str) -> (PathBuf, Option<String>) {
+    match text.split_once(':') {
+        Some((folder, name)) if !name.is_empty() => (folder.into(), Some(name.to_owned())),
+        _ => (text.trim_end_matches(':').into(), None),
+    }
+}
+
+/// Whether a word is the path of a chart rather than the name of an image.
+fn is_chart(word: &str) -> bool {
+    word.starts_with(['.', '/', '~'])
+        || word.ends_with(".tgz")
+        || Path::new(word).join("Chart.yaml").is_file()
+}
+
+/// The images of a file: a lock, or one on each line.
+fn listed(path: &str) -> Result<Vec<String>, Failure> {
+    let text = files::read("--from-list", path)?;
+    let text = String::from_utf8(text).map_err(|_| Failure::usage(format!("{path} is no text")))?;
+    if text.lines().any(|line| line.trim_end() == "kind: ImagesLock") {
+        let lock = ImageLock::read(path, text.as_bytes())?;
+        let pinned = lock.images.into_iter().map(|(name, locked)| match locked.digest {
+            Some(digest) if !name.contains('@') => format!("{name}@{digest}"),
+            _ => name,
+        });
+        return Ok(pinned.collect());
+    }
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    Ok(lines.filter(|line| !line.is_empty()).map(ToOwned::to_owned).collect())
+}

@@ -1,0 +1,113 @@
+//! `images list`: the images that the objects of a chart or a release use, and what they stand for.
+
+use pintle::ops::{ImageLock, ListedImage, resolve_images};
+
+use super::access::{self, ACCESS, Side};
+use super::files::{self, Existing};
+use super::listing::{self, images_of};
+use super::subject::{Named, SUBJECT};
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::groups::VALUES;
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+
+/// `images list [CHART|RELEASE]`
+pub(crate) static COMMAND: Command = Command {
+    name: "list",
+    aliases: &["ls"],
+    operands_text: "[CHART|RELEASE]",
+    short: "list the images that a chart or a release uses",
+    long: "\
+Lists the images of all objects that a chart renders to, with who uses them and which values they come from:
+
+    {program} images list ./web -o json
+    {program} images list ./web --unique --from-registry docker.io
+    {program} images list ./web --resolve -o cyclonedx > web.cdx.json
+
+--resolve asks registries for the digests that the names stand for, for each platform. --lock writes these into a file,
+and --verify tells whether they are still what such a file says:
+
+    {program} images list ./web --lock Images.lock
+    {program} images list ./web --verify Images.lock",
+    operands: Operands::AtMost(1),
+    offer: OperandOffer::Chart,
+    flags: &[SUBJECT, OWN, ACCESS, VALUES],
+    exclusive: &[&["lock", "verify"]],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::text("output", "the shape of the output: table, json, yaml, csv or cyclonedx")
+        .short('o')
+        .or("table")
+        .offer(Offer::Words(&listing::SHAPES)),
+    Flag::switch("unique", "one line for each image instead of each use"),
+    Flag::list("from-registry", "only images of these registries").offer(Offer::Nothing),
+    Flag::switch("resolve", "ask registries what the names stand for"),
+    Flag::text("lock", "write what the names stand for into this file"),
+    Flag::text("verify", "check that the names stand for what this file says"),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let shape = listing::Shape::of(&invocation.flags)?;
+    let named = Named::of(invocation)?;
+    let (chart, mut images) = images_of(invocation, &named)?;
+    let wanted = invocation.flags.list("from-registry");
+    images.retain(|image| wanted.is_empty() || wanted.iter().any(|wanted| *wanted == image.registry()));
+    let flags = &invocation.flags;
+    let (lock, verify) = (flags.text("lock").to_owned(), flags.text("verify").to_owned());
+    let known = match verify.as_str() {
+        "" => None,
+        path => Some(ImageLock::read(path, &files::read("--verify", path)?)?),
+    };
+    if flags.on("resolve") || !lock.is_empty() || known.is_some() {
+        let client = access::client(invocation, Side::Both)?;
+        access::run(resolve_images(&mut images, &client))?;
+    }
+    let unresolved = unresolved(invocation, &images);
+    if let Some(known) = known {
+        unresolved?;
+        return compare(invocation, &verify, &known, &ImageLock::of(&images));
+    }
+    if !lock.is_empty() {
+        unresolved?;
+        let text = ImageLock::of(&images).write((&chart.0, &chart.1), &images)?;
+        files::write("--lock", &lock, &text, Existing::Replace)?;
+        return invocation.ui.print(&format!("{lock}: {} images\n", images.len()));
+    }
+    let text = listing::text(shape, &images, &chart, invocation.flags.on("unique"))?;
+    invocation.ui.out().write_all(&text)?;
+    unresolved
+}
+
+/// Tells which images could not be resolved, if that was wanted.
+fn unresolved(invocation: &mut Invocation<'_>, images: &[ListedImage]) -> Result<(), Failure> {
+    let problems: Vec<&String> = images.iter().filter_map(|image| image.problem.as_ref()).collect();
+    for problem in &problems {
+        invocation.ui.warn(problem);
+    }
+    match problems.len() {
+        0 => Ok(()),
+        count => Err(Failure::run_time(format!("{count} of {} images could not be looked at", images.len()))),
+    }
+}
+
+/// Compares a lock with what is true now.
+fn compare(
+    invocation: &mut Invocation<'_>,
+    path: &str,
+    known: &ImageLock,
+    now: &ImageLock,
+) -> Result<(), Failure> {
+    let differences = known.differences(now);
+    for difference in &differences {
+        invocation.ui.warn(difference);
+    }
+    match differences.len() {
+        0 => invocation.ui.print(&format!("{path}: {} images are what they were\n", now.images.len())),
+        count => Err(Failure::run_time(format!("{path}: {count} differences"))
+            .hint(format!("`--lock {path}` writes it anew"))),
+    }
+}

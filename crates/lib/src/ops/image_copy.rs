@@ -1,0 +1,285 @@
+//! Copying images: to where a policy wants them, so that what overrides point at is there, or into a folder and back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pintle_images::{Policy, Reference, Source};
+use pintle_registry::copy::{Job, Options, Place, Planned, plan};
+use pintle_registry::{Client, ImageName, Layout, Repository};
+
+use crate::{Error, Result};
+
+/// What to copy, and where to.
+#[derive(Clone)]
+pub struct CopyImagesRequest {
+    /// Images, as objects name them.
+    pub images: Vec<String>,
+    /// Layout folders, with one of their images or with all.
+    pub layouts: Vec<(PathBuf, Option<String>)>,
+    /// Where to.
+    pub destination: CopyDestination,
+    /// How.
+    pub options: Options,
+    /// Whether to look only. A folder that is not there is not made then.
+    pub dry_run: bool,
+    /// Who speaks to the registries that images come from.
+    pub source: Arc<Client>,
+    /// Who speaks to the registries that they go to.
+    pub target: Arc<Client>,
+}
+
+/// Where images go.
+#[derive(Clone, Debug)]
+pub enum CopyDestination {
+    /// To where a policy puts them. One that names no sources takes all images.
+    Policy(Box<Policy>),
+    /// To this name; there must be one image only.
+    Name(String),
+    /// Into a layout folder, under their own full names.
+    Layout(PathBuf),
+}
+
+/// What copying would do.
+#[derive(Debug)]
+pub struct CopyPlan {
+    /// Images that can be copied.
+    pub planned: Vec<Planned>,
+    /// Images that cannot, with the reason.
+    pub refused: Vec<(String, Error)>,
+    /// Images that the policy leaves where they are.
+    pub staying: Vec<String>,
+}
+
+/// An image with where it is.
+struct Found {
+    reference: Reference,
+    name: ImageName,
+    place: Place,
+}
+
+/// Finds out what copying would do, by asking both sides. [`pintle_registry::copy::carry_out`] does it.
+///
+/// # Errors
+/// When a name makes no sense, when two images would get one name, or when a folder cannot be used.
+pub async fn plan_image_copy(request: &CopyImagesRequest) -> Result<CopyPlan> {
+    let found = find(request)?;
+    let (jobs, staying) = jobs(request, found)?;
+    let answers = plan(&jobs, &request.options).await;
+    let mut copy = CopyPlan { planned: Vec::new(), refused: Vec::new(), staying };
+    for (job, answer) in jobs.iter().zip(answers) {
+        match answer {
+            Ok(planned) => copy.planned.push(planned),
+            Err(error) => copy.refused.push((job.source.to_string(), error.into())),
+        }
+    }
+    Ok(copy)
+}
+
+/// The images that were named, sorted, once each.
+fn find(request: &CopyImagesRequest) -> Result<Vec<Found>> {
+    let mut found = BTreeMap::new();
+    for text in &request.images {
+        let (reference, name) = full_name(text)?;
+        let place = Place::Registry { client: request.source.clone(), name: name.clone() };
+        found.insert(place.to_string(), Found { reference, name, place });
+    }
+    for (folder, wanted) in &request.layouts {
+        let layout = Arc::new(Layout::open(folder)?);
+        let names = match wanted {
+            Some(name) => vec![name.clone()],
+            None => layout.images()?,
+        };
+        for text in names {
+            let (reference, name) = full_name(&text)?;
+            let place = Place::Layout { layout: layout.clone(), name: text };
+            found.insert(place.to_string(), Found { reference, name, place });
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+/// The full name of an image: nothing is left to guess, not even the tag.
+///
+/// # Errors
+/// When the text is no reference.
+pub fn full_name(text: &str) -> Result<(Reference, ImageName)> {
+    let reference = Reference::parse(text).map_err(pintle_images::Error::from)?;
+    let repository = Repository::new(&reference.registry(), &reference.repository())?;
+    let digest = reference.digest().map(str::parse).transpose()?;
+    let tag = match (reference.tag(), &digest) {
+        (None, None) => Some("latest".to_owned()),
+        (tag, _) => tag.map(ToOwned::to_owned),
+    };
+    let name = ImageName::new(repository, tag, digest)?;
+    Ok((reference, name))
+}
+
+/// From where to where, and what stays.
+fn jobs(request: &CopyImagesRequest, found: Vec<Found>) -> Result<(Vec<Job>, Vec<String>)> {
+    let router = Router::new(request, &found)?;
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut staying = Vec::new();
+    let mut taken: BTreeMap<String, String> = BTreeMap::new();
+    for image in found {
+        let Some(destination) = router.destination(&image)? else {
+            staying.push(image.place.to_string());
+            continue;
+        };
+        let (from, to) = (image.place.to_string(), destination.to_string());
+        match taken.get(&to) {
+            // The same image may lie in several folders.
+            Some(other) if same_image(other, &from) => continue,
+            Some(other) => {
+                return Err(Error::Input(format!("`{other}` and `{from}` would both become `{to}`")));
+            }
+            None => taken.insert(to, from),
+        };
+        jobs.push(Job { source: image.place, destination });
+    }
+    Ok((jobs, staying))
+}
+
+/// Whether two places hold an image of one name.
+fn same_image(one: &str, other: &str) -> bool {
+    let name = |place: &str| match place.strip_prefix("oci:") {
+        Some(rest) => rest.split_once(':').map_or_else(String::new, |(_, name)| name.to_owned()),
+        None => place.to_owned(),
+    };
+    name(one) == name(other)
+}
+
+/// Decides where images go.
+enum Router<'r> {
+    Policy { policy: Box<Policy>, target: &'r Arc<Client> },
+    Name { name: ImageName, target: &'r Arc<Client> },
+    Layout(Arc<Layout>),
+}
+
+impl<'r> Router<'r> {
+    fn new(request: &'r CopyImagesRequest, found: &[Found]) -> Result<Router<'r>> {
+        let target = &request.target;
+        match &request.destination {
+            CopyDestination::Layout(folder) => {
+                let layout = if request.dry_run { Layout::preview(folder) } else { Layout::create(folder) };
+                Ok(Router::Layout(Arc::new(layout?)))
+            }
+            CopyDestination::Name(text) if found.len() == 1 => {
+                Ok(Router::Name { name: full_name(text)?.1, target })
+            }
+            CopyDestination::Name(text) => {
+                let count = found.len();
+                Err(Error::Input(format!("`{text}` names one image, and there are {count} to copy")))
+            }
+            CopyDestination::Policy(policy) => {
+                let mut policy = policy.clone();
+                if policy.sources.is_none() && policy.mapping.is_none() {
+                    let registries: BTreeSet<String> =
+                        found.iter().map(|image| image.reference.registry()).collect();
+                    let sources = registries.iter().map(|registry| Source::parse(registry));
+                    policy.sources = Some(sources.collect::<std::result::Result<_, _>>()?);
+                }
+                policy.check()?;
+                Ok(Router::Policy { policy, target })
+            }
+        }
+    }
+
+    fn destination(&self, image: &Found) -> Result<Option<Place>> {
+        let (name, client) = match self {
+            Router::Layout(layout) => {
+                return Ok(Some(Place::Layout { layout: layout.clone(), name: image.name.to_string() }));
+            }
+            Router::Name { name, target } => (name.clone(), target),
+            Router::Policy { policy, target } => {
+                let Some(to) = policy.destination(&image.reference)? else { return Ok(None) };
+                let repository = Repository::new(&to.registry, &to.path())?;
+                let (tag, digest) = (image.name.tag().map(ToOwned::to_owned), image.name.digest().cloned());
+                (ImageName::new(repository, tag, digest)?, target)
+            }
+        };
+        Ok(Some(Place::Registry { client: Arc::clone(client), name }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_images::{MappingFile, Target};
+    use pintle_registry::Settings;
+
+    use super::*;
+
+    fn request(images: &[&str], destination: CopyDestination) -> CopyImagesRequest {
+        let client = Arc::new(Client::new(Settings::default()).unwrap());
+        CopyImagesRequest {
+            images: images.iter().map(|&image| image.to_owned()).collect(),
+            layouts: Vec::new(),
+            destination,
+            options: Options::default(),
+            dry_run: true,
+            source: client.clone(),
+            target: client,
+        }
+    }
+
+    fn to(target: &str) -> Policy {
+        Policy { target: Some(Target::parse(target).unwrap()), ..Policy::default() }
+    }
+
+    fn routes(images: &[&str], destination: CopyDestination) -> Result<Vec<String>> {
+        let request = request(images, destination);
+        let (jobs, staying) = jobs(&request, find(&request)?)?;
+        let moving = jobs.iter().map(|job| format!("{} > {}", job.source, job.destination));
+        Ok(moving.chain(staying).collect())
+    }
+
+    #[test]
+    fn images_go_to_where_overrides_point() {
+        let policy = to("hub.corp:5000/mirror");
+        let digest = format!("sha256:{}", "a".repeat(64));
+        let images = ["quay.io/a/b:1", "nginx", &format!("nginx:1@{digest}")];
+        let routes = routes(&images, CopyDestination::Policy(Box::new(policy.clone()))).unwrap();
+        let front = "hub.corp:5000/mirror/dockerio/library/nginx";
+        assert_eq!(
+            routes,
+            [
+                format!("docker.io/library/nginx:1@{digest} > {front}:1@{digest}"),
+                format!("docker.io/library/nginx:latest > {front}:latest"),
+                "quay.io/a/b:1 > hub.corp:5000/mirror/quayio/a/b:1".to_owned(),
+            ]
+        );
+        let sources = Some(vec![Source::parse("docker.io").unwrap()]);
+        let overrides = Policy { sources, ..policy };
+        assert_eq!(overrides.relocated("nginx:1").unwrap(), Some(format!("{front}:1")));
+    }
+
+    #[test]
+    fn what_no_source_names_stays() {
+        let sources = Some(vec![Source::parse("quay.io").unwrap()]);
+        let policy = Policy { sources, ..to("hub.corp") };
+        let routes =
+            routes(&["nginx:1", "quay.io/a/b:1"], CopyDestination::Policy(Box::new(policy))).unwrap();
+        assert_eq!(routes, ["quay.io/a/b:1 > hub.corp/quayio/a/b:1", "docker.io/library/nginx:1"]);
+    }
+
+    #[test]
+    fn two_images_do_not_get_one_name() {
+        let text =
+            "mappings:\n  - {source: a.io, target: hub.corp/x}\n  - {source: b.io, target: hub.corp/x}\n";
+        let Ok(mapping) = MappingFile::parse("map.yaml", text.as_bytes()) else {
+            // The file itself may be refused for that.
+            return;
+        };
+        let policy = Policy { mapping: Some(mapping), ..Policy::default() };
+        let images = ["a.io/w:1", "b.io/w:1"];
+        let error = routes(&images, CopyDestination::Policy(Box::new(policy))).unwrap_err().to_string();
+        assert!(error.contains("would both become"), "{error}");
+    }
+
+    #[test]
+    fn a_name_is_for_one_image() {
+        let name = || CopyDestination::Name("hub.corp/web:2".into());
+        assert_eq!(routes(&["nginx:1"], name()).unwrap(), ["docker.io/library/nginx:1 > hub.corp/web:2"]);
+        assert!(routes(&["nginx:1", "nginx:2"], name()).is_err());
+    }
+}
