@@ -5,6 +5,7 @@ use pintle_tree::{Map, Node, Str};
 use pintle_yaml::decode::number_text;
 
 use crate::error::Problem;
+use crate::view::{Tree, View};
 
 /// Makes an object a hook and says when it runs.
 pub const HOOK: &str = "helm.sh/hook";
@@ -47,10 +48,15 @@ pub struct Annotations {
 impl Annotations {
     /// Reads the annotations of an object. Numbers and booleans count as their text, as they do for Helm.
     pub fn of(object: &Object) -> Self {
-        let Some(Node::Map(entries)) = object.at(&["metadata", "annotations"]) else {
+        Annotations::of_view(Tree::of(object))
+    }
+
+    /// As [`Annotations::of`], of an object in any form.
+    pub(crate) fn of_view<'v>(object: impl View<'v>) -> Self {
+        let Some(entries) = object.at(&["metadata", "annotations"]).filter(|entries| entries.is_map()) else {
             return Annotations::default();
         };
-        Annotations::from_lookup(|key| entries.get(key).and_then(text))
+        Annotations::from_lookup(|key| entries.get(key).and_then(View::scalar).as_ref().and_then(text))
     }
 
     /// Takes the annotations from the head of a document.

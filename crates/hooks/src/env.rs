@@ -2,6 +2,10 @@
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
+use pintle_yaml::outline::Step;
+
+use crate::change::{Change, Path, change_tree, join, settle};
+use crate::view::{Tree, View};
 
 /// The variable that holds the event.
 const EVENT: &str = "HELM_HOOK_EVENT";
@@ -18,53 +22,96 @@ pub enum EnvRule {
     Always,
 }
 
+/// The lists of containers that a pod has.
+pub(crate) const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+
 /// Sets both variables in all containers of the pods that the object is, or makes.
 pub(crate) fn inject(object: &mut Object, event: &str, weight: i64) {
-    let weight = weight.to_string();
-    let Some(spec) = pod_spec(object) else { return };
-    for field in ["containers", "initContainers"] {
-        let Some(Node::List(containers)) = spec.get_mut(field) else { continue };
-        for container in containers.iter_mut().filter_map(Node::as_map_mut) {
-            let env = container.entry_or_insert_with(&"env".into(), || Node::List(Vec::new()));
-            if env.is_nil() {
-                *env = Node::List(Vec::new());
-            }
-            // Anything but a list is for the cluster to refuse.
-            if let Node::List(env) = env {
-                set(env, EVENT, event);
-                set(env, WEIGHT, &weight);
-            }
+    let mut changes = Vec::new();
+    add_variables(Tree::of(object), &[], event, weight, &mut changes);
+    settle(&mut changes);
+    change_tree(object.body_mut(), &changes);
+}
+
+/// Tells what to change in an object at `path` for both variables.
+pub(crate) fn add_variables<'v>(
+    object: impl View<'v>,
+    path: &[Step],
+    event: &str,
+    weight: i64,
+    changes: &mut Vec<Change>,
+) {
+    let variables = [(EVENT, event.to_owned()), (WEIGHT, weight.to_string())];
+    let way = pod_spec(&object.text(&["kind"]));
+    let Some(spec) = object.at(way) else { return };
+    for field in CONTAINERS {
+        let containers = spec.get(field).and_then(View::items).unwrap_or_default();
+        for (index, container) in
+            containers.into_iter().enumerate().filter(|(_, container)| container.is_map())
+        {
+            let mut path = path.to_vec();
+            path.extend(way.iter().copied().map(Step::from));
+            path.extend([Step::from(field), Step::from(index), Step::from("env")]);
+            add_to_container(container, path, &variables, changes);
         }
     }
 }
 
-/// The spec of the pods that an object is or makes, for changing it.
-pub(crate) fn pod_spec(object: &mut Object) -> Option<&mut Map<Node>> {
-    let path: &[&str] = match object.kind() {
+fn add_to_container<'v>(
+    container: impl View<'v>,
+    path: Path,
+    variables: &[(&'static str, String); 2],
+    changes: &mut Vec<Change>,
+) {
+    let env = container.get("env");
+    if env.is_none_or(|env| env.scalar() == Some(Node::Nil)) {
+        let variables = variables.iter().map(|(name, value)| variable(name, value)).collect();
+        changes.push(Change::Set(path, Node::List(variables)));
+        return;
+    }
+    // Anything but a list is for the cluster to refuse.
+    let Some(entries) = env.and_then(View::items) else { return };
+    for (name, value) in variables {
+        let mut places = (0..entries.len()).filter(|&place| entries[place].text(&["name"]) == *name);
+        match places.next() {
+            None => changes.push(Change::Push(path.clone(), variable(name, value))),
+            Some(place) => replace(entries[place], &with(&path, place), value, changes),
+        }
+        // A second one would win over the first, and the cluster refuses lists with two of a name.
+        changes.extend(places.map(|place| Change::Remove(with(&path, place))));
+    }
+}
+
+/// Gives a variable its value where it stands. What it was made from before gives way.
+fn replace<'v>(entry: impl View<'v>, path: &[Step], value: &str, changes: &mut Vec<Change>) {
+    for key in entry.keys().unwrap_or_default() {
+        if key != "name" && key != "value" {
+            let mut path = path.to_vec();
+            path.push(Step::Key(key.into_owned().into()));
+            changes.push(Change::Remove(path));
+        }
+    }
+    if entry.get("value").and_then(View::str).is_none_or(|old| old != value) {
+        changes.push(Change::Set(join(path, ["value"]), value.into()));
+    }
+}
+
+fn with(path: &[Step], index: usize) -> Path {
+    [path, &[Step::Index(index)]].concat()
+}
+
+fn variable(name: &str, value: &str) -> Node {
+    let entries = vec![("name".into(), Node::from(name)), ("value".into(), Node::from(value))];
+    Node::Map(Map::from_entries(entries))
+}
+
+/// The way to the spec of the pods that an object of a kind is or makes.
+pub(crate) fn pod_spec(kind: &str) -> &'static [&'static str] {
+    match kind {
         "Pod" => &["spec"],
         "CronJob" => &["spec", "jobTemplate", "spec", "template", "spec"],
         "PodTemplate" => &["template", "spec"],
         _ => &["spec", "template", "spec"],
-    };
-    path.iter().try_fold(object.body_mut(), |map, key| map.get_mut(key)?.as_map_mut())
-}
-
-/// Sets one variable where it stands, or at the end. What it was made from before gives way.
-fn set(env: &mut Vec<Node>, name: &str, value: &str) {
-    let is_same = |node: &Node| node.get("name").and_then(Node::as_str) == Some(name);
-    let variable =
-        Map::from_entries(vec![("name".into(), Node::from(name)), ("value".into(), Node::from(value))]);
-    match env.iter().position(is_same) {
-        None => env.push(Node::Map(variable)),
-        Some(place) => {
-            env[place] = Node::Map(variable);
-            // A second one would win over the first, and the cluster refuses lists with two of a name.
-            let mut index = 0;
-            env.retain(|node| {
-                index += 1;
-                index <= place + 1 || !is_same(node)
-            });
-        }
     }
 }
 

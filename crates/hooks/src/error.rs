@@ -2,6 +2,8 @@
 
 use pintle_objects::ObjectError;
 
+use crate::annotation::{Annotations, HOOK, WEIGHTS};
+
 /// A result of this room.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -81,7 +83,7 @@ pub enum Problem {
         event: String,
     },
     /// A weight is no whole number.
-    #[error("the weight `{text}` in `{annotation}` is no whole number of 64 bits")]
+    #[error("the weight `{text}` in `{annotation}` is no whole number of 32 bits")]
     NoNumber {
         /// The annotation that holds the weight.
         annotation: &'static str,
@@ -113,4 +115,19 @@ pub enum Problem {
     /// Without `helm.sh/hook`, the events come from `helm.sh/hook-weights`, which names none.
     #[error("`helm.sh/hook-weights` without `helm.sh/hook` must name events, as in `pre-install=5`")]
     NoNames,
+}
+
+impl Problem {
+    /// The annotation that has the problem.
+    pub(crate) fn annotation(&self, annotations: &Annotations) -> &'static str {
+        match self {
+            Problem::NoEvent => HOOK,
+            Problem::NoNumber { annotation, .. } | Problem::Count { annotation, .. } => annotation,
+            Problem::Mixed { .. } | Problem::ForeignEvent { .. } | Problem::NoNames => WEIGHTS,
+            Problem::UnknownEvent { word: event, .. } | Problem::DuplicateEvent { event } => {
+                let here = annotations.hook.as_ref().is_some_and(|list| list.contains(event.as_str()));
+                if here { HOOK } else { WEIGHTS }
+            }
+        }
+    }
 }

@@ -8,8 +8,9 @@
 //! and what happens to them afterwards.
 //!
 //! Enter at [`read`] with a hook of a fresh render, or at [`read_stored`] with one of a stored release; then
-//! [`in_order`] for the hooks of one event and [`objects_for`] for what to create. [`split`] is the filter that turns
-//! hooks of several events into hooks of one, for programs that know only Helm's annotations.
+//! [`in_order`] for the hooks of one event and [`objects_for`] for what to create. [`Filter`] turns hooks of several
+//! events into hooks of one, for programs that know only Helm's annotations, and leaves all other text as it is;
+//! [`split`] does the same to trees.
 //!
 //! ```
 //! use pintle_hooks::{Source, in_order, read};
@@ -32,14 +33,18 @@
 //! ```
 
 mod annotation;
+mod change;
 mod env;
 mod error;
+mod filter;
 mod hook;
 mod name;
 mod order;
+mod plan;
 mod policy;
 mod reference;
 mod split;
+mod view;
 mod weight;
 
 pub use annotation::{
@@ -47,6 +52,7 @@ pub use annotation::{
 };
 pub use env::EnvRule;
 pub use error::{Error, Problem, Result};
+pub use filter::{Filter, FilterError, Site};
 pub use hook::{Hook, Source, Weighted, is_hook_by_weights, object_for, objects_for, read, read_stored};
 pub use name::split_name;
 pub use order::{batches, in_order, places_in_order};

@@ -6,17 +6,28 @@ use sha2::{Digest, Sha256};
 const LONGEST: usize = 63;
 /// How many digits of the hash a name carries.
 const DIGITS: usize = 8;
+/// How many letters the cluster adds to `generateName`.
+const GENERATED: usize = 5;
 
 /// The name of the part of `base` that runs at `event`: both joined by a dash. Where that is too long, the base is cut
 /// and a hash of the whole keeps names apart.
 pub fn split_name(base: &str, event: &str) -> String {
+    within(LONGEST, base, event)
+}
+
+/// The beginning of the names that the cluster makes for the part of an object with `generateName`.
+pub(crate) fn split_beginning(base: &str, event: &str) -> String {
+    within(LONGEST - GENERATED - 1, base.trim_end_matches('-'), event) + "-"
+}
+
+fn within(longest: usize, base: &str, event: &str) -> String {
     let whole = format!("{base}-{event}");
-    if whole.len() <= LONGEST {
+    if whole.len() <= longest {
         return whole;
     }
     let hash = hash(&whole);
-    let event = cut(event, LONGEST - DIGITS - 2);
-    let room = LONGEST - DIGITS - 2 - event.len();
+    let event = cut(event, longest - DIGITS - 2);
+    let room = longest - DIGITS - 2 - event.len();
     // A dot or dash in front of a dash would be no name.
     match cut(base, room).trim_end_matches(['-', '.']) {
         "" => format!("{event}-{hash}"),

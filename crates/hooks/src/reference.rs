@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pintle_objects::Object;
-use pintle_tree::{Map, Node};
+use pintle_yaml::outline::Step;
 
-use crate::env::pod_spec;
+use crate::change::{Change, Path};
+use crate::env::{CONTAINERS, pod_spec};
+use crate::view::View;
 
 /// What splitting renamed, by event. An object of one event never refers to a part that runs at another.
 #[derive(Debug, Default)]
@@ -27,10 +28,10 @@ struct Renamed {
 }
 
 impl Renames {
-    /// Notes that the part of `object` that runs at `event` is now named `new`.
-    pub(crate) fn add(&mut self, object: &Object, event: &'static str, new: &str) {
-        let target = Target { event, kind: object.kind().to_owned(), name: object.name().to_owned() };
-        let renamed = Renamed { namespace: object.namespace().to_owned(), new: new.to_owned() };
+    /// Notes that the part of an object that runs at `event` is now named `new`.
+    pub(crate) fn add(&mut self, event: &'static str, kind: &str, namespace: &str, name: &str, new: &str) {
+        let target = Target { event, kind: kind.to_owned(), name: name.to_owned() };
+        let renamed = Renamed { namespace: namespace.to_owned(), new: new.to_owned() };
         self.targets.entry(target).or_default().push(renamed);
     }
 
@@ -44,26 +45,31 @@ impl Renames {
         exact.or_else(near).map(|renamed| renamed.new.as_str())
     }
 
-    /// Points the references of an object that runs at `event` at the parts that run at the same event.
-    pub(crate) fn rewrite(&self, object: &mut Object, event: &'static str) {
+    /// Points the references of an object at `path`, which runs at `event`, at the parts that run at the same event.
+    pub(crate) fn rewrite<'v>(
+        &self,
+        object: impl View<'v>,
+        path: &[Step],
+        event: &'static str,
+        changes: &mut Vec<Change>,
+    ) {
         if self.targets.is_empty() {
             return;
         }
-        let namespace = object.namespace().to_owned();
-        let pass = Pass { renames: self, event, namespace: &namespace };
-        match object.kind() {
-            "RoleBinding" | "ClusterRoleBinding" => pass.binding(object.body_mut()),
+        let kind = object.text(&["kind"]);
+        let namespace = object.text(&["metadata", "namespace"]);
+        let mut pass = Pass { renames: self, event, namespace: &namespace, path: path.to_vec(), changes };
+        match kind.as_ref() {
+            "RoleBinding" | "ClusterRoleBinding" => pass.binding(object),
             "ServiceAccount" => {
-                pass.each(object.body_mut(), "secrets", |secret| pass.name("Secret", secret, "name"));
-                pass.each(object.body_mut(), "imagePullSecrets", |secret| {
-                    pass.name("Secret", secret, "name")
-                });
-            }
-            _ => {
-                if let Some(spec) = pod_spec(object) {
-                    pass.pod(spec);
+                for field in ["secrets", "imagePullSecrets"] {
+                    pass.each(object, field, |pass, secret| pass.name("Secret", secret, "name"));
                 }
             }
+            "Secret" => pass.under(object, &["metadata", "annotations"], |pass, annotations| {
+                pass.name("ServiceAccount", annotations, "kubernetes.io/service-account.name");
+            }),
+            _ => pass.under(object, pod_spec(&kind), Pass::pod),
         }
     }
 }
@@ -73,82 +79,105 @@ struct Pass<'a> {
     renames: &'a Renames,
     event: &'static str,
     namespace: &'a str,
+    path: Path,
+    changes: &'a mut Vec<Change>,
 }
 
+/// Volumes whose map holds a map that names a Secret.
+const VOLUMES_WITH_SECRETS: [(&str, &str); 7] = [
+    ("cephfs", "secretRef"),
+    ("csi", "nodePublishSecretRef"),
+    ("flexVolume", "secretRef"),
+    ("iscsi", "secretRef"),
+    ("rbd", "secretRef"),
+    ("scaleIO", "secretRef"),
+    ("storageos", "secretRef"),
+];
+
 impl Pass<'_> {
-    fn each(&self, map: &mut Map<Node>, field: &str, mut visit: impl FnMut(&mut Map<Node>)) {
-        if let Some(Node::List(items)) = map.get_mut(field) {
-            items.iter_mut().filter_map(Node::as_map_mut).for_each(&mut visit);
-        }
+    /// Visits what is at the end of a way through maps.
+    fn under<'v, V: View<'v>>(&mut self, view: V, keys: &[&'static str], visit: impl FnOnce(&mut Self, V)) {
+        let Some(inner) = view.at(keys) else { return };
+        let length = self.path.len();
+        self.path.extend(keys.iter().copied().map(Step::from));
+        visit(self, inner);
+        self.path.truncate(length);
+    }
+
+    /// Visits the items of a list.
+    fn each<'v, V: View<'v>>(&mut self, view: V, field: &'static str, mut visit: impl FnMut(&mut Self, V)) {
+        self.under(view, &[field], |pass, list| {
+            for (index, item) in list.items().unwrap_or_default().into_iter().enumerate() {
+                pass.path.push(index.into());
+                visit(pass, item);
+                pass.path.pop();
+            }
+        });
     }
 
     /// Renames what `field` names.
-    fn name(&self, kind: &str, map: &mut Map<Node>, field: &str) {
+    fn name<'v>(&mut self, kind: &str, map: impl View<'v>, field: &'static str) {
         self.name_in(self.namespace, kind, map, field);
     }
 
-    fn name_in(&self, namespace: &str, kind: &str, map: &mut Map<Node>, field: &str) {
-        let Some(node) = map.get_mut(field) else { return };
-        let Some(new) = node.as_str().and_then(|name| self.renames.find(self.event, kind, namespace, name))
-        else {
-            return;
-        };
-        *node = new.into();
+    fn name_in<'v>(&mut self, namespace: &str, kind: &str, map: impl View<'v>, field: &'static str) {
+        let Some(name) = map.get(field).and_then(View::str) else { return };
+        if let Some(new) = self.renames.find(self.event, kind, namespace, &name) {
+            let path = [self.path.as_slice(), &[field.into()]].concat();
+            self.changes.push(Change::Set(path, new.into()));
+        }
     }
 
     /// Renames what the map under `key` names in `field`.
-    fn name_under(&self, kind: &str, map: &mut Map<Node>, key: &str, field: &str) {
-        if let Some(Node::Map(inner)) = map.get_mut(key) {
-            self.name(kind, inner, field);
-        }
+    fn name_under<'v>(&mut self, kind: &str, map: impl View<'v>, key: &'static str, field: &'static str) {
+        self.under(map, &[key], |pass, inner| pass.name(kind, inner, field));
     }
 
-    fn pod(&self, spec: &mut Map<Node>) {
+    fn pod<'v>(&mut self, spec: impl View<'v>) {
         self.name("ServiceAccount", spec, "serviceAccountName");
         self.name("ServiceAccount", spec, "serviceAccount");
-        self.each(spec, "imagePullSecrets", |secret| self.name("Secret", secret, "name"));
-        self.each(spec, "volumes", |volume| self.volume(volume));
-        for field in ["containers", "initContainers"] {
-            self.each(spec, field, |container| self.container(container));
+        self.each(spec, "imagePullSecrets", |pass, secret| pass.name("Secret", secret, "name"));
+        self.each(spec, "volumes", Pass::volume);
+        for field in CONTAINERS {
+            self.each(spec, field, Pass::container);
         }
     }
 
-    fn volume(&self, volume: &mut Map<Node>) {
+    fn volume<'v>(&mut self, volume: impl View<'v>) {
         self.name_under("ConfigMap", volume, "configMap", "name");
         self.name_under("Secret", volume, "secret", "secretName");
+        self.name_under("Secret", volume, "azureFile", "secretName");
         self.name_under("PersistentVolumeClaim", volume, "persistentVolumeClaim", "claimName");
-        if let Some(Node::Map(projected)) = volume.get_mut("projected") {
-            self.each(projected, "sources", |source| {
-                self.name_under("ConfigMap", source, "configMap", "name");
-                self.name_under("Secret", source, "secret", "name");
+        for (kind, reference) in VOLUMES_WITH_SECRETS {
+            self.under(volume, &[kind, reference], |pass, secret| pass.name("Secret", secret, "name"));
+        }
+        self.under(volume, &["projected"], |pass, projected| {
+            pass.each(projected, "sources", |pass, source| {
+                pass.name_under("ConfigMap", source, "configMap", "name");
+                pass.name_under("Secret", source, "secret", "name");
             });
-        }
-    }
-
-    fn container(&self, container: &mut Map<Node>) {
-        self.each(container, "env", |variable| {
-            if let Some(Node::Map(from)) = variable.get_mut("valueFrom") {
-                self.name_under("ConfigMap", from, "configMapKeyRef", "name");
-                self.name_under("Secret", from, "secretKeyRef", "name");
-            }
-        });
-        self.each(container, "envFrom", |from| {
-            self.name_under("ConfigMap", from, "configMapRef", "name");
-            self.name_under("Secret", from, "secretRef", "name");
         });
     }
 
-    fn binding(&self, binding: &mut Map<Node>) {
-        self.each(binding, "subjects", |subject| {
-            if subject.get("kind").and_then(Node::as_str) != Some("ServiceAccount") {
-                return;
-            }
-            let namespace = subject.get("namespace").and_then(Node::as_str).unwrap_or_default().to_owned();
-            self.name_in(&namespace, "ServiceAccount", subject, "name");
+    fn container<'v>(&mut self, container: impl View<'v>) {
+        self.each(container, "env", |pass, variable| {
+            pass.under(variable, &["valueFrom"], |pass, from| {
+                pass.name_under("ConfigMap", from, "configMapKeyRef", "name");
+                pass.name_under("Secret", from, "secretKeyRef", "name");
+            });
         });
-        if let Some(Node::Map(role)) = binding.get_mut("roleRef") {
-            let kind = role.get("kind").and_then(Node::as_str).unwrap_or_default().to_owned();
-            self.name(&kind, role, "name");
-        }
+        self.each(container, "envFrom", |pass, from| {
+            pass.name_under("ConfigMap", from, "configMapRef", "name");
+            pass.name_under("Secret", from, "secretRef", "name");
+        });
+    }
+
+    fn binding<'v>(&mut self, binding: impl View<'v>) {
+        self.each(binding, "subjects", |pass, subject| {
+            if subject.text(&["kind"]) == "ServiceAccount" {
+                pass.name_in(&subject.text(&["namespace"]), "ServiceAccount", subject, "name");
+            }
+        });
+        self.under(binding, &["roleRef"], |pass, role| pass.name(&role.text(&["kind"]), role, "name"));
     }
 }

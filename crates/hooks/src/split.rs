@@ -1,136 +1,61 @@
-//! The filter: a hook of several events becomes one object for each, in annotations that Helm knows.
+//! Splitting on trees: a hook of several events becomes one object for each, in annotations that Helm knows.
 //!
-//! Operations of our own need none of this; it is for Helm and for others who read Helm's annotations.
+//! Operations of our own need none of this; it is for Helm and for others who read Helm's annotations. The filter does
+//! the same on text; a test holds them together.
 
-use std::collections::BTreeMap;
-
-use pintle_objects::{Object, ObjectId};
+use pintle_objects::Object;
 use pintle_tree::Node;
 
-use crate::annotation::{Annotations, HOOK, WEIGHT, WEIGHTS, Words};
-use crate::env::inject;
+use crate::change::{Change, change_tree, node_at};
 use crate::error::{Error, Result};
-use crate::name::split_name;
+use crate::plan::{Plan, renames};
 use crate::reference::Renames;
-use crate::weight::weigh;
+use crate::view::Tree;
 
-/// One object that comes out of another.
-struct Part {
-    event: &'static str,
-    weight: i64,
-    /// The new name, if it gets one.
-    name: Option<String>,
-}
-
-/// What is to be done to one object.
-struct Plan {
-    annotations: Annotations,
-    /// Empty when the object is no hook.
-    parts: Vec<Part>,
-}
-
-/// Kinds whose name says something else than who they are: the cluster derives it from what they define, or others are
-/// found by it. Their parts all keep it.
-const FIXED_NAMES: [&str; 3] = ["APIService", "CustomResourceDefinition", "Namespace"];
-
-/// Splits the hooks among `objects`. The result has one list for each object, in the same order: its parts in the
-/// order of its events, or the object itself. References between objects of one event follow the new names.
+/// Splits the hooks among the objects of documents. The result has one list for each document, in the same order: its
+/// parts in the order of its events, or the object itself. Hooks that are members of lists leave these, and follow them.
+/// References between objects of one event follow the new names.
 ///
 /// # Errors
 /// The first hook whose annotations are wrong, or whose part would get the name of another object.
 pub fn split(objects: &[Object]) -> Result<Vec<Vec<Object>>> {
     let plans = objects.iter().map(plan).collect::<Result<Vec<Plan>>>()?;
-    check_names(objects, &plans)?;
-    let mut renames = Renames::default();
-    for (object, plan) in objects.iter().zip(&plans) {
-        for part in &plan.parts {
-            if let Some(new) = &part.name {
-                renames.add(object, part.event, new);
-            }
-        }
-    }
+    let renames = renames(&plans).map_err(|taken| Error::Collision {
+        kind: taken.identity.kind,
+        name: taken.identity.name,
+        new: taken.new,
+    })?;
     Ok(objects.iter().zip(&plans).map(|(object, plan)| carry_out(object, plan, &renames)).collect())
 }
 
 fn plan(object: &Object) -> Result<Plan> {
-    let annotations = Annotations::of(object);
-    if annotations.hook.is_none() && annotations.weights.is_none() {
-        return Ok(Plan { annotations, parts: Vec::new() });
-    }
-    let events = weigh(&annotations, Words::Filter).map_err(|source| Error::Annotations {
-        kind: object.kind().to_owned(),
-        name: object.name().to_owned(),
+    Plan::of(Tree::of(object)).map_err(|wrong| Error::Annotations {
+        kind: wrong.identity.kind,
+        name: wrong.identity.name,
         path: String::new(),
-        source,
-    })?;
-    // What has no name yet, but `generateName`, gets one of its own from the cluster anyway.
-    let named = !object.name().is_empty() && !FIXED_NAMES.contains(&object.kind());
-    let renamed = events.len() > 1 && annotations.allows_suffix() && named;
-    let parts = events
-        .into_iter()
-        .map(|(event, weight)| {
-            let name = renamed.then(|| split_name(object.name(), event));
-            Part { event, weight, name }
-        })
-        .collect();
-    Ok(Plan { annotations, parts })
-}
-
-/// Refuses new names that another object has. Objects of one name from the start are the chart's own affair.
-fn check_names(objects: &[Object], plans: &[Plan]) -> Result<()> {
-    let mut owners: BTreeMap<ObjectId, &str> = BTreeMap::new();
-    let kept =
-        objects.iter().zip(plans).filter(|(_, plan)| plan.parts.iter().all(|part| part.name.is_none()));
-    for (object, _) in kept {
-        owners.insert(without_version(object.id()), object.name());
-    }
-    for (object, plan) in objects.iter().zip(plans) {
-        for new in plan.parts.iter().filter_map(|part| part.name.as_ref()) {
-            let id = without_version(ObjectId { name: new.clone(), ..object.id() });
-            let owner = owners.entry(id).or_insert(object.name());
-            if *owner != object.name() {
-                let (kind, name) = (object.kind().to_owned(), object.name().to_owned());
-                return Err(Error::Collision { kind, name, new: new.clone() });
-            }
-        }
-    }
-    Ok(())
-}
-
-fn without_version(id: ObjectId) -> ObjectId {
-    ObjectId { version: String::new(), ..id }
+        source: wrong.problem,
+    })
 }
 
 fn carry_out(object: &Object, plan: &Plan, renames: &Renames) -> Vec<Object> {
-    if plan.parts.is_empty() {
-        return vec![object.clone()];
+    let mut objects = Vec::new();
+    if !plan.empties_list() && (plan.is_empty() || plan.leaves_list()) {
+        let mut rest = object.clone();
+        let leaving: Vec<Change> = plan.hooks.iter().map(|hook| Change::Remove(hook.path.clone())).collect();
+        change_tree(rest.body_mut(), &leaving);
+        objects.push(rest);
     }
-    let mut objects: Vec<Object> = plan.parts.iter().map(|part| make(object, plan, part)).collect();
-    for (object, part) in objects.iter_mut().zip(&plan.parts) {
-        renames.rewrite(object, part.event);
+    for hook in &plan.hooks {
+        for part in &hook.parts {
+            let mut whole = object.clone();
+            change_tree(whole.body_mut(), &hook.changes(Tree::of(object), part, renames));
+            match node_at(whole.body_mut(), &hook.path) {
+                Some(Node::Map(member)) => objects.push(Object::new(std::mem::take(member))),
+                _ => objects.push(whole),
+            }
+        }
     }
     objects
-}
-
-fn make(object: &Object, plan: &Plan, part: &Part) -> Object {
-    let mut object = object.clone();
-    // A hook of one event that Helm understands keeps its annotations as they are written.
-    if plan.annotations.hook.as_deref().map(str::trim) != Some(part.event) {
-        object.set_annotation(HOOK, part.event);
-    }
-    if plan.parts.len() > 1 || plan.annotations.weights.is_some() {
-        object.set_annotation(WEIGHT, &part.weight.to_string());
-    }
-    if let Some(Node::Map(annotations)) = object.metadata_mut().get_mut("annotations") {
-        annotations.remove(WEIGHTS);
-    }
-    if let Some(name) = &part.name {
-        object.metadata_mut().insert("name".into(), name.as_str().into());
-    }
-    if plan.annotations.allows_env() {
-        inject(&mut object, part.event, part.weight);
-    }
-    object
 }
 
 #[cfg(test)]

@@ -74,11 +74,15 @@ fn pairs(weights: &str) -> Result<Vec<(&str, &str)>, Problem> {
         .collect()
 }
 
-/// A weight; a blank one is 0.
+/// A weight; a blank one is 0. A sign may go before it, as it may for Helm, which takes what does not fit the machine's
+/// own integers for 0: so that a weight means the same everywhere, it must fit the smallest of these.
 fn number(text: &str, annotation: &'static str) -> Result<i64, Problem> {
     match text.trim() {
         "" => Ok(0),
-        text => text.parse().map_err(|_| Problem::NoNumber { annotation, text: text.to_owned() }),
+        text => text
+            .parse::<i32>()
+            .map(i64::from)
+            .map_err(|_| Problem::NoNumber { annotation, text: text.to_owned() }),
     }
 }
 
@@ -115,6 +119,8 @@ mod tests {
             ("pre-install,post-install | - | 1,", "pre-install=1 post-install=0"),
             ("pre-install,test | - | test=1,test=2,", "pre-install=0 test=2"),
             ("pre-install, | 3 | -", "pre-install=3"),
+            ("test | +3 | -", "test=3"),
+            ("test | -2147483648 | -", "test=-2147483648"),
         ] {
             assert_eq!(weighed(row).as_deref(), Ok(expected), "{row}");
         }
@@ -142,15 +148,15 @@ mod tests {
             ),
             ("- | - | test=1,test=2", "the event `test` is named twice"),
             ("test,test | - | -", "the event `test` is named twice"),
-            ("test | abc | -", "the weight `abc` in `helm.sh/hook-weight` is no whole number of 64 bits"),
-            ("test | 1.5 | -", "the weight `1.5` in `helm.sh/hook-weight` is no whole number of 64 bits"),
+            ("test | abc | -", "the weight `abc` in `helm.sh/hook-weight` is no whole number of 32 bits"),
+            ("test | 1.5 | -", "the weight `1.5` in `helm.sh/hook-weight` is no whole number of 32 bits"),
             (
-                "test | - | test=9999999999999999999",
-                "the weight `9999999999999999999` in `helm.sh/hook-weights` is no whole number of 64 bits",
+                "test | - | test=2147483648",
+                "the weight `2147483648` in `helm.sh/hook-weights` is no whole number of 32 bits",
             ),
             (
                 "test | - | test=",
-                "the weight `test=` in `helm.sh/hook-weights` is no whole number of 64 bits",
+                "the weight `test=` in `helm.sh/hook-weights` is no whole number of 32 bits",
             ),
             ("pre-install,post-install,test | 5,10 | -", "`helm.sh/hook-weight` has 2 weights for 3 events"),
             ("test | 1,2 | -", "`helm.sh/hook-weight` has 2 weights for 1 events"),

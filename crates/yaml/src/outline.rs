@@ -41,7 +41,7 @@ mod scalar;
 mod stream;
 
 pub use edits::Edits;
-pub use expand::{Step, spell_out};
+pub use expand::{Step, spell_out, spell_out_inside};
 pub use place::{Entry, Kind, Place, Style};
 pub use stream::{Documents, Written, documents};
 
@@ -150,7 +150,7 @@ impl<'t> Outline<'t> {
     }
 
     /// Where the line of a byte ends, without its break.
-    fn line_end(&self, offset: usize) -> usize {
+    pub fn line_end(&self, offset: usize) -> usize {
         let rest = &self.text[offset..];
         let line = &rest[..memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())];
         if line.is_ascii() {

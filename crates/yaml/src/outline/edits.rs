@@ -86,8 +86,7 @@ impl<'o> Edits<'o> {
     /// Replaces a node. Its tag would give the new text another meaning, and goes; its anchor stays.
     fn replace_node(&mut self, place: Place<'o>, mut new: Vec<u8>) {
         let mut range = place.range();
-        let block = matches!(place.kind(), Kind::Sequence | Kind::Scalar(Style::Literal | Style::Folded));
-        if block && begins_line(self.outline, range.start) {
+        if (place.kind() == Kind::Sequence || is_block(place)) && begins_line(self.outline, range.start) {
             // Dashes, and the signs of blocks, may stand right below their key, other things may not.
             new.insert(0, b' ');
         }
@@ -169,7 +168,16 @@ impl<'o> Edits<'o> {
     ///
     /// # Errors
     /// As [`Edits::apply`]. Then `out` has some of the text.
-    pub fn apply_to(mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub fn apply_to(self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let all = 0..self.outline.text.len();
+        self.apply_in(all, out)
+    }
+
+    /// As [`Edits::apply_to`], of a piece of the text alone. Changes elsewhere are not made.
+    ///
+    /// # Errors
+    /// As [`Edits::apply_to`].
+    pub fn apply_in(mut self, piece: Range<usize>, out: &mut Vec<u8>) -> Result<(), Error> {
         // Inner collections go first: what is added to them goes before what is added around them.
         for (place, children) in std::mem::take(&mut self.collections).into_iter().rev() {
             self.carry_out(self.outline.place(place), children);
@@ -177,8 +185,9 @@ impl<'o> Edits<'o> {
         // Insertions at one place stay in their order, and before what is replaced there.
         self.changes.sort_by_key(|change| (change.range.start, change.range.end));
         let text = self.outline.text;
-        let mut at = 0;
-        for Change { range, text: new } in self.changes {
+        let mut at = piece.start;
+        let inside = |range: &Range<usize>| piece.start <= range.start && range.end <= piece.end;
+        for Change { range, text: new } in self.changes.into_iter().filter(|change| inside(&change.range)) {
             if range.start < at {
                 let line = self.outline.line(range.start);
                 return Err(Error::new(format!("two changes to line {line} are about the same text")));
@@ -187,18 +196,26 @@ impl<'o> Edits<'o> {
             out.extend_from_slice(&new);
             at = range.end;
         }
-        out.extend_from_slice(&text[at..]);
+        out.extend_from_slice(&text[at..piece.end]);
         Ok(())
     }
 
-    /// Writes a block scalar that ends with the text so that more can follow: a line break would be one of its own.
-    fn terminate(&mut self, place: Place<'o>) {
+    /// Makes sure that more text can follow a document that ends without a line break: if that is the end of a block
+    /// scalar, a line break would be one of its own.
+    pub fn terminate(&mut self, root: Place<'o>) {
+        if !self.outline.text.ends_with(b"\n") {
+            self.close(root.last_inside());
+        }
+    }
+
+    /// Writes a block scalar that ends with the text so that more can follow.
+    fn close(&mut self, place: Place<'o>) {
         let range = place.range();
         let changed = self
             .changes
             .iter()
             .any(|change| change.range.start <= range.start && range.start < change.range.end);
-        if !changed && matches!(place.kind(), Kind::Scalar(Style::Literal | Style::Folded)) {
+        if !changed && is_block(place) {
             let text = String::from_utf8_lossy(&place.text()).into_owned();
             self.replace_scalar(place, &text);
         }
@@ -304,7 +321,7 @@ impl<'o> Edits<'o> {
         }
         for child in rest.iter().filter(|child| !kept(child)) {
             let mut lines = outline.whole_lines(child.start..child.end);
-            if outline.place(child.place).before().is_some_and(keeps_breaks) {
+            if outline.place(child.place).before().is_some_and(is_block) {
                 // Blank lines after it would come to belong to the scalar before it.
                 lines.end = blank_lines_end(outline, lines.end);
             }
@@ -327,7 +344,7 @@ impl<'o> Edits<'o> {
         let mut new = Vec::new();
         let end = self.outline.line_end(last.end);
         if end == self.outline.text.len() {
-            self.terminate(last_scalar(collection, last));
+            self.close(last_scalar(collection, last));
         }
         for (key, value) in added.iter().map(borrowed) {
             setting.new_line(indent, &mut new);
@@ -358,7 +375,7 @@ fn listed(collection: Place<'_>) -> Vec<Child> {
         place: item.index,
         start: if flow { item.start_with_properties() } else { item.lead() },
         end: item.range().end.max(if flow { 0 } else { item.lead() + 1 }),
-        empty: item.is_bare(),
+        empty: item.last_inside().is_bare(),
     };
     collection.items().map(child).collect()
 }
@@ -368,10 +385,9 @@ fn begins_line(outline: &Outline<'_>, offset: usize) -> bool {
     outline.text[outline.line_start(offset)..offset].iter().all(|&byte| byte == b' ')
 }
 
-/// Whether a block scalar takes all blank lines after it for its own.
-fn keeps_breaks(place: Place<'_>) -> bool {
-    let block = matches!(place.kind(), Kind::Scalar(Style::Literal | Style::Folded));
-    block && place.source().iter().take(3).any(|&byte| byte == b'+')
+/// Whether it is a block scalar.
+fn is_block(place: Place<'_>) -> bool {
+    matches!(place.kind(), Kind::Scalar(Style::Literal | Style::Folded))
 }
 
 /// Where the blank lines after the line that ends at `end` end.

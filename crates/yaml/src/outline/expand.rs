@@ -40,6 +40,30 @@ const DEPTH: usize = 100;
 /// # Errors
 /// What [`crate::read`] does not read, and aliases of very deep trees.
 pub fn spell_out<'t>(text: &'t [u8], paths: &[Vec<Step>]) -> Result<Cow<'t, [u8]>, Error> {
+    spell(text, |outline, marked| {
+        for path in paths {
+            marked.follow(outline, path);
+        }
+    })
+}
+
+/// The first document of `text` without any alias or merge key in the node at `path`, so that the node can stand alone.
+///
+/// # Errors
+/// As [`spell_out`].
+pub fn spell_out_inside<'t>(text: &'t [u8], path: &[Step]) -> Result<Cow<'t, [u8]>, Error> {
+    spell(text, |outline, marked| {
+        if let Some(place) = marked.follow(outline, path) {
+            let inside = place.index..place.after();
+            marked.aliases.extend(
+                outline.aliases.iter().map(|(alias, _)| *alias).filter(|alias| inside.contains(alias)),
+            );
+        }
+    })
+}
+
+/// Spells out what `mark` marks until it marks nothing.
+fn spell<'t>(text: &'t [u8], mark: impl Fn(&Outline<'_>, &mut Marked)) -> Result<Cow<'t, [u8]>, Error> {
     let mut current = Cow::Borrowed(text);
     loop {
         let outline = Outline::read_first(&current)?;
@@ -47,9 +71,7 @@ pub fn spell_out<'t>(text: &'t [u8], paths: &[Vec<Step>]) -> Result<Cow<'t, [u8]
         if outline.aliases.is_empty() && !outline_merges(&outline) {
             return Ok(current);
         }
-        for path in paths {
-            marked.follow(&outline, path);
-        }
+        mark(&outline, &mut marked);
         if marked.is_empty() {
             return Ok(current);
         }
@@ -76,13 +98,14 @@ impl Marked {
         self.aliases.is_empty() && self.mappings.is_empty()
     }
 
-    /// Marks what is in the way of changing the node at `path`.
-    fn follow(&mut self, outline: &Outline<'_>, path: &[Step]) {
-        let Some(mut place) = outline.roots().next() else { return };
+    /// Marks what is in the way of changing the node at `path`, and returns that node if nothing is.
+    fn follow<'o>(&mut self, outline: &'o Outline<'_>, path: &[Step]) -> Option<Place<'o>> {
+        let mut place = outline.roots().next()?;
         for step in path {
             if place.kind() == Kind::Alias {
                 self.aliases.insert(place.index);
-                return self.unshare(place);
+                self.unshare(place);
+                return None;
             }
             let next = match step {
                 Step::Index(index) => place.items().nth(*index),
@@ -90,14 +113,18 @@ impl Marked {
                     let merges = |entry: &Entry<'_>| entry.is_merge() && entry.value.has_merged(key);
                     if place.entries().any(|entry| merges(&entry)) {
                         self.mappings.insert(place.index);
-                        return self.unshare(place);
+                        self.unshare(place);
+                        return None;
                     }
                     place.entry(key).map(|entry| entry.value)
                 }
             };
             match next {
                 Some(next) => place = next,
-                None => return self.unshare(place),
+                None => {
+                    self.unshare(place);
+                    return None;
+                }
             }
         }
         self.keep_inside(place);
@@ -105,6 +132,7 @@ impl Marked {
             self.aliases.insert(place.index);
         }
         self.unshare(place);
+        Some(place)
     }
 
     /// Marks the aliases of what is inside of `place`, which may go.

@@ -342,6 +342,18 @@ impl<'o> Place<'o> {
         scalar::text(self.target())
     }
 
+    /// The text of a scalar that is read as a string. Looks through an alias.
+    pub fn as_str(self) -> Option<Cow<'o, str>> {
+        let target = self.target();
+        match scalar::meaning_of(target)? {
+            Tagged::Plain(Meaning::Text) => match scalar::text(target) {
+                Cow::Borrowed(text) => std::str::from_utf8(text).ok().map(Cow::Borrowed),
+                Cow::Owned(text) => String::from_utf8(text).ok().map(Cow::Owned),
+            },
+            _ => None,
+        }
+    }
+
     /// What a scalar means, as [`crate::read_exact`] reads it. Looks through an alias. `None` for collections, and for
     /// numbers that no tree has.
     pub fn value(self) -> Option<pintle_tree::Node> {

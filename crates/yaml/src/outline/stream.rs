@@ -13,8 +13,9 @@ pub struct Written {
     pub line: usize,
 }
 
-/// The documents of a text. A line that is `---`, or begins with it and a blank, begins a document: nothing that a
-/// document may hold looks like that. A text of nothing has none.
+/// The documents of a text. A line that is `---`, or begins with it and a blank, begins a document, unless only
+/// directives go before it; a line of `...` ends one. Nothing that a document may hold looks like that. A text of
+/// nothing has none.
 pub fn documents(text: &[u8]) -> Documents<'_> {
     Documents { text, at: 0, line: 1 }
 }
@@ -36,18 +37,39 @@ impl Iterator for Documents<'_> {
         }
         let (start, line) = (self.at, self.line);
         let mut from = start;
-        let end = loop {
-            let Some(found) = memmem::find(&self.text[from..], b"\n---") else { break self.text.len() };
-            let marker = from + found + 1;
-            if matches!(self.text.get(marker + 3), None | Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        let mut end = loop {
+            let Some(marker) = marker(self.text, from, b"\n---") else { break self.text.len() };
+            if !is_head(&self.text[start..marker]) {
                 break marker;
             }
             from = marker;
         };
+        if let Some(dots) = marker(&self.text[..end], start, b"\n...") {
+            end = memchr::memchr(b'\n', &self.text[dots..end]).map_or(end, |length| dots + length + 1);
+        }
         self.at = end;
         self.line += memchr::memchr_iter(b'\n', &self.text[start..end]).count();
         Some(Written { range: start..end, line })
     }
+}
+
+/// The place of a line that begins with a marker and a blank. `pattern` is the marker after a line feed.
+fn marker(text: &[u8], mut from: usize, pattern: &[u8]) -> Option<usize> {
+    loop {
+        let marker = from + memmem::find(&text[from..], pattern)? + 1;
+        if matches!(text.get(marker + 3), None | Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            return Some(marker);
+        }
+        from = marker;
+    }
+}
+
+/// Whether a piece has directives and nothing else, so that the document has yet to begin.
+fn is_head(piece: &[u8]) -> bool {
+    let mut lines = piece.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end);
+    piece.contains(&b'%')
+        && lines.all(|line| matches!(line.first(), None | Some(b'%' | b'#')))
+        && piece.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"%"))
 }
 
 #[cfg(test)]
@@ -63,5 +85,7 @@ mod tests {
             [(b"# a\n", 1), (b"---\nb: |\n  ---\n", 2), (b"--- # c\nc: 1\n---d: 2\n", 5), (b"---", 8)];
         assert_eq!(found, expected.map(|(text, line)| (text.to_vec(), line)));
         assert_eq!(documents(b"").count(), 0);
+        let lengths = |text: &[u8]| documents(text).map(|document| document.range.len()).collect::<Vec<_>>();
+        assert_eq!(lengths(b"%YAML 1.1\n# c\n---\na: 1\n...\nb: 2\n---\n"), [27, 5, 4]);
     }
 }

@@ -1,0 +1,138 @@
+//! What happens to an object, told once and carried out on trees and on text.
+
+use pintle_tree::{Map, Node};
+use pintle_yaml::outline::{Edits, Place, Step};
+
+/// The way to a node from the root of its document.
+pub(crate) type Path = Vec<Step>;
+
+/// One change of a document. All ways are those of the document as it was.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// A map gets a value for the key at the end of the way.
+    Set(Path, Node),
+    /// A list gets one more item.
+    Push(Path, Node),
+    /// An entry of a map or an item of a list goes.
+    Remove(Path),
+}
+
+/// A way that goes on.
+pub(crate) fn join<const N: usize>(path: &[Step], keys: [&'static str; N]) -> Path {
+    let mut path = path.to_vec();
+    path.extend(keys.map(Step::from));
+    path
+}
+
+impl Change {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Change::Set(path, _) | Change::Push(path, _) | Change::Remove(path) => path,
+        }
+    }
+}
+
+/// Drops changes inside of what goes anyway.
+pub(crate) fn settle(changes: &mut Vec<Change>) {
+    let removed: Vec<Path> = changes
+        .iter()
+        .filter(|change| matches!(change, Change::Remove(_)))
+        .map(|change| change.path().clone())
+        .collect();
+    if !removed.is_empty() {
+        changes.retain(|change| {
+            !removed.iter().any(|gone| change.path().starts_with(gone) && change.path().len() > gone.len())
+        });
+    }
+}
+
+/// Changes a tree.
+pub(crate) fn change_tree(body: &mut Map<Node>, changes: &[Change]) {
+    let mut removed: Vec<&Path> = Vec::new();
+    for change in changes {
+        match change {
+            Change::Remove(path) => removed.push(path),
+            Change::Set(path, value) => {
+                if let Some((Step::Key(key), way)) = path.split_last()
+                    && let Some(map) = map_at(body, way)
+                {
+                    map.insert(key.as_ref().into(), value.clone());
+                }
+            }
+            Change::Push(path, value) => {
+                if let Some(Node::List(items)) = node_at(body, path) {
+                    items.push(value.clone());
+                }
+            }
+        }
+    }
+    // The last items go first, so that the numbers of the others stay right.
+    removed.sort();
+    for path in removed.into_iter().rev() {
+        match path.split_last() {
+            Some((Step::Key(key), way)) => {
+                if let Some(map) = map_at(body, way) {
+                    map.remove(key.as_ref());
+                }
+            }
+            Some((Step::Index(index), way)) => {
+                if let Some(Node::List(items)) = node_at(body, way)
+                    && *index < items.len()
+                {
+                    items.remove(*index);
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+fn map_at<'n>(body: &'n mut Map<Node>, path: &[Step]) -> Option<&'n mut Map<Node>> {
+    if path.is_empty() { Some(body) } else { node_at(body, path)?.as_map_mut() }
+}
+
+/// The node at the end of a way that is not empty.
+pub(crate) fn node_at<'n>(body: &'n mut Map<Node>, path: &[Step]) -> Option<&'n mut Node> {
+    let (Step::Key(first), rest) = path.split_first()? else { return None };
+    rest.iter().try_fold(body.get_mut(first.as_ref())?, |node, step| match (node, step) {
+        (Node::Map(map), Step::Key(key)) => map.get_mut(key.as_ref()),
+        (Node::List(items), Step::Index(index)) => items.get_mut(*index),
+        _ => None,
+    })
+}
+
+/// Changes a text.
+pub(crate) fn change_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes: &[Change]) {
+    for change in changes {
+        let (way, last) = match change {
+            Change::Push(path, value) => {
+                if let Some(list) = place_at(root, path) {
+                    edits.push(list, value);
+                }
+                continue;
+            }
+            Change::Set(path, _) | Change::Remove(path) => match path.split_last() {
+                Some((last, way)) => (way, last),
+                None => continue,
+            },
+        };
+        let Some(parent) = place_at(root, way) else { continue };
+        match (change, last) {
+            (Change::Set(_, value), Step::Key(key)) => edits.set(parent, key, value),
+            (_, Step::Key(key)) => edits.remove(parent, key),
+            (_, Step::Index(index)) => {
+                if let Some(item) = parent.items().nth(*index) {
+                    edits.remove_item(parent, item);
+                }
+            }
+        }
+    }
+}
+
+/// The place at the end of a way.
+pub(crate) fn place_at<'o>(root: Place<'o>, path: &[Step]) -> Option<Place<'o>> {
+    path.iter().try_fold(root, |place, step| match step {
+        Step::Key(key) => place.get(key),
+        Step::Index(index) => place.items().nth(*index),
+    })
+}

@@ -1,0 +1,220 @@
+//! The filter: splitting on text, where nothing changes but what has to.
+//!
+//! Documents are looked at first, all of them, so that nothing comes out when anything is wrong; then they are written
+//! one after the other. Both happen on two threads, and no more than a piece of the result is held at a time.
+
+mod part;
+mod source;
+
+use std::io::{self, Write};
+
+use pintle_yaml::outline::{Outline, Written, documents};
+
+use crate::error::Problem;
+use crate::plan::{Identity, Plan, renames};
+use crate::reference::Renames;
+use part::write_parts;
+use source::Origin;
+
+/// Why a manifest cannot be filtered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilterError {
+    /// A document is no YAML.
+    #[error("parsing YAML: the document that begins on line {line}{origin}: {source}")]
+    Yaml {
+        /// The line of the manifest.
+        line: usize,
+        /// The file that the document comes from, if it says so, in words.
+        origin: String,
+        /// What the reader said, counting from the beginning of the document.
+        source: pintle_yaml::Error,
+    },
+    /// The annotations of a hook contradict themselves.
+    #[error("processing hooks: {at}: {source}")]
+    Annotations {
+        /// The hook; its line is that of the annotation.
+        at: Box<Site>,
+        /// What is wrong.
+        source: Problem,
+    },
+    /// A part of a hook would get the name of another object.
+    #[error(
+        "processing hooks: {at}: splitting it would make a second {} named {new:?}; rename one of them, or keep the \
+         name with `helm.sh/hook-name-suffix: \"false\"`", at.kind
+    )]
+    Collision {
+        /// The hook; its line is that on which its document begins.
+        at: Box<Site>,
+        /// The name that is taken.
+        new: String,
+    },
+}
+
+/// Which object, and where it stands.
+#[derive(Debug)]
+pub struct Site {
+    /// The name of the object.
+    pub name: String,
+    /// The kind of the object.
+    pub kind: String,
+    /// The line of the manifest.
+    pub line: usize,
+    /// The file that the document comes from, if it says so, in words.
+    pub origin: String,
+}
+
+impl std::fmt::Display for Site {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Site { name, kind, line, origin } = self;
+        write!(formatter, "resource {name:?} ({kind}) on line {line}{origin}")
+    }
+}
+
+impl Site {
+    fn new(identity: Identity, line: usize, text: &[u8]) -> Box<Self> {
+        let origin = Origin::of(text).to_string();
+        Box::new(Site { name: identity.name, kind: identity.kind, line, origin })
+    }
+}
+
+/// A manifest that has been looked through and can be written with its hooks split.
+#[derive(Debug)]
+pub struct Filter<'t> {
+    text: &'t [u8],
+    documents: Vec<Written>,
+    plans: Vec<Plan>,
+    renames: Renames,
+}
+
+/// How much text each thread works on before the result is written.
+const PIECE: usize = 256 << 10;
+
+impl<'t> Filter<'t> {
+    /// Looks through a manifest.
+    ///
+    /// # Errors
+    /// The first document that is no YAML, or that holds a hook which cannot be split.
+    pub fn read(text: &'t [u8]) -> Result<Self, FilterError> {
+        let documents: Vec<Written> = documents(text).collect();
+        let (first, second) = documents.split_at(middle(&documents));
+        let plan_all = |documents: &[Written]| -> Result<Vec<Plan>, FilterError> {
+            documents.iter().map(|document| plan(text, document)).collect()
+        };
+        let (plans, rest) = both(second.is_empty(), || plan_all(first), || plan_all(second));
+        let mut plans = plans?;
+        plans.extend(rest?);
+        let renames = renames(&plans).map_err(|taken| {
+            let document = &documents[taken.document];
+            let at = Site::new(taken.identity, document.line, &text[document.range.clone()]);
+            FilterError::Collision { at, new: taken.new }
+        })?;
+        Ok(Filter { text, documents, plans, renames })
+    }
+
+    /// Whether the manifest comes out as it went in.
+    pub fn is_idle(&self) -> bool {
+        self.plans.iter().all(Plan::is_empty)
+    }
+
+    /// Writes the manifest.
+    ///
+    /// # Errors
+    /// What `out` does not take.
+    pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.is_idle() {
+            return out.write_all(self.text);
+        }
+        let mut at = 0;
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        while at < self.documents.len() {
+            let middle = self.piece_end(at);
+            let end = self.piece_end(middle);
+            both(
+                middle == end,
+                || self.write_piece(at..middle, &mut one),
+                || self.write_piece(middle..end, &mut two),
+            );
+            out.write_all(&one)?;
+            out.write_all(&two)?;
+            one.clear();
+            two.clear();
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// The manifest with its hooks split.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.text.len() + self.text.len() / 4);
+        // A vector takes everything.
+        let _ = self.write_to(&mut out);
+        out
+    }
+
+    /// The number of the document that ends the piece that begins with the document `from`.
+    fn piece_end(&self, from: usize) -> usize {
+        let Some(first) = self.documents.get(from) else { return from };
+        let limit = first.range.start + PIECE;
+        from + self.documents[from..].iter().take_while(|document| document.range.start < limit).count()
+    }
+
+    fn write_piece(&self, documents: std::ops::Range<usize>, out: &mut Vec<u8>) {
+        let mut pending: Option<usize> = None;
+        for number in documents.clone() {
+            if self.plans[number].is_empty() {
+                pending.get_or_insert(self.documents[number].range.start);
+                continue;
+            }
+            let range = self.documents[number].range.clone();
+            if let Some(from) = pending.take() {
+                out.extend_from_slice(&self.text[from..range.start]);
+            }
+            let last = number + 1 == self.documents.len();
+            write_parts(&self.text[range], &self.plans[number], &self.renames, last, out);
+        }
+        if let Some(from) = pending {
+            out.extend_from_slice(&self.text[from..self.documents[documents.end - 1].range.end]);
+        }
+    }
+}
+
+/// The number of the first document of the second half of the text; all are in the first when there is little.
+fn middle(documents: &[Written]) -> usize {
+    let length = documents.last().map_or(0, |document| document.range.end);
+    if length < PIECE {
+        return documents.len();
+    }
+    documents.partition_point(|document| document.range.start < length / 2)
+}
+
+/// Does two things at the same time, unless the second is nothing.
+fn both<A, B: Send>(alone: bool, one: impl FnOnce() -> A, two: impl FnOnce() -> B + Send) -> (A, B) {
+    if alone {
+        let one = one();
+        return (one, two());
+    }
+    std::thread::scope(|scope| {
+        let other = scope.spawn(two);
+        let one = one();
+        match other.join() {
+            Ok(two) => (one, two),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn plan(text: &[u8], document: &Written) -> Result<Plan, FilterError> {
+    let text = &text[document.range.clone()];
+    let outline = Outline::read_first(text).map_err(|source| FilterError::Yaml {
+        line: document.line,
+        origin: Origin::of(text).to_string(),
+        source,
+    })?;
+    let Some(root) = outline.roots().next() else { return Ok(Plan::default()) };
+    Plan::of(root).map_err(|wrong| {
+        let place = crate::change::place_at(root, &wrong.path).unwrap_or(root);
+        let line = document.line + place.line() - 1;
+        FilterError::Annotations { at: Site::new(wrong.identity, line, text), source: wrong.problem }
+    })
+}

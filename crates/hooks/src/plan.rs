@@ -1,0 +1,291 @@
+//! What splitting does to each document: which hooks it holds, into which parts they go, and what changes in each.
+//!
+//! All of this is decided on [`View`]s, so that it is the same for objects and for text.
+
+use std::collections::BTreeMap;
+
+use pintle_yaml::outline::Step;
+
+use crate::annotation::{Annotations, HOOK, WEIGHT, WEIGHTS, Words};
+use crate::change::{Change, Path, join, settle};
+use crate::env::add_variables;
+use crate::error::Problem;
+use crate::name::{split_beginning, split_name};
+use crate::reference::Renames;
+use crate::view::View;
+use crate::weight::weigh;
+
+/// What is known of a document before anything is changed.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Its hooks: itself, or members of the list that it is.
+    pub(crate) hooks: Vec<Hook>,
+    /// Who its other objects are.
+    others: Vec<Identity>,
+}
+
+/// A hook that is to be split.
+#[derive(Debug)]
+pub(crate) struct Hook {
+    /// The way to it; no steps if it is the document itself.
+    pub(crate) path: Path,
+    annotations: Annotations,
+    /// The objects that it makes: itself, or the members of the list that it is.
+    subjects: Vec<Subject>,
+    /// The events with their weights.
+    pub(crate) parts: Vec<Part>,
+}
+
+/// An object that comes into being at each event of a hook.
+#[derive(Debug)]
+struct Subject {
+    path: Path,
+    identity: Identity,
+    naming: Naming,
+}
+
+/// What becomes of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Naming {
+    Keep,
+    Suffix,
+    /// The cluster makes the name from a beginning.
+    Generate,
+}
+
+/// One object that comes out of a hook.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) event: &'static str,
+    pub(crate) weight: i64,
+}
+
+/// Who an object is. The version of its API does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Identity {
+    group: String,
+    pub(crate) kind: String,
+    namespace: String,
+    pub(crate) name: String,
+}
+
+/// Annotations that contradict themselves.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    pub(crate) identity: Identity,
+    /// The way to the annotation.
+    pub(crate) path: Path,
+    pub(crate) problem: Problem,
+}
+
+/// A part that would get the name of another object.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// The number of the document.
+    pub(crate) document: usize,
+    pub(crate) identity: Identity,
+    pub(crate) new: String,
+}
+
+/// Kinds whose name says something else than who they are: the cluster derives it from what they define, or others are
+/// found by it. Their parts all keep it.
+const FIXED_NAMES: [&str; 3] = ["APIService", "CustomResourceDefinition", "Namespace"];
+
+/// How deep lists may be in lists.
+const DEPTH: usize = 20;
+
+impl Plan {
+    /// Looks at a document.
+    pub(crate) fn of<'v>(root: impl View<'v>) -> Result<Self, Box<Wrong>> {
+        let mut plan = Plan::default();
+        plan.look(root, &mut Vec::new(), DEPTH)?;
+        Ok(plan)
+    }
+
+    /// Whether nothing is to be done.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
+    /// Whether hooks have to leave the list that holds them, because a list is installed as a whole.
+    pub(crate) fn leaves_list(&self) -> bool {
+        self.hooks.iter().any(|hook| !hook.path.is_empty())
+    }
+
+    /// Whether all members of the list are hooks, so that nothing of it is left.
+    pub(crate) fn empties_list(&self) -> bool {
+        self.leaves_list() && self.others.is_empty()
+    }
+
+    fn look<'v, V: View<'v>>(&mut self, view: V, path: &mut Path, depth: usize) -> Result<(), Box<Wrong>> {
+        if !view.is_map() {
+            return Ok(());
+        }
+        let annotations = Annotations::of_view(view);
+        if annotations.hook.is_some() || annotations.weights.is_some() {
+            let hook = Hook::of(view, path, annotations)?;
+            self.hooks.push(hook);
+            return Ok(());
+        }
+        let Some(members) = members(view).filter(|_| depth > 0) else {
+            self.others.push(Identity::of(view));
+            return Ok(());
+        };
+        for (index, member) in members.into_iter().enumerate() {
+            path.extend([Step::from("items"), Step::from(index)]);
+            self.look(member, path, depth - 1)?;
+            path.truncate(path.len() - 2);
+        }
+        Ok(())
+    }
+}
+
+/// The members of a list.
+fn members<'v, V: View<'v>>(view: V) -> Option<Vec<V>> {
+    if view.text(&["kind"]).ends_with("List") { view.get("items")?.items() } else { None }
+}
+
+impl Identity {
+    fn of<'v>(view: impl View<'v>) -> Self {
+        let version = view.text(&["apiVersion"]);
+        Identity {
+            group: version.split_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default(),
+            kind: view.text(&["kind"]).into_owned(),
+            namespace: view.text(&["metadata", "namespace"]).into_owned(),
+            name: view.text(&["metadata", "name"]).into_owned(),
+        }
+    }
+}
+
+impl Hook {
+    fn of<'v>(view: impl View<'v>, path: &[Step], annotations: Annotations) -> Result<Self, Box<Wrong>> {
+        let events = weigh(&annotations, Words::Filter).map_err(|problem| {
+            let annotation = problem.annotation(&annotations);
+            let path = join(path, ["metadata", "annotations", annotation]);
+            Box::new(Wrong { identity: Identity::of(view), path, problem })
+        })?;
+        let parts: Vec<Part> = events.into_iter().map(|(event, weight)| Part { event, weight }).collect();
+        let renamed = parts.len() > 1 && annotations.allows_suffix();
+        let mut subjects = Vec::new();
+        add_subjects(view, &mut path.to_vec(), renamed, DEPTH, &mut subjects);
+        Ok(Hook { path: path.to_vec(), annotations, subjects, parts })
+    }
+
+    /// What changes in the document for one part.
+    pub(crate) fn changes<'v>(&self, root: impl View<'v>, part: &Part, renames: &Renames) -> Vec<Change> {
+        let mut changes = Vec::new();
+        self.annotate(part, root, &mut changes);
+        for subject in &self.subjects {
+            let Some(object) = at(root, &subject.path) else { continue };
+            match subject.naming {
+                Naming::Keep => {}
+                Naming::Suffix => {
+                    let new = split_name(&subject.identity.name, part.event);
+                    changes.push(Change::Set(join(&subject.path, ["metadata", "name"]), new.into()));
+                }
+                Naming::Generate => {
+                    let new = split_beginning(&object.text(&["metadata", "generateName"]), part.event);
+                    changes.push(Change::Set(join(&subject.path, ["metadata", "generateName"]), new.into()));
+                }
+            }
+            if self.annotations.allows_env() {
+                add_variables(object, &subject.path, part.event, part.weight, &mut changes);
+            }
+            renames.rewrite(object, &subject.path, part.event, &mut changes);
+        }
+        settle(&mut changes);
+        changes
+    }
+
+    fn annotate<'v>(&self, part: &Part, root: impl View<'v>, changes: &mut Vec<Change>) {
+        let annotations = at(root, &join(&self.path, ["metadata", "annotations"]));
+        let mut set = |key: &'static str, value: String| {
+            // What is right already stays as it is written.
+            let old = annotations.and_then(|annotations| annotations.get(key)).and_then(View::str);
+            if old.is_none_or(|old| old != value) {
+                let path = join(&self.path, ["metadata", "annotations", key]);
+                changes.push(Change::Set(path, value.into()));
+            }
+        };
+        // A hook of one event that Helm understands keeps its annotations as they are written.
+        if self.annotations.hook.as_deref().map(str::trim) != Some(part.event) {
+            set(HOOK, part.event.to_owned());
+        }
+        if self.parts.len() > 1 || self.annotations.weights.is_some() {
+            set(WEIGHT, part.weight.to_string());
+        }
+        if self.annotations.weights.is_some() {
+            changes.push(Change::Remove(join(&self.path, ["metadata", "annotations", WEIGHTS])));
+        }
+    }
+}
+
+/// Adds the object, or the members of the list that it is.
+fn add_subjects<'v, V: View<'v>>(
+    view: V,
+    path: &mut Path,
+    renamed: bool,
+    depth: usize,
+    subjects: &mut Vec<Subject>,
+) {
+    if let Some(members) = members(view).filter(|_| depth > 0) {
+        for (index, member) in members.into_iter().enumerate() {
+            path.extend([Step::from("items"), Step::from(index)]);
+            add_subjects(member, path, renamed, depth - 1, subjects);
+            path.truncate(path.len() - 2);
+        }
+        return;
+    }
+    let identity = Identity::of(view);
+    let generated = || !view.text(&["metadata", "generateName"]).is_empty();
+    let naming = match identity.name.as_str() {
+        _ if !renamed || FIXED_NAMES.contains(&identity.kind.as_str()) => Naming::Keep,
+        "" if generated() => Naming::Generate,
+        "" => Naming::Keep,
+        _ => Naming::Suffix,
+    };
+    subjects.push(Subject { path: path.clone(), identity, naming });
+}
+
+/// What is at the end of a way.
+fn at<'v, V: View<'v>>(root: V, path: &[Step]) -> Option<V> {
+    path.iter().try_fold(root, |view, step| match step {
+        Step::Key(key) => view.get(key),
+        Step::Index(index) => view.items()?.get(*index).copied(),
+    })
+}
+
+/// Notes what all plans rename, and refuses new names that another object has. Objects of one name from the start are
+/// the chart's own affair.
+pub(crate) fn renames(plans: &[Plan]) -> Result<Renames, Box<Taken>> {
+    let mut renames = Renames::default();
+    let renamed = |hook: &Hook| hook.subjects.iter().any(|subject| subject.naming == Naming::Suffix);
+    if !plans.iter().flat_map(|plan| &plan.hooks).any(renamed) {
+        return Ok(renames);
+    }
+    let mut owners: BTreeMap<Identity, &str> = BTreeMap::new();
+    for plan in plans {
+        let subjects = plan.hooks.iter().flat_map(|hook| &hook.subjects);
+        let kept =
+            subjects.filter(|subject| subject.naming != Naming::Suffix).map(|subject| &subject.identity);
+        for identity in plan.others.iter().chain(kept) {
+            owners.insert(identity.clone(), &identity.name);
+        }
+    }
+    for (document, plan) in plans.iter().enumerate() {
+        for hook in &plan.hooks {
+            for subject in hook.subjects.iter().filter(|subject| subject.naming == Naming::Suffix) {
+                let Identity { kind, namespace, name, .. } = &subject.identity;
+                for part in &hook.parts {
+                    let new = split_name(name, part.event);
+                    let id = Identity { name: new.clone(), ..subject.identity.clone() };
+                    if *owners.entry(id).or_insert(name) != name {
+                        return Err(Box::new(Taken { document, identity: subject.identity.clone(), new }));
+                    }
+                    renames.add(part.event, kind, namespace, name, &new);
+                }
+            }
+        }
+    }
+    Ok(renames)
+}

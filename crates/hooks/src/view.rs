@@ -1,0 +1,146 @@
+//! Objects as they can be looked at, whether they are trees or text, so that what happens to hooks is decided once.
+
+use std::borrow::Cow;
+
+use pintle_objects::Object;
+use pintle_tree::{Map, Node};
+use pintle_yaml::outline::{Kind, Place};
+
+/// A node of an object.
+pub(crate) trait View<'v>: Copy {
+    /// What a map has for a key.
+    fn get(self, key: &str) -> Option<Self>;
+    /// The items of a list; `None` for anything else.
+    fn items(self) -> Option<Vec<Self>>;
+    /// The keys of a map; `None` for anything else.
+    fn keys(self) -> Option<Vec<Cow<'v, str>>>;
+    /// The text of a string; `None` for anything else.
+    fn str(self) -> Option<Cow<'v, str>>;
+    /// The value of a scalar; `None` for lists and maps.
+    fn scalar(self) -> Option<Node>;
+
+    /// What is at the end of a way through maps.
+    fn at(self, keys: &[&str]) -> Option<Self> {
+        keys.iter().try_fold(self, |view, key| view.get(key))
+    }
+
+    /// The string at the end of a way through maps; empty when there is none.
+    fn text(self, keys: &[&str]) -> Cow<'v, str> {
+        self.at(keys).and_then(View::str).unwrap_or_default()
+    }
+
+    /// Whether it is a map.
+    fn is_map(self) -> bool {
+        self.keys().is_some()
+    }
+}
+
+/// A node of a tree.
+#[derive(Clone, Copy)]
+pub(crate) enum Tree<'v> {
+    Map(&'v Map<Node>),
+    Other(&'v Node),
+}
+
+impl<'v> Tree<'v> {
+    pub(crate) fn of(object: &'v Object) -> Self {
+        Tree::Map(object.body())
+    }
+
+    fn node(node: &'v Node) -> Self {
+        match node {
+            Node::Map(map) => Tree::Map(map),
+            other => Tree::Other(other),
+        }
+    }
+}
+
+impl<'v> View<'v> for Tree<'v> {
+    fn get(self, key: &str) -> Option<Self> {
+        match self {
+            Tree::Map(map) => map.get(key).map(Tree::node),
+            Tree::Other(_) => None,
+        }
+    }
+
+    fn items(self) -> Option<Vec<Self>> {
+        match self {
+            Tree::Other(Node::List(items)) => Some(items.iter().map(Tree::node).collect()),
+            _ => None,
+        }
+    }
+
+    fn keys(self) -> Option<Vec<Cow<'v, str>>> {
+        match self {
+            Tree::Map(map) => Some(map.keys().map(|key| String::from_utf8_lossy(key.as_bytes())).collect()),
+            Tree::Other(_) => None,
+        }
+    }
+
+    fn str(self) -> Option<Cow<'v, str>> {
+        match self {
+            Tree::Other(node) => node.as_str().map(Cow::Borrowed),
+            Tree::Map(_) => None,
+        }
+    }
+
+    fn scalar(self) -> Option<Node> {
+        match self {
+            Tree::Map(_) | Tree::Other(Node::List(_) | Node::Map(_)) => None,
+            Tree::Other(node) => Some(node.clone()),
+        }
+    }
+}
+
+impl<'v> View<'v> for Place<'v> {
+    fn get(self, key: &str) -> Option<Self> {
+        Place::get(self, key)
+    }
+
+    fn items(self) -> Option<Vec<Self>> {
+        (self.target().kind() == Kind::Sequence).then(|| Place::items(self).collect())
+    }
+
+    fn keys(self) -> Option<Vec<Cow<'v, str>>> {
+        if self.target().kind() != Kind::Mapping {
+            return None;
+        }
+        let mut keys = Vec::new();
+        add_keys(self, &mut keys);
+        Some(keys)
+    }
+
+    fn is_map(self) -> bool {
+        self.target().kind() == Kind::Mapping
+    }
+
+    fn str(self) -> Option<Cow<'v, str>> {
+        self.as_str()
+    }
+
+    fn scalar(self) -> Option<Node> {
+        self.value()
+    }
+}
+
+/// Adds the keys of a map and of what it merges, each once.
+fn add_keys<'v>(mapping: Place<'v>, keys: &mut Vec<Cow<'v, str>>) {
+    for entry in mapping.entries() {
+        if entry.is_merge() {
+            let merged = match entry.value.kind() {
+                Kind::Sequence => entry.value.items().collect(),
+                _ => vec![entry.value],
+            };
+            merged.into_iter().for_each(|place| add_keys(place, keys));
+            continue;
+        }
+        let Some(key) = entry.key.key() else { continue };
+        let key = match key {
+            Cow::Borrowed(key) => String::from_utf8_lossy(key),
+            Cow::Owned(key) => Cow::Owned(String::from_utf8_lossy(&key).into_owned()),
+        };
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+}
