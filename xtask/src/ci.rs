@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::shell::{cache, cargo, corpus, run, say, step};
-use crate::{bench, e2e, fuzz, instructions, registries, tidy};
+use crate::{bench, e2e, fuzz, images_report, instructions, registries, tidy};
 
 /// What is run on the oldest supported Kubernetes: that everything works there, too. What does not depend on the version
 /// (faults, sizes, many charts) is left to the newest.
@@ -30,6 +30,7 @@ pub(crate) fn run_all() -> Result<()> {
     step("real cluster, oldest Kubernetes", || e2e::run(&OLDEST.map(ToOwned::to_owned)))?;
     step("benches", bench::smoke)?;
     step("instructions", || instructions::chore(&[]))?;
+    step("images of the corpus", || images_report::chore(&[]))?;
     step("fuzz", || fuzz::run_all(5, None))?;
     say("all steps passed");
     Ok(())

@@ -8,6 +8,7 @@ mod compare;
 mod e2e;
 mod fuzz;
 mod helm;
+mod images_report;
 mod instructions;
 mod postgres;
 mod record;
@@ -34,6 +35,8 @@ cargo xtask CHORE
                          the same on a cluster: many objects, many releases
   instructions [--write]
                          count the instructions of the hot paths and compare with benches/instructions.tsv
+  images-report [--write]
+                         move the images of the corpus, and compare the rates with docs/images-report.md
   fuzz [SECONDS [TARGET]]
                          fuzz every target (or one) for so many seconds each
   cluster up [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [--name NAME]
@@ -69,6 +72,7 @@ fn run() -> Result<()> {
         "compare" => compare::run(rest),
         "bench" => bench::run(rest),
         "instructions" => instructions::chore(rest),
+        "images-report" => images_report::chore(rest),
         "fuzz" => fuzz::run(rest),
         "cluster" => cluster::run(rest),
         "e2e" => e2e::run(rest),

@@ -1,0 +1,62 @@
+//! What is counted.
+
+use std::time::Duration;
+
+use pintle_images::{Image, Outcome};
+
+use crate::case::Done;
+
+/// Counts over some cases.
+#[derive(Default)]
+pub(crate) struct Figures {
+    /// Charts with sets of values.
+    pub(crate) cases: usize,
+    /// Image fields of rendered objects.
+    pub(crate) images: usize,
+    /// Of these, those that some value reaches.
+    pub(crate) found: usize,
+    /// Those that values move, as proved.
+    pub(crate) by_values: usize,
+    /// Those that only rewriting moves.
+    pub(crate) rewrite: usize,
+    /// Fields that hold no image reference.
+    pub(crate) unparsable: usize,
+    /// Images that neither moved.
+    pub(crate) missed: usize,
+    /// Overrides that change something else.
+    pub(crate) stray: usize,
+    /// Images that are moved for other values than the present ones.
+    pub(crate) beyond: usize,
+    /// Strings elsewhere that look like images.
+    pub(crate) suspects: usize,
+    /// How often charts were rendered.
+    pub(crate) renders: usize,
+    /// The time of one processor.
+    pub(crate) time: Duration,
+}
+
+impl Figures {
+    /// Counts a case.
+    pub(crate) fn add(&mut self, done: &Done) {
+        let relocation = &done.relocation;
+        let count = |is: fn(&Image) -> bool| relocation.images.iter().filter(|image| is(image)).count();
+        self.cases += 1;
+        self.images += relocation.images.len();
+        self.found += count(|image| !image.values.is_empty());
+        self.by_values += count(|image| image.outcome == Outcome::ByValues);
+        self.rewrite += count(|image| matches!(image.outcome, Outcome::NeedsRewrite(_)));
+        self.unparsable += count(|image| matches!(image.outcome, Outcome::Unparsable(_)));
+        self.missed += done.missed.len();
+        self.stray += usize::from(!done.stray.is_empty());
+        self.beyond += relocation.beyond.len();
+        self.suspects += relocation.suspects.len();
+        self.renders += relocation.renders;
+        self.time += done.time;
+    }
+
+    /// How many of the images that are some, in per cent.
+    pub(crate) fn rate(&self, part: usize) -> f64 {
+        let images = self.images - self.unparsable;
+        if images == 0 { 100.0 } else { 100.0 * part as f64 / images as f64 }
+    }
+}
