@@ -84,6 +84,17 @@ impl Call<'_> {
         Ok(bytes.to_vec())
     }
 
+    /// An argument that is a text to be read into a tree, which takes many times the memory of the text.
+    pub(crate) fn document(&self, index: usize) -> Result<Vec<u8>, Fault> {
+        let most = self.host.limits.text / 4;
+        match self.any(index) {
+            Value::String(text) if text.as_bytes().len() > most => {
+                self.say(format!("the document has more than {most} bytes"))
+            }
+            _ => self.bytes(index),
+        }
+    }
+
     /// An argument that must be a text in UTF-8.
     pub(crate) fn text(&self, index: usize) -> Result<String, Fault> {
         String::from_utf8(self.bytes(index)?).map_err(|_| self.wrong(index, "a string in UTF-8"))

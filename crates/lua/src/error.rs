@@ -92,8 +92,8 @@ const TRACE: &str = "\nstack traceback:\n";
 
 impl Failure {
     /// A failure without a place.
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Failure { file: None, line: None, message: message.into(), excerpt: None, trace: Vec::new() }
+    pub(crate) fn new(message: impl AsRef<str>) -> Self {
+        Failure { file: None, line: None, message: shown(message.as_ref()), excerpt: None, trace: Vec::new() }
     }
 
     /// What an error of the engine means: the limit that was run into, or else what the script said.
@@ -133,11 +133,9 @@ impl Failure {
             Some((PRELUDE, _, rest)) => (None, None, rest),
             _ => (None, None, message),
         };
-        let message = message.trim_end().to_owned();
-        let message = if message == "not enough memory" {
-            "the script used more memory than it may".to_owned()
-        } else {
-            message
+        let message = match message.trim_end() {
+            "not enough memory" => "the script used more memory than it may".to_owned(),
+            message => shown(message),
         };
         let mut failure = Failure { file, line, message, excerpt: None, trace: calls(trace, sources) };
         failure.locate(sources);
@@ -174,7 +172,25 @@ fn place_in(call: &str) -> Option<(&str, usize)> {
 /// The calls of a trace that are in the charts' own files.
 fn calls(trace: &str, sources: &Sources) -> Vec<String> {
     let own = |line: &&str| place_in(line).is_some_and(|(file, _)| sources.contains_key(file));
-    trace.lines().map(str::trim).filter(own).map(str::to_owned).collect()
+    trace.lines().map(str::trim).filter(own).take(MAX_CALLS).map(str::to_owned).collect()
+}
+
+/// The most calls that a trace shows.
+const MAX_CALLS: usize = 40;
+
+/// The longest message that is shown, in bytes.
+const MAX_MESSAGE: usize = 8 << 10;
+
+/// What a script said, without what a terminal would take for a command, and not without end.
+pub(crate) fn shown(text: &str) -> String {
+    let end =
+        (0..=MAX_MESSAGE.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    let plain = |c: char| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c };
+    let mut shown: String = text[..end].chars().map(plain).collect();
+    if end < text.len() {
+        shown.push_str(" …");
+    }
+    shown
 }
 
 /// The longest line that an excerpt shows, in characters.
@@ -188,7 +204,7 @@ fn excerpt(source: &Str, line: usize) -> Option<String> {
     for (number, content) in text.lines().enumerate().map(|(index, content)| (index + 1, content)) {
         if (first..=line + 1).contains(&number) {
             let mark = if number == line { '>' } else { ' ' };
-            let content: String = content.chars().take(MAX_LINE).collect();
+            let content: String = shown(content).chars().take(MAX_LINE).collect();
             out.push(format!("{mark} {number:>4} | {content}").trim_end().to_owned());
         }
     }
@@ -242,6 +258,14 @@ mod tests {
         let text = "pintle:40: wrong number of arguments\nstack traceback:\npintle:40\next/lua/chart.lua:2";
         let failure = Failure::of_error(&mlua::Error::RuntimeError(text.into()), &sources());
         assert_eq!((failure.line, failure.message.as_str()), (Some(2), "wrong number of arguments"));
+    }
+
+    #[test]
+    fn messages_are_cut_and_carry_no_commands_for_terminals() {
+        let text = format!("\u{1b}[2J{}", "é".repeat(10_000));
+        let failure = Failure::of_error(&mlua::Error::RuntimeError(text), &sources());
+        assert!(failure.message.starts_with("\u{fffd}[2Jéé") && failure.message.ends_with("é …"));
+        assert!(failure.message.len() < MAX_MESSAGE + 10);
     }
 
     #[test]

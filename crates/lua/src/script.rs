@@ -8,7 +8,7 @@ use pintle_events::{Context, Event, HandlerError, Next};
 
 use crate::bridge;
 use crate::call::{self, Fault};
-use crate::error::{Failure, Sources};
+use crate::error::{Failure, Sources, shown};
 use crate::host::Host;
 use crate::sandbox;
 
@@ -80,7 +80,7 @@ impl Script {
     fn pause(&self, started: Instant, reason: Option<&str>) -> Result<(), HandlerError> {
         let limits = self.host.limits;
         if started.elapsed() + limits.pause > limits.wait {
-            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            let reason = reason.map(|reason| format!(": {}", shown(reason))).unwrap_or_default();
             return Err(HandlerError::new(format!("not ready after {:?}{reason}", limits.wait)));
         }
         let end = Instant::now() + limits.pause;

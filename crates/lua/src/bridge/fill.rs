@@ -1,7 +1,7 @@
 //! Filling the tables that stand for the context, one level at a time.
 
-use mlua::{Lua, Table, Value};
-use pintle_tree::Node;
+use mlua::{IntoLua, Lua, Table, Value};
+use pintle_tree::{Node, Str};
 
 use super::MAX_EXACT;
 use super::exact::Exact;
@@ -92,31 +92,31 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
     let Frame { source, book } = &mut *frame;
     let view = source.item(book, place).and_then(Item::view);
     host.meter.charge(lua, view.map_or(0, View::len) as u64)?;
-    let content = if read_only { lua.create_table()? } else { table.clone() };
+    // One level is at most as large as what is there already.
+    let room = Room::new(lua, host.limits.memory)?;
+    let content = match view {
+        Some(View::Map(map)) if read_only => lua.create_table_with_capacity(0, map.len())?,
+        Some(view) if read_only => lua.create_table_with_capacity(view.len(), 0)?,
+        _ => table.clone(),
+    };
     if !read_only {
         table.set_metatable(None)?;
     }
-    let value = |book: &mut Book, node: Option<&Node>, index: usize| {
-        if let Some(value) = node.map(|node| scalar(lua, node)).transpose()?.flatten() {
-            return Ok(value);
-        }
-        let place = Place::Child { parent: id, index: u32::try_from(index).unwrap_or(u32::MAX) };
-        stand_in(lua, handles, book, place, read_only).map(Value::Table)
-    };
+    let mut filling = Filling { lua, handles, book, id, read_only, content: &content };
     match view {
         Some(View::Map(map)) => {
             for (index, (key, node)) in map.iter().enumerate() {
-                content.raw_set(lua.create_string(key)?, value(book, Some(node), index)?)?;
+                filling.put(Key::Text(key), Some(node), index)?;
             }
         }
         Some(View::List(list)) => {
             for (index, node) in list.iter().enumerate() {
-                content.raw_seti(index + 1, value(book, Some(node), index)?)?;
+                filling.put(Key::Index(index + 1), Some(node), index)?;
             }
         }
         Some(View::Objects(objects)) => {
             for index in 0..objects.len() {
-                content.raw_seti(index + 1, value(book, None, index)?)?;
+                filling.put(Key::Index(index + 1), None, index)?;
             }
         }
         None => {}
@@ -128,7 +128,84 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
         handles.shadow.raw_set(table, &content)?;
         book.add_content(&content, id);
     }
-    Ok(())
+    room.check()
+}
+
+/// A table that is being filled.
+struct Filling<'a> {
+    lua: &'a Lua,
+    handles: &'a Handles,
+    book: &'a mut Book,
+    id: u32,
+    read_only: bool,
+    content: &'a Table,
+}
+
+impl Filling<'_> {
+    /// Puts an entry; one that is no scalar is a table that will be filled later.
+    fn put(&mut self, key: Key<'_>, node: Option<&Node>, index: usize) -> mlua::Result<()> {
+        match node {
+            // Texts that are UTF-8, as nearly all are, go in without a detour.
+            Some(Node::Str(text)) if text.as_str().is_some() => {
+                key.set(self.lua, self.content, text.as_str())
+            }
+            Some(node) if !matches!(node, Node::List(_) | Node::Map(_)) => {
+                key.set(self.lua, self.content, scalar(self.lua, node)?)
+            }
+            _ => {
+                let place = Place::Child { parent: self.id, index: u32::try_from(index).unwrap_or(u32::MAX) };
+                let table = stand_in(self.lua, self.handles, self.book, place, self.read_only)?;
+                key.set(self.lua, self.content, table)
+            }
+        }
+    }
+}
+
+/// Where an entry goes in a table.
+pub(super) enum Key<'a> {
+    Text(&'a Str),
+    Index(usize),
+}
+
+impl Key<'_> {
+    pub(super) fn set(&self, lua: &Lua, table: &Table, value: impl IntoLua) -> mlua::Result<()> {
+        match self {
+            Key::Text(text) => match text.as_str() {
+                Some(text) => table.raw_set(text, value),
+                None => table.raw_set(lua.create_string(text)?, value),
+            },
+            Key::Index(index) => table.raw_seti(*index, value),
+        }
+    }
+}
+
+/// Lifts the memory limit while the host makes something whose size it knows: without one the engine need not guard each
+/// of its steps, which takes most of the time. The limit holds again afterwards.
+pub(super) struct Room<'a> {
+    lua: &'a Lua,
+    limit: usize,
+}
+
+impl<'a> Room<'a> {
+    pub(super) fn new(lua: &'a Lua, limit: usize) -> mlua::Result<Self> {
+        lua.set_memory_limit(0)?;
+        Ok(Room { lua, limit })
+    }
+
+    /// Whether the limit would have held.
+    pub(super) fn check(&self) -> mlua::Result<()> {
+        if self.lua.used_memory() <= self.limit {
+            return Ok(());
+        }
+        Err(mlua::Error::MemoryError("not enough memory".to_owned()))
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        // States that were made by us have limits.
+        let _ = self.lua.set_memory_limit(self.limit);
+    }
 }
 
 /// A value that is no map and no list.

@@ -1,34 +1,58 @@
 //! Trees that scripts get whole: what modules read, and what the cluster answers.
 
-use mlua::{Lua, Value};
+use mlua::{Lua, Table, Value};
 use pintle_tree::{Node, with_stack};
 
-use super::fill::scalar;
-use crate::call::{Answer, Fault};
+use super::fill::{Key, Room, scalar};
+use crate::call::Answer;
 use crate::host::Host;
 
 /// A tree as tables of the script's own.
 pub(crate) fn give(lua: &Lua, host: &Host, node: &Node) -> Answer {
-    host.meter.charge(lua, 1)?;
-    if let Some(value) = scalar(lua, node)? {
-        return Ok(value);
+    let room = Room::new(lua, host.limits.memory)?;
+    let giving = Giving { lua, host, room };
+    let value = giving.value(node)?;
+    giving.room.check()?;
+    Ok(value)
+}
+
+struct Giving<'a> {
+    lua: &'a Lua,
+    host: &'a Host,
+    room: Room<'a>,
+}
+
+impl Giving<'_> {
+    fn value(&self, node: &Node) -> mlua::Result<Value> {
+        match node {
+            Node::List(list) => with_stack(|| self.list(list)).map(Value::Table),
+            Node::Map(map) => with_stack(|| self.map(map)).map(Value::Table),
+            other => Ok(scalar(self.lua, other)?.unwrap_or(Value::Nil)),
+        }
     }
-    with_stack(|| match node {
-        Node::List(list) => {
-            let table = lua.create_table_with_capacity(list.len(), 0)?;
-            for (index, item) in list.iter().enumerate() {
-                table.raw_seti(index + 1, give(lua, host, item)?)?;
-            }
-            table.set_metatable(Some(host.handles().list.clone()))?;
-            Ok(Value::Table(table))
+
+    fn list(&self, list: &[Node]) -> mlua::Result<Table> {
+        self.begin(list.len())?;
+        let table = self.lua.create_table_with_capacity(list.len(), 0)?;
+        for (index, item) in list.iter().enumerate() {
+            Key::Index(index + 1).set(self.lua, &table, self.value(item)?)?;
         }
-        Node::Map(map) => {
-            let table = lua.create_table_with_capacity(0, map.len())?;
-            for (key, item) in map.iter() {
-                table.raw_set(lua.create_string(key)?, give(lua, host, item)?)?;
-            }
-            Ok(Value::Table(table))
+        table.set_metatable(Some(self.host.handles().list.clone()))?;
+        Ok(table)
+    }
+
+    fn map(&self, map: &pintle_tree::Map<Node>) -> mlua::Result<Table> {
+        self.begin(map.len())?;
+        let table = self.lua.create_table_with_capacity(0, map.len())?;
+        for (key, item) in map.iter() {
+            Key::Text(key).set(self.lua, &table, self.value(item)?)?;
         }
-        _ => Err(Fault::Said("a value cannot be given to scripts".to_owned())),
-    })
+        Ok(table)
+    }
+
+    /// Counts a table before it is made. Texts are never longer than what they were read from.
+    fn begin(&self, entries: usize) -> mlua::Result<()> {
+        self.host.meter.charge(self.lua, 1 + entries as u64)?;
+        self.room.check()
+    }
 }

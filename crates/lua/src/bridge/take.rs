@@ -102,7 +102,6 @@ impl<'a> Taker<'a> {
 
     /// What has become of what stood at a place, or the whole of a value that stands nowhere yet.
     pub(super) fn take(&mut self, value: &Value, place: Option<Place>) -> Result<Change, Fault> {
-        self.spend(1, 0)?;
         if let Value::Table(table) = value {
             return self.nested(table, |taker| taker.table(table, place));
         }
@@ -316,7 +315,7 @@ impl<'a> Taker<'a> {
         let mut texts: Vec<(Str, Value)> = Vec::new();
         let mut items: Vec<(usize, Value)> = Vec::new();
         let mut odd: Option<String> = None;
-        // Counted before anything is held, because the engine can hold only so many values at a time.
+        // The engine can hold only so many values at a time.
         let room = self.limits.nodes.saturating_sub(self.nodes);
         let mut bytes = 0;
         table
@@ -341,7 +340,8 @@ impl<'a> Taker<'a> {
         if let Some(reason) = odd {
             return self.refuse(reason);
         }
-        self.spend(0, bytes)?;
+        // Counted at once: those of all tables that are being walked are held at the same time.
+        self.spend(texts.len() + items.len(), bytes)?;
         match (texts.is_empty(), items.is_empty()) {
             (true, true) => Ok(Entries::Empty),
             (false, true) => Ok(Entries::Map(texts)),

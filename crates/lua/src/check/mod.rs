@@ -6,7 +6,7 @@ use pintle_chart::{Chart, ext};
 use pintle_events::{ChartPath, Event};
 use pintle_tree::Str;
 
-use crate::error::Result;
+use crate::error::{Result, shown};
 use crate::permission::{self, Permission, Permissions};
 use crate::require::{MAX_SCRIPT, Shelf};
 use crate::sandbox;
@@ -56,7 +56,7 @@ struct Script<'a> {
 impl Script<'_> {
     fn check(&self, text: &Str, findings: &mut Vec<Finding>) {
         let mut note = |line: usize, message: String| {
-            findings.push(Finding { file: self.file.to_owned(), line, message });
+            findings.push(Finding { file: self.file.to_owned(), line, message: shown(&message) });
         };
         if text.len() > MAX_SCRIPT {
             return note(1, format!("a script can have at most {MAX_SCRIPT} bytes"));

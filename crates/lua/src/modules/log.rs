@@ -3,6 +3,7 @@
 use mlua::Value;
 
 use crate::call::{Answer, Body, Call};
+use crate::error::shown;
 use crate::services::Level;
 
 /// The functions of `log`.
@@ -19,7 +20,7 @@ pub(crate) fn print(call: &Call<'_>) -> Answer {
 }
 
 /// The longest line, in bytes.
-const MAX_LINE: usize = 64 << 10;
+const MAX_LINE: usize = 8 << 10;
 
 fn log(call: &Call<'_>, level: Level) -> Answer {
     let text = match call.any(0) {
@@ -35,9 +36,4 @@ fn log(call: &Call<'_>, level: Level) -> Answer {
         listener.log(&call.host.chart, level, &shown(&text));
     }
     Ok(Value::Nil)
-}
-
-/// The text without what a terminal would take for a command.
-fn shown(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

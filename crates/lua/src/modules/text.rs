@@ -19,13 +19,13 @@ fn encode_yaml(call: &Call<'_>) -> Answer {
 }
 
 fn decode_yaml(call: &Call<'_>) -> Answer {
-    let text = call.bytes(0)?;
+    let text = call.document(0)?;
     let node = pintle_yaml::read_exact(&text).or_else(|error| call.say(error))?;
     call.give(&node)
 }
 
 fn decode_documents(call: &Call<'_>) -> Answer {
-    let text = call.bytes(0)?;
+    let text = call.document(0)?;
     let mut documents = Vec::new();
     for document in pintle_objects::split(&text) {
         match pintle_yaml::read_exact(document).or_else(|error| call.say(error))? {
@@ -49,7 +49,7 @@ fn pretty_json(call: &Call<'_>) -> Answer {
 }
 
 fn decode_json(call: &Call<'_>) -> Answer {
-    let text = call.bytes(0)?;
+    let text = call.document(0)?;
     let node = json::read_exact(&text).or_else(|error| call.say(error))?;
     call.give(&node)
 }

@@ -23,8 +23,9 @@ fn encode(call: &Call<'_>) -> Answer {
 const PROBE: &str = "pintle-probe";
 
 fn decode(call: &Call<'_>) -> Answer {
-    let text = call.text(0)?;
-    let probed = Str::from(format!("{PROBE} = 1\n{text}"));
+    let mut probed = format!("{PROBE} = 1\n").into_bytes();
+    probed.extend(call.document(0)?);
+    let probed = Str::from(probed);
     let Some(mut map) = tree(call, &template_function(call, "fromToml", &Value::Str(probed))?)? else {
         return call.say("the document cannot be read");
     };

@@ -1,3 +1,3 @@
--- expect: the text has more than
+-- expect: the document has more than
 local s = '"' .. ('x'):rep(4194304) .. '"'
 json.decode(s)

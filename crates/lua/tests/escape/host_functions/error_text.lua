@@ -1,0 +1,2 @@
+-- expect: held: 
+error('held: \27[2J' .. ('x'):rep(1000000))

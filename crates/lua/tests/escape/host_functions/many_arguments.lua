@@ -1,0 +1,2 @@
+-- expect: argument 1 must be a string, not nil
+json.decode(table.unpack({}, 1, 7000))

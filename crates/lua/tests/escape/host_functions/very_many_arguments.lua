@@ -1,0 +1,2 @@
+-- expect: too many results to unpack
+json.decode(table.unpack({}, 1, 999999))
