@@ -12,6 +12,10 @@ use crate::helm;
 use crate::postgres::Postgres;
 use crate::shell::{cargo, run as run_command, say, target_folder};
 
+/// Where the tests are that need a cluster or a database; their other tests are quick.
+const PACKAGES: [&str; 6] =
+    ["--package", "pintle-e2e", "--package", "pintle-cluster", "--package", "pintle-sql"];
+
 /// What somebody asks for.
 struct Order {
     /// A cluster that is up and stays up.
@@ -28,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let order = parse(arguments)?;
     // Everything that can fail without a cluster comes first.
     let program = program()?;
-    run_command(&mut cargo(&["test", "--quiet", "--package", "pintle-e2e", "--no-run"]))?;
+    run_command(cargo(&["test", "--quiet", "--no-run"]).args(PACKAGES))?;
     let helms = [("PINTLE_HELM", helm::helm()?), ("PINTLE_HELM3", helm::helm3()?)];
     if let Some(name) = &order.on {
         let cluster = Cluster::load(name)?.with_context(|| format!("cluster `{name}` is not up"))?;
@@ -85,9 +89,12 @@ fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &
     let postgres = Postgres::start()?;
     let skipped = cluster.folder.join("skipped");
     let command = |threads: &str, words: &[String]| {
-        let mut command =
-            cargo(&["test", "--quiet", "--package", "pintle-e2e", "--no-fail-fast", "--", threads]);
-        command.args(words).envs(helms.iter().map(|(name, path)| (name, path)));
+        let mut command = cargo(&["test", "--quiet", "--no-fail-fast"]);
+        command
+            .args(PACKAGES)
+            .args(["--", threads])
+            .args(words)
+            .envs(helms.iter().map(|(name, path)| (name, path)));
         command.env("PINTLE_E2E_PROGRAM", program);
         command.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
         command.env("PINTLE_E2E_LEVEL", cluster.level.name());

@@ -6,6 +6,7 @@ use std::sync::Once;
 use http::{HeaderValue, header::USER_AGENT};
 use kube::config::{KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext};
 
+use crate::credentials;
 use crate::error::{Error, Result};
 use crate::kubeconfig::{Choice, problem_of};
 
@@ -72,8 +73,13 @@ pub(crate) async fn client(settings: &Settings) -> Result<Made> {
     let config = configuration(settings).await.map_err(unreachable)?;
     let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
     let namespace = config.default_namespace.clone();
-    let client = kube::Client::try_from(config)
-        .map_err(|error| unreachable(Error::Configuration(problem_of(&error))))?;
+    let program = config.auth_info.exec.clone();
+    let client = kube::Client::try_from(config).map_err(|error| {
+        unreachable(match &error {
+            kube::Error::Auth(error) => credentials::failure(&address, program.as_ref(), error),
+            other => Error::Configuration(problem_of(other)),
+        })
+    })?;
     Ok(Made { client, address, namespace })
 }
 

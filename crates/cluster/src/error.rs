@@ -29,6 +29,16 @@ pub enum Error {
         /// Whether the server may have seen the request.
         sent: bool,
     },
+    /// A program that was to give credentials did not.
+    #[error("Get {url:?}: getting credentials: {cause}")]
+    Credentials {
+        /// The address that they were for.
+        url: String,
+        /// What went wrong, as Go says it.
+        cause: String,
+        /// What the program said to its user; may be empty.
+        complaint: String,
+    },
     /// The server refused.
     #[error("{0}")]
     Api(Box<ApiStatus>),

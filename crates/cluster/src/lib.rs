@@ -12,6 +12,7 @@ pub mod apply;
 mod cluster;
 mod connect;
 pub mod crds;
+mod credentials;
 mod discovery;
 mod error;
 mod kubeconfig;

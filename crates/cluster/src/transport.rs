@@ -5,6 +5,7 @@ use std::io;
 
 use http::Method;
 
+use crate::credentials;
 use crate::error::Error;
 
 /// Retells a failure of sending a request to an address.
@@ -40,6 +41,10 @@ impl Story {
         }
         if let Some(tls) = chain.iter().find_map(|error| tls_error(*error)) {
             return Story { cause: tls_cause(&tls, url), sent: !connecting };
+        }
+        if let Some(error) = chain.iter().find_map(|error| error.downcast_ref::<kube::client::AuthError>()) {
+            let cause = format!("getting credentials: {}", credentials::cause(None, error));
+            return Story { cause, sent: false };
         }
         let kind = chain.iter().find_map(|error| io_kind(*error));
         let cause = match kind {

@@ -1,5 +1,5 @@
 //! The stores against a real API server: `PINTLE_E2E_KUBECONFIG` names its configuration, whose context must be
-//! `pintle-e2e…`. With `PINTLE_E2E_HELM` naming the real Helm, both read what the other wrote.
+//! `pintle-e2e…`. With `PINTLE_HELM` naming the real Helm, both read what the other wrote.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -323,7 +323,7 @@ async fn large_releases_are_kept_in_pieces() {
 async fn helm_reads_what_we_write_and_we_what_helm_writes() {
     let test = "helm_reads_what_we_write_and_we_what_helm_writes";
     let Some((cluster, namespace)) = testbed(test).await else { return };
-    let Some(program) = std::env::var_os("PINTLE_E2E_HELM") else { return skipped(test, "PINTLE_E2E_HELM") };
+    let Some(program) = std::env::var_os("PINTLE_HELM") else { return skipped(test, "PINTLE_HELM") };
     let kubeconfig = std::env::var_os("PINTLE_E2E_KUBECONFIG").expect("was there a moment ago");
     for (driver, store) in ["secret", "configmap"].into_iter().zip(stores(&cluster)) {
         let helm = |arguments: &[&str]| {

@@ -1,0 +1,82 @@
+//! Programs that give credentials: what is said when they do not, in the words of Go's client. What such a program
+//! printed is never repeated, because it may be a secret.
+
+use std::io;
+use std::path::Path;
+
+use kube::client::AuthError;
+use kube::config::ExecConfig;
+
+use crate::error::Error;
+
+/// What Go adds when a program is not installed.
+const NOT_INSTALLED: &str = "\n\nIt looks like you are trying to use a client-go credential plugin that is not installed.\n\nTo learn more about this feature, consult the documentation available at:\n      https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins";
+
+/// The failure to get credentials for a server.
+pub(crate) fn failure(server: &str, program: Option<&ExecConfig>, error: &AuthError) -> Error {
+    Error::Credentials {
+        url: format!("{server}/version"),
+        cause: cause(program, error),
+        complaint: complaint(error),
+    }
+}
+
+/// What went wrong.
+pub(crate) fn cause(program: Option<&ExecConfig>, error: &AuthError) -> String {
+    let command = program.and_then(|program| program.command.as_deref()).unwrap_or("of the kubeconfig");
+    match error {
+        AuthError::AuthExecStart(error) => not_started(command, program, error),
+        AuthError::AuthExecRun { out, .. } => {
+            format!("exec: executable {command} failed with exit code {}", out.status.code().unwrap_or(-1))
+        }
+        AuthError::ExecPluginFailed => "exec plugin didn't return a status field".to_owned(),
+        AuthError::AuthExecParse(_) => format!("decoding stdout: what {command} prints is no ExecCredential"),
+        other => other.to_string(),
+    }
+}
+
+fn not_started(command: &str, program: Option<&ExecConfig>, error: &io::Error) -> String {
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    };
+    let is_bare = Path::new(command).components().count() == 1;
+    if !is_bare || error.kind() != io::ErrorKind::NotFound {
+        return format!("exec: fork/exec {command}: {reason}");
+    }
+    let hint = program.and_then(|program| program.install_hint.as_deref()).unwrap_or_default();
+    let hint = if hint.is_empty() { String::new() } else { format!("\n\n{hint}") };
+    format!("exec: executable {command} not found{NOT_INSTALLED}{hint}")
+}
+
+/// What the program told its user.
+fn complaint(error: &AuthError) -> String {
+    match error {
+        AuthError::AuthExecRun { out, .. } => String::from_utf8_lossy(&out.stderr).trim().to_owned(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(command: &str) -> ExecConfig {
+        ExecConfig {
+            command: Some(command.to_owned()),
+            install_hint: Some("get it there".to_owned()),
+            ..ExecConfig::default()
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let missing = || AuthError::AuthExecStart(io::Error::from(io::ErrorKind::NotFound));
+        let told = failure("https://a", Some(&program("/opt/login")), &missing()).to_string();
+        let expected = r#"Get "https://a/version": getting credentials: exec: fork/exec /opt/login: no such file or directory"#;
+        assert_eq!(told, expected);
+        let told = cause(Some(&program("login")), &missing());
+        assert!(told.starts_with("exec: executable login not found\n") && told.ends_with("get it there"));
+    }
+}

@@ -1,0 +1,216 @@
+//! Changing and removing versions, and keeping the release in step with them.
+
+use pintle_objects::Object;
+use pintle_release::native::Payload;
+use pintle_release::{Claim, ReleaseVersion, StoreError, Summary};
+
+use super::{Native, STUBBORNNESS, absent_as_none};
+use crate::crds;
+use crate::error::Result;
+use crate::store::payload::{self, Parcel};
+use crate::store::{application, record, wire};
+
+impl Native {
+    /// What has become of a version that was seen otherwise.
+    pub(super) async fn changed(&self, seen: &Summary) -> StoreError {
+        let name = seen.id.map(|id| record::version_name(&seen.name, id)).unwrap_or_default();
+        let found = self.cluster.get_at(&crds::release_versions(), &seen.namespace, &name).await;
+        let now = found.ok().flatten().map(|object| record::version_summary(&object));
+        StoreError::Changed {
+            name: seen.name.clone(),
+            number: seen.number,
+            status: now.as_ref().map(|now| now.status),
+            holder: now.and_then(|now| now.claim).map(|claim| claim.holder),
+        }
+    }
+
+    /// Writes a version anew; with what was seen of it, only if it is still so. Gives the resource.
+    pub(super) async fn change(
+        &self,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+        seen: Option<&Summary>,
+    ) -> Result<Object, StoreError> {
+        let (namespace, name, number) = (version.namespace.as_str(), version.name.as_str(), version.number);
+        let failed = || wire::failed("update: failed to update");
+        let not_found = || StoreError::NotFound { name: name.to_owned(), number };
+        let payload = Payload::of(version).map_err(|source| StoreError::Unwritable {
+            action: "update",
+            name: name.to_owned(),
+            source,
+        })?;
+        if self.remembered(namespace, name, number).is_none() {
+            self.version(namespace, name, number).await.map_err(failed())?.ok_or_else(not_found)?;
+        }
+        let (id, old) = self.remembered(namespace, name, number).ok_or_else(not_found)?;
+        self.take_listed(namespace, name, number);
+        let object_name = record::version_name(name, id);
+        let mut new = None;
+        if old.digest != payload.digest() {
+            let owner = self.cluster.get_at(&crds::release_versions(), namespace, &object_name).await;
+            let owner = owner.map_err(failed())?.ok_or_else(not_found)?;
+            let parcel = Parcel::new(&object_name, &payload, true);
+            parcel.write(&self.cluster, &owner).await.map_err(failed())?;
+            new = Some(parcel.note);
+        }
+        let mut patch = record::change(version, claim, new.as_ref());
+        if let Some(seen) = seen {
+            record::guard(&mut patch, &seen.state);
+        }
+        let at = (namespace, object_name.as_str());
+        let object = match wire::merge(&self.cluster, &crds::release_versions(), at, &patch).await {
+            Ok(object) => object,
+            Err(error) if error.is_not_found() => return Err(not_found()),
+            Err(error) if error.is_conflict() && seen.is_some() => {
+                self.same(at, version, claim).await.map_err(failed())?.ok_or_else(not_found)?
+            }
+            Err(error) => return Err(failed()(error)),
+        };
+        self.remember(&object);
+        if new.is_some() {
+            payload::discard(&self.cluster, namespace, &old).await.map_err(failed())?;
+        }
+        Ok(object)
+    }
+
+    /// The resource of a version, if it is what somebody wanted it to become: an answer was lost on its way, or somebody
+    /// else has come to the same end.
+    pub(super) async fn same(
+        &self,
+        (namespace, name): (&str, &str),
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+    ) -> Result<Option<Object>> {
+        let found = self.cluster.get_at(&crds::release_versions(), namespace, name).await?;
+        Ok(found.filter(|object| {
+            let now = record::version_summary(object);
+            now.status == version.info.status && now.claim.as_ref() == claim
+        }))
+    }
+
+    pub(super) async fn update(
+        &self,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+    ) -> Result<(), StoreError> {
+        self.change(version, claim, None).await?;
+        if self.is_past(&version.namespace, &version.name, version.number) {
+            return Ok(());
+        }
+        let failed = wire::failed("update: failed to update");
+        self.repeat_in_release(version).await.map_err(failed).map(drop)
+    }
+
+    /// Changes the newest version, then its release. Whoever adds a version at the same time needs the release as it was
+    /// before, or has changed it already; then the version becomes again what it was.
+    pub(super) async fn swap(
+        &self,
+        seen: &Summary,
+        version: &ReleaseVersion,
+        claim: Option<&Claim>,
+    ) -> Result<String, StoreError> {
+        let object = match self.change(version, claim, Some(seen)).await {
+            Err(StoreError::NotFound { .. }) => return Err(self.changed(seen).await),
+            changed => changed?,
+        };
+        let failed = wire::failed("update: failed to update");
+        if self.repeat_in_release(version).await.map_err(failed)? {
+            return Ok(object.resource_version().to_owned());
+        }
+        let undo = record::undo(seen, object.resource_version());
+        let at = (object.namespace(), object.name());
+        // Whoever came first may have changed it by now, and then knows better what it is.
+        let _ = wire::merge(&self.cluster, &crds::release_versions(), at, &undo).await;
+        let release = self.release(&version.namespace, &version.name).await.ok().flatten();
+        match release.as_ref().and_then(record::pointer) {
+            Some((winner, number)) => {
+                let next = ReleaseVersion { number, name: seen.name.clone(), ..version.clone() };
+                Err(self.lost(&next, Some(winner)).await)
+            }
+            None => Err(self.changed(seen).await),
+        }
+    }
+
+    /// Repeats the state of a version in its release, and tells whether that points to it.
+    pub(super) async fn repeat_in_release(&self, version: &ReleaseVersion) -> Result<bool> {
+        let (namespace, name) = (version.namespace.as_str(), version.name.as_str());
+        let Some((id, _)) = self.remembered(namespace, name, version.number) else { return Ok(false) };
+        let mut steps = vec![wire::step("test", "/status/current", id.to_string())];
+        let fields = record::mirror(version).into_iter();
+        steps.extend(fields.map(|(key, value)| wire::step("add", &format!("/status/{key}"), value)));
+        steps.push(wire::step("add", "/metadata/labels/status", version.status_word()));
+        match wire::steps(&self.cluster, &crds::releases(), (namespace, name), steps).await {
+            Ok(Some(release)) => {
+                self.see(namespace, name, Some(&release));
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn remove(&self, namespace: &str, name: &str, number: u64) -> Result<bool> {
+        let Some(object_name) = absent_as_none(self.version_name(namespace, name, number).await)? else {
+            return Ok(false);
+        };
+        let at = (namespace, object_name.as_str());
+        let was_there = wire::delete(&self.cluster, &crds::release_versions(), at, "").await?;
+        self.forget(namespace, name, number);
+        if !self.is_past(namespace, name, number) {
+            self.settle_pointer(namespace, name, &object_name).await?;
+        }
+        Ok(was_there)
+    }
+
+    /// After a version is gone: a release that pointed to it points to the newest that is left, or goes too.
+    pub(super) async fn settle_pointer(&self, namespace: &str, name: &str, gone: &str) -> Result<()> {
+        let points_elsewhere = |release: &Object| {
+            let current = record::pointer(release).map(|(id, _)| record::version_name(name, id));
+            current.is_some_and(|current| current != gone)
+        };
+        let mut seen = self.take_seen(namespace, name).flatten().filter(|release| !points_elsewhere(release));
+        for _ in 0..STUBBORNNESS {
+            let release = match seen.take() {
+                Some(release) => Some(release),
+                None => self.release(namespace, name).await?,
+            };
+            let Some(mut release) = release.filter(|release| !points_elsewhere(release)) else {
+                return Ok(());
+            };
+            let versions = self.versions(namespace, record::selector(name, &[])).await?;
+            let pointer = record::pointer(&release);
+            let left = versions.iter().filter(|object| {
+                object.name() != gone && record::is_part(&record::version_summary(object), pointer)
+            });
+            let left = left.max_by_key(|object| record::version_summary(object).number);
+            let changed = match left {
+                Some(object) => {
+                    let mut version = ReleaseVersion::default();
+                    record::complete(&mut version, object);
+                    let metadata = &mut version.chart.metadata;
+                    let summary = record::version_summary(object);
+                    metadata.name = summary.chart_name;
+                    metadata.version = summary.chart_version;
+                    metadata.app_version = summary.app_version;
+                    let Some(id) = summary.id else { return Ok(()) };
+                    record::point(&mut release, &version, id);
+                    wire::replace(&self.cluster, &crds::releases(), &release).await.map(|_| ())
+                }
+                None => {
+                    let state = release.resource_version();
+                    let gone = wire::delete(&self.cluster, &crds::releases(), (namespace, name), state).await;
+                    match gone {
+                        Ok(_) => application::discard(&self.cluster, &release).await,
+                        Err(error) => Err(error),
+                    }
+                }
+            };
+            match changed {
+                Err(error) if error.is_conflict() => {}
+                other => return other,
+            }
+        }
+        Ok(())
+    }
+}
