@@ -1,6 +1,7 @@
 //! Answers to the shell: what could stand where the cursor is, in cobra's `__complete` protocol.
 
 mod flags;
+mod live;
 pub(crate) mod script;
 
 use crate::command::find::find;
@@ -9,8 +10,8 @@ use crate::commands::ROOT;
 use crate::env::Environment;
 use crate::failure::Failure;
 use crate::flag::parse::{Unknown, parse, with_help};
-use crate::flag::parsed::Parsed;
 use crate::help::named;
+use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::ui::Ui;
 
@@ -19,6 +20,8 @@ use crate::ui::Ui;
 pub(crate) enum Directive {
     /// As it likes: files, if there is nothing else.
     Default = 0,
+    /// Show nothing: what was typed cannot be completed.
+    Error = 1,
     /// Put no blank after the only choice.
     NoSpace = 2,
     /// Do not offer files.
@@ -29,6 +32,7 @@ impl Directive {
     fn name(self) -> &'static str {
         match self {
             Directive::Default => "ShellCompDirectiveDefault",
+            Directive::Error => "ShellCompDirectiveError",
             Directive::NoSpace => "ShellCompDirectiveNoSpace",
             Directive::NoFiles => "ShellCompDirectiveNoFileComp",
         }
@@ -82,7 +86,7 @@ impl Request<'_> {
         let Some((unfinished, finished)) = self.words.split_last() else {
             return Err(Failure::usage("requires at least 1 arg(s), only received 0"));
         };
-        let answer = answer(personality, called_as, environment, finished, unfinished);
+        let answer = answer(personality, called_as, environment, (finished, unfinished), ui);
         if let Some(fault) = &answer.fault {
             ui.note(&format!("[Debug] [Error] {fault}"));
         }
@@ -104,8 +108,8 @@ fn answer(
     personality: Personality,
     called_as: &str,
     environment: &Environment,
-    finished: &[String],
-    unfinished: &str,
+    (finished, unfinished): (&[String], &str),
+    ui: &mut Ui,
 ) -> Answer {
     let Ok((place, rest)) = find(personality, finished) else {
         return Answer::fault(format!("unable to find a command for arguments: [{}]", finished.join(" ")));
@@ -124,20 +128,22 @@ fn answer(
     if parsed.given("help") {
         return Answer::nothing(Directive::NoFiles);
     }
+    let mut invocation = Invocation { personality, called_as, place, flags: parsed, environment, ui };
     if let Some(flag) = wanted.filter(|_| !flags_end) {
-        return flags::values(flag, &parsed, environment);
+        return flags::values(flag, &mut invocation);
     }
+    let (place, parsed) = (&invocation.place, &invocation.flags);
     if unfinished.starts_with('-') && !unfinished.contains('=') && !flags_end {
-        return Answer::new(Directive::NoFiles, flags::names(&place, &parsed, unfinished));
+        return Answer::new(Directive::NoFiles, flags::names(place, parsed, unfinished));
     }
     let own_flag_given =
         parsed.given_flags().any(|flag| place.command.own_flags().any(|own| own.name == flag.name));
     if !place.command.subcommands.is_empty() {
         let fits = parsed.operands.is_empty() && !own_flag_given;
-        let choices = if fits { subcommands(&place, personality, unfinished) } else { Vec::new() };
+        let choices = if fits { subcommands(place, personality, unfinished) } else { Vec::new() };
         return Answer::new(if fits { Directive::NoFiles } else { Directive::Default }, choices);
     }
-    operands(&place, personality, called_as, environment, &parsed, unfinished)
+    operands(&mut invocation, unfinished)
 }
 
 fn subcommands(place: &Place, personality: Personality, unfinished: &str) -> Vec<(String, String)> {
@@ -145,17 +151,12 @@ fn subcommands(place: &Place, personality: Personality, unfinished: &str) -> Vec
     fits.map(|command| (command.name.to_owned(), named(command.short, personality))).collect()
 }
 
-fn operands(
-    place: &Place,
-    personality: Personality,
-    called_as: &str,
-    environment: &Environment,
-    parsed: &Parsed,
-    unfinished: &str,
-) -> Answer {
+fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Answer {
+    let Invocation { personality, called_as, environment, .. } = *invocation;
+    let parsed = &invocation.flags;
     let count = parsed.operands.len();
     let no_more = || Answer::new(Directive::NoFiles, vec![(NO_MORE.to_owned(), String::new())]);
-    match place.command.offer {
+    match invocation.place.command.offer {
         OperandOffer::Files => Answer::nothing(Directive::Default),
         OperandOffer::FirstFile if count == 0 => Answer::nothing(Directive::Default),
         OperandOffer::Chart if count == 0 => charts(unfinished),
@@ -164,12 +165,16 @@ fn operands(
             if count == before { charts(unfinished) } else { Answer::nothing(Directive::NoFiles) }
         }
         OperandOffer::ReleaseAndChart if count == 1 => charts(unfinished),
-        // What is in a cluster is not asked for while someone types.
-        OperandOffer::Releases => Answer::nothing(Directive::NoFiles),
-        OperandOffer::Release | OperandOffer::ReleaseAndChart if count == 0 => {
-            Answer::nothing(Directive::NoFiles)
+        OperandOffer::Releases => live::releases(invocation),
+        OperandOffer::Release | OperandOffer::ReleaseAndChart | OperandOffer::ReleaseAndVersion
+            if count == 0 =>
+        {
+            live::releases(invocation)
         }
-        OperandOffer::ReleaseAndVersion if count < 2 => Answer::nothing(Directive::NoFiles),
+        OperandOffer::ReleaseAndVersion if count == 1 => {
+            let release = parsed.operands[0].clone();
+            live::revisions(invocation, &release)
+        }
         OperandOffer::Variable if count == 0 => {
             let names = crate::commands::env::variables(called_as, parsed, environment);
             let choices = names.into_iter().map(|(name, _)| (name.to_owned(), String::new()));

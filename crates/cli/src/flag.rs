@@ -98,8 +98,14 @@ pub(crate) enum Offer {
     Nothing,
     /// One of these words.
     Words(&'static [&'static str]),
+    /// One of these words, each with what it means.
+    Described(&'static [(&'static str, &'static str)]),
     /// The contexts of the kubeconfig.
     Contexts,
+    /// The namespaces of the cluster.
+    Namespaces,
+    /// The revisions of the release that is named.
+    Revisions,
 }
 
 /// What a flag needs that this program cannot do yet; using such a flag is refused, never ignored.

@@ -2,7 +2,9 @@
 
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write};
 
+use pintle_time::{GoTime, Zone};
 use pintle_tree::LogLine;
+use pintle_tree::quote::quote;
 
 use crate::env::Environment;
 use crate::failure::{Class, Failure};
@@ -158,6 +160,19 @@ fn helms_voice(failure: &Failure) -> String {
         (None, Some(hint)) if failure.class == Class::NotBuilt => format!("Error: {}; {hint}", failure.text),
         (None, _) => format!("Error: {}", failure.text),
     }
+}
+
+/// Passes on what the server warned about. Helm's client logs that in a form of its own.
+pub(crate) fn tell_server_warning(personality: Personality, text: &str) {
+    let line = match personality {
+        Personality::Helm => {
+            let now = GoTime::now(Zone::local()).format("0102 15:04:05.000000");
+            let quoted = quote(format!("Warning: {text}").as_bytes());
+            format!("I{now} {:7} warnings.go:107] {quoted}", std::process::id())
+        }
+        Personality::Pintle => format!("warning: the server says: {text}"),
+    };
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// Makes a bug of ours end in a short text instead of a stack trace.

@@ -1,12 +1,12 @@
 //! Names and values of flags for the shell.
 
-use super::{Answer, Directive};
+use super::{Answer, Directive, live};
 use crate::command::Place;
-use crate::env::Environment;
 use crate::flag::groups::GLOBAL;
 use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, HELP, Offer};
 use crate::help::usage_of;
+use crate::invocation::Invocation;
 
 /// Finds the flag whose value is being typed, if any, and the words without it.
 ///
@@ -51,7 +51,7 @@ pub(super) fn wanted(
 }
 
 /// What may be the value of a flag.
-pub(super) fn values(flag: &Flag, parsed: &Parsed, environment: &Environment) -> Answer {
+pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Answer {
     match flag.offer {
         Offer::Files => Answer::nothing(Directive::Default),
         Offer::Nothing => Answer::nothing(Directive::NoFiles),
@@ -59,10 +59,19 @@ pub(super) fn values(flag: &Flag, parsed: &Parsed, environment: &Environment) ->
             let choices = words.iter().map(|word| ((*word).to_owned(), String::new())).collect();
             Answer::new(Directive::NoFiles, choices)
         }
-        Offer::Contexts => {
-            let contexts = crate::kubeconfig::contexts(parsed.text("kubeconfig"), environment);
-            Answer::new(Directive::NoFiles, contexts)
+        Offer::Described(words) => {
+            let choices = words.iter().map(|(word, about)| ((*word).to_owned(), (*about).to_owned()));
+            Answer::new(Directive::NoFiles, choices.collect())
         }
+        Offer::Contexts => {
+            let file = invocation.flags.text("kubeconfig");
+            Answer::new(Directive::NoFiles, crate::kubeconfig::contexts(file, invocation.environment))
+        }
+        Offer::Namespaces => live::namespaces(invocation),
+        Offer::Revisions => match invocation.flags.operands.as_slice() {
+            [release] => live::revisions(invocation, &release.clone()),
+            _ => Answer::nothing(Directive::NoFiles),
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! Failed operations in both voices: the library's text is Helm's, and the facts in its errors are ours to tell.
 
 use pintle::render::{self, Frame};
-use pintle::{Error, chart, cluster, objects, values};
+use pintle::{Error, chart, cluster, objects, registry, values};
 
 use super::{Class, Failure};
 
@@ -23,7 +23,7 @@ impl From<Error> for Failure {
             Error::Cluster(cluster::Error::Unreachable(cause))
             | Error::ReachabilityCheck(cluster::Error::Unreachable(cause)) => {
                 split(&mut failure, "the cluster cannot be reached", cause);
-                failure.hint = Some(ways_to_a_cluster(cause).to_owned());
+                failure.hint = Some(ways_to_a_cluster(cause));
             }
             _ if failure.class == Class::Cancelled => failure.own = Some("cancelled".to_owned()),
             _ => {}
@@ -33,8 +33,14 @@ impl From<Error> for Failure {
 }
 
 /// What to look at when there is no way to the cluster.
-fn ways_to_a_cluster(cause: &cluster::Error) -> &'static str {
-    match cause {
+fn ways_to_a_cluster(cause: &cluster::Error) -> String {
+    let text = match cause {
+        cluster::Error::Credentials { complaint, .. } if !complaint.is_empty() => {
+            return format!("the program that gives credentials says: {complaint}");
+        }
+        cluster::Error::Credentials { .. } => {
+            "the kubeconfig names a program that gives credentials, under `exec` of its user"
+        }
         cluster::Error::Configuration(_) => {
             "--kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the \
              context in it"
@@ -44,7 +50,8 @@ fn ways_to_a_cluster(cause: &cluster::Error) -> &'static str {
              address with --kube-apiserver"
         }
         _ => "see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one",
-    }
+    };
+    text.to_owned()
 }
 
 fn class(error: &Error) -> Class {
@@ -67,7 +74,12 @@ fn class(error: &Error) -> Class {
         | Error::HideSecretsNeedsPreview => Class::BadInput,
         Error::Cluster(cluster::Error::Unreachable(cause))
         | Error::ReachabilityCheck(cluster::Error::Unreachable(cause)) => match **cause {
-            cluster::Error::Configuration(_) => Class::BadInput,
+            cluster::Error::Configuration(_) | cluster::Error::Credentials { .. } => Class::BadInput,
+            _ => Class::RunTime,
+        },
+        Error::Registry(error) => match **error {
+            registry::Error::Name { .. } | registry::Error::Digest { .. } => Class::BadImage,
+            registry::Error::Platform { .. } | registry::Error::Settings { .. } => Class::BadInput,
             _ => Class::RunTime,
         },
         Error::Cancelled => Class::Cancelled,

@@ -162,7 +162,11 @@ pub(crate) static DRY_RUN: &[Flag] = &[Flag::text(
 pub(crate) static OUTPUT: &[Flag] =
     &[Flag::of("output", Kind::Format, "table", "the shape of the output: table, json or yaml")
         .short('o')
-        .offer(Offer::Words(&["table", "json", "yaml"]))];
+        .offer(Offer::Described(&[
+            ("json", "Output result in JSON format"),
+            ("table", "Output result in human-readable format"),
+            ("yaml", "Output result in YAML format"),
+        ]))];
 
 /// Which version of a release is meant.
 pub(crate) static REVISION: &[Flag] = &[Flag::of(
@@ -171,7 +175,7 @@ pub(crate) static REVISION: &[Flag] = &[Flag::of(
     "0",
     "the version of the release to look at; the last by default",
 )
-.offer(Offer::Nothing)];
+.offer(Offer::Revisions)];
 
 /// Flags about hooks that Helm does not have.
 pub(crate) static HOOKS: &[Flag] = &[

@@ -7,7 +7,10 @@ const COLORS: Offer = Offer::Words(&["never", "auto", "always"]);
 
 /// Flags of every command.
 pub(crate) static GLOBAL: &[Flag] = &[
-    Flag::text("namespace", "the namespace to work in").short('n').or_setting(Setting::Namespace),
+    Flag::text("namespace", "the namespace to work in")
+        .short('n')
+        .or_setting(Setting::Namespace)
+        .offer(Offer::Namespaces),
     Flag::text("kubeconfig", "the kubeconfig file to use"),
     Flag::text("kube-context", "the context of the kubeconfig to use")
         .or_setting(Setting::KubeContext)

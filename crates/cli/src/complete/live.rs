@@ -1,0 +1,71 @@
+//! What only the cluster knows: the names of releases, their revisions, and namespaces.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use pintle::cluster::{Resource, Selection};
+use pintle::ops::{self, ListRequest};
+use pintle::release::Summary;
+
+use super::{Answer, Directive};
+use crate::connect::Connection;
+use crate::invocation::Invocation;
+
+/// How long somebody who types is kept waiting.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The names of the releases of the namespace, but for those that are named already. All of them, whatever was typed:
+/// some shells look for more than beginnings.
+pub(super) fn releases(invocation: &mut Invocation<'_>) -> Answer {
+    let named: BTreeSet<String> = invocation.flags.operands.iter().cloned().collect();
+    let found = ask(invocation, async |connection| {
+        let request = ListRequest { namespace: Some(connection.namespace.clone()), ..ListRequest::default() };
+        ops::list(&connection.session, &request).await.ok()
+    });
+    let Some(found) = found else { return Answer::nothing(Directive::Default) };
+    let told = |release: &Summary| {
+        let about = format!("{}-{} -> {}", release.chart_name, release.chart_version, release.status_word);
+        (release.name.clone(), about)
+    };
+    let found = found.iter().filter(|release| !named.contains(&release.name));
+    Answer::new(Directive::NoFiles, found.map(told).collect())
+}
+
+/// The revisions of a release.
+pub(super) fn revisions(invocation: &mut Invocation<'_>, release: &str) -> Answer {
+    let found = ask(invocation, async |connection| {
+        ops::history(&connection.session, &connection.namespace, release, 0).await.ok()
+    });
+    let Some(found) = found else { return Answer::nothing(Directive::Error) };
+    let told = |version: &Summary| {
+        let about =
+            format!("App: {}, Chart: {}-{}", version.app_version, version.chart_name, version.chart_version);
+        (version.number.to_string(), about)
+    };
+    Answer::new(Directive::NoFiles, found.iter().map(told).collect())
+}
+
+/// The namespaces of the cluster.
+pub(super) fn namespaces(invocation: &mut Invocation<'_>) -> Answer {
+    let found = ask(invocation, async |connection| {
+        let resource = Resource::new("", "v1", "Namespace", "namespaces");
+        let heads = Selection { metadata_only: true, ..Selection::default() };
+        connection.session.cluster.list(&resource, "", &heads).await.ok()
+    });
+    let Some(found) = found else { return Answer::nothing(Directive::Default) };
+    let names = found.iter().map(|namespace| (namespace.name().to_owned(), String::new()));
+    Answer::new(Directive::NoFiles, names.collect())
+}
+
+/// Asks the cluster, if there is one and it answers in time.
+fn ask<T>(
+    invocation: &mut Invocation<'_>,
+    question: impl AsyncFnOnce(&Connection) -> Option<T>,
+) -> Option<T> {
+    let connection = Connection::open(invocation).ok()?;
+    let answer = connection
+        .try_run(async { tokio::time::timeout(PATIENCE, question(&connection)).await.ok().flatten() });
+    // Whoever did not answer in time is not waited for.
+    connection.leave();
+    answer
+}
