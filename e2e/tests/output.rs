@@ -247,3 +247,77 @@ fn releases_in_memory_are_changed_in_word_only() {
     // Ours does not pretend under its own name.
     run(Program::Pintle, &lines[3]).failed();
 }
+
+#[test]
+fn what_the_server_warns_about_is_passed_on() {
+    let Some(bench) = Bench::new("what_the_server_warns_about") else { return };
+    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    bench.write("chart/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nodd: 1\n");
+    let lax = &["install", "web", "chart", "--server-side=false", "--disable-openapi-validation"];
+    compare(&bench, |_| {}, &[lax, &["uninstall", "web"]]);
+    let told = bench.run(Program::Pintle, lax).succeeded().stderr;
+    assert_eq!(told, "warning: the server says: unknown field \"odd\"\n");
+}
+
+#[test]
+fn the_shell_is_offered_the_same_names() {
+    let Some(bench) = Bench::new("the_shell_is_offered_the_same_names") else { return };
+    write_chart(&bench, "chart");
+    for line in [
+        ["install", "web", "chart"].as_slice(),
+        &["install", "webby", "chart"],
+        &["upgrade", "web", "chart"],
+        &["install", "old", "chart"],
+        &["uninstall", "old", "--keep-history"],
+    ] {
+        bench.run(Program::Helm4, line).succeeded();
+    }
+    let lines: &[Line] = &[
+        &["__complete", "status", ""],
+        &["__complete", "status", "w"],
+        &["__complete", "status", "web", ""],
+        &["__complete", "upgrade", ""],
+        &["__complete", "uninstall", "web", ""],
+        &["__complete", "history", "x"],
+        &["__complete", "test", ""],
+        &["__complete", "get", "values", ""],
+        &["__complete", "rollback", ""],
+        &["__complete", "rollback", "web", ""],
+        &["__complete", "rollback", "web", "1", ""],
+        &["__complete", "rollback", "nope", ""],
+        &["__completeNoDesc", "rollback", "web", ""],
+        &["__complete", "get", "notes", "--revision", ""],
+        &["__complete", "get", "notes", "web", "--revision", ""],
+        &["__complete", "status", "nope", "--revision", ""],
+        &["__complete", "status", "--kube-context", ""],
+        &["__complete", "list", "--output", ""],
+        &["__complete", "upgrade", "--namespace", "no-such-namespace", ""],
+    ];
+    let [real, ours] = [Program::Helm4, Program::PintleAsHelm]
+        .map(|program| lines.iter().map(|line| bench.run(program, line)).collect::<Vec<Ran>>());
+    are_alike(lines, real, ours);
+    // Others make namespaces meanwhile.
+    for program in [Program::Helm4, Program::PintleAsHelm] {
+        let told = bench.run(program, &["__complete", "status", "--namespace", ""]).succeeded().stdout;
+        let names: Vec<&str> = told.lines().collect();
+        assert!(names.contains(&bench.namespace()) && names.contains(&"kube-system"), "{program:?}: {told}");
+        assert_eq!(names.last(), Some(&":4"), "{program:?}");
+    }
+}
+
+#[test]
+fn the_shell_does_not_wait_for_a_cluster_that_is_not_there() {
+    let Some(bench) = Bench::new("the_shell_does_not_wait") else { return };
+    for (words, directive) in [
+        (["status", ""].as_slice(), ":0"),
+        (&["rollback", "web", ""], ":1"),
+        (&["status", "--namespace", ""], ":0"),
+    ] {
+        let ends = [Program::Helm4, Program::PintleAsHelm].map(|program| {
+            let mut command = bench.command(program);
+            command.env("KUBECONFIG", "/dev/null").arg("__complete").args(words);
+            Ran::from(command.output().expect("the program can be run")).succeeded().stdout
+        });
+        assert_eq!(ends, [format!("{directive}\n"), format!("{directive}\n")], "{words:?}");
+    }
+}

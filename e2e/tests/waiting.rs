@@ -212,6 +212,38 @@ fn waiting_for_an_image_that_cannot_be_had_is_given_up() {
     );
 }
 
+/// Whether the node has told what it could not do for a pod.
+fn node_complains(bench: &Bench) -> bool {
+    bench.objects("v1", "events").iter().any(|event| {
+        event["source"]["component"] == "kubelet"
+            && event["message"].as_str().is_some_and(|text| text.starts_with("Failed to pull image"))
+    })
+}
+
+#[test]
+fn what_the_node_says_of_a_pod_is_told() {
+    let Some(bench) = Bench::with_pods("what_the_node_says_of_a_pod_is_told") else { return };
+    chart(&bench, DEPLOYMENT);
+    let never = ["--set", "image=test.invalid/none:1"];
+    bench.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
+    // The node's events come when it has time; what is waited for afterwards finds them there.
+    let limit = Instant::now() + Duration::from_secs(120);
+    while !node_complains(&bench) {
+        assert!(Instant::now() < limit, "the node says nothing: {:#?}", bench.objects("v1", "events"));
+        thread::sleep(Duration::from_millis(200));
+    }
+    let told = bench.run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait"][..], &never].concat());
+    let told = masked(&bench, &told.failed().stderr);
+    assert_all(
+        &told,
+        &[
+            "container main of pod web-",
+            "  events of Pod/web-",
+            "Warning Failed: Failed to pull image \"test.invalid/none:1\"",
+        ],
+    );
+}
+
 #[test]
 fn waiting_for_a_container_that_crashes_is_given_up_with_its_last_words() {
     let test = "waiting_for_a_container_that_crashes";

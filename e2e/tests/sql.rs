@@ -1,0 +1,77 @@
+//! Releases in PostgreSQL over TLS: as much checking as the connection string asks for, and as the real Helm does.
+
+mod support;
+
+use pintle_e2e::{Bench, Program, Ran, skip};
+use support::write_chart;
+
+/// A database that lets its user in over TLS only, and whose certificate is for `localhost`.
+struct Database {
+    /// Its address, without a word about TLS.
+    address: String,
+    /// The file of the authority that vouches for it.
+    authority: String,
+}
+
+impl Database {
+    fn of(test: &str) -> Option<Database> {
+        let variables = ["PINTLE_E2E_POSTGRES_TLS", "PINTLE_E2E_POSTGRES_CA"].map(std::env::var);
+        let [Ok(address), Ok(authority)] = variables else {
+            skip(&format!("{test} needs PostgreSQL"));
+            return None;
+        };
+        Some(Database { address, authority })
+    }
+
+    fn run(&self, bench: &Bench, program: Program, security: &str, words: &[&str]) -> Ran {
+        let security = security.replace("AUTHORITY", &self.authority);
+        let mut address = format!("{}?{security}", self.address);
+        if let Some(rest) = security.strip_prefix("by-number&") {
+            address = format!("{}?{rest}", self.address.replace("localhost", "127.0.0.1"));
+        }
+        let mut command = bench.command(program);
+        command.env("HELM_DRIVER", "sql").env("HELM_DRIVER_SQL_CONNECTION_STRING", address).args(words);
+        command.output().expect("the program can be run").into()
+    }
+}
+
+#[test]
+fn the_database_is_trusted_as_far_as_the_connection_string_says() {
+    let test = "the_database_is_trusted";
+    let (Some(bench), Some(database)) = (Bench::new(test), Database::of(test)) else { return };
+    for (security, is_let_in) in [
+        ("sslmode=disable", false),
+        ("sslmode=require", true),
+        ("", true),
+        ("by-number&sslmode=require", true),
+        ("sslmode=verify-ca&sslrootcert=AUTHORITY", true),
+        ("by-number&sslmode=verify-ca&sslrootcert=AUTHORITY", true),
+        ("sslmode=verify-full&sslrootcert=AUTHORITY", true),
+        ("by-number&sslmode=verify-full&sslrootcert=AUTHORITY", false),
+        ("sslmode=verify-full", false),
+        ("sslmode=verify-ca", false),
+        ("sslmode=verify-full&sslrootcert=/no/such/file", false),
+    ] {
+        for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
+            let ran = database.run(&bench, program, security, &["list"]);
+            assert_eq!(ran.code == Some(0), is_let_in, "{program:?} {security}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_release_lives_in_a_database_that_is_checked() {
+    let test = "a_release_lives_in_a_database_that_is_checked";
+    let (Some(bench), Some(database)) = (Bench::new(test), Database::of(test)) else { return };
+    write_chart(&bench, "chart");
+    let full = "sslmode=verify-full&sslrootcert=AUTHORITY";
+    let run = |program, words: &[&str]| database.run(&bench, program, full, words).succeeded();
+    run(Program::Pintle, &["install", "web", "chart", "--set", "text=one"]);
+    run(Program::Helm4, &["upgrade", "web", "chart", "--set", "text=two"]);
+    run(Program::Pintle, &["rollback", "web", "1"]);
+    assert_eq!(bench.object("v1", "configmaps", "web").expect("is there")["data"]["text"], "one");
+    let manifest = |program| run(program, &["get", "manifest", "web"]).stdout;
+    assert_eq!(manifest(Program::Pintle), manifest(Program::Helm4));
+    run(Program::Pintle, &["uninstall", "web"]);
+    assert!(bench.object("v1", "configmaps", "web").is_none());
+}

@@ -1,0 +1,245 @@
+//! Ways to the server that lead through a proxy, and credentials that a program gives. The real Helm goes them, too.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pintle_e2e::{Bench, Program, Ran};
+
+const PROGRAMS: [Program; 3] = [Program::Helm4, Program::PintleAsHelm, Program::Pintle];
+
+/// The name by which the server is asked for. Only a proxy knows where that is, and the server's certificate has it.
+const NAME: &str = "kubernetes";
+
+/// How a proxy is spoken to.
+#[derive(Clone, Copy, Debug)]
+enum Speech {
+    Connect,
+    Socks,
+}
+
+/// A proxy that takes everyone to the test server.
+struct Proxy {
+    address: SocketAddr,
+    /// How many it took there.
+    taken: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    fn new(speech: Speech, server: String) -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be had");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let taken = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&taken);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (server, counted) = (server.clone(), Arc::clone(&counted));
+                std::thread::spawn(move || {
+                    // Whoever asks for something else is sent away by closing the connection.
+                    let _ = serve(speech, client, &server, &counted);
+                });
+            }
+        });
+        Proxy { address, taken }
+    }
+
+    /// How many it has taken to the server since it was last asked.
+    fn taken(&self) -> usize {
+        self.taken.swap(0, Ordering::SeqCst)
+    }
+}
+
+fn serve(speech: Speech, mut client: TcpStream, server: &str, taken: &AtomicUsize) -> io::Result<()> {
+    let wanted = match speech {
+        Speech::Connect => read_connect(&client)?,
+        Speech::Socks => read_socks(&mut client)?,
+    };
+    if wanted != NAME {
+        return Err(io::Error::other(format!("{wanted} is not known here")));
+    }
+    let upstream = TcpStream::connect(server)?;
+    taken.fetch_add(1, Ordering::SeqCst);
+    match speech {
+        Speech::Connect => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
+        Speech::Socks => client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])?,
+    }
+    let (mut from, mut to) = (client.try_clone()?, upstream.try_clone()?);
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Write);
+    });
+    io::copy(&mut &upstream, &mut client)?;
+    client.shutdown(Shutdown::Write)
+}
+
+/// The host of a CONNECT request. Its head is all that the client sends before it hears from us.
+fn read_connect(client: &TcpStream) -> io::Result<String> {
+    let mut reader = BufReader::new(client);
+    let mut first = String::new();
+    reader.read_line(&mut first)?;
+    let mut line = first.clone();
+    while !line.trim_end().is_empty() {
+        line.clear();
+        reader.read_line(&mut line)?;
+    }
+    let place = first.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+    Ok(place.rsplit_once(':').map_or(place, |(host, _)| host).to_owned())
+}
+
+/// The host of a SOCKS 5 request without authentication.
+fn read_socks(client: &mut TcpStream) -> io::Result<String> {
+    let mut head = [0; 2];
+    client.read_exact(&mut head)?;
+    let mut methods = vec![0; usize::from(head[1])];
+    client.read_exact(&mut methods)?;
+    client.write_all(&[5, 0])?;
+    let mut request = [0; 5];
+    client.read_exact(&mut request)?;
+    // Only names are expected; anything else is an address that somebody looked up without us.
+    if request[3] != 3 {
+        return Err(io::Error::other("an address instead of a name"));
+    }
+    let mut rest = vec![0; usize::from(request[4]) + 2];
+    client.read_exact(&mut rest)?;
+    rest.truncate(usize::from(request[4]));
+    String::from_utf8(rest).map_err(io::Error::other)
+}
+
+/// What a line of the kubeconfig says.
+fn said(bench: &Bench, key: &str) -> String {
+    let text = std::fs::read_to_string(&bench.cluster().kubeconfig).expect("the kubeconfig can be read");
+    let found =
+        text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": ").map(str::to_owned));
+    found.unwrap_or_else(|| panic!("no {key} in the kubeconfig"))
+}
+
+/// Where the server is, as host and port.
+fn server(bench: &Bench) -> String {
+    let server = said(bench, "server");
+    let place = server.trim_start_matches("https://").trim_end_matches('/');
+    if place.contains(':') { place.to_owned() } else { format!("{place}:443") }
+}
+
+/// Writes a kubeconfig. `cluster` and `user` are further lines of it, indented by four.
+fn kubeconfig(bench: &Bench, name: &str, server: &str, cluster: &str, user: &str) -> String {
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: pintle-e2e\n\
+         contexts: [{{name: pintle-e2e, context: {{cluster: c, user: u}}}}]\n\
+         clusters:\n- name: c\n  cluster:\n    server: {server}\n    certificate-authority-data: {}\n{cluster}\
+         users:\n- name: u\n  user:\n{user}",
+        said(bench, "certificate-authority-data"),
+    );
+    bench.write(name, &text).to_string_lossy().into_owned()
+}
+
+/// The certificate by which the tests' own kubeconfig signs on.
+fn certificate(bench: &Bench) -> String {
+    ["client-certificate-data", "client-key-data"]
+        .map(|key| format!("    {key}: {}\n", said(bench, key)))
+        .concat()
+}
+
+fn list(bench: &Bench, program: Program, kubeconfig: &str, environment: &[(&str, &str)]) -> Ran {
+    let mut command = bench.command(program);
+    command.args(["list"]).env("HELM_DRIVER", "secret").env("KUBECONFIG", kubeconfig);
+    command.envs(environment.iter().copied()).output().expect("the program can be run").into()
+}
+
+#[test]
+fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
+    let Some(bench) = Bench::new("a_proxy_that_the_kubeconfig_names") else { return };
+    for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
+        let proxy = Proxy::new(speech, server(&bench));
+        let line = format!("    proxy-url: {scheme}://{}\n", proxy.address);
+        let through = kubeconfig(&bench, "through", &format!("https://{NAME}"), &line, &certificate(&bench));
+        let strange = kubeconfig(&bench, "strange", "https://elsewhere", &line, &certificate(&bench));
+        for program in PROGRAMS {
+            list(&bench, program, &through, &[]).succeeded();
+            assert!(proxy.taken() > 0, "{program:?} {speech:?}");
+            // What the kubeconfig says counts for more than what the environment says.
+            list(&bench, program, &through, &[("HTTPS_PROXY", "http://127.0.0.1:1")]).succeeded();
+            assert!(proxy.taken() > 0, "{program:?} {speech:?}");
+            list(&bench, program, &strange, &[]).failed();
+            assert_eq!(proxy.taken(), 0, "{program:?} {speech:?}");
+        }
+    }
+}
+
+#[test]
+fn a_proxy_that_the_environment_names_leads_to_the_server() {
+    let Some(bench) = Bench::new("a_proxy_that_the_environment_names") else { return };
+    for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
+        let proxy = Proxy::new(speech, server(&bench));
+        let address = format!("{scheme}://{}", proxy.address);
+        let through = kubeconfig(&bench, "through", &format!("https://{NAME}"), "", &certificate(&bench));
+        for program in PROGRAMS {
+            for variable in ["HTTPS_PROXY", "https_proxy"] {
+                list(&bench, program, &through, &[(variable, &address)]).succeeded();
+                assert!(proxy.taken() > 0, "{program:?} {speech:?} {variable}");
+            }
+            let spared = [("HTTPS_PROXY", address.as_str()), ("NO_PROXY", NAME)];
+            list(&bench, program, &through, &spared).failed();
+            assert_eq!(proxy.taken(), 0, "{program:?} {speech:?}: NO_PROXY");
+        }
+    }
+}
+
+/// The lines of a user whose credentials a program gives, with an environment of its own.
+fn given_by(program: &str) -> String {
+    format!(
+        "    exec:\n      apiVersion: client.authentication.k8s.io/v1\n      command: {program}\n      \
+         args: [credentials]\n      env:\n      - {{name: KIND_OF_CREDENTIALS, value: from the kubeconfig}}\n      \
+         interactiveMode: Never\n      provideClusterInfo: true\n"
+    )
+}
+
+#[test]
+fn a_program_gives_credentials_and_gets_its_environment() {
+    let Some(bench) = Bench::new("a_program_gives_credentials") else { return };
+    // Only with the right words, variables of both kinds and the cluster's address does it give anything.
+    let script = r#"#!/bin/sh
+[ "$1" = credentials ] && [ "$KIND_OF_CREDENTIALS" = "from the kubeconfig" ] && [ -n "$HOME" ] || exit 7
+case "$KUBERNETES_EXEC_INFO" in *'"server":"SERVER"'*) ;; *) exit 8 ;; esac
+echo asked >> asked
+cat answer.json
+"#;
+    let address = said(&bench, "server");
+    let program = bench.write("credentials", &script.replace("SERVER", &address));
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("is ours");
+    let decoded = |key: &str| {
+        use base64::Engine as _;
+        let bytes = base64::engine::general_purpose::STANDARD.decode(said(&bench, key)).expect("is base64");
+        String::from_utf8(bytes).expect("is PEM")
+    };
+    let answer = |status: serde_json::Value| {
+        let answer = serde_json::json!({
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "kind": "ExecCredential",
+            "status": status,
+        });
+        bench.write("answer.json", &answer.to_string());
+    };
+    let path = kubeconfig(&bench, "given", &address, "", &given_by(&program.to_string_lossy()));
+    for program in PROGRAMS {
+        answer(serde_json::json!({
+            "clientCertificateData": decoded("client-certificate-data"),
+            "clientKeyData": decoded("client-key-data"),
+        }));
+        list(&bench, program, &path, &[]).succeeded();
+    }
+    answer(serde_json::json!({"token": "nobody knows it"}));
+    told_alike(&bench, &path, "asked for the client to provide credentials");
+    assert!(bench.folder().join("asked").exists());
+    let broken = kubeconfig(&bench, "broken", &address, "", &given_by("/no/such/program"));
+    told_alike(&bench, &broken, "/no/such/program");
+}
+
+/// Asserts that all programs fail for this reason, and ours in Helm's words when called so.
+fn told_alike(bench: &Bench, kubeconfig: &str, reason: &str) {
+    let [real, ours, own] = PROGRAMS.map(|program| list(bench, program, kubeconfig, &[]).failed().stderr);
+    assert_eq!(ours, real);
+    for told in [real, own] {
+        assert!(told.contains(reason), "{told}");
+    }
+}
