@@ -371,13 +371,11 @@ impl<'s, 'r> Search<'s, 'r> {
             let outcome = self.outcomes[number].clone();
             let template = field.place.template.as_str();
             let find = || template_line::find(self.stage.rendering.chart(), template, &field.image);
-            let written = match outcome {
-                Outcome::NeedsRewrite(_) => {
-                    lines.entry((template, &field.image)).or_insert_with(find).clone()
-                }
-                _ => None,
-            };
             let values = self.provenance.values(number);
+            // What no value says is told with its place, even if it is not to move.
+            let is_told = matches!(outcome, Outcome::NeedsRewrite(_)) || values.is_empty();
+            let place = (template, field.image.as_str());
+            let written = if is_told { lines.entry(place).or_insert_with(find).clone() } else { None };
             let after = self.wanted[number].clone();
             self.found.images.push(Image { field: field.clone(), after, values, outcome, written });
         }

@@ -45,11 +45,17 @@ impl Place {
 
     /// Runs `helm` with variables set.
     pub(crate) fn helm_with(&self, line: &str, variables: &[(&str, &str)]) -> String {
-        self.run(&self.helm_path(), line, variables)
+        self.called("helm", line, variables)
     }
 
-    fn helm_path(&self) -> PathBuf {
-        let path = self.path().join(".bin/helm");
+    /// Runs the program by another of its names, with variables set.
+    pub(crate) fn called(&self, name: &str, line: &str, variables: &[(&str, &str)]) -> String {
+        self.run(&self.linked(name), line, variables)
+    }
+
+    /// A link to the program by another of its names.
+    pub(crate) fn linked(&self, name: &str) -> PathBuf {
+        let path = self.path().join(".bin").join(name);
         if !path.exists() {
             std::fs::create_dir_all(self.path().join(".bin")).expect("folders can be made");
             std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pintle"), &path).expect("links can be made");

@@ -62,7 +62,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let named = Named::of(invocation)?;
         let subject = named.load(invocation)?;
         let seen = look_at(invocation, &subject, level)?;
-        (report(&subject, &seen, &policy, named.text()), registries_of(&seen))
+        (report(invocation, &subject, &seen, &policy, named.text()), registries_of(&seen))
     };
     let path = invocation.flags.text("generate-config-skeleton").to_owned();
     if !path.is_empty() {
@@ -90,9 +90,15 @@ fn look_at(invocation: &mut Invocation<'_>, subject: &Subject, level: Level) -> 
     Ok(seen)
 }
 
-fn report(subject: &Subject, seen: &Inspected, policy: &Policy, path: &str) -> Record {
-    let chosen = Chosen { policy, filtered: policy.sources.is_some() };
-    inventory::of(subject, seen, &chosen, path)
+fn report(
+    invocation: &Invocation<'_>,
+    subject: &Subject,
+    seen: &Inspected,
+    policy: &Policy,
+    path: &str,
+) -> Record {
+    let filter = &paths(&invocation.flags);
+    inventory::of(subject, seen, &Chosen { policy, filtered: policy.sources.is_some(), filter }, path)
 }
 
 fn registries_of(seen: &Inspected) -> BTreeSet<String> {
@@ -132,7 +138,7 @@ fn all(
         let outcome = connection.run(version).and_then(|version| {
             let subject = Subject::of_release(&version, &Overrides::default())?;
             let seen = look_at(invocation, &subject, level)?;
-            Ok((report(&subject, &seen, policy, &release.name), registries_of(&seen)))
+            Ok((report(invocation, &subject, &seen, policy, &release.name), registries_of(&seen)))
         });
         match outcome {
             Ok((analysis, registries)) => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pintle::chart::Chart;
 use pintle::images::{
-    Finding, Image, Policy, Reference, Relocation, Role, Shape, Suspect, Trouble, ValuePath,
+    Finding, Image, PathFilter, Policy, Reference, Relocation, Role, Shape, Suspect, Trouble, ValuePath,
 };
 use pintle::ops::Subject;
 use pintle::ops::images::Inspected;
@@ -18,6 +18,8 @@ pub(super) struct Chosen<'c> {
     pub(super) policy: &'c Policy,
     /// Whether only images of its sources are shown.
     pub(super) filtered: bool,
+    /// Which values take part.
+    pub(super) filter: &'c PathFilter,
 }
 
 impl Chosen<'_> {
@@ -117,7 +119,8 @@ fn only_rendered(seen: &Inspected, rendered: &Relocation, chosen: &Chosen<'_>) -
     let known: BTreeSet<&ValuePath> = parts.map(|part| &part.path).collect();
     let mut more: BTreeMap<String, Record> = BTreeMap::new();
     for found in rendered.images.iter() {
-        if found.values.iter().any(|path| known.contains(path)) {
+        let allowed = found.values.iter().all(|path| chosen.filter.allows(path));
+        if !allowed || found.values.iter().any(|path| known.contains(path)) {
             continue;
         }
         let Ok(image) = Reference::parse(&found.field.image) else { continue };

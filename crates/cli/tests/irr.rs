@@ -1,0 +1,799 @@
+//! `irr`, which is `images` by another name: the checklist IR-01 to IR-47, one test each
+
+mod support;
+
+use support::Place;
+
+const TARGET: &str = "-t hub.corp:5000 -s docker.io,quay.io";
+
+/// What a run gave.
+#[derive(Debug)]
+struct Run {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn irr(place: &Place, line: &str) -> Run {
+    irr_with(place, line, &[])
+}
+
+fn irr_with(place: &Place, line: &str, variables: &[(&str, &str)]) -> Run {
+    let text = place.called("irr", line, variables);
+    let (code, rest) = text.split_once('\n').expect("there is a line with the code");
+    let code = code.strip_prefix("exit ").and_then(|code| code.parse().ok()).expect("the code is a number");
+    let (out, err) = rest.split_once("--- stderr\n").unwrap_or((rest, ""));
+    let out = out.strip_prefix("--- stdout\n").unwrap_or(out);
+    Run { code, out: out.to_owned(), err: err.to_owned() }
+}
+
+const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\nappVersion: \"4.1\"\n";
+
+/// A pod with the images that the template makes.
+fn pod(images: &[&str]) -> String {
+    let containers: String = images.iter().map(|image| format!("  - image: {image}\n")).collect();
+    format!("apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\nspec:\n  containers:\n{containers}")
+}
+
+/// A chart with these values and one pod.
+fn chart(values: &str, images: &[&str]) -> Place {
+    let place = Place::new();
+    place
+        .write("web/Chart.yaml", CHART)
+        .write("web/values.yaml", values)
+        .write("web/templates/pod.yaml", &pod(images));
+    place
+}
+
+/// A template for a map of parts, as many charts have it.
+const MAP: &str = r#""{{ with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}""#;
+const STRING: &str = r#"{{ .Values.image | quote }}"#;
+
+/// The overrides that a chart gets.
+fn overrides(values: &str, images: &[&str]) -> String {
+    let run = irr(&chart(values, images), &format!("override web {TARGET}"));
+    assert_eq!(run.code, 0, "{run:?}");
+    run.out
+}
+
+const SHA: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+#[test]
+fn ir_01_a_map_of_three_gets_registry_and_repository_only() {
+    let values = "image: {registry: quay.io, repository: team/api, tag: v2, pullPolicy: Always}\n";
+    let expected = "image:\n  registry: hub.corp:5000\n  repository: quayio/team/api\n";
+    assert_eq!(overrides(values, &[MAP]), expected);
+}
+
+#[test]
+fn ir_02_a_map_without_registry_means_the_docker_hub() {
+    let values = "image: {repository: team/api, tag: v2}\n";
+    assert_eq!(overrides(values, &[MAP]), "image:\n  repository: hub.corp:5000/dockerio/team/api\n");
+}
+
+#[test]
+fn ir_03_a_registry_inside_the_repository_stays_there() {
+    let values = "image: {repository: quay.io/team/api, tag: v2}\n";
+    assert_eq!(overrides(values, &[MAP]), "image:\n  repository: hub.corp:5000/quayio/team/api\n");
+}
+
+#[test]
+fn ir_04_a_string_stays_a_string() {
+    assert_eq!(overrides("image: web:1.2\n", &[STRING]), "image: hub.corp:5000/dockerio/library/web:1.2\n");
+}
+
+#[test]
+fn ir_05_a_name_of_the_docker_hub_is_below_library() {
+    let expected = "image: hub.corp:5000/dockerio/library/web:1.2\n";
+    assert_eq!(overrides("image: docker.io/web:1.2\n", &[STRING]), expected);
+}
+
+#[test]
+fn ir_06_without_a_tag_the_version_of_the_application_or_latest_is_meant() {
+    let expected = "image: hub.corp:5000/dockerio/library/web\n";
+    assert_eq!(overrides("image: docker.io/library/web\n", &[STRING]), expected);
+    let run = irr(&chart("image: docker.io/library/web\n", &[STRING]), "inspect web");
+    assert!(run.out.contains("tag: latest\n"), "{}", run.out);
+    let run = irr(&chart("image: {repository: a/b, tag: ''}\n", &[MAP]), "inspect web");
+    assert!(run.out.contains("tag: \"4.1\"\n"), "{}", run.out);
+}
+
+#[test]
+fn ir_07_a_digest_is_kept() {
+    let values = format!("image: quay.io/team/api@{SHA}\n");
+    assert_eq!(overrides(&values, &[STRING]), format!("image: hub.corp:5000/quayio/team/api@{SHA}\n"));
+}
+
+#[test]
+fn ir_08_a_digest_behind_the_tag_of_a_map_is_kept() {
+    let values = format!("image: {{repository: team/api, tag: 'v1@{SHA}'}}\n");
+    assert_eq!(overrides(&values, &[MAP]), "image:\n  repository: hub.corp:5000/dockerio/team/api\n");
+}
+
+#[test]
+fn ir_09_a_tag_and_a_digest_in_one_string_are_an_error_that_names_the_path() {
+    let place = chart(&format!("image: quay.io/team/api:v1@{SHA}\n"), &[STRING]);
+    let run = irr(&place, &format!("override web {TARGET} -o out.yaml"));
+    assert_eq!((run.code, run.out.as_str()), (4, ""));
+    assert!(
+        run.err.contains("error parsing image in values path 'image': 'quay.io/team/api:v1@sha256:"),
+        "{}",
+        run.err
+    );
+    assert!(!place.path().join("out.yaml").exists());
+    let run = irr(&place, &format!("override web {TARGET} --allow-tag-and-digest"));
+    assert_eq!(run.out, format!("image: hub.corp:5000/quayio/team/api:v1@{SHA}\n"));
+    // An image that stays may be written as it likes.
+    assert_eq!(irr(&place, "override web -t hub.corp -s docker.io").code, 0);
+}
+
+#[test]
+fn ir_10_a_number_as_tag_is_told_and_strict_refuses_it() {
+    let place = chart("image: {repository: team/api, tag: 3}\n", &[MAP]);
+    let run = irr(&place, &format!("override web {TARGET}"));
+    assert_eq!(run.code, 0);
+    assert_eq!(run.out, "image:\n  repository: hub.corp:5000/dockerio/team/api\n");
+    assert!(run.err.contains("warning: image.repository: the tag 3 is no string; quote it"), "{}", run.err);
+    let run = irr(&place, &format!("override web {TARGET} --strict"));
+    assert_eq!((run.code, run.out.as_str()), (5, ""));
+    assert!(run.err.contains("values path 'image.repository'"), "{}", run.err);
+}
+
+#[test]
+fn ir_11_a_repository_alone_counts_only_if_rendering_proves_it() {
+    let image = r#""{{ .Values.image.repository }}:{{ .Chart.AppVersion }}""#;
+    let place = chart("image: {repository: team/api}\n", &[image]);
+    let run = irr(&place, &format!("override web {TARGET} --strict"));
+    assert_eq!((run.code, run.out.as_str()), (0, "image:\n  repository: hub.corp:5000/dockerio/team/api\n"));
+    let place = chart("image: {repository: team/api}\n", &["other.io/x:1"]);
+    let run = irr(&place, &format!("override web {TARGET}"));
+    assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
+    assert!(
+        run.err.contains("image.repository: the map has a repository and no key for a tag"),
+        "{}",
+        run.err
+    );
+    assert_eq!(irr(&place, &format!("override web {TARGET} --strict")).code, 5);
+}
+
+#[test]
+fn ir_12_an_empty_tag_is_an_image_all_the_same() {
+    let values = "image: {repository: quay.io/team/api, tag: ''}\n";
+    assert_eq!(overrides(values, &[MAP]), "image:\n  repository: hub.corp:5000/quayio/team/api\n");
+}
+
+#[test]
+fn ir_13_a_repository_of_source_code_is_no_image() {
+    let values =
+        "git: {repository: 'https://github.com/team/api', tag: v1}\nsource: {repository: github.com/a/b}\n";
+    let place = chart(values, &["other.io/x:1"]);
+    let run = irr(&place, &format!("override web {TARGET} --strict"));
+    assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
+    let run = irr(&place, "inspect web");
+    assert!(!run.out.contains("github.com"), "{}", run.out);
+}
+
+#[test]
+fn ir_14_a_list_is_written_whole_or_not_at_all() {
+    let values =
+        "sidecars:\n- {name: a, image: 'team/api:1', ports: [80]}\n- {name: b, image: 'reg.internal/x:1'}\n";
+    let place = chart(values, &["reg.internal/y:1"]);
+    place.write(
+        "web/templates/list.yaml",
+        "kind: Pod\napiVersion: v1\nmetadata: {name: list}\nspec:\n  containers: {{ toYaml .Values.sidecars | nindent 4 }}\n",
+    );
+    let run = irr(&place, &format!("override web {TARGET} --strict"));
+    let expected = "sidecars:\n- image: hub.corp:5000/dockerio/team/api:1\n  name: a\n  ports:\n  - 80\n\
+                    - image: reg.internal/x:1\n  name: b\n";
+    assert_eq!((run.code, run.out.as_str()), (0, expected), "{}", run.err);
+    let run = irr(&place, &format!("override web {TARGET} --exclude-pattern sidecars*"));
+    assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
+}
+
+#[test]
+fn ir_15_a_template_as_image_is_told_and_strict_refuses_it() {
+    let place = chart("image: '{{ .Values.x }}'\n", &["reg.internal/y:1"]);
+    let run = irr(&place, &format!("override web {TARGET}"));
+    assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
+    assert!(run.err.contains("warning: image: the value is a template"), "{}", run.err);
+    assert_eq!(irr(&place, &format!("override web {TARGET} --strict")).code, 5);
+    assert!(irr(&place, "inspect web").out.contains("type: HelmTemplate\n"));
+}
+
+#[test]
+fn ir_16_other_registries_stay_and_exclusions_win() {
+    let values = "image: reg.internal/app:1\nmore: {image: 'quay.io/a/b:1'}\n";
+    let images = [STRING, "{{ .Values.more.image }}"];
+    assert_eq!(overrides(values, &images), "more:\n  image: hub.corp:5000/quayio/a/b:1\n");
+    let run = irr(&chart(values, &images), &format!("override web {TARGET} -e quay.io"));
+    assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
+}
+
+#[test]
+fn ir_17_registries_are_compared_in_one_spelling() {
+    let values = "a: {image: 'index.docker.io/x/y:1'}\nb: {image: 'quay.io:443/x/y:1'}\nc: {image: 'DOCKER.IO/x/z:1'}\n";
+    let images = ["{{ .Values.a.image }}", "{{ .Values.b.image }}", "{{ .Values.c.image }}"];
+    let run = irr(&chart(values, &images), "override web -t hub.corp -s DOCKER.IO,QUAY.io:443");
+    let expected = "a:\n  image: hub.corp/dockerio/x/y:1\nb:\n  image: hub.corp/quayio/x/y:1\n\
+                    c:\n  image: hub.corp/dockerio/x/z:1\n";
+    assert_eq!((run.code, run.out.as_str()), (0, expected), "{}", run.err);
+}
+
+#[test]
+fn ir_18_prefixes_are_made_of_the_registry() {
+    let values = "a: {image: 'gcr.io/x:1'}\nb: {image: 'k8s.gcr.io/x:1'}\nc: {image: 'my-reg.io/x:1'}\nd: {image: 'reg:5000/x:1'}\n";
+    let images =
+        ["{{ .Values.a.image }}", "{{ .Values.b.image }}", "{{ .Values.c.image }}", "{{ .Values.d.image }}"];
+    let place = chart(values, &images);
+    let run = irr(&place, "override web -t hub.corp -s gcr.io,k8s.gcr.io,my-reg.io,reg:5000");
+    let paths = ["hub.corp/gcrio/x:1", "hub.corp/k8sgcrio/x:1", "hub.corp/my-regio/x:1", "hub.corp/reg/x:1"];
+    for path in paths {
+        assert!(run.out.contains(path), "{path}: {run:?}");
+    }
+    let run = irr(&place, "override web -t hub.corp -s gcr.io --path-strategy prefix-dotted-registry");
+    assert_eq!(run.out, "a:\n  image: hub.corp/gcr.io/x:1\n");
+    assert_eq!(irr(&place, "override web -t hub.corp -s gcr.io --path-strategy flat").code, 2);
+}
+
+/// A chart with one image of quay.io in a map, and a mapping file.
+fn mapped(mapping: &str) -> Place {
+    let place = chart("image: {registry: quay.io, repository: team/api, tag: v2}\n", &[MAP]);
+    place.write("map.yaml", mapping);
+    place
+}
+
+#[test]
+fn ir_19_a_mapping_says_the_whole_path() {
+    let place = mapped("registries:\n  mappings:\n  - {source: quay.io, target: hub.corp/q}\n");
+    let run = irr(&place, "override web --registry-file map.yaml");
+    assert_eq!((run.code, run.out.as_str()), (0, "image:\n  registry: hub.corp\n  repository: q/team/api\n"));
+    let run = irr(&place, "override web --config map.yaml");
+    assert_eq!((run.code, run.out.as_str()), (0, "image:\n  registry: hub.corp\n  repository: q/team/api\n"));
+}
+
+#[test]
+fn ir_20_a_mapping_that_is_not_enabled_does_not_count() {
+    let place =
+        mapped("registries:\n  mappings:\n  - {source: quay.io, target: hub.corp/q, enabled: false}\n");
+    let run = irr(&place, "override web --registry-file map.yaml");
+    assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
+    let run = irr(&place, "override web --registry-file map.yaml -s quay.io -t other.corp");
+    assert_eq!(run.out, "image:\n  registry: other.corp\n  repository: quayio/team/api\n");
+}
+
+#[test]
+fn ir_21_sources_come_from_the_mapping_file() {
+    let place = mapped("registries:\n  mappings:\n  - {source: '*.io', target: hub.corp/q}\n");
+    let run = irr(&place, "override web --registry-file map.yaml");
+    assert_eq!((run.code, run.out.as_str()), (0, "image:\n  registry: hub.corp\n  repository: q/team/api\n"));
+}
+
+#[test]
+fn ir_22_strict_mode_wants_a_mapping_for_each_source() {
+    let place =
+        mapped("registries:\n  strictMode: true\n  mappings:\n  - {source: quay.io, target: hub.corp/q}\n");
+    let run = irr(&place, "override web --registry-file map.yaml -s gcr.io -t hub.corp");
+    assert_eq!((run.code, run.out.as_str()), (2, ""));
+    assert!(run.err.contains("registry 'gcr.io' has no enabled mapping in map.yaml"), "{}", run.err);
+}
+
+#[test]
+fn ir_23_without_strict_mode_the_default_target_counts_then_the_flag() {
+    let mapping = "registries:\n  mappings:\n  - {source: gcr.io, target: hub.corp/g}\n";
+    let place = mapped(&format!("{mapping}  defaultTarget: fall.back/x\n"));
+    let run = irr(&place, "override web --registry-file map.yaml -s quay.io -t hub.corp");
+    assert_eq!(run.out, "image:\n  registry: fall.back\n  repository: x/quayio/team/api\n");
+    let run = irr(&mapped(mapping), "override web --registry-file map.yaml -s quay.io -t hub.corp");
+    assert_eq!(run.out, "image:\n  registry: hub.corp\n  repository: quayio/team/api\n");
+    let run = irr(&mapped(mapping), "override web --registry-file map.yaml -s quay.io");
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("no target registry is known for images of 'quay.io'"), "{}", run.err);
+}
+
+#[test]
+fn ir_24_problems_of_the_mapping_file_name_file_and_entry() {
+    let table = [
+        ("registries:\n  mappings:\n  - {source: a.io, target: hub}\n", "registries.mappings[0].target"),
+        ("registries:\n  mappings:\n  - {source: a.io, target: 'hub:99999/x'}\n", "its port is no number"),
+        (
+            "registries:\n  mappings:\n  - {source: a.io, target: h/x}\n  - {source: a.io, target: h/y}\n",
+            "line 4: registries.mappings[1].source: duplicate source 'a.io'",
+        ),
+        ("", "the file is empty"),
+    ];
+    for (mapping, expected) in table {
+        let run = irr(&mapped(mapping), "override web --registry-file map.yaml");
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.err.contains("map.yaml") && run.err.contains(expected), "{}", run.err);
+    }
+    let place = mapped("");
+    place.write("map.txt", "registries: {}\n");
+    let run = irr(&place, "override web --registry-file map.txt");
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("map.txt") && run.err.contains(".yaml or .yml"), "{}", run.err);
+}
+
+#[test]
+fn ir_25_a_flat_mapping_file_is_refused_with_the_form_that_is_read() {
+    let run = irr(&mapped("docker.io: hub.corp/docker\n"), "override web --registry-file map.yaml");
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("hint: write it in the structured form"), "{}", run.err);
+    assert!(
+        run.err.contains("registries:\n  mappings:\n    - source: docker.io\n      target: hub.corp/docker")
+    );
+}
+
+/// A chart with a subchart, and one below that.
+fn family(dependency: &str, values: &str) -> Place {
+    let place = Place::new();
+    let chart = format!(
+        "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {{name: db, version: '*'{dependency}}}\n"
+    );
+    place
+        .write("web/Chart.yaml", &chart)
+        .write("web/values.yaml", values)
+        .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n")
+        .write("web/charts/db/values.yaml", "image: {repository: team/db, tag: child}\n")
+        .write("web/charts/db/templates/pod.yaml", &pod(&[MAP]))
+        .write("web/charts/db/charts/deep/Chart.yaml", "apiVersion: v2\nname: deep\nversion: 1.0.0\n")
+        .write(
+            "web/charts/db/charts/deep/values.yaml",
+            "image: {repository: quay.io/team/deep, tag: grandchild}\n",
+        )
+        .write("web/charts/db/charts/deep/templates/pod.yaml", &pod(&[MAP]));
+    place
+}
+
+#[test]
+fn ir_26_a_subchart_is_named_by_its_alias() {
+    let run = irr(&family(", alias: store", ""), &format!("override web {TARGET}"));
+    let expected = "store:\n  deep:\n    image:\n      repository: hub.corp:5000/quayio/team/deep\n  \
+                    image:\n    repository: hub.corp:5000/dockerio/team/db\n";
+    assert_eq!((run.code, run.out.as_str()), (0, expected), "{}", run.err);
+}
+
+#[test]
+fn ir_27_what_parents_say_counts_and_the_origin_is_known() {
+    let place = family("", "db: {image: {tag: parent}, deep: {image: {repository: quay.io/ours/deep}}}\n");
+    let run = irr(&place, "inspect web --output-format json");
+    assert_eq!(run.code, 0, "{}", run.err);
+    let text = run.out.replace([' ', '\n'], "");
+    assert!(
+        text.contains(r#""repository":"team/db","tag":"parent","source":"db.image.repository","valuePath":"db.image","chart":"web/charts/db","origin":"web/charts/db","rendered":true"#),
+        "{text}"
+    );
+    assert!(
+        text.contains(r#""repository":"ours/deep","tag":"grandchild","source":"db.deep.image.repository","valuePath":"db.deep.image","chart":"web/charts/db/charts/deep","origin":"web","rendered":true"#),
+        "{text}"
+    );
+}
+
+#[test]
+fn ir_28_a_subchart_that_is_switched_off_is_left_alone() {
+    let values = "db: {enabled: false, image: {repository: team/db, tag: x}}\n";
+    let run = irr(&family(", condition: db.enabled", values), &format!("override web {TARGET}"));
+    assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
+    let values = "tags: {data: false}\n";
+    let run = irr(&family(", tags: [data]", values), &format!("override web {TARGET}"));
+    assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
+}
+
+#[test]
+fn ir_29_a_registry_for_all_images_is_replaced_and_never_invented() {
+    let image =
+        r#""{{ .Values.global.imageRegistry }}/{{ .Values.image.repository }}:{{ .Values.image.tag }}""#;
+    let values = "global: {imageRegistry: quay.io}\nimage: {repository: team/api, tag: v2}\n";
+    let expected = "global:\n  imageRegistry: hub.corp:5000\nimage:\n  repository: quayio/team/api\n";
+    assert_eq!(overrides(values, &[image]), expected);
+    assert!(!overrides("image: {repository: team/api, tag: v2}\n", &[MAP]).contains("global"));
+}
+
+#[test]
+fn ir_30_charts_of_bitnami_get_a_permission() {
+    let place = chart("image: {registry: docker.io, repository: bitnami/web, tag: v2}\n", &[MAP]);
+    let one = format!("{CHART}home: https://bitnami.com\n");
+    let two = format!("{one}sources: ['https://github.com/bitnami/charts']\n");
+    let line = format!("override web {TARGET}");
+    place.write("web/Chart.yaml", &one);
+    assert!(!irr(&place, &line).out.contains("allowInsecureImages"));
+    place.write("web/Chart.yaml", &two);
+    let expected = "global:\n  security:\n    allowInsecureImages: true\n\
+                    image:\n  registry: hub.corp:5000\n  repository: dockerio/bitnami/web\n";
+    assert_eq!(irr(&place, &line).out, expected);
+    assert!(!irr(&place, &format!("{line} --disable-rules")).out.contains("allowInsecureImages"));
+}
+
+#[test]
+fn ir_31_what_only_rendering_needs_is_never_in_the_overrides() {
+    let place = chart("image: web:1.2\n", &[STRING]);
+    place.write("web/Chart.yaml", &format!("{CHART}kubeVersion: '>=1.99.0'\n"));
+    place.write("web/templates/need.yaml", "{{ required \"need is needed\" .Values.need }}\n");
+    let run = irr(&place, &format!("override web {TARGET} --kube-version 1.99.1 --set need=yes"));
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "image: hub.corp:5000/dockerio/library/web:1.2\n"),
+        "{}",
+        run.err
+    );
+    let run = irr(&place, &format!("override web {TARGET} --kube-version 1.99.1"));
+    assert_eq!(run.code, 1);
+    assert!(run.err.contains("need is needed") && run.err.contains("--no-validate"), "{}", run.err);
+    let run = irr(&place, &format!("override web {TARGET} --no-validate"));
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "image: hub.corp:5000/dockerio/library/web:1.2\n"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn ir_32_a_chart_without_values_or_images_gets_empty_overrides() {
+    let place = Place::new();
+    place.write("web/Chart.yaml", CHART);
+    let run = irr(&place, &format!("override web {TARGET}"));
+    assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
+    assert_eq!(irr(&place, "inspect web").code, 0);
+}
+
+#[test]
+fn ir_33_charts_that_are_missing_or_broken_have_codes_of_their_own() {
+    let place = chart("image: web:1\n", &[STRING]);
+    assert_eq!(irr(&place, &format!("override ./none {TARGET}")).code, 2);
+    assert_eq!(irr(&place, &format!("override -c charts/none {TARGET}")).code, 2);
+    place.write("web/values.yaml", "image: [\n");
+    assert_eq!(irr(&place, &format!("override web {TARGET}")).code, 3);
+    place.write("web/values.yaml", "").write("web/Chart.yaml", "name: [\n");
+    assert_eq!(irr(&place, &format!("override web {TARGET}")).code, 3);
+    place.write("web/Chart.yaml", CHART).write("web/templates/pod.yaml", "{{ if }}\n");
+    assert_eq!(irr(&place, &format!("override web {TARGET}")).code, 3);
+}
+
+#[test]
+fn ir_34_flags_that_are_missing_are_listed_in_order() {
+    let place = chart("image: web:1\n", &[STRING]);
+    let run = irr(&place, "override web");
+    assert_eq!(run.code, 1);
+    assert!(
+        run.err.contains("required flags are missing: --source-registries, --target-registry"),
+        "{}",
+        run.err
+    );
+    let run = irr(&place, "override web -s docker.io");
+    assert!(run.code == 1 && run.err.contains("required flags are missing: --target-registry"), "{run:?}");
+}
+
+const RELEASES: &str = r#"
+- name: web
+  namespace: team
+  version: 1
+  info: {status: deployed}
+  chart:
+    metadata: {name: web, version: 1.2.3, apiVersion: v2}
+    values: {image: {repository: team/api, tag: v1}}
+    templates:
+    - {name: templates/pod.yaml, data: POD}
+  config: {image: {tag: v2}}
+- name: odd
+  namespace: other
+  version: 1
+  info: {status: deployed}
+  chart:
+    metadata: {name: odd, version: 0.1.0, apiVersion: v2}
+    values: {image: a/b}
+    templates:
+    - {name: templates/bad.yaml, data: e3sgaWYgfX0=}
+"#;
+
+/// A folder with a file of two releases, the second of which is broken.
+fn releases() -> Place {
+    use std::fmt::Write as _;
+    let place = Place::new();
+    let mut pod = String::new();
+    for chunk in pod_of_release().as_bytes().chunks(3) {
+        let mut group = [0_u8; 3];
+        group[..chunk.len()].copy_from_slice(chunk);
+        let bits = u32::from(group[0]) << 16 | u32::from(group[1]) << 8 | u32::from(group[2]);
+        for at in 0..4 {
+            let letter = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+                [(bits >> (18 - 6 * at) & 63) as usize];
+            let shown = if at <= chunk.len() { letter as char } else { '=' };
+            write!(pod, "{shown}").expect("text can be written to a string");
+        }
+    }
+    place.write("releases.yaml", &RELEASES.replace("POD", &pod));
+    place
+}
+
+fn pod_of_release() -> String {
+    pod(&[r#""{{ .Values.image.repository }}:{{ .Values.image.tag }}""#])
+}
+
+const MEMORY: [(&str, &str); 2] = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
+
+#[test]
+fn ir_35_all_namespaces_cannot_be_asked_for_together_with_one() {
+    let place = releases();
+    for other in ["-c web", "web", "-r web", "-n team"] {
+        let run = irr_with(&place, &format!("inspect -A {other}"), &MEMORY);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.err.contains("--all-namespaces"), "{}", run.err);
+    }
+}
+
+#[test]
+fn ir_36_a_release_that_fails_is_told_and_listed() {
+    let run = irr_with(&releases(), "inspect --all-namespaces", &MEMORY);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.err.contains("warning: other/odd is skipped: "), "{}", run.err);
+    assert!(run.out.contains("skipped:\n- reason: "), "{}", run.out);
+    assert!(run.out.contains("  release: other/odd\n"), "{}", run.out);
+    assert!(run.out.contains("  releaseName: web\n") && run.out.contains("tag: v2\n"), "{}", run.out);
+}
+
+#[test]
+fn a_release_is_found_by_its_name_in_the_namespace_that_helm_says() {
+    let place = releases();
+    let variables = [MEMORY[0], MEMORY[1], ("HELM_NAMESPACE", "team"), ("HELM_PLUGIN_DIR", "/x")];
+    let run = irr_with(&place, &format!("override web {TARGET}"), &variables);
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "image:\n  repository: hub.corp:5000/dockerio/team/api\n"),
+        "{}",
+        run.err
+    );
+    let run = irr_with(&place, &format!("override --release-name web --namespace team {TARGET}"), &MEMORY);
+    assert_eq!(run.code, 0, "{}", run.err);
+    place.write("over.yaml", "image: {repository: x/y}\n");
+    let run = irr_with(&place, "validate web -n team --values over.yaml -o out.yaml", &MEMORY);
+    assert_eq!((run.code, run.out.as_str()), (0, "web renders with these values.\n"), "{}", run.err);
+    let text = std::fs::read_to_string(place.path().join("out.yaml")).unwrap();
+    assert!(text.contains("image: \"x/y:v2\""), "{text}");
+}
+
+#[test]
+fn ir_37_a_format_that_does_not_exist_is_refused() {
+    let place = chart("image: web:1\n", &[STRING]);
+    for line in ["inspect web --output-format xml", "override web -t h -s docker.io --output-format xml"] {
+        let run = irr(&place, line);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.err.contains("invalid output format `xml`"), "{}", run.err);
+    }
+    let run = irr(&place, &format!("override web {TARGET} --output-format json"));
+    assert_eq!(run.out, "{\n  \"image\": \"hub.corp:5000/dockerio/library/web:1\"\n}\n");
+}
+
+#[test]
+fn ir_38_files_that_exist_are_not_overwritten() {
+    let place = chart("image: web:1\n", &[STRING]);
+    place.write("out.yaml", "mine\n");
+    for line in
+        [format!("override web {TARGET} -o out.yaml"), "inspect web --output-file out.yaml".to_owned()]
+    {
+        let run = irr(&place, &line);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.err.contains("`out.yaml` already exists"), "{}", run.err);
+    }
+    let skeleton = "inspect web --generate-config-skeleton out.yaml";
+    assert_eq!(irr(&place, skeleton).code, 2);
+    assert_eq!(std::fs::read_to_string(place.path().join("out.yaml")).unwrap(), "mine\n");
+    assert_eq!(irr(&place, &format!("{skeleton} --overwrite-skeleton")).code, 0);
+    let text = std::fs::read_to_string(place.path().join("out.yaml")).unwrap();
+    assert!(text.contains("  - source: docker.io\n    target: registry.local/docker-io\n"), "{text}");
+    let run = irr(&place, "override web --registry-file out.yaml");
+    assert_eq!(run.out, "image: registry.local/docker-io/library/web:1\n", "{}", run.err);
+}
+
+#[test]
+fn ir_39_a_dry_run_writes_nothing() {
+    let place = chart("image: web:1\n", &[STRING]);
+    let run = irr(&place, &format!("override web {TARGET} --dry-run -o out.yaml"));
+    assert_eq!((run.code, run.out.as_str()), (0, "image: hub.corp:5000/dockerio/library/web:1\n"));
+    assert!(!place.path().join("out.yaml").exists());
+    let run = irr(&place, &format!("override web {TARGET} -o out.yaml"));
+    assert_eq!((run.code, run.out.as_str()), (0, ""));
+    assert!(place.path().join("out.yaml").exists());
+    let left: Vec<_> =
+        std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{left:?}");
+}
+
+#[test]
+fn ir_40_validating_tells_what_is_wrong_by_its_code() {
+    let place = chart("image: web:1\n", &[STRING]);
+    place.write("good.yaml", "image: x:2\n").write("bad.yaml", "image: [\n");
+    place.write("web/templates/need.yaml", "{{ if .Values.no }}{{ fail \"no, no\" }}{{ end }}\n");
+    let run = irr(&place, "validate web -f good.yaml");
+    assert_eq!((run.code, run.out.as_str()), (0, "web renders with these values.\n"), "{}", run.err);
+    let run = irr(&place, "validate -c web -f good.yaml --set no=true");
+    assert!(run.code == 1 && run.err.contains("no, no"), "{run:?}");
+    assert_eq!(irr(&place, "validate web --values bad.yaml").code, 2);
+    let run = irr(&place, "validate web --values none.yaml");
+    assert!(run.code == 2 && run.err.contains("none.yaml"), "{run:?}");
+    assert_eq!(irr(&place, "validate web").code, 1);
+}
+
+#[test]
+fn ir_41_strict_validating_finds_what_has_no_value() {
+    let place = chart("image: web:1\n", &[STRING]);
+    place.write("v.yaml", "{}\n").write(
+        "web/templates/config.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: x{{ .Values.missing }}\n",
+    );
+    assert_eq!(irr(&place, "validate web -f v.yaml").code, 0);
+    let run = irr(&place, "validate web -f v.yaml --strict");
+    assert_eq!(run.code, 5);
+    assert!(
+        run.err.contains("web/templates/config.yaml, as rendered, line 5: `<no value>` in"),
+        "{}",
+        run.err
+    );
+    assert_eq!(irr(&place, "validate web -f v.yaml --strict --set missing=y").code, 0);
+}
+
+#[test]
+fn ir_42_the_mapping_file_is_kept_by_config() {
+    let place = Place::new();
+    let read = || std::fs::read_to_string(place.path().join("registry-mappings.yaml")).unwrap();
+    assert_eq!(irr(&place, "config --list").code, 0);
+    assert_eq!(irr(&place, "config --source quay.io --remove").code, 0);
+    let run = irr(&place, "config --source quay.io --target hub.corp/q");
+    assert_eq!((run.code, run.out.as_str()), (0, "registry-mappings.yaml: added quay.io -> hub.corp/q\n"));
+    assert_eq!(read(), "registries:\n  mappings:\n  - source: quay.io\n    target: hub.corp/q\n");
+    let run = irr(&place, "config --source quay.io --target hub.corp/r");
+    assert_eq!(run.out, "registry-mappings.yaml: changed quay.io -> hub.corp/r\n");
+    let run = irr(&place, "config --list");
+    assert!(run.out.contains("quay.io") && run.out.contains("hub.corp/r"), "{}", run.out);
+    assert_eq!(irr(&place, "config --source gcr.io --remove").code, 0);
+    let run = irr(&place, "config --source quay.io --remove");
+    assert_eq!(run.out, "registry-mappings.yaml: removed quay.io\n");
+    assert_eq!(read(), "registries:\n  mappings: []\n");
+    let run = irr(&place, "config --source quay.io");
+    assert!(run.code == 1 && run.err.contains("required flags are missing: --target"), "{run:?}");
+    assert_eq!(irr(&place, "config --source x.y --target a/b --file map.txt").code, 2);
+}
+
+#[test]
+fn ir_43_relative_paths_do_not_lead_out_of_the_working_folder() {
+    let place = chart("image: web:1\n", &[STRING]);
+    let lines = [
+        format!("override --chart-path ../../etc {TARGET}"),
+        format!("override web {TARGET} -o ../x.yaml"),
+        format!("override web {TARGET} -o web/../../x.yaml"),
+        "override web --registry-file ../map.yaml".to_owned(),
+        "inspect web --generate-config-skeleton ../x.yaml".to_owned(),
+        format!("override web {TARGET} --report ../x.json"),
+        "config --list --file ../x.yaml".to_owned(),
+    ];
+    for line in lines {
+        let run = irr(&place, &line);
+        assert_eq!(run.code, 2, "{line}: {run:?}");
+        assert!(run.err.contains("path traversal"), "{line}: {}", run.err);
+    }
+    let whole = place.path().join("whole.yaml");
+    let run = irr(&place, &format!("override web {TARGET} -o {}", whole.display()));
+    assert!(run.code == 0 && whole.exists(), "{run:?}");
+}
+
+#[test]
+fn ir_44_ecr_gets_names_that_it_accepts() {
+    let place = chart(
+        "image: docker.io/MyApp/Image:latest\nmore: {image: 'team/my_api:V_1'}\n",
+        &[STRING, "{{ .Values.more.image }}"],
+    );
+    let run = irr(&place, "override web -s docker.io -t 123456789012.dkr.ecr.eu-west-1.amazonaws.com");
+    let expected = "image: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/dockerio/myapp/image:latest\n\
+                    more:\n  image: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/dockerio/team/my-api:V_1\n";
+    assert_eq!((run.code, run.out.as_str()), (0, expected), "{}", run.err);
+}
+
+#[test]
+fn ir_45_a_source_with_illegal_characters_is_refused() {
+    let place = chart("image: web:1\n", &[STRING]);
+    let run = irr(&place, "override web -t hub.corp -s foo;bar");
+    assert_eq!(run.code, 2);
+    assert!(
+        run.err.contains("Invalid source registry 'foo;bar': contains illegal characters"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn ir_46_rendered_again_only_the_images_of_the_sources_differ() {
+    let values =
+        "image: {repository: team/api, tag: v2}\nside: {image: 'reg.internal/x:1'}\nnote: team/api\n";
+    let place = chart(values, &[MAP, "{{ .Values.side.image }}"]);
+    place.write(
+        "web/templates/config.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  note: {{ .Values.note }}\n",
+    );
+    let run = irr(&place, &format!("override web {TARGET} -o over.yaml"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    let (before, after) = (place.pintle("template web"), place.pintle("template web -f over.yaml"));
+    let differs: Vec<_> =
+        before.lines().zip(after.lines()).filter(|(before, after)| before != after).collect();
+    assert_eq!(
+        differs,
+        [("  - image: \"team/api:v2\"", "  - image: \"hub.corp:5000/dockerio/team/api:v2\"")]
+    );
+    assert_eq!(before.lines().count(), after.lines().count());
+}
+
+#[test]
+fn ir_47_two_runs_give_the_same_bytes() {
+    let place = family("", "a: {image: 'x/y:1'}\nb: {image: 'z/y:1'}\n");
+    for line in [
+        format!("override web {TARGET}"),
+        "inspect web".to_owned(),
+        "inspect web --output-format json".to_owned(),
+    ] {
+        let (first, second) = (irr(&place, &line), irr(&place, &line));
+        assert_eq!((first.code, first.out, first.err), (second.code, second.out, second.err));
+    }
+}
+
+#[test]
+fn the_report_has_tiers_and_the_threshold_a_code() {
+    let place = chart("image: web:1\n", &[STRING, "docker.io/written/there:1"]);
+    let line = format!("override web {TARGET}");
+    let run = irr(&place, &line);
+    assert_eq!(run.code, 0);
+    assert!(run.err.ends_with("web: CRITICAL: 50.0% images matched (1/2 failed)\n"), "{}", run.err);
+    assert!(run.err.contains("web/templates/pod.yaml:8"), "{}", run.err);
+    let run = irr(&place, &format!("{line} --threshold 60"));
+    assert_eq!((run.code, run.out.as_str()), (4, ""));
+    assert_eq!(irr(&place, &format!("{line} --threshold 50")).code, 0);
+    assert_eq!(irr(&place, &format!("{line} --threshold 101")).code, 2);
+    assert_eq!(irr(&place, &format!("{line} --strict")).code, 5);
+    let run = irr(&place, &format!("{line} --report report.json"));
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let report = std::fs::read_to_string(place.path().join("report.json")).unwrap();
+    let start = "{\n  \"chart\": \"web\",\n  \"status\": \"CRITICAL\",\n  \"details\": \"50.0% images matched (1/2 failed)\",\n  \"proved\": true,";
+    assert!(report.starts_with(start), "{report}");
+    assert!(irr(&place, &format!("{line} --report -")).err.starts_with(start));
+}
+
+#[test]
+fn how_much_is_said_can_be_chosen() {
+    let place = chart("image: {repository: web, tag: 1}\n", &[MAP]);
+    let line = format!("override web {TARGET}");
+    assert_eq!(irr_with(&place, &line, &[("LOG_LEVEL", "ERROR")]).err, "");
+    let run = irr(&place, &format!("{line} --log-level warn"));
+    assert!(run.err.starts_with("warning: ") && run.err.lines().count() == 1, "{}", run.err);
+    assert!(irr_with(&place, &line, &[("LOG_LEVEL", "DEBUG")]).err.contains("rendered "));
+    assert_eq!(irr(&place, &format!("{line} --log-level loud")).code, 2);
+}
+
+#[test]
+fn values_are_chosen_by_their_paths() {
+    let place = chart(
+        "a: {image: 'x/y:1'}\nb: {image: 'x/z:1'}\n",
+        &["{{ .Values.a.image }}", "{{ .Values.b.image }}"],
+    );
+    let run = irr(&place, &format!("override web {TARGET} --include-pattern b"));
+    assert_eq!(run.out, "b:\n  image: hub.corp:5000/dockerio/x/z:1\n", "{}", run.err);
+    let run = irr(&place, "inspect web --exclude-pattern b.* -s docker.io");
+    assert!(run.out.contains("a.image") && !run.out.contains("b.image\n"), "{}", run.out);
+    assert!(irr(&place, "inspect web -s gcr.io").out.contains("images: []\n"));
+}
+
+#[test]
+fn the_chart_around_the_working_folder_is_meant_if_none_is_named() {
+    let place = Place::new();
+    place.write("Chart.yaml", CHART).write("values.yaml", "image: web:1\n").write(".helmignore", ".bin/\n");
+    let run = irr(&place, "inspect");
+    assert!(run.code == 0 && run.out.contains("repository: library/web\n"), "{run:?}");
+    assert_eq!(irr(&Place::new(), "inspect").code, 2);
+    assert_eq!(irr(&place, "inspect . -c .").code, 2);
+}
+
+#[test]
+fn the_door_has_only_the_commands_about_images() {
+    let place = Place::new();
+    let run = irr(&place, "--help");
+    assert!(run.code == 0 && run.out.contains("Usage:\n  irr [command]\n"), "{}", run.out);
+    let run = irr(&place, "override --help");
+    assert!(run.out.contains("  irr override [CHART|RELEASE] [flags]"), "{}", run.out);
+    assert_eq!(irr(&place, "install").code, 2);
+}
