@@ -20,7 +20,7 @@ use crate::report::with_log;
 use crate::{Error, Reporter, Result, input, lint};
 
 /// How values and schemas are treated, and where images are taken from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Which generation's rules hold for nulls.
     pub nulls: NullRules,

@@ -12,6 +12,7 @@ use pintle_images::{
     Detection, Field, Files, Outcome, PathFilter, Policy, Reference, Relocation, Rendering, Scopes, Source,
     Target, Wishes, detect, fields, relocate, rewrite,
 };
+use pintle_objects::Order;
 use pintle_render::{Capabilities, Release};
 use pintle_tree::{Map, Node, set};
 use pintle_values::NullRules;
@@ -83,6 +84,8 @@ impl Case {
         let target = target();
         let mut rendering = Rendering::new(&chart, &user, &target, NullRules::Helm4)?;
         let before = rendering.render(&Map::new()).map_err(|error| anyhow!(error))?;
+        // What is no object stops an installation, so nobody needs its images.
+        pintle_objects::sort(&before, Order::Install)?;
         let policy = everything(&before)?;
         let relocation = moved(&loaded, &chart, &user, &mut rendering, &policy)?;
         let time = begin.elapsed();
