@@ -19,9 +19,10 @@ pub(crate) enum Change {
 
 /// A way that goes on.
 pub(crate) fn join<const N: usize>(path: &[Step], keys: [&'static str; N]) -> Path {
-    let mut path = path.to_vec();
-    path.extend(keys.map(Step::from));
-    path
+    let mut joined = Path::with_capacity(path.len() + N);
+    joined.extend_from_slice(path);
+    joined.extend(keys.map(Step::from));
+    joined
 }
 
 impl Change {

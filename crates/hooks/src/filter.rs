@@ -72,9 +72,9 @@ impl std::fmt::Display for Site {
 }
 
 impl Site {
-    fn new(identity: Identity, line: usize, text: &[u8]) -> Box<Self> {
+    fn new(identity: &Identity, line: usize, text: &[u8]) -> Box<Self> {
         let origin = Origin::of(text).to_string();
-        Box::new(Site { name: identity.name, kind: identity.kind, line, origin })
+        Box::new(Site { name: identity.name().to_owned(), kind: identity.kind().to_owned(), line, origin })
     }
 }
 
@@ -106,7 +106,7 @@ impl<'t> Filter<'t> {
         plans.extend(rest?);
         let renames = renames(&plans).map_err(|taken| {
             let document = &documents[taken.document];
-            let at = Site::new(taken.identity, document.line, &text[document.range.clone()]);
+            let at = Site::new(&taken.identity, document.line, &text[document.range.clone()]);
             FilterError::Collision { at, new: taken.new }
         })?;
         Ok(Filter { text, documents, plans, renames })
@@ -215,6 +215,6 @@ fn plan(text: &[u8], document: &Written) -> Result<Plan, FilterError> {
     Plan::of(root).map_err(|wrong| {
         let place = crate::change::place_at(root, &wrong.path).unwrap_or(root);
         let line = document.line + place.line() - 1;
-        FilterError::Annotations { at: Site::new(wrong.identity, line, text), source: wrong.problem }
+        FilterError::Annotations { at: Site::new(&wrong.identity, line, text), source: wrong.problem }
     })
 }

@@ -29,7 +29,12 @@ pub(crate) struct Plan {
 pub(crate) struct Hook {
     /// The way to it; no steps if it is the document itself.
     pub(crate) path: Path,
-    annotations: Annotations,
+    /// Whether it has one event, and `helm.sh/hook` says just that.
+    plain: bool,
+    /// Whether `helm.sh/hook-weights` is there, which Helm does not know.
+    weighed: bool,
+    /// Whether containers get variables.
+    env: bool,
     /// The objects that it makes: itself, or the members of the list that it is.
     subjects: Vec<Subject>,
     /// The events with their weights.
@@ -60,14 +65,9 @@ pub(crate) struct Part {
     pub(crate) weight: i64,
 }
 
-/// Who an object is. The version of its API does not matter.
+/// Who an object is, in one piece, since there can be many. The version of its API does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Identity {
-    group: String,
-    pub(crate) kind: String,
-    namespace: String,
-    pub(crate) name: String,
-}
+pub(crate) struct Identity(Box<str>);
 
 /// Annotations that contradict themselves.
 #[derive(Debug)]
@@ -145,15 +145,42 @@ fn members<'v, V: View<'v>>(view: V) -> Option<Vec<V>> {
     if view.text(&["kind"]).ends_with("List") { view.get("items")?.items() } else { None }
 }
 
+/// What separates the parts of an identity; no name has it.
+const SEPARATOR: char = '\0';
+
 impl Identity {
     fn of<'v>(view: impl View<'v>) -> Self {
         let version = view.text(&["apiVersion"]);
-        Identity {
-            group: version.split_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default(),
-            kind: view.text(&["kind"]).into_owned(),
-            namespace: view.text(&["metadata", "namespace"]).into_owned(),
-            name: view.text(&["metadata", "name"]).into_owned(),
-        }
+        let group = version.split_once('/').map(|(group, _)| group).unwrap_or_default();
+        let metadata = view.get("metadata");
+        let text = |key| metadata.map(|metadata| metadata.text(&[key])).unwrap_or_default();
+        let (namespace, name) = (text("namespace"), text("name"));
+        Identity::new(group, &view.text(&["kind"]), &namespace, &name)
+    }
+
+    fn new(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
+        let parts = [group, kind, namespace, name].map(|part| part.replace(SEPARATOR, ""));
+        Identity(parts.join("\0").into())
+    }
+
+    fn part(&self, number: usize) -> &str {
+        self.0.split(SEPARATOR).nth(number).unwrap_or_default()
+    }
+
+    pub(crate) fn kind(&self) -> &str {
+        self.part(1)
+    }
+
+    fn namespace(&self) -> &str {
+        self.part(2)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.part(3)
+    }
+
+    fn renamed(&self, name: &str) -> Self {
+        Identity::new(self.part(0), self.kind(), self.namespace(), name)
     }
 }
 
@@ -168,7 +195,10 @@ impl Hook {
         let renamed = parts.len() > 1 && annotations.allows_suffix();
         let mut subjects = Vec::new();
         add_subjects(view, &mut path.to_vec(), renamed, DEPTH, &mut subjects);
-        Ok(Hook { path: path.to_vec(), annotations, subjects, parts })
+        let only = parts.first().filter(|_| parts.len() == 1).map(|part| part.event);
+        let plain = only.is_some() && annotations.hook.as_deref().map(str::trim) == only;
+        let (weighed, env) = (annotations.weights.is_some(), annotations.allows_env());
+        Ok(Hook { path: path.to_vec(), plain, weighed, env, subjects, parts })
     }
 
     /// What changes in the document for one part.
@@ -180,7 +210,7 @@ impl Hook {
             match subject.naming {
                 Naming::Keep => {}
                 Naming::Suffix => {
-                    let new = split_name(&subject.identity.name, part.event);
+                    let new = split_name(subject.identity.name(), part.event);
                     changes.push(Change::Set(join(&subject.path, ["metadata", "name"]), new.into()));
                 }
                 Naming::Generate => {
@@ -188,7 +218,7 @@ impl Hook {
                     changes.push(Change::Set(join(&subject.path, ["metadata", "generateName"]), new.into()));
                 }
             }
-            if self.annotations.allows_env() {
+            if self.env {
                 add_variables(object, &subject.path, part.event, part.weight, &mut changes);
             }
             renames.rewrite(object, &subject.path, part.event, &mut changes);
@@ -208,13 +238,13 @@ impl Hook {
             }
         };
         // A hook of one event that Helm understands keeps its annotations as they are written.
-        if self.annotations.hook.as_deref().map(str::trim) != Some(part.event) {
+        if !self.plain {
             set(HOOK, part.event.to_owned());
         }
-        if self.parts.len() > 1 || self.annotations.weights.is_some() {
+        if self.parts.len() > 1 || self.weighed {
             set(WEIGHT, part.weight.to_string());
         }
-        if self.annotations.weights.is_some() {
+        if self.weighed {
             changes.push(Change::Remove(join(&self.path, ["metadata", "annotations", WEIGHTS])));
         }
     }
@@ -238,8 +268,8 @@ fn add_subjects<'v, V: View<'v>>(
     }
     let identity = Identity::of(view);
     let generated = || !view.text(&["metadata", "generateName"]).is_empty();
-    let naming = match identity.name.as_str() {
-        _ if !renamed || FIXED_NAMES.contains(&identity.kind.as_str()) => Naming::Keep,
+    let naming = match identity.name() {
+        _ if !renamed || FIXED_NAMES.contains(&identity.kind()) => Naming::Keep,
         "" if generated() => Naming::Generate,
         "" => Naming::Keep,
         _ => Naming::Suffix,
@@ -269,20 +299,19 @@ pub(crate) fn renames(plans: &[Plan]) -> Result<Renames, Box<Taken>> {
         let kept =
             subjects.filter(|subject| subject.naming != Naming::Suffix).map(|subject| &subject.identity);
         for identity in plan.others.iter().chain(kept) {
-            owners.insert(identity.clone(), &identity.name);
+            owners.insert(identity.clone(), identity.name());
         }
     }
     for (document, plan) in plans.iter().enumerate() {
         for hook in &plan.hooks {
             for subject in hook.subjects.iter().filter(|subject| subject.naming == Naming::Suffix) {
-                let Identity { kind, namespace, name, .. } = &subject.identity;
+                let (identity, name) = (&subject.identity, subject.identity.name());
                 for part in &hook.parts {
                     let new = split_name(name, part.event);
-                    let id = Identity { name: new.clone(), ..subject.identity.clone() };
-                    if *owners.entry(id).or_insert(name) != name {
-                        return Err(Box::new(Taken { document, identity: subject.identity.clone(), new }));
+                    if *owners.entry(identity.renamed(&new)).or_insert(name) != name {
+                        return Err(Box::new(Taken { document, identity: identity.clone(), new }));
                     }
-                    renames.add(part.event, kind, namespace, name, &new);
+                    renames.add(part.event, identity.kind(), identity.namespace(), name);
                 }
             }
         }

@@ -6,43 +6,41 @@ use pintle_yaml::outline::Step;
 
 use crate::change::{Change, Path};
 use crate::env::{CONTAINERS, pod_spec};
+use crate::name::split_name;
 use crate::view::View;
 
 /// What splitting renamed, by event. An object of one event never refers to a part that runs at another.
 #[derive(Debug, Default)]
 pub(crate) struct Renames {
-    targets: BTreeMap<Target, Vec<Renamed>>,
+    /// By kind and name.
+    targets: BTreeMap<Box<str>, Vec<Renamed>>,
 }
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Target {
-    event: &'static str,
-    kind: String,
-    name: String,
-}
-
+/// An event at which the object is renamed.
 #[derive(Debug)]
 struct Renamed {
-    namespace: String,
-    new: String,
+    event: &'static str,
+    namespace: Box<str>,
+}
+
+fn target(kind: &str, name: &str) -> String {
+    [kind, name].join("/")
 }
 
 impl Renames {
-    /// Notes that the part of an object that runs at `event` is now named `new`.
-    pub(crate) fn add(&mut self, event: &'static str, kind: &str, namespace: &str, name: &str, new: &str) {
-        let target = Target { event, kind: kind.to_owned(), name: name.to_owned() };
-        let renamed = Renamed { namespace: namespace.to_owned(), new: new.to_owned() };
-        self.targets.entry(target).or_default().push(renamed);
+    /// Notes that the part of an object that runs at `event` has a name of its own.
+    pub(crate) fn add(&mut self, event: &'static str, kind: &str, namespace: &str, name: &str) {
+        let renamed = Renamed { event, namespace: namespace.into() };
+        self.targets.entry(target(kind, name).into()).or_default().push(renamed);
     }
 
     /// The new name of an object, if it has one. An object without namespace is in the release's, which is unknown
-    /// here and may be spelled out elsewhere, so it matches all; but an exact match goes first.
-    fn find(&self, event: &'static str, kind: &str, namespace: &str, name: &str) -> Option<&str> {
-        let target = Target { event, kind: kind.to_owned(), name: name.to_owned() };
-        let renamed = self.targets.get(&target)?;
-        let exact = renamed.iter().find(|renamed| renamed.namespace == namespace);
-        let near = || renamed.iter().find(|renamed| renamed.namespace.is_empty() || namespace.is_empty());
-        exact.or_else(near).map(|renamed| renamed.new.as_str())
+    /// here and may be spelled out elsewhere, so it matches all.
+    fn find(&self, event: &'static str, kind: &str, namespace: &str, name: &str) -> Option<String> {
+        let renamed = self.targets.get(target(kind, name).as_str())?;
+        let same = |one: &str| one == namespace || one.is_empty() || namespace.is_empty();
+        let found = renamed.iter().any(|renamed| renamed.event == event && same(&renamed.namespace));
+        found.then(|| split_name(name, event))
     }
 
     /// Points the references of an object at `path`, which runs at `event`, at the parts that run at the same event.

@@ -21,8 +21,8 @@ use crate::view::Tree;
 pub fn split(objects: &[Object]) -> Result<Vec<Vec<Object>>> {
     let plans = objects.iter().map(plan).collect::<Result<Vec<Plan>>>()?;
     let renames = renames(&plans).map_err(|taken| Error::Collision {
-        kind: taken.identity.kind,
-        name: taken.identity.name,
+        kind: taken.identity.kind().to_owned(),
+        name: taken.identity.name().to_owned(),
         new: taken.new,
     })?;
     Ok(objects.iter().zip(&plans).map(|(object, plan)| carry_out(object, plan, &renames)).collect())
@@ -30,8 +30,8 @@ pub fn split(objects: &[Object]) -> Result<Vec<Vec<Object>>> {
 
 fn plan(object: &Object) -> Result<Plan> {
     Plan::of(Tree::of(object)).map_err(|wrong| Error::Annotations {
-        kind: wrong.identity.kind,
-        name: wrong.identity.name,
+        kind: wrong.identity.kind().to_owned(),
+        name: wrong.identity.name().to_owned(),
         path: String::new(),
         source: wrong.problem,
     })

@@ -40,9 +40,11 @@ pub trait Builder {
     /// Returns what was built; called once, at the end of a document without errors.
     fn finish(&mut self) -> Self::Node;
 
-    /// Is told by the fast reader, before a scalar or a key, in which bytes it stands, and how far its lines are
-    /// indented if it is a block.
-    fn scalar_at(&mut self, _start: usize, _end: usize, _indent: usize) {}
+    /// Is told by the fast reader, before a scalar or a key, in which bytes it stands, and whether these are its text as
+    /// they are, but for quotes.
+    fn scalar_at(&mut self, _start: usize, _end: usize, _simple: bool) {}
+    /// Is told by the fast reader, before a block scalar, in which bytes it stands and how far its lines are indented.
+    fn block_at(&mut self, _start: usize, _end: usize, _indent: usize) {}
     /// Is told by the fast reader, before a list or a map, where it begins and whether in brackets.
     fn begin_at(&mut self, _start: usize, _flow: bool) {}
     /// Is told by the fast reader, before a list or a map in brackets ends, where that is.

@@ -88,7 +88,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
             self.end_line()?;
         }
         if self.ended {
-            self.builder.scalar_at(begin, begin, 0);
+            self.builder.scalar_at(begin, begin, true);
             self.builder.nil();
             return Some(());
         }
@@ -275,7 +275,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
                 if !self.ended && self.column > column {
                     self.node(indent, self.column)?;
                 } else {
-                    self.builder.scalar_at(dash + 1, dash + 1, 0);
+                    self.builder.scalar_at(dash + 1, dash + 1, true);
                     self.builder.nil();
                 }
             } else {
@@ -319,7 +319,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
                 } else if !self.ended && self.column == column && self.is_dash() {
                     self.list(column, true)
                 } else {
-                    self.builder.scalar_at(behind, behind, 0);
+                    self.builder.scalar_at(behind, behind, true);
                     self.builder.nil();
                     Some(())
                 }
@@ -351,7 +351,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         if end - start > KEY_LENGTH {
             return None;
         }
-        self.builder.scalar_at(start, end, 0);
+        self.builder.scalar_at(start, end, true);
         self.key_from(&self.text[start..end])
     }
 
@@ -377,7 +377,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
             return None;
         }
         self.builder.lead_at(self.at);
-        self.builder.scalar_at(start, self.at, 0);
+        self.builder.scalar_at(start, self.at, matches!(quoted, Quoted::Slice { .. }));
         match quoted {
             Quoted::Slice { start, end } => self.builder.key(&self.text[start..end]),
             Quoted::Scratch { lines: true } => return None,
@@ -388,7 +388,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
     }
 
     fn emit_quoted(&mut self, start: usize, quoted: Quoted) {
-        self.builder.scalar_at(start, self.at, 0);
+        self.builder.scalar_at(start, self.at, matches!(quoted, Quoted::Slice { .. }));
         match quoted {
             Quoted::Slice { start, end } => self.builder.str(&self.text[start..end]),
             Quoted::Scratch { .. } => self.builder.str(&self.scratch),

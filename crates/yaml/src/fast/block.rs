@@ -32,7 +32,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         } else {
             self.folded(content, chomping)?
         };
-        self.builder.scalar_at(sign, end.unwrap_or(signs_end), content);
+        self.builder.block_at(sign, end.unwrap_or(signs_end), content);
         self.builder.str(&self.scratch);
         self.load_line(self.at)?;
         self.check_dedent(indent)

@@ -105,7 +105,7 @@ impl<B: Builder> Reader<'_, '_, B> {
                     return None;
                 }
                 let text = self.text;
-                self.builder.scalar_at(start, end, 0);
+                self.builder.scalar_at(start, end, true);
                 self.emit_plain(&text[start..end])
             }
         }

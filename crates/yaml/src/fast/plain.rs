@@ -49,13 +49,13 @@ impl<B: Builder> Reader<'_, '_, B> {
             self.scratch.clear();
             self.scratch.extend_from_slice(&text[start..end]);
             let end = self.continuation(indent)?;
-            self.builder.scalar_at(start, end, 0);
+            self.builder.scalar_at(start, end, false);
             let folded = std::mem::take(&mut self.scratch);
             self.emit_plain(&folded)?;
             self.scratch = folded;
             return Some(());
         }
-        self.builder.scalar_at(start, end, 0);
+        self.builder.scalar_at(start, end, true);
         self.emit_plain(&text[start..end])
     }
 

@@ -53,13 +53,13 @@ pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error>
                 recorder.begin_collection(if mapping { Form::Mapping } else { Form::Sequence }, flow);
             }
             _ => {
-                recorder.scalar_at(start, end, event.indent);
+                recorder.block_at(start, end, event.indent);
                 recorder.scalar();
             }
         }
     }
     if recorder.is_empty_document() {
-        recorder.scalar_at(text.len(), text.len(), 0);
+        recorder.scalar_at(text.len(), text.len(), false);
         recorder.scalar();
     }
     Ok(())

@@ -57,6 +57,9 @@ pub struct Entry<'o> {
 impl Entry<'_> {
     /// Whether the value is merged into the map instead of being an entry of it.
     pub fn is_merge(&self) -> bool {
+        if self.key.outline.properties.is_empty() {
+            return self.key.source() == b"<<";
+        }
         match self.key.tag() {
             None => self.key.source() == b"<<",
             Some(b"!" | b"!!merge" | b"!<tag:yaml.org,2002:merge>") => {
@@ -156,6 +159,9 @@ impl<'o> Place<'o> {
     /// Where its anchor or tag begins, or else it itself.
     pub(super) fn start_with_properties(self) -> usize {
         let properties = &self.outline.properties;
+        if properties.is_empty() {
+            return self.range().start;
+        }
         match properties.binary_search_by_key(&self.index, |&(place, _)| place) {
             Ok(found) => properties[found].1 as usize,
             Err(_) => self.range().start,
@@ -184,6 +190,9 @@ impl<'o> Place<'o> {
 
     /// Its tag, as it is written.
     pub fn tag(self) -> Option<&'o [u8]> {
+        if self.outline.properties.is_empty() {
+            return None;
+        }
         self.properties().find(|word| word.starts_with(b"!"))
     }
 
@@ -313,11 +322,13 @@ impl<'o> Place<'o> {
 
     /// Whether this is the key `key`.
     pub(super) fn names(self, key: &str) -> bool {
-        let target = self.target();
-        match target.source().first() {
-            Some(&first) if may_have_meaning(first) || matches!(first, b'"' | b'\'' | b'|' | b'>') => {}
-            _ if !target.has_properties() => return *scalar::text(target) == *key.as_bytes(),
-            _ => {}
+        if let Some(text) = scalar::simple_text(self)
+            && self.outline.properties.is_empty()
+        {
+            let means = self.source().first().is_some_and(|&first| may_have_meaning(first));
+            if !means || self.source().len() != text.len() {
+                return text == key.as_bytes();
+            }
         }
         self.key().is_some_and(|text| *text == *key.as_bytes())
     }

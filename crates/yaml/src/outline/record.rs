@@ -15,6 +15,8 @@ pub(super) struct Item {
     pub(super) form: Form,
     /// Whether it stands in brackets.
     pub(super) in_flow: bool,
+    /// Whether its bytes are its text, but for quotes. If not, they may be all the same.
+    pub(super) simple: bool,
 }
 
 /// What a node is.
@@ -42,6 +44,7 @@ pub(super) struct Recorder {
     lead: u32,
     /// What the fast reader told of the next scalar or collection.
     next: (u32, u32, u32),
+    simple: bool,
     /// Where the last thing recorded ends.
     last_end: u32,
     /// The lengths of the vectors before this document.
@@ -100,7 +103,7 @@ impl Recorder {
     /// Adds an alias of the node at `target`.
     pub(super) fn alias(&mut self, start: usize, end: usize, target: u32) {
         self.aliases.push((self.next_place(), target));
-        self.scalar_at(start, end, 0);
+        self.scalar_at(start, end, false);
         self.push(Form::Alias);
     }
 
@@ -108,7 +111,8 @@ impl Recorder {
     fn push(&mut self, form: Form) {
         let (start, end, next) = self.next;
         self.last_end = end;
-        self.items.push(Item { start, end, lead: self.lead, next, form, in_flow: self.flow > 0 });
+        let (lead, in_flow, simple) = (self.lead, self.flow > 0, self.simple);
+        self.items.push(Item { start, end, lead, next, form, in_flow, simple });
     }
 
     #[inline]
@@ -191,14 +195,21 @@ impl Builder for Recorder {
     fn finish(&mut self) {}
 
     #[inline]
-    fn scalar_at(&mut self, start: usize, end: usize, indent: usize) {
-        self.next = (self.base + start as u32, self.base + end as u32, u32::try_from(indent).unwrap_or(0));
+    fn scalar_at(&mut self, start: usize, end: usize, simple: bool) {
+        self.next = (self.base + start as u32, self.base + end as u32, 0);
+        self.simple = simple;
+    }
+
+    fn block_at(&mut self, start: usize, end: usize, indent: usize) {
+        self.scalar_at(start, end, false);
+        self.next.2 = u32::try_from(indent).unwrap_or(0);
     }
 
     #[inline]
     fn begin_at(&mut self, start: usize, flow: bool) {
         let start = self.base + start as u32;
         self.next = (start, start, u32::from(flow));
+        self.simple = false;
     }
 
     #[inline]

@@ -11,8 +11,23 @@ use crate::exact::Exact;
 use crate::read::scalar_text;
 use crate::resolve::{Meaning, Tagged, meaning, tagged};
 
+/// The text of a scalar that needs no decoding.
+#[inline]
+pub(super) fn simple_text(place: Place<'_>) -> Option<&[u8]> {
+    if !place.outline.item(place.index).simple {
+        return None;
+    }
+    match place.source() {
+        [b'\'' | b'"', inner @ .., _] => Some(inner),
+        plain => Some(plain),
+    }
+}
+
 /// The text of a scalar.
 pub(super) fn text(place: Place<'_>) -> Cow<'_, [u8]> {
+    if let Some(text) = simple_text(place) {
+        return Cow::Borrowed(text);
+    }
     let Kind::Scalar(style) = place.kind() else { return Cow::Borrowed(b"") };
     let source = place.source();
     // The first bytes of line breaks other than line feeds are left to the scanner.
