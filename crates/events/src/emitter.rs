@@ -77,7 +77,7 @@ impl Emitter {
 
     /// A hold on the handlers of `parent`'s subchart `name`, for the parent to silence or wrap.
     pub fn subchart(&mut self, parent: &ChartPath, name: &str) -> Subchart<'_> {
-        Subchart { chart: parent.child(name), emitter: self }
+        self.below(parent.child(name))
     }
 
     /// A hold on the handlers of a chart, for a chart above it to silence or wrap.

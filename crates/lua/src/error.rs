@@ -87,6 +87,9 @@ pub(crate) type Sources = BTreeMap<String, Str>;
 /// The name under which the prelude runs, which is nobody's place.
 pub(crate) const PRELUDE: &str = "pintle";
 
+/// What is said when the memory limit is reached.
+const MEMORY: &str = "the script used more memory than it may";
+
 /// What stands between a message and the calls that led to it.
 const TRACE: &str = "\nstack traceback:\n";
 
@@ -98,10 +101,14 @@ impl Failure {
 
     /// What an error of the engine means: the limit that was run into, or else what the script said.
     pub(crate) fn of(error: &mlua::Error, meter: &Meter, sources: &Sources) -> Self {
-        match meter.tripped() {
+        let mut failure = match meter.tripped() {
             Some(trip) => Failure::told(&trip.message, &trip.trace, sources),
             None => Failure::of_error(error, sources),
+        };
+        if failure.message == MEMORY {
+            failure.message.push_str(&format!(" ({} MiB)", meter.limits().memory >> 20));
         }
+        failure
     }
 
     /// What an error of the engine says.
@@ -120,7 +127,7 @@ impl Failure {
                 Failure::told(message, trace, sources)
             }
             mlua::Error::SyntaxError { message, .. } => Failure::told(message, "", sources),
-            mlua::Error::MemoryError(_) => Failure::new("the script used more memory than it may"),
+            mlua::Error::MemoryError(_) => Failure::new(MEMORY),
             other => Failure::new(other.to_string()),
         }
     }
@@ -134,7 +141,7 @@ impl Failure {
             _ => (None, None, message),
         };
         let message = match message.trim_end() {
-            "not enough memory" => "the script used more memory than it may".to_owned(),
+            "not enough memory" => MEMORY.to_owned(),
             message => shown(message),
         };
         let mut failure = Failure { file, line, message, excerpt: None, trace: calls(trace, sources) };

@@ -87,6 +87,10 @@ impl Meter {
         }
     }
 
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Begins a run.
     pub(crate) fn start(&self) {
         self.left.store(self.limits.steps, Ordering::Relaxed);

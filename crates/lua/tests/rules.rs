@@ -550,3 +550,29 @@ fn the_type_definitions_name_every_module_and_event() {
         assert!(types[start..=end].contains(&format!("{member}: ")), "{module}.{member} is declared");
     }
 }
+
+#[test]
+fn the_table_of_rules_names_tests_that_exist() {
+    let crate_folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = std::fs::read_to_string(crate_folder.join("../../docs/lua-rules.md")).expect("it is there");
+    let mut checked = 0;
+    for line in table.lines().filter(|line| line.starts_with("| L-")) {
+        let tests = line.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        let mut file = String::new();
+        for name in tests.split('`').skip(1).step_by(2) {
+            let (path, test) = name.split_once(": ").unwrap_or(("", name));
+            if !path.is_empty() {
+                file = path.to_owned();
+            } else if name.contains('/') {
+                let path = name.trim_start_matches("crates/");
+                assert!(crate_folder.join("..").join(path).exists(), "{name}");
+                continue;
+            }
+            let text = std::fs::read_to_string(crate_folder.join("..").join(&file));
+            let text = text.unwrap_or_else(|error| panic!("{file}: {error}"));
+            assert!(text.contains(&format!("fn {test}(")), "{file} has no test {test}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 30, "only {checked} tests are named");
+}

@@ -197,6 +197,11 @@ impl<'a> Room<'a> {
         if self.lua.used_memory() <= self.limit {
             return Ok(());
         }
+        // It may be garbage that has not been collected yet.
+        self.lua.gc_collect()?;
+        if self.lua.used_memory() <= self.limit {
+            return Ok(());
+        }
         Err(mlua::Error::MemoryError("not enough memory".to_owned()))
     }
 }

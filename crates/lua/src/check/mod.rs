@@ -29,26 +29,48 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Looks at all scripts of one chart, by file and line. Its subcharts are charts of their own.
+/// Looks at all scripts of a chart and of the charts below it, by file and line.
 ///
 /// # Errors
-/// When `ext/permissions.yaml` is not what it should be.
+/// When an `ext/permissions.yaml` is not what it should be.
 pub fn check(chart: &Chart) -> Result<Vec<Finding>> {
-    let asked = permission::of_chart(chart, &ChartPath::top(chart.name()))?;
-    let shelf = Shelf::new(chart, &[]);
     let mut findings = Vec::new();
-    for (_, file) in ext::scripts(chart) {
-        let text = file.data.text();
-        let script = Script { file: &file.name, asked: &asked, shelf: &shelf };
-        script.check(&text, &mut findings);
-    }
+    check_below(chart, &mut Vec::new(), ChartPath::top(chart.name()), "", &mut findings)?;
     findings.sort();
     findings.dedup();
     Ok(findings)
 }
 
+fn check_below<'c>(
+    chart: &'c Chart,
+    above: &mut Vec<&'c Chart>,
+    path: ChartPath,
+    folder: &str,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    let asked = permission::of_chart(chart, &path)?;
+    let shelf = Shelf::new(chart, above);
+    for (_, file) in ext::scripts(chart) {
+        let shown = format!("{folder}{}", file.name);
+        let script = Script { file: &file.name, shown: &shown, asked: &asked, shelf: &shelf };
+        script.check(&file.data.text(), findings);
+    }
+    above.push(chart);
+    for (holder, charts) in [("charts", &chart.subcharts), ("library", &chart.libraries)] {
+        for below in charts {
+            let folder = format!("{folder}{holder}/{}/", below.name());
+            check_below(below, above, path.child(below.name()), &folder, findings)?;
+        }
+    }
+    above.pop();
+    Ok(())
+}
+
 struct Script<'a> {
+    /// The file in its own chart.
     file: &'a str,
+    /// The file below the topmost chart.
+    shown: &'a str,
     asked: &'a Permissions,
     shelf: &'a Shelf,
 }
@@ -56,7 +78,7 @@ struct Script<'a> {
 impl Script<'_> {
     fn check(&self, text: &Str, findings: &mut Vec<Finding>) {
         let mut note = |line: usize, message: String| {
-            findings.push(Finding { file: self.file.to_owned(), line, message: shown(&message) });
+            findings.push(Finding { file: self.shown.to_owned(), line, message: shown(&message) });
         };
         if text.len() > MAX_SCRIPT {
             return note(1, format!("a script can have at most {MAX_SCRIPT} bytes"));
@@ -74,6 +96,16 @@ impl Script<'_> {
                 && let Err(error) = Event::for_handlers(name)
             {
                 note(line, error.to_string());
+            }
+            if let Some((name, line)) = called(rest, &["events", ".", "subchart"])
+                && !self.shelf.subcharts("").iter().any(|known| known == name)
+            {
+                note(line, format!("there is no subchart `{name}`"));
+            }
+            if let Some((weight, line)) = weight(rest)
+                && !(0.0..=1.0).contains(&weight)
+            {
+                note(line, format!("the weight {weight} is not between 0 and 1"));
             }
             if let Some((name, line)) = called(rest, &["require"])
                 && !sandbox::MODULES.contains(&name)
@@ -141,6 +173,21 @@ fn called<'t>(tokens: &'t [Token], name: &[&str]) -> Option<(&'t str, usize)> {
         return None;
     }
     first_text(rest)
+}
+
+/// The weight of `events.on("…", weight, …)`, if it is written as a number.
+fn weight(tokens: &[Token]) -> Option<(f64, usize)> {
+    called(tokens, &["events", ".", "on"])?;
+    let after = tokens.iter().position(|token| token.is(","))?;
+    match tokens.get(after + 1..)? {
+        [sign, number, ..] if sign.is("-") => {
+            number.text.parse().ok().map(|weight: f64| (-weight, number.line))
+        }
+        [number, ..] if number.kind == TokenKind::Sign => {
+            number.text.parse().ok().map(|weight| (weight, number.line))
+        }
+        _ => None,
+    }
 }
 
 /// The event of `:off("…")` or `:wrap("…"`.
@@ -222,7 +269,8 @@ mod tests {
     #[test]
     fn events_requirements_and_names_are_looked_at() {
         let script = "events.on('pre-instal', f)\nevents.on(\"render\", f)\nrequire('a.c')\nrequire('../x')\n\
-                      os.execute('x')\nloadstring('x')\nevents.subchart('db'):off('boom')\n";
+                      os.execute('x')\nloadstring('x')\nevents.subchart('db'):off('boom')\n\
+                      events.on('ready', 2, f)\nevents.on('ready', -0.5, f)\n";
         let found = findings(script, "");
         let parts = [
             ":1: there is no event `pre-instal`; the events are",
@@ -232,10 +280,35 @@ mod tests {
             ":5: `os` needs the permission `os`",
             ":6: there is no `loadstring` for scripts of charts; `require` loads",
             ":7: there is no event `boom`",
+            ":7: there is no subchart `db`",
+            ":8: the weight 2 is not between 0 and 1",
+            ":9: the weight -0.5 is not between 0 and 1",
         ];
         assert_eq!(found.len(), parts.len(), "{found:?}");
         for (found, part) in found.iter().zip(parts) {
             assert!(found.contains(part), "{found} should have {part}");
         }
+    }
+
+    #[test]
+    fn charts_below_are_looked_at_with_the_libraries_above_them() {
+        let chart = |name: &str, file: &str, text: &str| {
+            let mut chart = Chart::default();
+            chart.metadata.name = name.to_owned();
+            chart.files.push(File::new(file, text.as_bytes()));
+            chart
+        };
+        let mut web = chart("web", "ext/lua/chart.lua", "events.subchart('db'):off()");
+        web.subcharts.push(chart("db", "ext/lua/chart.lua", "require('common/x')\nrequire('common/z')"));
+        web.libraries.push(chart("common", "ext/lua/x.lua", "io.open('x')"));
+        let found: Vec<String> = check(&web).expect("good").iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "charts/db/ext/lua/chart.lua:2: require(\"common/z\"): there is no such module in library common; \
+                 there are: x",
+                "library/common/ext/lua/x.lua:1: there is no `io` for scripts of charts; `fs` reads and writes files",
+            ]
+        );
     }
 }
