@@ -5,6 +5,7 @@ mod go_types;
 pub(crate) mod quantity;
 pub(crate) mod raw;
 mod read;
+mod rules;
 pub(crate) mod tree;
 
 pub use read::{Object, Source};
@@ -14,6 +15,7 @@ pub(crate) use defaults::container_names;
 use pintle_tree::Node;
 
 use crate::schema::{Kind, Schema};
+use crate::status::Cause;
 use go_types::GoTypes;
 use raw::Raw;
 
@@ -62,6 +64,40 @@ pub fn fill(kind: Kind<'_>, object: &mut Node) {
     } else {
         defaults::built_in(kind.resource, schema, object);
     }
+}
+
+/// What is wrong with a new object, whose defaults are filled in and which is settled.
+pub fn check_new(kind: Kind<'_>, object: &Node) -> Vec<Cause> {
+    let (group, name) = group_and_kind(kind);
+    let mut faults = rules::Faults::default();
+    rules::metadata(group, name, kind.custom, object, &mut faults);
+    if !kind.custom {
+        rules::new(group, name, object, &mut faults);
+    }
+    faults.causes
+}
+
+/// What is wrong with a new state of an object that was there as `live`.
+pub fn check_change(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Cause> {
+    let (group, name) = group_and_kind(kind);
+    let mut faults = rules::Faults::default();
+    rules::metadata(group, name, kind.custom, object, &mut faults);
+    if !kind.custom {
+        if !is_checked_by_change_alone(group, name) {
+            rules::new(group, name, object, &mut faults);
+        }
+        rules::changed(group, name, live, object, &mut faults);
+    }
+    faults.causes
+}
+
+/// Whether a change is all that the server looks at in new states of a kind.
+fn is_checked_by_change_alone(group: &str, kind: &str) -> bool {
+    matches!((group, kind), ("storage.k8s.io", "StorageClass") | ("scheduling.k8s.io", "PriorityClass"))
+}
+
+fn group_and_kind(kind: Kind<'_>) -> (&str, &str) {
+    (kind.resource.group.as_str().unwrap_or_default(), kind.resource.kind.as_str().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -77,6 +77,21 @@ impl Quantity {
         self.digits == 0
     }
 
+    /// Whether it is below zero.
+    pub(crate) fn is_negative(&self) -> bool {
+        self.digits < 0
+    }
+
+    /// Whether it is more than another.
+    pub(crate) fn exceeds(&self, other: &Quantity) -> bool {
+        let scale = |quantity: &Quantity| {
+            let lift = 10_i128.checked_pow((quantity.exponent + 9).clamp(0, 27).unsigned_abs());
+            let most = if quantity.digits < 0 { i128::MIN } else { i128::MAX };
+            lift.and_then(|lift| quantity.digits.checked_mul(lift)).unwrap_or(most)
+        };
+        scale(self) > scale(other)
+    }
+
     /// The amount if it is a whole number.
     pub(crate) fn whole(&self) -> Option<i128> {
         if self.exponent >= 0 {
@@ -197,6 +212,7 @@ mod tests {
     #[test]
     fn resources_are_rounded_up_to_thousandths() {
         assert_eq!(Quantity::read("100n").unwrap().rounded_up(-3).canonical(), "1m");
+        assert!(Quantity::read("1Gi").unwrap().exceeds(&Quantity::read("1G").unwrap()));
     }
 
     #[test]

@@ -1,0 +1,122 @@
+//! Rules for what all objects have: names, labels, annotations, finalizers, owners.
+
+use pintle_tree::Node;
+
+use super::{Faults, Field, entries, items, names};
+use crate::fit::tree::{at, is_true, list, text};
+
+/// The most bytes of all annotations together.
+const MOST_ANNOTATIONS: usize = 256 << 10;
+
+/// Checks the metadata of an object, new or changed.
+pub(in crate::fit) fn metadata(group: &str, kind: &str, custom: bool, object: &Node, faults: &mut Faults) {
+    let field = Field::root("metadata");
+    let meta = at(object, &["metadata"]).cloned().unwrap_or_default();
+    let name = text(&meta, &["name"]);
+    if name.is_empty() {
+        faults.required(&field.child("name"), "name or generateName is required");
+    } else {
+        faults.each(&field.child("name"), name, name_faults(group, kind, custom, name));
+    }
+    super::labels(&meta, "labels", &field, faults);
+    annotations(&meta, &field, faults);
+    owners(&meta, &field, faults);
+    finalizers(&meta, &field, faults);
+}
+
+fn name_faults(group: &str, kind: &str, custom: bool, name: &str) -> Vec<String> {
+    if custom {
+        return names::subdomain(name);
+    }
+    match (group, kind) {
+        ("", "Namespace" | "Service") => {
+            if kind == "Namespace" && name.contains('.') {
+                return vec!["must not contain dots".to_owned()];
+            }
+            names::label(name)
+        }
+        ("rbac.authorization.k8s.io", _) | ("apiregistration.k8s.io", _) | ("certificates.k8s.io", _) => {
+            names::path_segment(name)
+        }
+        ("batch", "CronJob") if name.len() > 52 => vec!["must be no more than 52 characters".to_owned()],
+        ("apps", "StatefulSet") => names::subdomain(name),
+        ("", "Event") | ("events.k8s.io", _) => names::subdomain(name),
+        _ => names::subdomain(name),
+    }
+}
+
+fn annotations(meta: &Node, field: &Field, faults: &mut Faults) {
+    let field = field.child("annotations");
+    let mut size = 0;
+    for (key, value) in entries(meta, "annotations") {
+        let key = key.to_str_lossy();
+        // The name counts, its case does not.
+        faults.each(&field, &key, names::qualified(&key.to_lowercase()));
+        size += key.len() + value.as_text().map_or(0, |text| text.len());
+    }
+    if size > MOST_ANNOTATIONS {
+        faults.too_long(&field, MOST_ANNOTATIONS);
+    }
+}
+
+fn owners(meta: &Node, field: &Field, faults: &mut Faults) {
+    let field = field.child("ownerReferences");
+    let mut controller: Option<String> = None;
+    for owner in list(meta, &["ownerReferences"]) {
+        let version = text(owner, &["apiVersion"]);
+        let parts: Vec<&str> = version.split('/').collect();
+        if version.is_empty() || parts.len() > 2 || parts.last().is_none_or(|part| part.is_empty()) {
+            faults.invalid(&field.child("apiVersion"), version, "version must not be empty");
+        }
+        for name in ["kind", "name", "uid"] {
+            if text(owner, &[name]).is_empty() {
+                faults.invalid(&field.child(name), "", "must not be empty");
+            }
+        }
+        if version == "v1" && text(owner, &["kind"]) == "Event" {
+            faults.invalid_shown(
+                &field,
+                &shown_owner(owner),
+                "/v1, Kind=Event is disallowed from being an owner",
+            );
+        }
+        if is_true(owner, &["controller"]) {
+            let own = format!("{}/{}", text(owner, &["kind"]), text(owner, &["name"]));
+            match &controller {
+                Some(first) => {
+                    let detail = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {own}"
+                    );
+                    let all: Vec<String> = list(meta, &["ownerReferences"]).iter().map(shown_owner).collect();
+                    faults.invalid_shown(&field, &format!("[{}]", all.join(",")), &detail);
+                }
+                None => controller = Some(own),
+            }
+        }
+    }
+}
+
+/// An owner as the server shows it.
+fn shown_owner(owner: &Node) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let present: Vec<(&str, &str)> =
+        fields.into_iter().filter(|name| at(owner, &[name]).is_some()).map(|name| (name, name)).collect();
+    super::shown(owner, &present)
+}
+
+fn finalizers(meta: &Node, field: &Field, faults: &mut Faults) {
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    for (index, name) in items(meta, "finalizers", field) {
+        let name = name.as_str().unwrap_or_default();
+        let found = names::qualified(name);
+        let is_bare = found.is_empty() && !name.contains('/') && !STANDARD.contains(&name);
+        faults.each(&field.child("finalizers"), name, found);
+        if is_bare {
+            faults.invalid(
+                &index,
+                name,
+                "name is neither a standard finalizer name nor is it fully qualified",
+            );
+        }
+    }
+}
