@@ -308,7 +308,13 @@ fn may_carry(path: &ValuePath) -> bool {
 /// Whether `new` is `old` with nothing but some texts replaced by those that stand for them.
 fn follows(old: &str, new: &str, pairs: &[&(String, String)]) -> bool {
     let (mut old, mut new) = (old, new);
+    let mut begins = [false; 256];
+    for (from, _) in pairs {
+        begins[usize::from(from.as_bytes()[0])] = true;
+    }
     loop {
+        let may_begin = old.bytes().next().is_some_and(|byte| begins[usize::from(byte)]);
+        let pairs = if may_begin { pairs } else { &[] };
         let pair =
             pairs.iter().find(|(from, to)| old.starts_with(from.as_str()) && new.starts_with(to.as_str()));
         if let Some((from, to)) = pair {

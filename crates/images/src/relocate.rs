@@ -7,7 +7,7 @@ use pintle_tree::{Map, Node};
 
 use crate::fields::{Field, Place, fields};
 use crate::overrides::{self, Assignments};
-use crate::proof::{Comparison, Consequence, Intention, Violation, compare};
+use crate::proof::{Comparison, Consequence, ConsequenceKind, Intention, Violation, compare};
 use crate::provenance::{Piece, Provenance, name_of, trace};
 use crate::rendering::{Files, Rendering};
 use crate::shape::{Detection, Finding, Role, Trouble};
@@ -70,6 +70,9 @@ pub struct Beyond {
     pub before: String,
     /// Where it goes.
     pub after: String,
+    /// Whether something else than an image field carries it with the present values: a resource of an operator, an
+    /// argument, a piece of configuration.
+    pub carried: bool,
 }
 
 /// The values that move the images of a chart, and all that there is to know about it.
@@ -331,7 +334,8 @@ impl<'s, 'r> Search<'s, 'r> {
                 pairs.push((old.to_owned(), text.clone()));
             }
         }
-        let beyond = Beyond { path: finding.path.clone(), before: finding.written.clone(), after };
+        let before = finding.written.clone();
+        let beyond = Beyond { path: finding.path.clone(), before, after, carried: false };
         Ok(Some(Candidate { assignments, pairs, beyond }))
     }
 
@@ -360,11 +364,30 @@ impl<'s, 'r> Search<'s, 'r> {
         true
     }
 
+    /// Tells what became of strings that look like images, and which images are carried by such strings alone.
+    fn note_carried(&mut self) {
+        let found = &mut self.found;
+        for suspect in &mut found.suspects {
+            let carries = found.consequences.iter().find(|one| one.difference.place == suspect.place);
+            suspect.after = carries.map(|one| one.difference.after.clone());
+        }
+        for beyond in &mut found.beyond {
+            let (old, new) = (name_of(&beyond.before), name_of(&beyond.after));
+            let carries = |one: &Consequence| {
+                one.kind == ConsequenceKind::Carries
+                    && one.difference.before.contains(old)
+                    && one.difference.after.contains(new)
+            };
+            beyond.carried = found.consequences.iter().any(carries);
+        }
+    }
+
     fn finish(mut self) -> Relocation {
         if !self.assignments.is_empty() {
             self.found.overrides = self.stage.overrides(&self.assignments);
         }
         self.found.suspects = suspects(&self.stage.before, &self.truth);
+        self.note_carried();
         self.found.renders = self.stage.rendering.renders();
         let mut lines: BTreeMap<(&str, &str), Option<TemplateLine>> = BTreeMap::new();
         for (number, field) in self.truth.iter().enumerate() {

@@ -66,6 +66,8 @@ pub struct Suspect {
     pub image: String,
     /// What kind of place it is.
     pub kind: SuspectKind,
+    /// What the whole string becomes by overrides that were made for other images, if it changes.
+    pub after: Option<String>,
 }
 
 /// What kind of place a suspect stands in.
@@ -181,7 +183,13 @@ impl Search<'_> {
             return;
         }
         for image in images {
-            self.found.insert(Suspect { place: place.clone(), object: spot.object.to_string(), image, kind });
+            self.found.insert(Suspect {
+                place: place.clone(),
+                object: spot.object.to_string(),
+                image,
+                kind,
+                after: None,
+            });
         }
     }
 

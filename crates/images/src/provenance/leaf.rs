@@ -125,7 +125,7 @@ impl Leaf {
             return None;
         }
         if trimmed.len() <= name.len() && name.contains(trimmed) {
-            let offset = self.text.len() - self.text.trim_start_matches(['/', ' ', '\n', '\t']).len();
+            let offset = self.text.find(trimmed).unwrap_or(0);
             let strong = at_borders(name, trimmed) && (name.starts_with(trimmed) || self.looks_like_part());
             return Some((if strong { Fit::Strong } else { Fit::Weak }, vec![offset]));
         }

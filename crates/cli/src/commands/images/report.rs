@@ -169,12 +169,14 @@ impl<'r> Report<'r> {
             }
         }
         let beyond = found.beyond.iter();
-        lines
-            .extend(beyond.map(|it| format!("  {} -> {} (not used with these values)", it.before, it.after)));
-        if !found.suspects.is_empty() {
+        lines.extend(beyond.map(|it| {
+            let use_of_it = if it.carried { "carried by other fields" } else { "not used with these values" };
+            format!("  {} -> {} ({use_of_it})", it.before, it.after)
+        }));
+        let staying = found.suspects.iter().filter(|suspect| suspect.after.is_none()).count();
+        if staying > 0 {
             lines.push(format!(
-                "  {} strings elsewhere look like images and stay; `images inspect` lists them",
-                found.suspects.len()
+                "  {staying} strings elsewhere look like images and stay; `images inspect` lists them"
             ));
         }
         if debug {
@@ -299,6 +301,7 @@ fn beyond(found: &Relocation) -> Vec<Record> {
             .with("path", it.path.to_string())
             .with("image", it.before.as_str())
             .with("relocated", it.after.as_str())
+            .with("carried", it.carried)
     };
     found.beyond.iter().map(record).collect()
 }
@@ -308,6 +311,7 @@ fn suspects(found: &Relocation) -> Vec<Record> {
         Record::default()
             .with("image", it.image.as_str())
             .with("kind", it.kind.name())
+            .with_some("becomes", it.after.as_deref())
             .with("object", it.object.as_str())
             .with("field", it.place.path.to_string())
             .with("template", it.place.template.as_str())

@@ -34,6 +34,19 @@ It moves what values cannot reach, and serves as a post-renderer:
     ..Command::BLANK
 };
 
+/// `post-render images`: the same among the filters.
+pub(crate) static FILTER: Command = Command {
+    name: "images",
+    short: "point the images of rendered objects at another registry",
+    long: "\
+Reads rendered objects from standard input and prints them with their images pointed at another registry. It is
+`{program} images rewrite` by another name.",
+    operands: Operands::None,
+    flags: &[POLICY, REGISTRIES, OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
 static OWN: &[Flag] = &[Flag::switch("list", "tell on standard error which images were moved")];
 
 /// Flags of commands that render, for moving images on the way.
