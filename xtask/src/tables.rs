@@ -41,6 +41,12 @@ impl Lines {
     }
 }
 
+/// How to ask a server.
+struct Server<'s> {
+    read: &'s dyn Fn(&str) -> Result<Value>,
+    table: &'s dyn Fn(&str) -> Result<Value>,
+}
+
 /// What all versions together have.
 #[derive(Default)]
 struct Tables {
@@ -49,6 +55,7 @@ struct Tables {
     resources: Lines,
     definitions: Lines,
     descriptions: Lines,
+    columns: Lines,
 }
 
 /// Runs `gen`: one control plane per version, newest first.
@@ -82,7 +89,9 @@ impl Tables {
                 definitions.entry(name.clone()).or_insert_with(|| schema.clone());
             }
         }
-        self.add_kinds(&read("/api")?, &read("/apis")?, &read, &by_kind(&definitions), bit)?;
+        let table = |path: &str| cluster.read_table(path).with_context(|| format!("no table at {path}"));
+        let kinds = by_kind(&definitions);
+        self.add_kinds(&read("/api")?, &read("/apis")?, &Server { read: &read, table: &table }, &kinds, bit)?;
         for (name, mut schema) in definitions {
             let mut descriptions = Vec::new();
             strip(&mut schema, &mut descriptions);
@@ -96,7 +105,7 @@ impl Tables {
         &mut self,
         core: &Value,
         others: &Value,
-        read: &dyn Fn(&str) -> Result<Value>,
+        server: &Server<'_>,
         definitions: &BTreeMap<[String; 3], String>,
         bit: u8,
     ) -> Result<()> {
@@ -112,11 +121,23 @@ impl Tables {
             for version in group["versions"].as_array().into_iter().flatten().filter_map(Value::as_str) {
                 let path =
                     if name.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{name}/{version}") };
-                for resource in resources(&read(&path)?, name, version, definitions) {
+                for resource in resources(&(server.read)(&path)?, name, version, definitions) {
                     self.resources.add(resource.to_string(), bit);
+                    self.add_columns(server, &path, &resource, bit)?;
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The columns of a kind's table; those of one that cannot be listed nobody sees.
+    fn add_columns(&mut self, server: &Server<'_>, path: &str, resource: &Value, bit: u8) -> Result<()> {
+        if !resource["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list"))) {
+            return Ok(());
+        }
+        let plural = resource["plural"].as_str().unwrap_or_default();
+        let table = (server.table)(&format!("{path}/{plural}?limit=1"))?;
+        self.columns.add(format!("{path}/{plural} {}", table["columnDefinitions"]), bit);
         Ok(())
     }
 
@@ -130,6 +151,7 @@ impl Tables {
         sorted(&self.definitions).write("definition", &mut kinds);
         let mut descriptions = String::new();
         sorted(&self.descriptions).write("descriptions", &mut descriptions);
+        sorted(&self.columns).write("columns", &mut descriptions);
         let folder = root().join("crates/embedded/tables");
         fs::create_dir_all(&folder)?;
         for (name, text) in [("kinds.z", kinds), ("descriptions.z", descriptions)] {

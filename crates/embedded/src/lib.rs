@@ -2,6 +2,7 @@
 //!
 //! [`schema`] knows what objects of every built-in kind look like, from tables taken from real API servers.
 
+mod api;
 pub mod apply;
 pub mod fit;
 pub mod patch;
@@ -11,4 +12,5 @@ mod spell;
 mod status;
 pub mod store;
 
+pub use api::{Api, Body, Clock, FieldValidation, Options, SystemClock};
 pub use status::{Cause, Details, Status};

@@ -31,6 +31,13 @@ impl Api {
         serde_json::from_slice(&text).ok()
     }
 
+    /// The same as a table for people.
+    pub(super) fn read_table(&self, path: &str) -> Option<Value> {
+        let accept = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io";
+        let text = output(self.curl(path).args(["--fail", "--header", accept])).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
     /// Makes the object at `path` be what `file` says.
     pub(super) fn apply(&self, path: &str, file: &Path) -> Result<()> {
         let mut curl = self.curl(&format!("{path}?fieldManager=testbed&force=true"));

@@ -107,6 +107,11 @@ impl Cluster {
         Api::new(&self.server, &self.folder).read(path)
     }
 
+    /// What its server answers at `path` with a table, if it can be had.
+    pub(crate) fn read_table(&self, path: &str) -> Option<Value> {
+        Api::new(&self.server, &self.folder).read_table(path)
+    }
+
     /// The first process that has ended though it should not, or was never started.
     pub(super) fn ended(&self) -> Option<&str> {
         if self.processes.is_empty() {

@@ -67,6 +67,11 @@ impl Resource {
         }
     }
 
+    /// The plural with its group and a dot even if there is no group, as namespaces count what is left in them.
+    pub fn qualified_with_dot(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
     /// The part called `name`.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|part| part.name == *name)

@@ -74,7 +74,16 @@ pub struct Table {
     groups: Vec<Group>,
     resources: Vec<Resource>,
     definitions: Definitions,
-    descriptions: OnceLock<Vec<(Str, Node)>>,
+    descriptions: OnceLock<Descriptions>,
+}
+
+/// What only documents and tables for people need.
+#[derive(Default)]
+struct Descriptions {
+    /// By definition.
+    fields: Vec<(Str, Node)>,
+    /// By path.
+    columns: Vec<(Str, Node)>,
 }
 
 /// Why there is no table.
@@ -193,18 +202,33 @@ impl Table {
     /// The descriptions of a definition, in the order in which a walk through it meets them: its own, then those of its
     /// properties by name.
     pub fn descriptions(&self, name: &Str) -> Option<&[Node]> {
-        let all = self.descriptions.get_or_init(|| {
-            let mut all = Vec::new();
-            each_line(&unpack(PACKED_DESCRIPTIONS), self.bit, |_, rest| {
-                all.extend(
+        find(&self.people().fields, name)
+    }
+
+    /// The columns of the table of a kind, as the real server has them.
+    pub fn columns(&self, resource: &Resource) -> Option<&[Node]> {
+        let root = if resource.group.is_empty() { "/api" } else { "/apis" };
+        let path = format!("{root}/{}/{}", resource.api_version(), resource.plural);
+        find(&self.people().columns, &Str::from(path))
+    }
+
+    fn people(&self) -> &Descriptions {
+        self.descriptions.get_or_init(|| {
+            let mut all = Descriptions::default();
+            each_line(&unpack(PACKED_DESCRIPTIONS), self.bit, |word, rest| {
+                let list = if word == "columns" { &mut all.columns } else { &mut all.fields };
+                list.extend(
                     split(&rest).and_then(|(name, source)| Some((name, json::read_exact(&source).ok()?))),
                 );
             });
             all
-        });
-        let found = all.binary_search_by(|(known, _)| known.cmp(name)).ok()?;
-        all[found].1.as_list()
+        })
     }
+}
+
+fn find<'l>(list: &'l [(Str, Node)], name: &Str) -> Option<&'l [Node]> {
+    let found = list.binary_search_by(|(known, _)| known.cmp(name)).ok()?;
+    list[found].1.as_list()
 }
 
 /// The unpacked table.

@@ -134,7 +134,9 @@ fn remove(node: &mut Node, path: &[&str]) {
         Node::List(list) => {
             let chosen =
                 list.iter_mut().enumerate().filter(|(index, _)| *first == "*" || *first == index.to_string());
-            chosen.for_each(|(_, child)| remove(child, rest));
+            chosen.for_each(
+                |(_, child)| if rest.is_empty() { *child = Node::Nil } else { remove(child, rest) },
+            );
         }
         _ => {}
     }

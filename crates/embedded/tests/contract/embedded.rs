@@ -1,16 +1,54 @@
 //! The embedded server, asked in the process.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use pintle_embedded::schema::Table;
+use pintle_embedded::store::{Store, Window};
+use pintle_embedded::{Api, Options, SystemClock};
+
 use crate::answer::Answer;
 use crate::case::Case;
 
-pub(crate) struct Embedded {}
+/// An API of its own, in memory.
+pub(crate) struct Embedded {
+    runtime: tokio::runtime::Runtime,
+    api: Api,
+}
 
 impl Embedded {
     pub(crate) fn start() -> Embedded {
-        Embedded {}
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let options = Options {
+            table: Table::newest(),
+            store: Store::in_memory(Window::default()),
+            clock: Arc::new(SystemClock),
+            seed: 1,
+        };
+        let api = runtime.block_on(Api::start(options)).unwrap();
+        Embedded { runtime, api }
     }
 
-    pub(crate) fn send(&self, _case: &Case) -> Answer {
-        Answer { code: 500, content_type: String::new(), warnings: Vec::new(), body: Vec::new() }
+    pub(crate) fn send(&self, case: &Case) -> Answer {
+        let mut request = http::Request::builder().method(case.method.as_str()).uri(case.path.as_str());
+        for (name, value) in &case.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Bytes::from(case.body.clone())).unwrap();
+        self.runtime.block_on(async {
+            let response = self.api.call(request).await;
+            let (head, body) = response.into_parts();
+            let text = |name: &http::HeaderName| {
+                let values = head.headers.get_all(name).iter();
+                values.map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+            };
+            Answer {
+                code: head.status.as_u16(),
+                content_type: text(&http::header::CONTENT_TYPE).concat(),
+                warnings: text(&http::header::WARNING),
+                body: body.collect().await.unwrap().to_bytes().to_vec(),
+            }
+        })
     }
 }

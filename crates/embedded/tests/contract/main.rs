@@ -1,5 +1,7 @@
 //! The contract: the embedded API gives the same answers as the real API server, case by case. See README.md beside.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 mod answer;
 mod case;
 mod embedded;
@@ -136,6 +138,18 @@ fn open_cases() -> Vec<String> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
+/// Names all cases that differ today.
+fn write_open_cases(open: &[String], solved: &str, wrong: &str) {
+    let mut names: Vec<String> =
+        open.iter().filter(|name| !solved.lines().any(|it| it == *name)).cloned().collect();
+    let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ") && line.contains(": ");
+    names.extend(wrong.lines().filter(is_name).map(|line| line.trim().to_owned()));
+    names.sort();
+    let head = "# Cases whose answers are not yet those of the real server. The test fails when one of them is alike.\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract/open.txt");
+    std::fs::write(path, format!("{head}{}\n", names.join("\n"))).unwrap();
+}
+
 #[test]
 fn the_answers_are_those_of_the_real_server() {
     let real = Real::from_environment();
@@ -165,7 +179,12 @@ fn the_answers_are_those_of_the_real_server() {
             }
         }
     }
+    if std::env::var_os("PINTLE_CONTRACT_OPEN").is_some() {
+        write_open_cases(&open, &solved, &wrong);
+        return;
+    }
     println!("{alike} cases are alike, {} are open", open.len());
-    assert!(wrong.is_empty(), "{} cases differ:\n{wrong}", wrong.matches("\n      ").count());
+    let count = wrong.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).count();
+    assert!(wrong.is_empty(), "{count} cases differ:\n{wrong}");
     assert!(solved.is_empty(), "these are alike now; take them out of open.txt:\n{solved}");
 }

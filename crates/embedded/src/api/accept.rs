@@ -1,0 +1,117 @@
+//! What the sender wants to have: JSON or YAML; objects, tables or only metadata.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE};
+
+use crate::status::{Details, Status};
+
+/// How text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Json,
+    Yaml,
+}
+
+/// What objects are turned into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    /// Nothing else.
+    Whole,
+    /// Rows for people.
+    Table,
+    /// `PartialObjectMetadata`, or a list of them.
+    Metadata,
+    /// All groups with all their kinds.
+    Discovery,
+}
+
+/// What the sender wants to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) format: Format,
+    pub(super) view: View,
+}
+
+impl Wanted {
+    /// What everybody understands.
+    pub(super) const PLAIN: Wanted = Wanted { format: Format::Json, view: View::Whole };
+
+    /// Reads `Accept`: the first that can be given.
+    pub(super) fn read(headers: &HeaderMap) -> Result<Wanted, Status> {
+        let Some(accept) = headers.get(ACCEPT) else { return Ok(Wanted::PLAIN) };
+        let accept = accept.to_str().unwrap_or_default();
+        if accept.trim().is_empty() {
+            return Ok(Wanted::PLAIN);
+        }
+        accept.split(',').find_map(one).ok_or_else(not_acceptable)
+    }
+}
+
+fn not_acceptable() -> Status {
+    let text = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    Status::new(406, "NotAcceptable", text).about(Details::default())
+}
+
+fn one(text: &str) -> Option<Wanted> {
+    let mut parts = text.split(';').map(str::trim);
+    let format = match parts.next()?.to_ascii_lowercase().as_str() {
+        "application/json" | "*/*" | "application/*" => Format::Json,
+        "application/yaml" => Format::Yaml,
+        _ => return None,
+    };
+    let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
+    let parameter =
+        |name: &str| parameters.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value);
+    let view = match (parameter("as"), parameter("g"), parameter("v")) {
+        ("", _, _) => View::Whole,
+        ("Table", "meta.k8s.io", "v1") => View::Table,
+        ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => View::Metadata,
+        ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => View::Discovery,
+        _ => return None,
+    };
+    Some(Wanted { format, view })
+}
+
+/// What a body is written in.
+pub(super) fn content_type(headers: &HeaderMap) -> String {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// How the body of a write is written.
+pub(super) fn body_format(headers: &HeaderMap) -> Result<Format, Status> {
+    match content_type(headers).as_str() {
+        "" | "application/json" => Ok(Format::Json),
+        "application/yaml" => Ok(Format::Yaml),
+        _ => Err(unsupported("application/json, application/yaml, application/vnd.kubernetes.protobuf")),
+    }
+}
+
+/// A body in a language that nobody here speaks.
+pub(super) fn unsupported(accepted: &str) -> Status {
+    let message = format!(
+        "the body of the request was in an unknown format - accepted media types include: {accepted}"
+    );
+    Status::new(415, "UnsupportedMediaType", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(accept: &str) -> Option<Wanted> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, accept.parse().unwrap());
+        Wanted::read(&headers).ok()
+    }
+
+    #[test]
+    fn the_first_that_can_be_given_is_given() {
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+        assert_eq!(wanted(table).unwrap().view, View::Table);
+        assert_eq!(wanted("application/vnd.kubernetes.protobuf,application/json"), Some(Wanted::PLAIN));
+        assert_eq!(wanted("application/vnd.kubernetes.protobuf"), None);
+        assert_eq!(wanted("application/yaml").unwrap().format, Format::Yaml);
+        assert_eq!(wanted("*/*"), Some(Wanted::PLAIN));
+    }
+}

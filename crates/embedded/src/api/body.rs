@@ -1,0 +1,62 @@
+//! The body of an answer: whole, or a stream that goes on for as long as somebody watches.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::Stream;
+use http_body::Frame;
+
+/// A stream of pieces.
+pub(super) type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
+/// The body of an answer.
+pub struct Body(Inner);
+
+enum Inner {
+    Whole(Option<Bytes>),
+    Stream(Pieces),
+}
+
+impl Body {
+    /// A body that is there at once.
+    pub(super) fn whole(text: impl Into<Bytes>) -> Body {
+        Body(Inner::Whole(Some(text.into())))
+    }
+
+    /// A body that comes piece by piece.
+    pub(super) fn stream(pieces: Pieces) -> Body {
+        Body(Inner::Stream(pieces))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.0 {
+            Inner::Whole(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Inner::Stream(pieces) => {
+                pieces.as_mut().poll_next(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Inner::Whole(None))
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match &self.0 {
+            Inner::Whole(text) => {
+                http_body::SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
+            }
+            Inner::Stream(_) => http_body::SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Kinds with several versions: what is kept in one version is shown in another.
+
+use pintle_tree::Node;
+
+use super::meta::{at, list_at, map, set, text_at, unset};
+use crate::schema::Resource;
+
+/// The fields of events that have one name in the core and another in their own group.
+const EVENT_FIELDS: [(&str, &str); 6] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+];
+/// And those of their own group that have the longer name in the core.
+const EVENT_REPORTERS: [(&str, &str); 2] =
+    [("reportingComponent", "reportingController"), ("reportingInstance", "reportingInstance")];
+
+/// Turns what is kept into the version of `resource`.
+pub(super) fn show(object: &mut Node, resource: &Resource) {
+    if resource.group == "events.k8s.io" {
+        rename(object, EVENT_FIELDS.iter().chain(&EVENT_REPORTERS).copied());
+        for field in ["reportingController", "reportingInstance"] {
+            if text_at(object, &[field]).is_empty() {
+                unset(object, &[field]);
+            }
+        }
+    }
+    if resource.group == "autoscaling" && resource.version == "v1" {
+        scaler_to_v1(object);
+    }
+    set(object, &["apiVersion"], resource.api_version());
+    set(object, &["kind"], resource.kind.clone());
+}
+
+/// Turns what was sent in the version of `resource` into what is kept.
+pub(super) fn keep(object: &mut Node, resource: &Resource, version: &pintle_tree::Str) {
+    if resource.group == "events.k8s.io" {
+        rename(object, EVENT_FIELDS.iter().chain(&EVENT_REPORTERS).map(|(core, own)| (*own, *core)));
+    }
+    if resource.group == "autoscaling" && resource.version == "v1" {
+        scaler_to_v2(object);
+    }
+    set(object, &["apiVersion"], version.clone());
+}
+
+fn rename<'f>(object: &mut Node, fields: impl Iterator<Item = (&'f str, &'f str)>) {
+    for (from, to) in fields.filter(|(from, to)| from != to) {
+        if let Some(value) = unset(object, &[from]) {
+            set(object, &[to], value);
+        }
+    }
+}
+
+/// The processor target of an autoscaler is a field in the first version and one of many metrics in the second.
+fn scaler_to_v1(object: &mut Node) {
+    let is_processor = |metric: &&Node| {
+        text_at(metric, &["resource", "name"]) == "cpu"
+            && text_at(metric, &["resource", "target", "type"]) == "Utilization"
+    };
+    let metrics = list_at(object, &["spec", "metrics"]);
+    let target = metrics.iter().find(is_processor);
+    let target = target.and_then(|metric| at(metric, &["resource", "target", "averageUtilization"])).cloned();
+    if let Some(target) = target {
+        set(object, &["spec", "targetCPUUtilizationPercentage"], target);
+    }
+    unset(object, &["spec", "metrics"]);
+    unset(object, &["status", "currentMetrics"]);
+    unset(object, &["status", "conditions"]);
+}
+
+fn scaler_to_v2(object: &mut Node) {
+    let Some(target) = unset(object, &["spec", "targetCPUUtilizationPercentage"]) else { return };
+    let mut metric = map([("type", "Resource".into())]);
+    set(&mut metric, &["resource", "name"], "cpu");
+    set(&mut metric, &["resource", "target", "type"], "Utilization");
+    set(&mut metric, &["resource", "target", "averageUtilization"], target);
+    set(object, &["spec", "metrics"], vec![metric]);
+}

@@ -1,0 +1,377 @@
+//! Custom resource definitions, and the kinds that they make.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use pintle_tree::{Node, Str, json};
+
+use super::meta::{at, list_at, map, set, text_at};
+use crate::fit;
+use crate::schema::{Additional, Kind, Resource, Schema, Shape, Subresource};
+use crate::status::{Cause, Status};
+use crate::store::Store;
+
+/// What keys of definitions begin with.
+pub(super) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io/";
+
+/// Where the scale of an object is in it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ScalePaths {
+    pub(super) wanted: Vec<String>,
+    pub(super) there: Vec<String>,
+    pub(super) selector: Vec<String>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) format: String,
+    pub(super) description: String,
+    pub(super) priority: i64,
+    pub(super) path: String,
+}
+
+/// One version of a custom kind.
+pub(super) struct CustomKind {
+    pub(super) resource: Resource,
+    pub(super) shape: Shape,
+    /// The shape of the version that objects are kept in, if that is another.
+    pub(super) kept: Option<Shape>,
+    pub(super) storage_version: Str,
+    /// Whether it is the only version, so that all objects are of it.
+    pub(super) only_version: bool,
+    pub(super) served: bool,
+    pub(super) stored: bool,
+    pub(super) columns: Vec<Column>,
+    pub(super) scale: Option<ScalePaths>,
+}
+
+/// All custom kinds.
+#[derive(Default)]
+pub(super) struct Customs {
+    kinds: Vec<Arc<CustomKind>>,
+}
+
+impl Customs {
+    /// Reads all definitions in a store.
+    pub(super) fn read(store: &Store) -> Customs {
+        let Ok(listing) = store.list(DEFINITIONS, None, usize::MAX, None, &|_| true) else {
+            return Customs::default();
+        };
+        let kinds = listing.objects.iter().flat_map(|object| kinds(&object.node()));
+        Customs { kinds: kinds.map(Arc::new).collect() }
+    }
+
+    /// The versions that are served.
+    pub(super) fn served(&self) -> impl Iterator<Item = &Arc<CustomKind>> {
+        self.kinds.iter().filter(|kind| kind.served)
+    }
+
+    /// One version of each kind: the one that is kept.
+    pub(super) fn stored(&self) -> impl Iterator<Item = &Arc<CustomKind>> {
+        self.kinds.iter().filter(|kind| kind.stored)
+    }
+}
+
+fn kinds(definition: &Node) -> Vec<CustomKind> {
+    let versions = list_at(definition, &["spec", "versions"]);
+    let is_stored = |version: &&Node| version.get("storage").and_then(Node::as_bool) == Some(true);
+    let Some(stored) = versions.iter().find(is_stored) else { return Vec::new() };
+    let Some(kept) = shape(stored) else { return Vec::new() };
+    let storage_version = Str::from(text_at(stored, &["name"]));
+    let hash = storage_hash(definition, &storage_version);
+    let one = |version: &Node| {
+        let stored = is_stored(&version);
+        Some(CustomKind {
+            resource: resource(definition, version, &hash),
+            shape: shape(version)?,
+            kept: (!stored).then(|| kept.clone()),
+            storage_version: storage_version.clone(),
+            only_version: versions.len() == 1,
+            served: version.get("served").and_then(Node::as_bool) == Some(true),
+            stored,
+            columns: list_at(version, &["additionalPrinterColumns"]).iter().map(column).collect(),
+            scale: at(version, &["subresources", "scale"]).map(scale_paths),
+        })
+    };
+    versions.iter().filter_map(one).collect()
+}
+
+/// The schema of a version, with the fields that all objects have.
+fn shape(version: &Node) -> Option<Shape> {
+    let mut schema = at(version, &["schema", "openAPIV3Schema"]).cloned().unwrap_or_else(Node::empty_map);
+    let text = || map([("type", "string".into())]);
+    set(&mut schema, &["type"], "object");
+    set(&mut schema, &["properties", "apiVersion"], text());
+    set(&mut schema, &["properties", "kind"], text());
+    let metadata =
+        map([("$ref", "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta".into())]);
+    set(&mut schema, &["properties", "metadata"], metadata);
+    let mut shape = Shape::read(&schema).ok()?;
+    close(&mut shape, 0);
+    Some(shape)
+}
+
+/// Objects of custom kinds have only the fields that they are said to have.
+fn close(shape: &mut Shape, depth: usize) {
+    shape.closed = true;
+    if depth > 300 {
+        return;
+    }
+    shape.fields.iter_mut().for_each(|(_, field)| close(field, depth + 1));
+    if let Some(items) = &mut shape.items {
+        close(items, depth + 1);
+    }
+    if let Additional::Shape(additional) = &mut shape.additional {
+        close(additional, depth + 1);
+    }
+}
+
+fn resource(definition: &Node, version: &Node, hash: &str) -> Resource {
+    let name = |key: &str| Str::from(text_at(definition, &["spec", "names", key]));
+    let words = |key: &str| {
+        list_at(definition, &["spec", "names", key])
+            .iter()
+            .filter_map(|word| word.as_text().cloned())
+            .collect()
+    };
+    let verbs = |verbs: &[&str]| verbs.iter().map(|verb| Str::from(*verb)).collect::<Vec<Str>>();
+    let part = |name: &str, group: &str, version: &str, kind: Str| Subresource {
+        name: name.into(),
+        group: group.into(),
+        version: version.into(),
+        kind,
+        verbs: verbs(&["get", "patch", "update"]),
+    };
+    let mut subresources = Vec::new();
+    if at(version, &["subresources", "status"]).is_some() {
+        subresources.push(part("status", "", "", name("kind")));
+    }
+    if at(version, &["subresources", "scale"]).is_some() {
+        subresources.push(part("scale", "autoscaling", "v1", "Scale".into()));
+    }
+    Resource {
+        group: Str::from(text_at(definition, &["spec", "group"])),
+        version: Str::from(text_at(version, &["name"])),
+        kind: name("kind"),
+        list_kind: name("listKind"),
+        plural: name("plural"),
+        singular: name("singular"),
+        short_names: words("shortNames"),
+        categories: words("categories"),
+        namespaced: text_at(definition, &["spec", "scope"]) == "Namespaced",
+        verbs: verbs(&["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]),
+        subresources,
+        definition: Str::default(),
+        storage_hash: hash.into(),
+    }
+}
+
+/// What the real server makes of the group, the version and the kind: the first bytes of a digest.
+fn storage_hash(definition: &Node, version: &Str) -> String {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    let group = text_at(definition, &["spec", "group"]);
+    let kind = text_at(definition, &["spec", "names", "kind"]);
+    let digest = sha2::Sha256::digest(format!("{group}/{version}/{kind}"));
+    base64::engine::general_purpose::STANDARD.encode(&digest[..8])
+}
+
+fn column(node: &Node) -> Column {
+    let text = |key: &str| text_at(node, &[key]).to_owned();
+    Column {
+        name: text("name"),
+        kind: text("type"),
+        format: text("format"),
+        description: text("description"),
+        priority: super::meta::number_at(node, &["priority"]).unwrap_or(0),
+        path: text("jsonPath"),
+    }
+}
+
+fn scale_paths(scale: &Node) -> ScalePaths {
+    let path = |key: &str| {
+        let steps = text_at(scale, &[key]).split('.').filter(|step| !step.is_empty());
+        steps.map(str::to_owned).collect::<Vec<String>>()
+    };
+    ScalePaths {
+        wanted: path("specReplicasPath"),
+        there: path("statusReplicasPath"),
+        selector: path("labelSelectorPath"),
+    }
+}
+
+/// Reads an object of a custom kind: what is not in its schema is left out and told.
+pub(super) fn read(schema: Schema<'_>, text: &[u8]) -> Result<fit::Object, Status> {
+    let mut object = json::read_exact(text).map_err(|error| Status::bad_request(error.to_string()))?;
+    let mut strict = Vec::new();
+    prune(schema, &mut object, "", &mut strict);
+    Ok(fit::Object { object, strict })
+}
+
+/// Makes an object of another version fit the one that is kept.
+pub(super) fn fit_kept(schema: Schema<'_>, resource: &Resource, object: &mut Node) {
+    prune(schema, object, "", &mut Vec::new());
+    fit::fill(Kind { resource, schema: Some(schema), custom: true }, object);
+}
+
+/// Leaves out what is in no schema.
+fn prune(schema: Schema<'_>, node: &mut Node, path: &str, unknown: &mut Vec<String>) {
+    match node {
+        Node::Map(map) => {
+            let keeps = schema.keeps_unknown();
+            map.retain(|key, child| {
+                let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+                let known = schema.child(key);
+                if let Some(known) = known {
+                    pintle_tree::with_stack(|| prune(known, child, &path, unknown));
+                } else if !keeps {
+                    unknown.push(format!("unknown field \"{path}\""));
+                }
+                known.is_some() || keeps
+            });
+        }
+        Node::List(list) => {
+            let Some(items) = schema.items() else { return };
+            for (index, item) in list.iter_mut().enumerate() {
+                pintle_tree::with_stack(|| prune(items, item, &format!("{path}[{index}]"), unknown));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Versions by how they are preferred: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, then all others by name.
+pub(super) fn compare_versions(a: &str, b: &str) -> Ordering {
+    match (rank(a), rank(b)) {
+        (Some(a), Some(b)) => b.cmp(&a),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => a.cmp(b),
+    }
+}
+
+fn rank(version: &str) -> Option<(u8, u64, u64)> {
+    let rest = version.strip_prefix('v')?;
+    let digits = |text: &str| text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (major, rest) = rest.split_at(digits(rest));
+    let major = major.parse().ok()?;
+    let (stability, minor) = match rest {
+        "" => return Some((2, major, 0)),
+        rest => rest
+            .strip_prefix("beta")
+            .map(|minor| (1, minor))
+            .or_else(|| rest.strip_prefix("alpha").map(|minor| (0, minor)))?,
+    };
+    Some((stability, major, minor.parse().ok()?))
+}
+
+/// What the server itself puts into a definition: names that were left out, and which versions are kept.
+pub(super) fn prepare_definition(object: &mut Node) {
+    let kind = text_at(object, &["spec", "names", "kind"]).to_owned();
+    if text_at(object, &["spec", "names", "singular"]).is_empty() {
+        set(object, &["spec", "names", "singular"], kind.to_lowercase());
+    }
+    if text_at(object, &["spec", "names", "listKind"]).is_empty() {
+        set(object, &["spec", "names", "listKind"], format!("{kind}List"));
+    }
+    if text_at(object, &["spec", "conversion", "strategy"]).is_empty() {
+        set(object, &["spec", "conversion"], map([("strategy", "None".into())]));
+    }
+}
+
+/// What is wrong with a definition.
+pub(super) fn check_definition(object: &Node) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let name = super::meta::meta(object, "name");
+    let (plural, group) =
+        (text_at(object, &["spec", "names", "plural"]), text_at(object, &["spec", "group"]));
+    if name != format!("{plural}.{group}") {
+        let detail = r#"must be spec.names.plural+"."+spec.group"#;
+        causes.push(Cause::invalid("metadata.name", &name.into(), detail));
+    }
+    for (field, text) in [("spec.group", group), ("spec.scope", text_at(object, &["spec", "scope"]))] {
+        if text.is_empty() {
+            causes.push(Cause::required(field, ""));
+        }
+    }
+    let versions = list_at(object, &["spec", "versions"]);
+    for (index, version) in versions.iter().enumerate() {
+        match at(version, &["schema", "openAPIV3Schema"]) {
+            None => {
+                causes.push(Cause::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), ""))
+            }
+            Some(schema) => {
+                if let Err(error) = Shape::read(schema) {
+                    let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
+                    causes.push(Cause::invalid(field, &Node::Nil, &error.to_string()));
+                }
+            }
+        }
+    }
+    let stored =
+        versions.iter().filter(|version| version.get("storage").and_then(Node::as_bool) == Some(true));
+    if stored.count() != 1 {
+        let detail = "must have exactly one version marked as storage version";
+        causes.push(Cause::invalid("spec.versions", &Node::List(versions.to_vec()), detail));
+    }
+    causes
+}
+
+/// The status of a definition that was just made.
+pub(super) fn first_status(object: &Node) -> Node {
+    let stored = list_at(object, &["spec", "versions"]).iter();
+    let stored = stored.filter(|version| version.get("storage").and_then(Node::as_bool) == Some(true));
+    let stored: Vec<Node> = stored.filter_map(|version| version.get("name").cloned()).collect();
+    map([
+        ("acceptedNames", map([("kind", "".into()), ("plural", "".into())])),
+        ("conditions", Node::Nil),
+        ("storedVersions", stored.into()),
+    ])
+}
+
+/// The status of a definition whose kind is served.
+pub(super) fn established(object: &Node, now: &str) -> Node {
+    let condition = |kind: &str, reason: &str, message: &str| {
+        map([
+            ("type", kind.into()),
+            ("status", "True".into()),
+            ("lastTransitionTime", now.into()),
+            ("reason", reason.into()),
+            ("message", message.into()),
+        ])
+    };
+    let names = at(object, &["spec", "names"]).cloned().unwrap_or_else(Node::empty_map);
+    let mut status = at(object, &["status"]).cloned().unwrap_or_else(Node::empty_map);
+    set(&mut status, &["acceptedNames"], names);
+    set(
+        &mut status,
+        &["conditions"],
+        vec![
+            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        ],
+    );
+    status
+}
+
+/// The definition as JSON schema documents want it, for OpenAPI.
+pub(super) fn schema_of(definition: &Node, version: &str) -> Option<Node> {
+    let versions = list_at(definition, &["spec", "versions"]);
+    let version = versions.iter().find(|it| text_at(it, &["name"]) == version)?;
+    at(version, &["schema", "openAPIV3Schema"]).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stable_versions_are_preferred_and_newer_ones_before_older() {
+        let mut versions = ["foo", "v1alpha1", "v1", "v10", "v2beta1", "v1beta2", "bar"];
+        versions.sort_by(|a, b| compare_versions(a, b));
+        assert_eq!(versions, ["v10", "v1", "v2beta1", "v1beta2", "v1alpha1", "bar", "foo"]);
+    }
+}

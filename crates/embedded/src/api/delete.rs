@@ -1,0 +1,380 @@
+//! Deleting: at once, when nothing holds an object any longer, with or without what it owns.
+
+use pintle_tree::{Map, Node, Str, json};
+
+use super::control::{CLEANUP, Happened};
+use super::kinds::Known;
+use super::meta::{
+    finalizers, has_finalizer, is_deleted, map, meta, number_at, set, set_finalizers, text_at,
+};
+use super::query::dry_run;
+use super::reply::Reply;
+use super::write::broken;
+use super::{Api, Call, not_found, part, read};
+use crate::status::{Cause, Details, Status};
+use crate::store::{Expect, Object, Refusal, prefix};
+
+/// The finalizer of an object that waits for what it owns to go first.
+pub(super) const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer of an object that lets go of what it owns.
+pub(super) const ORPHAN: &str = "orphan";
+
+/// What becomes of what an object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+/// How to delete.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeleteOptions {
+    pub(super) dry_run: bool,
+    pub(super) policy: Option<Policy>,
+    pub(super) grace: Option<i64>,
+    pub(super) uid: Option<String>,
+    pub(super) revision: Option<String>,
+}
+
+/// What came of it.
+pub(super) enum Deleted {
+    /// It is gone; this was it.
+    Gone(Node),
+    /// Something holds it; this is it now.
+    Held(Node),
+}
+
+impl Deleted {
+    fn of(object: Node, removed: bool) -> Deleted {
+        if removed { Deleted::Gone(object) } else { Deleted::Held(object) }
+    }
+}
+
+impl Api {
+    pub(super) async fn delete(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        let options = DeleteOptions::read(call)?;
+        let there =
+            self.0.store.get(&call.key()).ok_or_else(|| not_found(call.known.resource(), call.name()))?;
+        self.check_deletable(call)?;
+        let uid = there.head.uid.clone();
+        match self.delete_object(&call.known, &call.key(), &options).await? {
+            Deleted::Held(object) => Ok(self.show(call, 200, object)),
+            Deleted::Gone(object) if call.known.is_returned_when_deleted() => {
+                Ok(self.show(call, 200, object))
+            }
+            Deleted::Gone(_) => {
+                let resource = call.known.resource();
+                let mut details = Map::new();
+                let texts = [
+                    ("name", call.name().into()),
+                    ("group", resource.group.clone()),
+                    ("kind", resource.plural.clone()),
+                    ("uid", uid),
+                ];
+                for (key, text) in texts.into_iter().filter(|(_, text): &(&str, Str)| !text.is_empty()) {
+                    details.insert(key.into(), text.into());
+                }
+                Ok(Reply::tree(200, part::success(None, Some(Node::Map(details)))))
+            }
+        }
+    }
+
+    pub(super) async fn delete_collection(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        let options = DeleteOptions::read(call)?;
+        let selector = self.selector(call)?;
+        let prefix = prefix(&call.known.store_name(), call.target.namespace.as_deref());
+        let matches = |object: &Object| selector.matches(object);
+        let listing = self.0.store.list(&prefix, None, usize::MAX, None, &matches);
+        let listing = listing.map_err(|_| Status::new(410, "Expired", "the list is too old"))?;
+        let mut items = Vec::new();
+        for object in &listing.objects {
+            match self.delete_object(&call.known, &object.key, &options).await {
+                Ok(_) => items.push(object.node()),
+                // Somebody else was quicker.
+                Err(status) if status.code == 404 => {}
+                Err(status) => return Err(status),
+            }
+        }
+        for item in &mut items {
+            call.known.show(item);
+            if let (false, Node::Map(map)) = (call.known.is_custom(), item) {
+                map.remove("apiVersion");
+                map.remove("kind");
+            }
+        }
+        let resource = call.known.resource();
+        let metadata = map([("resourceVersion", listing.revision.to_string().into())]);
+        Ok(Reply::tree(
+            200,
+            read::list_of(&resource.api_version(), &resource.list_kind.to_str_lossy(), metadata, items),
+        ))
+    }
+
+    /// Some namespaces are there for good.
+    fn check_deletable(&self, call: &Call<'_>) -> Result<(), Status> {
+        let forever = ["default", "kube-system", "kube-public"];
+        if !call.known.is("", "Namespace") || !forever.contains(&call.name()) {
+            return Ok(());
+        }
+        let message = format!("namespaces {:?} is forbidden: this namespace may not be deleted", call.name());
+        let details =
+            Details { name: call.name().to_owned(), kind: "namespaces".to_owned(), ..Details::default() };
+        Err(Status::new(403, "Forbidden", message).about(details))
+    }
+
+    /// Deletes the object under a key, or marks it as deleted if something holds it, and does what follows from that.
+    pub(super) async fn delete_object(
+        &self,
+        known: &Known,
+        key: &Str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
+        let (deleted, happened) = self.delete_once(known, key, options).await?;
+        if let Some(Happened { known, object, removed }) = happened {
+            self.follow(&known, &object, removed).await?;
+        }
+        Ok(deleted)
+    }
+
+    /// The same without what follows from it.
+    pub(super) async fn delete_once(
+        &self,
+        known: &Known,
+        key: &Str,
+        options: &DeleteOptions,
+    ) -> Result<(Deleted, Option<Happened>), Status> {
+        let name = key.to_str_lossy().rsplit('/').next().unwrap_or_default().to_owned();
+        loop {
+            let there = self.0.store.get(key).ok_or_else(|| not_found(known.resource(), &name))?;
+            let live = there.node();
+            options.check(known.resource(), &name, &there)?;
+            let marked = self.marked(known, &live, options)?;
+            let removed = super::write::is_let_go(&marked);
+            let shown =
+                if removed { shown_gone(known, live.clone(), marked.clone()) } else { marked.clone() };
+            if options.dry_run || (!removed && marked == live) {
+                return Ok((Deleted::of(shown, removed), None));
+            }
+            let expect = Expect::Revision(there.revision);
+            let written = if removed {
+                self.0.store.remove(key.clone(), expect).await
+            } else {
+                self.0.store.put(key.clone(), expect, marked).await
+            };
+            match written {
+                Ok(object) => {
+                    let shown = if removed { shown } else { object.node() };
+                    let happened = Happened { known: known.clone(), object, removed };
+                    return Ok((Deleted::of(shown, removed), Some(happened)));
+                }
+                Err(Refusal::Broken(why)) => return Err(broken(&why)),
+                // Somebody else was quicker: look again.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// The object with the marks of having been deleted.
+    fn marked(&self, known: &Known, live: &Node, options: &DeleteOptions) -> Result<Node, Status> {
+        let mut object = live.clone();
+        let mut finalizers: Vec<Node> = finalizers(live).to_vec();
+        if !(is_deleted(live) && known.is("", "Pod")) {
+            let others = |name: &Node| !matches!(name.as_str(), Some(FOREGROUND | ORPHAN));
+            match options.policy {
+                Some(Policy::Foreground) if !has_finalizer(live, FOREGROUND) => {
+                    finalizers.retain(others);
+                    finalizers.push(FOREGROUND.into());
+                }
+                Some(Policy::Orphan) if !has_finalizer(live, ORPHAN) => {
+                    finalizers.retain(others);
+                    finalizers.push(ORPHAN.into());
+                }
+                Some(Policy::Background) => finalizers.retain(others),
+                _ => {}
+            }
+            set_finalizers(&mut object, finalizers);
+        }
+        let grace = grace(known, live, options);
+        if known.is("", "Namespace") {
+            if is_deleted(live) {
+                return self.namespace_again(live, object);
+            }
+            set(&mut object, &["metadata", "deletionTimestamp"], self.now());
+            set(&mut object, &["status", "phase"], "Terminating");
+            return Ok(object);
+        }
+        if known.is("apiextensions.k8s.io", "CustomResourceDefinition") && !is_deleted(live) {
+            return Ok(self.marked_definition(object));
+        }
+        if is_deleted(live) {
+            let before = number_at(live, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0);
+            if grace < before {
+                set(&mut object, &["metadata", "deletionGracePeriodSeconds"], Node::Int(grace));
+            }
+            return Ok(object);
+        }
+        let seconds = u64::try_from(grace).unwrap_or(0);
+        let when = super::clock::spell(self.0.clock.now() + std::time::Duration::from_secs(seconds));
+        set(&mut object, &["metadata", "deletionTimestamp"], when);
+        set(&mut object, &["metadata", "deletionGracePeriodSeconds"], Node::Int(grace));
+        if let Some(generation) = number_at(live, &["metadata", "generation"]) {
+            set(&mut object, &["metadata", "generation"], Node::Int(generation + 1));
+        }
+        Ok(object)
+    }
+
+    /// A definition waits for the objects of its kind to go.
+    fn marked_definition(&self, mut object: Node) -> Node {
+        let mut all = finalizers(&object).to_vec();
+        if !has_finalizer(&object, CLEANUP) {
+            all.push(CLEANUP.into());
+        }
+        set_finalizers(&mut object, all);
+        set(&mut object, &["metadata", "deletionTimestamp"], self.now());
+        let condition = map([
+            ("type", "Terminating".into()),
+            ("status", "True".into()),
+            ("lastTransitionTime", self.now().into()),
+            ("reason", "InstanceDeletionPending".into()),
+            (
+                "message",
+                "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+                    .into(),
+            ),
+        ]);
+        let mut conditions = super::meta::list_at(&object, &["status", "conditions"]).to_vec();
+        conditions.push(condition);
+        set(&mut object, &["status", "conditions"], conditions);
+        object
+    }
+
+    /// Deleting a namespace that is on its way out.
+    fn namespace_again(&self, live: &Node, object: Node) -> Result<Node, Status> {
+        if super::meta::list_at(live, &["spec", "finalizers"]).is_empty() {
+            return Ok(object);
+        }
+        let Some(resource) = self.0.table.kind("", "v1", "Namespace") else { return Ok(object) };
+        let why = "The system is ensuring all content is removed from this namespace.  Upon completion, this namespace will automatically be purged by the system.";
+        Err(super::conflict(resource, meta(live, "name"), why))
+    }
+}
+
+/// Pods and what else is deleted with grace show that they were deleted; all others are shown as they were.
+fn shown_gone(known: &Known, live: Node, marked: Node) -> Node {
+    if known.is("", "Pod") { marked } else { live }
+}
+
+/// How long an object may go on: only pods that are on a node may.
+fn grace(known: &Known, live: &Node, options: &DeleteOptions) -> i64 {
+    let ended = matches!(text_at(live, &["status", "phase"]), "Succeeded" | "Failed");
+    if !known.is("", "Pod") || ended || text_at(live, &["spec", "nodeName"]).is_empty() {
+        return 0;
+    }
+    let own = number_at(live, &["spec", "terminationGracePeriodSeconds"]).unwrap_or(30);
+    options.grace.map_or(own, |grace| if grace < 0 { 1 } else { grace })
+}
+
+impl DeleteOptions {
+    fn read(call: &Call<'_>) -> Result<DeleteOptions, Status> {
+        let mut body = Node::empty_map();
+        if !call.body.is_empty() && call.target.part.is_none() {
+            super::accept::body_format(call.headers)?;
+            body = read_options(call)?;
+        }
+        let query = call.query;
+        let word = |key: &str| {
+            let sent = text_at(&body, &[key]);
+            if sent.is_empty() { query.get(key).to_owned() } else { sent.to_owned() }
+        };
+        let mut causes = Vec::new();
+        let policy_word = word("propagationPolicy");
+        let orphans = body.get("orphanDependents").and_then(Node::as_bool);
+        let orphans =
+            orphans.or_else(|| query.has("orphanDependents").then(|| query.is_set("orphanDependents")));
+        if orphans.is_some() && !policy_word.is_empty() {
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            causes.push(Cause::invalid("propagationPolicy", &policy_word.as_str().into(), detail));
+        }
+        let policy = match policy_word.as_str() {
+            "" => orphans.map(|orphans| if orphans { Policy::Orphan } else { Policy::Background }),
+            "Background" => Some(Policy::Background),
+            "Foreground" => Some(Policy::Foreground),
+            "Orphan" => Some(Policy::Orphan),
+            other => {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                causes.push(Cause::not_supported("propagationPolicy", &other.into(), &known));
+                None
+            }
+        };
+        let sent: Vec<&str> =
+            super::meta::list_at(&body, &["dryRun"]).iter().filter_map(Node::as_str).collect();
+        let asked: Vec<&str> = if sent.is_empty() { query.all("dryRun").collect() } else { sent };
+        let dry_run = dry_run(&asked, &mut causes);
+        if !causes.is_empty() {
+            return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", causes));
+        }
+        let text = |key: &str| {
+            let text = text_at(&body, &["preconditions", key]);
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let grace = number_at(&body, &["gracePeriodSeconds"]);
+        let grace = if grace.is_some() { grace } else { query.number("gracePeriodSeconds")? };
+        Ok(DeleteOptions { dry_run, policy, grace, uid: text("uid"), revision: text("resourceVersion") })
+    }
+
+    /// The sender's idea of which object this is.
+    fn check(&self, resource: &crate::schema::Resource, name: &str, there: &Object) -> Result<(), Status> {
+        let refused = |why: String| {
+            let kind = &resource.kind;
+            let qualified = if resource.group.is_empty() {
+                kind.to_string()
+            } else {
+                format!("{kind}.{}", resource.group)
+            };
+            let details = Details {
+                name: name.to_owned(),
+                group: resource.group.to_string(),
+                kind: kind.to_string(),
+                ..Details::default()
+            };
+            let message = format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}");
+            Err(Status::new(409, "Conflict", message).about(details))
+        };
+        if let Some(uid) = self.uid.as_ref().filter(|uid| *there.head.uid != *uid.as_bytes()) {
+            return refused(format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
+                there.head.uid
+            ));
+        }
+        if let Some(revision) =
+            self.revision.as_ref().filter(|revision| **revision != there.revision.to_string())
+        {
+            return refused(format!(
+                "the ResourceVersion in the precondition ({revision}) does not match the ResourceVersion in record ({}). The object might have been modified",
+                there.revision
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn read_options(call: &Call<'_>) -> Result<Node, Status> {
+    let body = match super::accept::body_format(call.headers)? {
+        super::accept::Format::Json => json::read_exact(call.body).map_err(|error| {
+            Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+        })?,
+        super::accept::Format::Yaml => {
+            pintle_yaml::read_exact(call.body).map_err(|error| Status::bad_request(error.to_string()))?
+        }
+    };
+    let kind = text_at(&body, &["kind"]);
+    if !kind.is_empty() && kind != "DeleteOptions" {
+        let version = text_at(&body, &["apiVersion"]);
+        let place = "pkg/runtime/scheme.go:111";
+        return Err(Status::bad_request(format!(
+            "no kind {kind:?} is registered for version {version:?} in scheme {place:?}"
+        )));
+    }
+    Ok(body)
+}

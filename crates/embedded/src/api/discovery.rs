@@ -1,0 +1,292 @@
+//! What there is: versions, groups, kinds, and whether the server is well.
+
+use pintle_tree::{Node, Str};
+
+use super::accept::{View, Wanted};
+use super::meta::{map, set};
+use super::reply::Reply;
+use super::route::Route;
+use super::{Api, custom, no_page, no_such_resource};
+use crate::schema::{Resource, Subresource};
+use crate::status::Status;
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// A group with its versions, the preferred one first.
+struct Group {
+    name: Str,
+    versions: Vec<Str>,
+}
+
+impl Api {
+    /// Answers what is not about objects.
+    pub(super) fn describe(&self, route: &Route, wanted: Wanted) -> Result<Reply, Status> {
+        let aggregated = wanted.view == View::Discovery;
+        match route {
+            Route::Version => Ok(Reply::tree(200, self.version())),
+            Route::Health => Ok(Reply::text(200, "ok", "text/plain; charset=utf-8")),
+            Route::Root => Ok(Reply::tree(200, map([("paths", self.paths().into())]))),
+            Route::Core if aggregated => Ok(self.aggregated(&self.groups()[..1])),
+            Route::Groups if aggregated => Ok(self.aggregated(&self.groups()[1..])),
+            Route::Core => Ok(Reply::tree(200, core())),
+            Route::Groups => {
+                let groups: Vec<Node> =
+                    self.groups()[1..].iter().map(|group| group_entry(group, false)).collect();
+                let list = map([
+                    ("apiVersion", "v1".into()),
+                    ("kind", "APIGroupList".into()),
+                    ("groups", groups.into()),
+                ]);
+                Ok(Reply::tree(200, list))
+            }
+            Route::Group(name) => {
+                let groups = self.groups();
+                let group = groups.iter().skip(1).find(|group| group.name == **name).ok_or_else(no_page)?;
+                Ok(Reply::tree(200, group_entry(group, true)))
+            }
+            Route::GroupVersion(group, version) => self.kinds_of(group, version),
+            Route::OpenApi2 => Ok(self.openapi2()),
+            Route::OpenApi3 => Ok(Reply::tree(200, self.openapi3_index())),
+            Route::OpenApi3Of(path) => {
+                self.openapi3(path).map(|document| Reply::tree(200, document)).ok_or_else(no_page)
+            }
+            Route::Objects(_) | Route::Nowhere => Err(no_page()),
+        }
+    }
+
+    fn version(&self) -> Node {
+        let version = self.0.table.version().to_string();
+        let mut numbers = version.split('.');
+        let mut number = || Node::from(numbers.next().unwrap_or_default());
+        let (major, minor) = (number(), number());
+        map([
+            ("major", major),
+            ("minor", minor),
+            ("gitVersion", format!("v{version}").into()),
+            ("gitCommit", "".into()),
+            ("gitTreeState", "archive".into()),
+            ("buildDate", "1970-01-01T00:00:00Z".into()),
+            ("goVersion", "".into()),
+            ("compiler", "gc".into()),
+            (
+                "platform",
+                format!("linux/{}", if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" }).into(),
+            ),
+        ])
+    }
+
+    fn paths(&self) -> Vec<Node> {
+        let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
+        for group in &self.groups()[1..] {
+            paths.push(format!("/apis/{}", group.name));
+            paths.extend(group.versions.iter().map(|version| format!("/apis/{}/{version}", group.name)));
+        }
+        paths.extend(
+            ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"].map(str::to_owned),
+        );
+        paths.into_iter().map(Node::from).collect()
+    }
+
+    /// All groups, the core first, custom ones last.
+    fn groups(&self) -> Vec<Group> {
+        let built_in = self.0.table.groups().iter();
+        let mut groups: Vec<Group> = built_in
+            .map(|group| Group { name: group.name.clone(), versions: group.versions.clone() })
+            .collect();
+        let mut customs: Vec<Group> = Vec::new();
+        for kind in self.customs().served() {
+            let (name, version) = (&kind.resource.group, &kind.resource.version);
+            match customs.iter_mut().find(|group| group.name == *name) {
+                Some(group) if group.versions.contains(version) => {}
+                Some(group) => group.versions.push(version.clone()),
+                None => customs.push(Group { name: name.clone(), versions: vec![version.clone()] }),
+            }
+        }
+        for group in &mut customs {
+            group.versions.sort_by(|a, b| custom::compare_versions(&a.to_str_lossy(), &b.to_str_lossy()));
+        }
+        customs.sort_by(|a, b| a.name.cmp(&b.name));
+        groups.extend(customs);
+        groups
+    }
+
+    /// The kinds of a group and version, in the order in which the real server lists them.
+    pub(super) fn resources_of(&self, group: &str, version: &str) -> Vec<Resource> {
+        let is_it = |resource: &&Resource| resource.group == *group && resource.version == *version;
+        let mut found: Vec<Resource> = self.0.table.resources().iter().filter(is_it).cloned().collect();
+        let customs = self.customs();
+        let mut custom: Vec<Resource> =
+            customs.served().map(|kind| &kind.resource).filter(is_it).cloned().collect();
+        custom.sort_by(|a, b| a.plural.cmp(&b.plural));
+        found.extend(custom);
+        found
+    }
+
+    fn kinds_of(&self, group: &str, version: &str) -> Result<Reply, Status> {
+        let resources = self.resources_of(group, version);
+        if resources.is_empty() {
+            let known = self.0.table.groups().iter().any(|it| it.name == *group);
+            return Err(if known { no_such_resource() } else { no_page() });
+        }
+        let mut entries = Vec::new();
+        for resource in &resources {
+            entries.push(kind_entry(resource));
+            entries.extend(resource.subresources.iter().map(|part| part_entry(resource, part)));
+        }
+        let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+        let mut list = map([
+            ("kind", "APIResourceList".into()),
+            ("groupVersion", api_version.into()),
+            ("resources", entries.into()),
+        ]);
+        if !group.is_empty() || version != "v1" {
+            set(&mut list, &["apiVersion"], "v1");
+        }
+        Ok(Reply::tree(200, list))
+    }
+
+    fn aggregated(&self, groups: &[Group]) -> Reply {
+        let items: Vec<Node> = groups.iter().map(|group| self.aggregated_group(group)).collect();
+        let list = map([
+            ("apiVersion", "apidiscovery.k8s.io/v2".into()),
+            ("kind", "APIGroupDiscoveryList".into()),
+            ("metadata", Node::empty_map()),
+            ("items", items.into()),
+        ]);
+        Reply::tree(200, list).with_content_type(AGGREGATED)
+    }
+
+    fn aggregated_group(&self, group: &Group) -> Node {
+        let version = |version: &Str| {
+            let resources = self.resources_of(&group.name.to_str_lossy(), &version.to_str_lossy());
+            let resources: Vec<Node> = resources.iter().map(aggregated_kind).collect();
+            map([
+                ("version", version.clone().into()),
+                ("resources", resources.into()),
+                ("freshness", "Current".into()),
+            ])
+        };
+        let versions: Vec<Node> = group.versions.iter().map(version).collect();
+        let mut metadata = Node::empty_map();
+        if !group.name.is_empty() {
+            set(&mut metadata, &["name"], group.name.clone());
+        }
+        map([("metadata", metadata), ("versions", versions.into())])
+    }
+}
+
+fn core() -> Node {
+    let address = map([("clientCIDR", "0.0.0.0/0".into()), ("serverAddress", "".into())]);
+    map([
+        ("kind", "APIVersions".into()),
+        ("versions", vec!["v1".into()].into()),
+        ("serverAddressByClientCIDRs", vec![address].into()),
+    ])
+}
+
+fn group_entry(group: &Group, alone: bool) -> Node {
+    let version = |version: &Str| {
+        map([
+            ("groupVersion", format!("{}/{version}", group.name).into()),
+            ("version", version.clone().into()),
+        ])
+    };
+    let versions: Vec<Node> = group.versions.iter().map(version).collect();
+    let preferred = versions.first().cloned().unwrap_or_default();
+    let mut entry = map([
+        ("name", group.name.clone().into()),
+        ("versions", versions.into()),
+        ("preferredVersion", preferred),
+    ]);
+    if alone {
+        set(&mut entry, &["apiVersion"], "v1");
+        set(&mut entry, &["kind"], "APIGroup");
+    }
+    entry
+}
+
+fn words(words: &[Str]) -> Node {
+    Node::List(words.iter().map(|word| word.clone().into()).collect())
+}
+
+fn kind_entry(resource: &Resource) -> Node {
+    let mut entry = map([
+        ("name", resource.plural.clone().into()),
+        ("singularName", resource.singular.clone().into()),
+        ("namespaced", resource.namespaced.into()),
+        ("kind", resource.kind.clone().into()),
+        ("verbs", words(&resource.verbs)),
+    ]);
+    if !resource.short_names.is_empty() {
+        set(&mut entry, &["shortNames"], words(&resource.short_names));
+    }
+    if !resource.categories.is_empty() {
+        set(&mut entry, &["categories"], words(&resource.categories));
+    }
+    if !resource.storage_hash.is_empty() {
+        set(&mut entry, &["storageVersionHash"], resource.storage_hash.clone());
+    }
+    entry
+}
+
+fn part_entry(resource: &Resource, part: &Subresource) -> Node {
+    let mut entry = map([
+        ("name", format!("{}/{}", resource.plural, part.name).into()),
+        ("singularName", "".into()),
+        ("namespaced", resource.namespaced.into()),
+        ("kind", part.kind.clone().into()),
+        ("verbs", words(&part.verbs)),
+    ]);
+    for (key, text) in [("group", &part.group), ("version", &part.version)] {
+        if !text.is_empty() {
+            set(&mut entry, &[key], text.clone());
+        }
+    }
+    entry
+}
+
+fn kind_reference(group: &Str, version: &Str, kind: &Str) -> Node {
+    map([("group", group.clone().into()), ("version", version.clone().into()), ("kind", kind.clone().into())])
+}
+
+/// A kind of the group and version that a resource is in. Built-in ones leave out what stands above them already.
+fn own_kind(resource: &Resource, kind: &Str) -> Node {
+    let nothing = Str::default();
+    match resource.definition.is_empty() {
+        true => kind_reference(&resource.group, &resource.version, kind),
+        false => kind_reference(&nothing, &nothing, kind),
+    }
+}
+
+fn aggregated_kind(resource: &Resource) -> Node {
+    let mut entry = map([
+        ("resource", resource.plural.clone().into()),
+        ("responseKind", own_kind(resource, &resource.kind)),
+        ("scope", if resource.namespaced { "Namespaced" } else { "Cluster" }.into()),
+        ("singularResource", resource.singular.clone().into()),
+        ("verbs", words(&resource.verbs)),
+    ]);
+    if !resource.short_names.is_empty() {
+        set(&mut entry, &["shortNames"], words(&resource.short_names));
+    }
+    if !resource.categories.is_empty() {
+        set(&mut entry, &["categories"], words(&resource.categories));
+    }
+    let part = |part: &Subresource| {
+        let is_own = part.version.is_empty();
+        let kind = if is_own {
+            own_kind(resource, &part.kind)
+        } else {
+            kind_reference(&part.group, &part.version, &part.kind)
+        };
+        map([
+            ("subresource", part.name.clone().into()),
+            ("responseKind", kind),
+            ("verbs", words(&part.verbs)),
+        ])
+    };
+    if !resource.subresources.is_empty() {
+        set(&mut entry, &["subresources"], resource.subresources.iter().map(part).collect::<Vec<_>>());
+    }
+    entry
+}

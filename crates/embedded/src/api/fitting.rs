@@ -1,0 +1,226 @@
+//! Bodies to objects: what was sent, read as its kind, with defaults, and what is wrong with it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use pintle_tree::{Node, json};
+
+use super::accept::{self, Format};
+use super::meta::{map_at, meta, set, unset};
+use super::query::FieldValidation;
+use super::{Api, Call};
+use crate::fit::{self, BuiltIn};
+use crate::status::{Cause, Status};
+
+impl Api {
+    /// Reads the body of a request as an object of its kind.
+    pub(super) fn read_body(&self, call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
+        let mut twice = None;
+        let text = match accept::body_format(call.headers)? {
+            Format::Json => call.body.clone(),
+            Format::Yaml => {
+                twice = pintle_yaml::read_strict(call.body).err().map(|error| error.to_string());
+                yaml_to_json(call)?
+            }
+        };
+        let (version, kind) = self.check_kind(call, &text)?;
+        let fit::Object { object, mut strict } = self.read_strictly(call, &text, &version, &kind)?;
+        strict.splice(
+            0..0,
+            twice.map(|fault| fault.trim_start_matches("error converting YAML to JSON: ").to_owned()),
+        );
+        self.judge(call, object, strict, validation)
+    }
+
+    /// The version and kind of a body, which may leave them out, and must be those of the address.
+    fn check_kind(&self, call: &Call<'_>, text: &Bytes) -> Result<(String, String), Status> {
+        let resource = call.known.resource();
+        let (api_version, kind) = (resource.api_version(), resource.kind.to_string());
+        let unrecognized = |why: String| {
+            let shown = shown(text);
+            Status::bad_request(format!(
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
+            ))
+        };
+        let tree = json::read_exact(text).map_err(|error| unrecognized(error.to_string()))?;
+        let Node::Map(map) = &tree else {
+            let fault = format!(
+                r#"json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#,
+                go_json_type(&tree)
+            );
+            return Err(unrecognized(fault));
+        };
+        for key in ["apiVersion", "kind"] {
+            if let Some(other) = map.get(key).filter(|word| !matches!(word, Node::Str(_) | Node::Nil)) {
+                let found = other.json_type();
+                let fault =
+                    format!("json: cannot unmarshal {found} into Go struct field .{key} of type string");
+                return Err(unrecognized(fault));
+            }
+        }
+        let word = |key: &str| map.get(key).and_then(Node::as_str).unwrap_or_default();
+        let (sent_version, sent_kind) = (word("apiVersion"), word("kind"));
+        if call.known.is_custom() {
+            check_custom_kind(call, text, sent_version, sent_kind, &tree)?;
+        }
+        let fits = |sent: &str, own: &str| sent.is_empty() || sent == own;
+        if fits(sent_version, &api_version) && fits(sent_kind, &kind) {
+            return Ok((api_version, kind));
+        }
+        Err(Status::bad_request(self.other_kind(call, sent_version, sent_kind)))
+    }
+
+    /// What the server says about an object of another kind than that of the address.
+    fn other_kind(&self, call: &Call<'_>, version: &str, kind: &str) -> String {
+        let resource = call.known.resource();
+        let (group, number) = version.split_once('/').unwrap_or(("", version));
+        if self.0.table.kind(group, number, kind).is_none() {
+            return format!(
+                "{kind} in version {number:?} cannot be handled as a {}: no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\"",
+                resource.kind
+            );
+        }
+        let package = match resource.group.as_str().unwrap_or_default() {
+            "" => "core",
+            group => group.split('.').next().unwrap_or_default(),
+        };
+        format!(
+            "{kind} in version {number:?} cannot be handled as a {own}: converting ({number}.{kind}) to ({package}.{own}): unknown conversion",
+            own = resource.kind
+        )
+    }
+
+    /// Reads text as an object of the kind; what nobody knows is dropped, told or refused.
+    pub(super) fn read_text(
+        &self,
+        call: &Call<'_>,
+        text: &[u8],
+        validation: FieldValidation,
+        version: &str,
+        kind: &str,
+    ) -> Result<Node, Status> {
+        let fit::Object { object, strict } = self.read_strictly(call, text, version, kind)?;
+        self.judge(call, object, strict, validation)
+    }
+
+    /// Reads text as an object of the kind, and says what nobody knows.
+    pub(super) fn read_strictly(
+        &self,
+        call: &Call<'_>,
+        text: &[u8],
+        version: &str,
+        kind: &str,
+    ) -> Result<fit::Object, Status> {
+        let schema = call.known.schema(self.0.table);
+        match BuiltIn::find(version, kind, schema).filter(|_| !call.known.is_custom()) {
+            Some(built_in) => built_in.read(text).map_err(|error| {
+                let number = version.rsplit('/').next().unwrap_or_default();
+                Status::bad_request(format!(
+                    "{kind} in version {number:?} cannot be handled as a {kind}: {error}"
+                ))
+            }),
+            None => super::custom::read(schema, text),
+        }
+    }
+
+    /// What is done about fields that nobody knows, or that are there twice. The object gets its defaults.
+    pub(super) fn judge(
+        &self,
+        call: &Call<'_>,
+        mut object: Node,
+        strict: Vec<String>,
+        validation: FieldValidation,
+    ) -> Result<Node, Status> {
+        let resource = call.known.resource();
+        if validation == FieldValidation::Strict && !strict.is_empty() {
+            let faults = strict.join(", ");
+            let (kind, version) = (&resource.kind, &resource.version);
+            return Err(Status::bad_request(format!(
+                "{kind} in version {:?} cannot be handled as a {kind}: strict decoding error: {faults}",
+                version.to_str_lossy()
+            )));
+        }
+        if validation == FieldValidation::Warn {
+            strict.into_iter().for_each(|fault| call.warn(fault));
+        }
+        set(&mut object, &["apiVersion"], resource.api_version());
+        set(&mut object, &["kind"], resource.kind.clone());
+        if call.known.is("", "Secret") {
+            encode_text(&mut object);
+        }
+        fit::fill(call.known.kind(self.0.table), &mut object);
+        Ok(object)
+    }
+}
+
+/// Custom objects must say of what kind they are.
+fn check_custom_kind(
+    call: &Call<'_>,
+    text: &[u8],
+    version: &str,
+    kind: &str,
+    tree: &Node,
+) -> Result<(), Status> {
+    let resource = call.known.resource();
+    for (word, name) in [(kind, "Kind"), (version, "apiVersion")] {
+        if word.is_empty() {
+            return Err(Status::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): Object '{name}' is missing in '{}' ({})",
+                resource.kind,
+                String::from_utf8_lossy(text),
+                shown(text)
+            )));
+        }
+    }
+    let own = resource.api_version();
+    if version != own {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({own})"
+        )));
+    }
+    if resource.kind != *kind {
+        let cause = Cause::invalid("kind", &kind.into(), &format!("must be {}", resource.kind));
+        return Err(Status::invalid(&resource.group.to_str_lossy(), kind, meta(tree, "name"), vec![cause]));
+    }
+    Ok(())
+}
+
+/// What a secret says as text is kept as all its data is.
+fn encode_text(object: &mut Node) {
+    let Some(Node::Map(texts)) = unset(object, &["stringData"]) else { return };
+    let data = map_at(object, &["data"]);
+    for (key, text) in texts {
+        let encoded = STANDARD.encode(text.as_text().map(|text| text.as_bytes()).unwrap_or_default());
+        data.insert(key, encoded.into());
+    }
+}
+
+fn yaml_to_json(call: &Call<'_>) -> Result<Bytes, Status> {
+    let kind = &call.known.resource().kind;
+    let tree = pintle_yaml::read_exact(call.body).map_err(|error| {
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): error parsing YAML: {error}"
+        ))
+    })?;
+    let text = json::write_raw(&tree).map_err(|error| Status::bad_request(error.to_string()))?;
+    Ok(text.into())
+}
+
+fn go_json_type(node: &Node) -> &'static str {
+    node.json_type()
+}
+
+/// A body as the server shows it in errors: text, or hexadecimal digits, and not all of it.
+fn shown(text: &[u8]) -> String {
+    const MOST: usize = 30;
+    if text.is_empty() {
+        return "<empty>".to_owned();
+    }
+    let more = if text.len() > MOST { " ..." } else { "" };
+    let text = &text[..text.len().min(MOST)];
+    if text.first() == Some(&b'{') {
+        return format!("{}{more}", String::from_utf8_lossy(text));
+    }
+    let digits: String = text.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{digits}{more}")
+}

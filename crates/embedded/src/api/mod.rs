@@ -1,0 +1,307 @@
+//! The API: requests in, answers out, as the real server gives them.
+//!
+//! [`Api`] needs no network: [`Api::call`] takes a request and gives the answer. The same goes over a port with
+//! [`crate::serve`].
+
+mod accept;
+mod body;
+mod clock;
+mod control;
+mod convert;
+mod custom;
+mod delete;
+mod discovery;
+mod fitting;
+mod kinds;
+mod meta;
+mod openapi;
+mod part;
+mod prepare;
+mod print;
+mod query;
+mod read;
+mod reply;
+mod review;
+mod route;
+mod select;
+mod table;
+mod watch;
+mod write;
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response};
+use pintle_tree::Str;
+
+pub use body::Body;
+pub use clock::{Clock, SystemClock};
+pub use query::FieldValidation;
+
+use crate::schema::Table;
+use crate::status::{Details, Status};
+use crate::store::Store;
+use accept::Wanted;
+use custom::Customs;
+use kinds::Known;
+use query::Query;
+use reply::Reply;
+use route::{Route, Target};
+
+/// A Kubernetes API. Cheap to clone; all clones are one.
+#[derive(Clone)]
+pub struct Api(Arc<Inner>);
+
+struct Inner {
+    table: &'static Table,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    names: clock::Names,
+    customs: RwLock<Arc<Customs>>,
+}
+
+/// What an API is made with.
+pub struct Options {
+    /// The Kubernetes that it is like.
+    pub table: &'static Table,
+    /// Where its objects are.
+    pub store: Store,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// What uids and made-up names come from: the same seed gives the same.
+    pub seed: u64,
+}
+
+/// A request as it came.
+struct Sent<'r> {
+    method: &'r Method,
+    path: &'r str,
+    query: &'r Query,
+    headers: &'r HeaderMap,
+    body: &'r Bytes,
+}
+
+/// A request about objects of a kind.
+struct Call<'r> {
+    target: &'r Target,
+    known: Known,
+    query: &'r Query,
+    headers: &'r HeaderMap,
+    body: &'r Bytes,
+    wanted: Wanted,
+    /// What is told beside the answer, whatever that is.
+    warnings: &'r Mutex<Vec<String>>,
+}
+
+impl Api {
+    /// An API over a store, with the objects that every cluster has from the start.
+    ///
+    /// # Errors
+    /// If these cannot be written.
+    pub async fn start(options: Options) -> Result<Api, Status> {
+        let Options { table, store, clock, seed } = options;
+        let names = clock::Names::new(seed, store.revision());
+        let customs = RwLock::new(Arc::new(Customs::read(&store)));
+        let api = Api(Arc::new(Inner { table, store, clock, names, customs }));
+        api.make_first_objects().await?;
+        Ok(api)
+    }
+
+    /// Answers one request.
+    pub async fn call(&self, request: Request<Bytes>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        let query = Query::read(head.uri.query().unwrap_or_default());
+        let wanted = Wanted::read(&head.headers);
+        let format = wanted.as_ref().map_or(Wanted::PLAIN, |wanted| *wanted);
+        let warnings = Mutex::new(Vec::new());
+        let path = head.uri.path();
+        let sent = Sent { method: &head.method, path, query: &query, headers: &head.headers, body: &body };
+        let answered = match wanted {
+            Ok(wanted) => self.answer(&sent, wanted, &warnings).await,
+            Err(status) => Err(status),
+        };
+        let reply = answered.unwrap_or_else(|status| Reply::refusal(&status));
+        let warnings = warnings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        reply.with_warnings(warnings).respond(format)
+    }
+
+    async fn answer(
+        &self,
+        sent: &Sent<'_>,
+        wanted: Wanted,
+        warnings: &Mutex<Vec<String>>,
+    ) -> Result<Reply, Status> {
+        let Sent { method, path, query, headers, body } = *sent;
+        let route = Route::read(path);
+        let Route::Objects(target) = &route else { return self.describe(&route, wanted) };
+        let known = self.find(target)?;
+        let call = Call { target, known, query, headers, body, wanted, warnings };
+        call.warn_of_old_kinds();
+        if target.part.is_some() {
+            return self.part(method, &call).await;
+        }
+        if let Some(reply) = self.review(method, &call) {
+            return reply;
+        }
+        let watching = target.watch || query.is_set("watch");
+        let resource = call.known.resource();
+        let named = target.name.is_some();
+        let placed = target.namespace.is_some() == resource.namespaced;
+        match *method {
+            Method::GET if watching && (!named || target.watch) && resource.can("watch") => self.watch(&call),
+            Method::GET if named && placed && resource.can("get") => self.get(&call),
+            Method::GET if !named && resource.can("list") => self.list(&call),
+            Method::POST if !named && placed && resource.can("create") => self.create(&call).await,
+            Method::PUT if named && placed && resource.can("update") => self.replace(&call).await,
+            Method::PATCH if named && placed && resource.can("patch") => self.patch(&call).await,
+            Method::DELETE if named && placed && resource.can("delete") => self.delete(&call).await,
+            Method::DELETE if !named && placed && resource.can("deletecollection") => {
+                self.delete_collection(&call).await
+            }
+            _ => Err(method_not_allowed()),
+        }
+    }
+
+    /// The kind that a path names.
+    fn find(&self, target: &Target) -> Result<Known, Status> {
+        let customs = self.customs();
+        let is_it = |resource: &crate::schema::Resource| {
+            resource.group == *target.group
+                && resource.version == *target.version
+                && resource.plural == *target.plural
+        };
+        let built_in = self.0.table.resources().iter().find(|resource| is_it(resource)).map(Known::BuiltIn);
+        let custom = || {
+            customs.served().find(|kind| is_it(&kind.resource)).map(|kind| Known::Custom(Arc::clone(kind)))
+        };
+        let known = built_in.or_else(custom);
+        match known {
+            Some(known) if known.resource().namespaced || target.namespace.is_none() => Ok(known),
+            None if !self.has_group(&target.group) => Err(no_page()),
+            _ => Err(no_such_resource()),
+        }
+    }
+
+    fn has_group(&self, group: &str) -> bool {
+        self.0.table.groups().iter().any(|known| known.name == *group)
+            || self.customs().served().any(|kind| kind.resource.group == *group)
+    }
+
+    fn customs(&self) -> Arc<Customs> {
+        Arc::clone(&self.0.customs.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn read_customs_again(&self) {
+        let customs = Arc::new(Customs::read(&self.0.store));
+        *self.0.customs.write().unwrap_or_else(PoisonError::into_inner) = customs;
+    }
+
+    /// All kinds that are served, once each.
+    fn all_kinds(&self) -> Vec<Known> {
+        let built_in = self.0.table.resources().iter().filter(|it| it.can("create") && it.can("delete"));
+        let mut kinds: Vec<Known> = Vec::new();
+        for resource in built_in {
+            let known = Known::BuiltIn(resource);
+            if !kinds.iter().any(|other| other.store_name() == known.store_name()) {
+                kinds.push(known);
+            }
+        }
+        let customs = self.customs();
+        kinds.extend(customs.stored().map(|kind| Known::Custom(Arc::clone(kind))));
+        kinds
+    }
+
+    fn now(&self) -> String {
+        clock::spell(self.0.clock.now())
+    }
+
+    /// Where objects are kept, for whoever moves them from inside.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// The kinds of the Kubernetes that this is like.
+    pub fn table(&self) -> &'static Table {
+        self.0.table
+    }
+}
+
+impl Call<'_> {
+    fn namespace(&self) -> &str {
+        self.target.namespace.as_deref().unwrap_or_default()
+    }
+
+    fn name(&self) -> &str {
+        self.target.name.as_deref().unwrap_or_default()
+    }
+
+    fn key(&self) -> Str {
+        crate::store::key(&self.known.store_name(), self.namespace(), self.name())
+    }
+
+    /// Tells something beside the answer, once.
+    fn warn(&self, text: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
+    }
+
+    fn warn_of_old_kinds(&self) {
+        if self.known.is("", "Endpoints") {
+            self.warn(
+                "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned(),
+            );
+        }
+        if self.known.is("", "ComponentStatus") {
+            self.warn("v1 ComponentStatus is deprecated in v1.19+".to_owned());
+        }
+    }
+
+    /// Who writes: the field manager, or the first word of the user agent.
+    fn manager(&self, given: &str) -> String {
+        if !given.is_empty() {
+            return given.to_owned();
+        }
+        let agent = self.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let name = agent.unwrap_or("unknown").split('/').next().unwrap_or_default();
+        name.chars().filter(|letter| !letter.is_control()).take(128).collect()
+    }
+}
+
+fn no_such_resource() -> Status {
+    Status::new(404, "NotFound", "the server could not find the requested resource").about(Details::default())
+}
+
+/// What paths outside of all groups are answered with; [`Reply`] makes plain text of it.
+fn no_page() -> Status {
+    Status::new(404, "", "404 page not found")
+}
+
+fn method_not_allowed() -> Status {
+    let message = "the server does not allow this method on the requested resource";
+    Status::new(405, "MethodNotAllowed", message).about(Details::default())
+}
+
+/// Nothing of that name is there.
+fn not_found(resource: &crate::schema::Resource, name: &str) -> Status {
+    let details = Details {
+        name: name.to_owned(),
+        group: resource.group.to_string(),
+        kind: resource.plural.to_string(),
+        ..Details::default()
+    };
+    Status::new(404, "NotFound", format!("{} {name:?} not found", resource.qualified())).about(details)
+}
+
+/// Somebody was quicker, or a precondition does not hold.
+fn conflict(resource: &crate::schema::Resource, name: &str, why: &str) -> Status {
+    let details = Details {
+        name: name.to_owned(),
+        group: resource.group.to_string(),
+        kind: resource.plural.to_string(),
+        ..Details::default()
+    };
+    let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", resource.qualified());
+    Status::new(409, "Conflict", message).about(details)
+}

@@ -1,0 +1,254 @@
+//! OpenAPI documents: what `kubectl explain` prints, and what clients look up before they patch.
+
+use std::collections::BTreeSet;
+
+use pintle_tree::{Map, Node, Str, json};
+
+use super::Api;
+use super::custom::{self, DEFINITIONS};
+use super::meta::{map, set};
+use super::reply::Reply;
+use crate::schema::Resource;
+
+const REFERENCE: &str = "#/components/schemas/";
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+
+impl Api {
+    /// The list of documents.
+    pub(super) fn openapi3_index(&self) -> Node {
+        let mut paths = Map::new();
+        for (group, version) in self.group_versions() {
+            let path =
+                if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+            let address = format!("/openapi/v3/{path}?hash={:016X}", self.fingerprint(&path));
+            paths.insert(path.into(), map([("serverRelativeURL", address.into())]));
+        }
+        map([("paths", Node::Map(paths))])
+    }
+
+    fn group_versions(&self) -> BTreeSet<(Str, Str)> {
+        let built_in = self.0.table.resources().iter().map(|it| (it.group.clone(), it.version.clone()));
+        let customs = self.customs();
+        let custom =
+            customs.served().map(|kind| (kind.resource.group.clone(), kind.resource.version.clone()));
+        built_in.chain(custom).collect()
+    }
+
+    /// Changes whenever the document may have changed: clients keep documents for as long as it does not.
+    fn fingerprint(&self, path: &str) -> u64 {
+        let definitions = self.0.store.list(DEFINITIONS, None, usize::MAX, None, &|_| true);
+        let revision =
+            definitions.map_or(0, |listing| listing.objects.iter().map(|it| it.revision).max().unwrap_or(0));
+        let is_custom =
+            self.customs().served().any(|kind| path == format!("apis/{}", kind.resource.api_version()));
+        let text = format!("{path} {} {}", self.0.table.version(), if is_custom { revision } else { 0 });
+        text.bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+
+    /// One document: `api/v1`, `apis/apps/v1` …
+    pub(super) fn openapi3(&self, path: &str) -> Option<Node> {
+        let words: Vec<&str> = path.split('/').collect();
+        let (group, version) = match words[..] {
+            ["api", version] => ("", version),
+            ["apis", group, version] => (group, version),
+            _ => return None,
+        };
+        let resources = self.resources_of(group, version);
+        if resources.is_empty() {
+            return None;
+        }
+        let mut schemas = Map::new();
+        let mut wanted: Vec<Str> = ["DeleteOptions", "Status", "WatchEvent", "Patch", "ListMeta"]
+            .iter()
+            .map(|name| Str::from(format!("{META}{name}")))
+            .collect();
+        wanted.extend(resources.iter().map(|resource| resource.definition.clone()));
+        wanted.push(Str::from(format!("{META}ObjectMeta")));
+        let lists = resources.iter().filter(|resource| !resource.definition.is_empty());
+        wanted.extend(lists.map(|resource| Str::from(format!("{}List", resource.definition))));
+        self.add_definitions(wanted, &mut schemas);
+        for resource in resources.iter().filter(|resource| resource.definition.is_empty()) {
+            if let Some((name, schema)) = self.custom_schema(resource) {
+                schemas.insert(name, schema);
+            }
+        }
+        let mut paths = Map::new();
+        resources.iter().for_each(|resource| add_paths(resource, &mut paths));
+        Some(map([
+            ("openapi", "3.0.0".into()),
+            ("info", self.info()),
+            ("paths", Node::Map(paths)),
+            ("components", map([("schemas", Node::Map(schemas))])),
+        ]))
+    }
+
+    fn info(&self) -> Node {
+        map([("title", "Kubernetes".into()), ("version", format!("v{}", self.0.table.version()).into())])
+    }
+
+    /// Adds definitions and all that they refer to.
+    fn add_definitions(&self, mut wanted: Vec<Str>, schemas: &mut Map<Node>) {
+        while let Some(name) = wanted.pop() {
+            if schemas.contains_key(&name) {
+                continue;
+            }
+            let Some(mut schema) = self.0.table.definitions().source(&name) else { continue };
+            let mut descriptions = self.0.table.descriptions(&name).unwrap_or_default().iter();
+            describe(&mut schema, &mut descriptions);
+            references(&schema, &mut wanted);
+            schemas.insert(name, schema);
+        }
+    }
+
+    /// The schema of a custom kind, under a name that is made of its group.
+    fn custom_schema(&self, resource: &Resource) -> Option<(Str, Node)> {
+        let key = Str::from(format!("{DEFINITIONS}/{}", resource.qualified()));
+        let definition = self.0.store.get(&key)?.node();
+        let mut schema = custom::schema_of(&definition, &resource.version.to_str_lossy())?;
+        let text = |description: &str| map([("type", "string".into()), ("description", description.into())]);
+        set(
+            &mut schema,
+            &["properties", "apiVersion"],
+            text("The version of the schema that the object is written in."),
+        );
+        set(&mut schema, &["properties", "kind"], text("The kind of the object."));
+        let metadata =
+            map([("allOf", vec![map([("$ref", format!("{REFERENCE}{META}ObjectMeta").into())])].into())]);
+        set(&mut schema, &["properties", "metadata"], metadata);
+        set(&mut schema, &["x-kubernetes-group-version-kind"], vec![kind_of(resource)]);
+        Some((custom_name(resource), schema))
+    }
+
+    /// The whole in the older form.
+    pub(super) fn openapi2(&self) -> Reply {
+        let mut schemas = Map::new();
+        let names: Vec<Str> = self.0.table.definitions().names().cloned().collect();
+        self.add_definitions(names, &mut schemas);
+        for kind in self.customs().served() {
+            if let Some((name, schema)) = self.custom_schema(&kind.resource) {
+                schemas.insert(name, schema);
+            }
+        }
+        let document = map([
+            ("swagger", "2.0".into()),
+            ("info", self.info()),
+            ("paths", Node::empty_map()),
+            ("definitions", Node::Map(schemas)),
+        ]);
+        let text = String::from_utf8(json::write_raw(&document).unwrap_or_default()).unwrap_or_default();
+        Reply::text(200, text.replace(REFERENCE, "#/definitions/"), "application/json")
+    }
+}
+
+/// `custom.example.com` and `Gadget` of `v1` are `com.example.custom.v1.Gadget`.
+fn custom_name(resource: &Resource) -> Str {
+    let group = resource.group.to_str_lossy();
+    let parts: Vec<&str> = group.split('.').rev().collect();
+    Str::from(format!("{}.{}.{}", parts.join("."), resource.version, resource.kind))
+}
+
+/// Puts descriptions back, in the order in which they were taken out.
+fn describe<'d>(schema: &mut Node, descriptions: &mut impl Iterator<Item = &'d Node>) {
+    let Node::Map(map) = schema else { return };
+    if let Some(text @ Node::Str(_)) = descriptions.next() {
+        map.insert("description".into(), text.clone());
+    }
+    if let Some(Node::Map(properties)) = map.get_mut("properties") {
+        properties.iter_mut().for_each(|(_, property)| describe(property, descriptions));
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(child @ Node::Map(_)) = map.get_mut(key) {
+            describe(child, descriptions);
+        }
+    }
+}
+
+fn references(schema: &Node, found: &mut Vec<Str>) {
+    match schema {
+        Node::Map(map) => {
+            for (key, value) in map.iter() {
+                match value.as_str().and_then(|text| text.strip_prefix(REFERENCE)).filter(|_| *key == *"$ref")
+                {
+                    Some(name) => found.push(Str::from(name)),
+                    None => references(value, found),
+                }
+            }
+        }
+        Node::List(list) => list.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+fn kind_of(resource: &Resource) -> Node {
+    map([
+        ("group", resource.group.clone().into()),
+        ("version", resource.version.clone().into()),
+        ("kind", resource.kind.clone().into()),
+    ])
+}
+
+/// The addresses of a kind, with what clients look for in them: which kind it is, and which options are understood.
+fn add_paths(resource: &Resource, paths: &mut Map<Node>) {
+    let root = if resource.group.is_empty() { "/api" } else { "/apis" };
+    let place = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
+    let list = format!("{root}/{}{place}/{}", resource.api_version(), resource.plural);
+    let mut collection = Map::new();
+    let mut object = Map::new();
+    let verbs = [
+        ("list", "get", true),
+        ("create", "post", true),
+        ("deletecollection", "delete", true),
+        ("get", "get", false),
+        ("update", "put", false),
+        ("patch", "patch", false),
+        ("delete", "delete", false),
+    ];
+    for (verb, method, of_list) in verbs.into_iter().filter(|(verb, _, _)| resource.can(verb)) {
+        let operations = if of_list { &mut collection } else { &mut object };
+        operations.insert(method.into(), operation(resource, verb));
+    }
+    if !object.is_empty() {
+        paths.insert(format!("{list}/{{name}}").into(), Node::Map(object));
+    }
+    if !collection.is_empty() {
+        paths.insert(list.into(), Node::Map(collection));
+    }
+}
+
+fn operation(resource: &Resource, verb: &str) -> Node {
+    let action = match verb {
+        "create" => "post",
+        "update" => "put",
+        other => other,
+    };
+    let options: &[&str] = match verb {
+        "create" | "update" => &["dryRun", "fieldManager", "fieldValidation"],
+        "patch" => &["dryRun", "fieldManager", "fieldValidation", "force"],
+        "delete" => &["dryRun", "gracePeriodSeconds", "propagationPolicy"],
+        "list" => &["labelSelector", "fieldSelector", "limit", "continue", "resourceVersion", "watch"],
+        _ => &[],
+    };
+    let parameter = |name: &&str| {
+        map([
+            ("name", (*name).into()),
+            ("in", "query".into()),
+            ("schema", map([("type", "string".into()), ("uniqueItems", true.into())])),
+        ])
+    };
+    let parameters: Vec<Node> = options.iter().map(parameter).collect();
+    let mut operation = map([
+        ("parameters", parameters.into()),
+        ("responses", map([("200", map([("description", "OK".into())]))])),
+        ("x-kubernetes-action", action.into()),
+        ("x-kubernetes-group-version-kind", kind_of(resource)),
+    ]);
+    if !resource.definition.is_empty() || !resource.group.is_empty() {
+        let name =
+            if resource.definition.is_empty() { custom_name(resource) } else { resource.definition.clone() };
+        let schema = map([("$ref", format!("{REFERENCE}{name}").into())]);
+        let content = map([("application/json", map([("schema", schema)]))]);
+        set(&mut operation, &["responses", "200", "content"], content);
+    }
+    operation
+}

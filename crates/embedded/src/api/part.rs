@@ -1,0 +1,221 @@
+//! Parts of objects that have addresses of their own: status, scale, and a few that do something.
+
+use http::Method;
+use pintle_tree::Node;
+
+use super::meta::{at, list_at, map, meta, number_at, set, take_over, text_at};
+use super::query::WriteOptions;
+use super::reply::Reply;
+use super::write::Edit;
+use super::{Api, Call, method_not_allowed, no_such_resource, not_found};
+use crate::patch;
+use crate::schema::Resource;
+use crate::status::{Cause, Details, Status};
+
+impl Api {
+    /// A request about a part of an object.
+    pub(super) async fn part(&self, method: &Method, call: &Call<'_>) -> Result<Reply, Status> {
+        let name = call.target.part.as_deref().unwrap_or_default();
+        let resource = call.known.resource();
+        let part = resource.subresource(name).ok_or_else(no_such_resource)?;
+        if call.target.namespace.is_some() != resource.namespaced {
+            return Err(no_such_resource());
+        }
+        let verb = match *method {
+            Method::GET => "get",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::POST => "create",
+            _ => return Err(method_not_allowed()),
+        };
+        if !part.verbs.iter().any(|known| *known == *verb) {
+            return Err(method_not_allowed());
+        }
+        match (name, verb) {
+            ("status" | "resize" | "ephemeralcontainers" | "approval", "get") => self.get(call),
+            ("status" | "approval", "update") => self.replace(call).await,
+            ("status" | "approval", "patch") => self.patch(call).await,
+            ("scale", "get") => self.get_scale(call),
+            ("scale", _) => self.scale(method, call).await,
+            ("finalize", "update") => self.finalize(call).await,
+            ("eviction", "create") => self.evict(call).await,
+            ("binding", "create") => self.bind(call).await,
+            // Containers are not here, and what would talk to them is not found.
+            _ => self.there(call).and_then(|_| Err(no_such_resource())),
+        }
+    }
+
+    fn there(&self, call: &Call<'_>) -> Result<Node, Status> {
+        let there = self.0.store.get(&call.key());
+        let mut node = there.ok_or_else(|| not_found(call.known.resource(), call.name()))?.node();
+        call.known.show(&mut node);
+        Ok(node)
+    }
+
+    fn get_scale(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        let object = self.there(call)?;
+        let path = call.known.scale_paths().wanted;
+        let steps: Vec<&str> = path.iter().map(String::as_str).collect();
+        if call.known.is_custom() && at(&object, &steps).is_none() {
+            let fault = format!("the spec replicas field \".{}\" does not exist", path.join("."));
+            let cause = Cause { reason: "", message: fault.clone(), field: String::new() };
+            let details = Details { causes: vec![cause], ..Details::default() };
+            let message = format!("Internal error occurred: {fault}");
+            return Err(Status::new(500, "InternalError", message).about(details));
+        }
+        Ok(Reply::tree(200, self.scale_of(call, &object)))
+    }
+
+    /// The scale of an object: how many there should be, how many there are, and how they are found.
+    pub(super) fn scale_of(&self, call: &Call<'_>, object: &Node) -> Node {
+        let paths = call.known.scale_paths();
+        let mut scale = map([("apiVersion", "autoscaling/v1".into()), ("kind", "Scale".into())]);
+        for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+            take_over(&mut scale, object, &["metadata", field]);
+        }
+        let number = |path: &[String]| {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            number_at(object, &path)
+        };
+        set(&mut scale, &["spec"], Node::empty_map());
+        if let Some(replicas) = number(&paths.wanted) {
+            set(&mut scale, &["spec", "replicas"], Node::Int(replicas));
+        }
+        set(&mut scale, &["status", "replicas"], Node::Int(number(&paths.there).unwrap_or(0)));
+        let selector: Vec<&str> = paths.selector.iter().map(String::as_str).collect();
+        let selector = match at(object, &selector) {
+            Some(Node::Str(text)) => text.to_string(),
+            Some(selector @ Node::Map(_)) => selector_text(selector),
+            _ => String::new(),
+        };
+        if !selector.is_empty() {
+            set(&mut scale, &["status", "selector"], selector);
+        }
+        scale
+    }
+
+    async fn scale(&self, method: &Method, call: &Call<'_>) -> Result<Reply, Status> {
+        let kind = if *method == Method::PUT { "UpdateOptions" } else { "PatchOptions" };
+        let options = WriteOptions::read(call.query, kind)?;
+        let paths = call.known.scale_paths();
+        let path: Vec<&str> = paths.wanted.iter().map(String::as_str).collect();
+        let put = *method == Method::PUT;
+        let act = |object: &mut Node| {
+            let before = self.scale_of(call, object);
+            let scale = if put { read_scale(call)? } else { patched_scale(call, &before)? };
+            let revision = meta(&scale, "resourceVersion");
+            if !revision.is_empty() && revision != meta(&before, "resourceVersion") {
+                let why = "the object has been modified; please apply your changes to the latest version and try again";
+                return Err(super::conflict(call.known.resource(), call.name(), why));
+            }
+            let replicas = number_at(&scale, &["spec", "replicas"]).unwrap_or(0);
+            if replicas < 0 {
+                let cause = Cause::invalid(
+                    "spec.replicas",
+                    &Node::Int(replicas),
+                    "must be greater than or equal to 0",
+                );
+                return Err(Status::invalid("autoscaling", "Scale", call.name(), vec![cause]));
+            }
+            set(object, &path, Node::Int(replicas));
+            Ok(())
+        };
+        self.change(call, &options, &Edit::With(&act)).await
+    }
+
+    /// Replaces what holds a namespace from inside.
+    async fn finalize(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        let options = WriteOptions::read(call.query, "UpdateOptions")?;
+        let sent = self.read_body(call, options.validation)?;
+        let act = |object: &mut Node| {
+            take_over(object, &sent, &["spec", "finalizers"]);
+            Ok(())
+        };
+        self.change(call, &options, &Edit::With(&act)).await
+    }
+
+    /// Evicts a pod, which is to delete it.
+    async fn evict(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        self.there(call)?;
+        self.delete(call).await?;
+        Ok(Reply::tree(201, success(Some(201), None)))
+    }
+
+    /// Puts a pod on a node.
+    async fn bind(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        let options = WriteOptions::read(call.query, "CreateOptions")?;
+        let binding = pintle_tree::json::read_exact(call.body)
+            .map_err(|error| Status::bad_request(error.to_string()))?;
+        let node = text_at(&binding, &["target", "name"]).to_owned();
+        let act = |object: &mut Node| {
+            if !text_at(object, &["spec", "nodeName"]).is_empty() {
+                let there = text_at(object, &["spec", "nodeName"]);
+                let why = format!("pod {} is already assigned to node {there:?}", call.name());
+                let resource = Resource { plural: "pods/binding".into(), ..Resource::default() };
+                return Err(super::conflict(&resource, call.name(), &why));
+            }
+            set(object, &["spec", "nodeName"], node.as_str());
+            Ok(())
+        };
+        self.change(call, &options, &Edit::With(&act)).await?;
+        Ok(Reply::tree(201, success(Some(201), None)))
+    }
+}
+
+fn read_scale(call: &Call<'_>) -> Result<Node, Status> {
+    let scale = pintle_yaml::read_exact(call.body).map_err(|error| Status::bad_request(error.to_string()))?;
+    if text_at(&scale, &["kind"]) != "Scale" && !text_at(&scale, &["kind"]).is_empty() {
+        return Err(Status::bad_request(format!("expected a Scale, not {}", text_at(&scale, &["kind"]))));
+    }
+    Ok(scale)
+}
+
+fn patched_scale(call: &Call<'_>, scale: &Node) -> Result<Node, Status> {
+    let patched = match super::accept::content_type(call.headers).as_str() {
+        "application/json-patch+json" => patch::json_patch(scale, call.body)?,
+        _ => patch::merge_patch(scale, call.body)?,
+    };
+    Ok(patched.object)
+}
+
+/// A selector as text: labels by name, then expressions.
+pub(super) fn selector_text(selector: &Node) -> String {
+    // Replication controllers have plain labels.
+    let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
+    let labels = if plain { selector.as_map() } else { selector.get("matchLabels").and_then(Node::as_map) };
+    let labels = labels.into_iter().flat_map(pintle_tree::Map::iter);
+    let mut parts: Vec<String> =
+        labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    for expression in list_at(selector, &["matchExpressions"]) {
+        let key = text_at(expression, &["key"]);
+        let mut values: Vec<&str> =
+            list_at(expression, &["values"]).iter().filter_map(Node::as_str).collect();
+        values.sort_unstable();
+        let values = values.join(",");
+        parts.push(match text_at(expression, &["operator"]) {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    parts.sort();
+    parts.join(",")
+}
+
+/// What is answered when something was done and there is nothing to show.
+pub(super) fn success(code: Option<i64>, details: Option<Node>) -> Node {
+    let mut status = map([
+        ("apiVersion", "v1".into()),
+        ("kind", "Status".into()),
+        ("metadata", Node::empty_map()),
+        ("status", "Success".into()),
+    ]);
+    if let Some(code) = code {
+        set(&mut status, &["code"], Node::Int(code));
+    }
+    if let Some(details) = details {
+        set(&mut status, &["details"], details);
+    }
+    status
+}

@@ -1,0 +1,232 @@
+//! What the server itself puts into objects before they are kept, and the rules that it holds them to.
+
+use pintle_tree::{Node, Str};
+
+use super::meta::{at, finalizers, is_deleted, map_at, meta, number_at, set, take_over, text_at, unset};
+use super::{Api, Call, custom};
+use crate::fit;
+use crate::settle::{self, Surroundings};
+use crate::status::{Cause, Status};
+use crate::store::key;
+
+impl Api {
+    /// A new object, with everything that its sender does not say.
+    pub(super) fn prepare_new(&self, call: &Call<'_>, object: &mut Node) -> Result<(), Status> {
+        set(object, &["metadata", "uid"], self.0.names.uid());
+        set(object, &["metadata", "creationTimestamp"], self.now());
+        if call.known.has_generation() {
+            set(object, &["metadata", "generation"], Node::Int(1));
+        }
+        if call.known.resource().subresource("status").is_some() && !call.known.is("", "Node") {
+            self.reset_status(call, object);
+        }
+        if call.known.is("", "Namespace") {
+            prepare_namespace(object);
+        }
+        if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            custom::prepare_definition(object);
+            let status = custom::first_status(object);
+            set(object, &["status"], status);
+        }
+        let kind = call.known.kind(self.0.table);
+        settle::admit(kind, object, &mut Around(self))?;
+        settle::settle_new(kind, object, &mut Around(self));
+        fit::warnings(kind, object).into_iter().for_each(|text| call.warn(text));
+        Ok(())
+    }
+
+    /// Nobody can make an object with a status.
+    fn reset_status(&self, call: &Call<'_>, object: &mut Node) {
+        let empty = if call.known.is_custom() { Node::Nil } else { self.empty(call) };
+        take_over(object, &empty, &["status"]);
+    }
+
+    /// A new state of an object: what its address cannot change is as before, and a new spec is counted.
+    pub(super) fn prepare_change(
+        &self,
+        call: &Call<'_>,
+        live: &Node,
+        changed: &mut Node,
+    ) -> Result<(), Status> {
+        let has_status = call.known.resource().subresource("status").is_some();
+        match call.target.part.as_deref() {
+            Some("status") => keep_all_but_status(call, live, changed),
+            None if has_status => take_over(changed, live, &["status"]),
+            _ => {}
+        }
+        if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            custom::prepare_definition(changed);
+        }
+        let part = call.target.part.as_deref().unwrap_or_default();
+        settle::settle_change(call.known.kind(self.0.table), live, changed, part, &mut Around(self));
+        if part != "binding"
+            && is_other(live, changed, call.known.is_custom(), has_status)
+            && call.known.has_generation()
+        {
+            let generation = number_at(live, &["metadata", "generation"]).unwrap_or(0) + 1;
+            set(changed, &["metadata", "generation"], Node::Int(generation));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_new(&self, call: &Call<'_>, object: &Node) -> Result<(), Status> {
+        if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            refuse(call, object, custom::check_definition(object))?;
+        }
+        refuse(call, object, fit::check_new(call.known.kind(self.0.table), object))
+    }
+
+    pub(super) fn check_change(&self, call: &Call<'_>, live: &Node, changed: &Node) -> Result<(), Status> {
+        // A scheduler may do what nobody else may.
+        if call.target.part.as_deref() == Some("binding") {
+            return Ok(());
+        }
+        let mut causes = new_finalizers(live, changed);
+        causes.extend(fit::check_change(call.known.kind(self.0.table), live, changed));
+        refuse(call, changed, causes)
+    }
+}
+
+/// What new objects get from the rest of the cluster.
+struct Around<'a>(&'a Api);
+
+impl Around<'_> {
+    /// The first number, from a different one on each time, that no text of a service contains in this spelling.
+    fn free(&self, count: u64, spelled: impl Fn(u64) -> String) -> u64 {
+        let start = self.0.0.store.revision();
+        let services = self.0.0.store.list("services/", None, usize::MAX, None, &|_| true);
+        let services = services.map(|listing| listing.objects).unwrap_or_default();
+        let is_taken = |text: &str| services.iter().any(|service| contains(&service.text, text.as_bytes()));
+        let mut numbers = (0..count).map(|step| (start + step) % count);
+        numbers.find(|number| !is_taken(&spelled(*number))).unwrap_or(0)
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// The addresses of services: 10.96.0.0/16 without its ends.
+fn address(number: u64) -> String {
+    let number = number + 10;
+    format!("10.96.{}.{}", number >> 8, number & 255)
+}
+
+impl Surroundings for Around<'_> {
+    fn suffix(&mut self) -> String {
+        self.0.0.names.suffix()
+    }
+
+    fn cluster_ip(&mut self) -> String {
+        address(self.free(65_500, |number| format!("\"clusterIP\":\"{}\"", address(number))))
+    }
+
+    fn node_port(&mut self) -> u16 {
+        let number = self.free(2_767, |number| format!("\"nodePort\":{}", 30_000 + number));
+        u16::try_from(30_000 + number).unwrap_or(30_000)
+    }
+
+    fn default_storage_class(&mut self) -> Option<Str> {
+        let mark = ["metadata", "annotations", "storageclass.kubernetes.io/is-default-class"];
+        let classes =
+            self.0.0.store.list("storageclasses.storage.k8s.io/", None, usize::MAX, None, &|_| true).ok()?;
+        let nodes = classes.objects.iter().map(|object| object.node());
+        let mut defaults = nodes.filter(|node| text_at(node, &mark) == "true");
+        defaults.next().map(|node| Str::from(meta(&node, "name")))
+    }
+
+    fn priority(&mut self, class: &str) -> Option<(i64, Str)> {
+        let class = self.0.0.store.get(&key("priorityclasses.scheduling.k8s.io", "", class))?.node();
+        let policy = text_at(&class, &["preemptionPolicy"]);
+        let policy = if policy.is_empty() { "PreemptLowerPriority" } else { policy };
+        Some((number_at(&class, &["value"]).unwrap_or(0), policy.into()))
+    }
+
+    fn now(&mut self) -> Str {
+        self.0.now().into()
+    }
+
+    fn has_account(&mut self, namespace: &str, name: &str) -> bool {
+        self.0.0.store.get(&key("serviceaccounts", namespace, name)).is_some()
+    }
+
+    fn has_account(&mut self, namespace: &str, name: &str) -> bool {
+        self.0.0.store.get(&key("serviceaccounts", namespace, name)).is_some()
+    }
+}
+
+fn refuse(call: &Call<'_>, object: &Node, causes: Vec<Cause>) -> Result<(), Status> {
+    if causes.is_empty() {
+        return Ok(());
+    }
+    let resource = call.known.resource();
+    let (group, kind) = (resource.group.to_str_lossy(), resource.kind.to_str_lossy());
+    Err(Status::invalid(&group, &kind, meta(object, "name"), causes))
+}
+
+/// Nothing may hold an object that is on its way out, if it did not before.
+fn new_finalizers(live: &Node, changed: &Node) -> Vec<Cause> {
+    if !is_deleted(live) {
+        return Vec::new();
+    }
+    let new = finalizers(changed).iter().filter(|name| !finalizers(live).contains(name));
+    let new: Vec<String> = new.filter_map(|name| name.as_str().map(|name| format!("{name:?}"))).collect();
+    let detail = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+        new.join(", ")
+    );
+    // The real server looks twice and says so twice.
+    let cause = Cause::forbidden("metadata.finalizers", &detail);
+    if new.is_empty() { Vec::new() } else { vec![cause.clone(), cause] }
+}
+
+fn prepare_namespace(object: &mut Node) {
+    let finalizers =
+        map_at(object, &["spec"]).entry_or_insert_with(&"finalizers".into(), || Node::List(Vec::new()));
+    if let Node::List(list) = finalizers
+        && !list.iter().any(|name| name.as_str() == Some("kubernetes"))
+    {
+        list.push("kubernetes".into());
+    }
+    set(object, &["status"], super::meta::map([("phase", "Active".into())]));
+}
+
+/// A write of the status changes nothing else, but for annotations and finalizers of built-in kinds.
+fn keep_all_but_status(call: &Call<'_>, live: &Node, changed: &mut Node) {
+    let status = at(changed, &["status"]).cloned();
+    let metadata = at(changed, &["metadata"]).cloned();
+    let mut object = live.clone();
+    match status {
+        Some(status) => set(&mut object, &["status"], status),
+        None => drop(unset(&mut object, &["status"])),
+    }
+    let metadata = metadata.map(|metadata| super::meta::map([("metadata", metadata)])).unwrap_or_default();
+    take_over(&mut object, &metadata, &["metadata", "managedFields"]);
+    if !call.known.is_custom() {
+        let labels = if call.known.is("apps", "Deployment") { None } else { Some("labels") };
+        for field in ["annotations", "finalizers", "ownerReferences"].into_iter().chain(labels) {
+            take_over(&mut object, &metadata, &["metadata", field]);
+        }
+    }
+    *changed = object;
+}
+
+/// Whether anything that counts as the spec is other than before.
+fn is_other(live: &Node, changed: &Node, custom: bool, has_status: bool) -> bool {
+    if !custom && changed.get("spec").is_some() {
+        // Deployments count new annotations too, because their controller looks at them.
+        let annotations = |node: &Node| at(node, &["metadata", "annotations"]).cloned();
+        let deployment = changed.get("kind").and_then(Node::as_str) == Some("Deployment");
+        return live.get("spec") != changed.get("spec")
+            || (deployment && annotations(live) != annotations(changed));
+    }
+    let (Some(live), Some(changed)) = (live.as_map(), changed.as_map()) else { return false };
+    let counts = |key: &Str| *key != *"metadata" && !(has_status && *key == *"status");
+    let rest = |map: &pintle_tree::Map<Node>| {
+        map.iter()
+            .filter(|(key, _)| counts(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect::<Vec<_>>()
+    };
+    rest(live) != rest(changed)
+}

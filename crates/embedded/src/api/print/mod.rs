@@ -1,0 +1,182 @@
+//! What tables show of objects of each kind, in the order of the kind's columns.
+
+mod core;
+mod others;
+mod path;
+mod workloads;
+
+use std::time::Duration;
+
+use pintle_time::{GoTime, RFC3339, Zone};
+use pintle_tree::{Map, Node};
+
+use super::meta::{at, meta, number_at, text_at};
+use super::part::selector_text;
+use crate::schema::Resource;
+
+pub(super) use path::by_path;
+
+/// The cells of an object of a built-in kind.
+pub(super) fn cells(resource: &Resource, object: &Node, now: Duration) -> Vec<Node> {
+    let seen = Seen { object, now };
+    let (group, kind) = (resource.group.to_str_lossy(), resource.kind.to_str_lossy());
+    let cells = match (&*group, &*kind) {
+        ("", kind) => core::cells(kind, &seen),
+        ("apps" | "batch" | "autoscaling" | "policy", kind) => workloads::cells(kind, &seen),
+        (group, kind) => others::cells(group, kind, &seen),
+    };
+    // Kinds that the server has no columns for show when they were made.
+    cells.unwrap_or_else(|| vec![meta(object, "name").into(), meta(object, "creationTimestamp").into()])
+}
+
+/// An object and the time at which it is looked at.
+pub(super) struct Seen<'o> {
+    pub(super) object: &'o Node,
+    now: Duration,
+}
+
+impl Seen<'_> {
+    fn name(&self) -> Node {
+        meta(self.object, "name").into()
+    }
+
+    fn age(&self) -> Node {
+        self.since(&["metadata", "creationTimestamp"]).into()
+    }
+
+    /// How long ago the time at a path was.
+    fn since(&self, path: &[&str]) -> String {
+        since(text_at(self.object, path), self.now)
+    }
+
+    fn text(&self, path: &[&str]) -> &str {
+        text_at(self.object, path)
+    }
+
+    /// A text, or something else if there is none.
+    fn text_or(&self, path: &[&str], otherwise: &str) -> Node {
+        let text = self.text(path);
+        if text.is_empty() { otherwise.into() } else { text.into() }
+    }
+
+    fn number(&self, path: &[&str]) -> i64 {
+        number_at(self.object, path).unwrap_or(0)
+    }
+
+    fn count(&self, path: &[&str]) -> i64 {
+        match at(self.object, path) {
+            Some(Node::Map(map)) => map.len() as i64,
+            Some(Node::List(list)) => list.len() as i64,
+            _ => 0,
+        }
+    }
+
+    /// A number or a text, as people read it.
+    fn shown(&self, path: &[&str], otherwise: &str) -> Node {
+        match at(self.object, path) {
+            Some(Node::Int(value)) => value.to_string().into(),
+            Some(Node::Str(text)) => text.clone().into(),
+            _ => otherwise.into(),
+        }
+    }
+
+    fn labels(&self, path: &[&str]) -> Node {
+        labels(at(self.object, path)).into()
+    }
+
+    /// A selector; one that is empty selects nothing that could be told.
+    fn selector(&self, path: &[&str]) -> Node {
+        let text = at(self.object, path).map(selector_text).unwrap_or_default();
+        if text.is_empty() { "<none>".into() } else { text.into() }
+    }
+
+    fn containers(&self, path: &[&str]) -> [Node; 2] {
+        let list = super::meta::list_at(self.object, path);
+        let all = |field: &str| {
+            let texts: Vec<&str> = list.iter().map(|container| text_at(container, &[field])).collect();
+            Node::from(texts.join(","))
+        };
+        [all("name"), all("image")]
+    }
+
+    fn has_condition(&self, kind: &str) -> bool {
+        super::meta::list_at(self.object, &["status", "conditions"]).iter().any(|condition| {
+            text_at(condition, &["type"]) == kind && text_at(condition, &["status"]) == "True"
+        })
+    }
+
+    fn is_deleted(&self) -> bool {
+        super::meta::is_deleted(self.object)
+    }
+}
+
+/// Labels with commas between them.
+fn labels(labels: Option<&Node>) -> String {
+    let labels = labels.and_then(Node::as_map).into_iter().flat_map(Map::iter);
+    let texts: Vec<String> =
+        labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    if texts.is_empty() { "<none>".to_owned() } else { texts.join(",") }
+}
+
+/// How long ago a time was.
+pub(super) fn since(time: &str, now: Duration) -> String {
+    match unix(time) {
+        Some(then) => span(i64::try_from(now.as_secs()).unwrap_or(i64::MAX) - then),
+        None => "<unknown>".to_owned(),
+    }
+}
+
+/// A time as seconds since 1970.
+pub(super) fn unix(time: &str) -> Option<i64> {
+    if time.is_empty() {
+        return None;
+    }
+    GoTime::parse(RFC3339, time, &Zone::utc()).ok().map(|time| time.unix())
+}
+
+/// A span of seconds as people read it: with fewer digits the longer it is.
+pub(super) fn span(seconds: i64) -> String {
+    let two = |big: i64, big_unit: &str, small: i64, small_unit: &str| {
+        if small == 0 { format!("{big}{big_unit}") } else { format!("{big}{big_unit}{small}{small_unit}") }
+    };
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
+    match seconds {
+        ..-1 => "<invalid>".to_owned(),
+        -1 => "0s".to_owned(),
+        0..120 => format!("{seconds}s"),
+        120..600 => two(minutes, "m", seconds % 60, "s"),
+        600..10_800 => format!("{minutes}m"),
+        10_800..28_800 => two(hours, "h", minutes % 60, "m"),
+        28_800..172_800 => format!("{hours}h"),
+        172_800..691_200 => two(days, "d", hours % 24, "h"),
+        691_200..63_072_000 => format!("{days}d"),
+        63_072_000..252_288_000 => two(days / 365, "y", days % 365, "d"),
+        _ => format!("{}y", days / 365),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_fewer_digits_the_longer_they_are() {
+        let day = 86_400;
+        for (seconds, text) in [
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (599, "9m59s"),
+            (3 * 3600 - 1, "179m"),
+            (3 * 3600 + 60, "3h1m"),
+            (47 * 3600, "47h"),
+            (2 * day + 3600, "2d1h"),
+            (8 * day, "8d"),
+            (2 * 365 * day, "2y"),
+            (9 * 365 * day, "9y"),
+            (-5, "<invalid>"),
+        ] {
+            assert_eq!(span(seconds), text);
+        }
+    }
+}

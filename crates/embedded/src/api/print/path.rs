@@ -1,0 +1,150 @@
+//! Columns of custom kinds, which name a path in the object.
+
+use std::time::Duration;
+
+use pintle_tree::{Node, json};
+
+use super::since;
+use crate::api::custom::Column;
+
+/// What a column shows of an object: what the path finds, of the column's type.
+pub(in crate::api) fn by_path(object: &Node, column: &Column, now: Duration) -> Node {
+    let found = find(object, &column.path);
+    match column.kind.as_str() {
+        "date" => match found.first() {
+            Some(Node::Str(text)) => since(&text.to_str_lossy(), now).into(),
+            _ => "<unknown>".into(),
+        },
+        "string" => match &found[..] {
+            [] => Node::Nil,
+            found => found.iter().map(|node| text(node)).collect::<Vec<_>>().join(",").into(),
+        },
+        "integer" => match found.first() {
+            Some(Node::Int(value)) => Node::Int(*value),
+            Some(Node::Float(value)) => Node::Int(*value as i64),
+            _ => Node::Nil,
+        },
+        "number" => match found.first() {
+            Some(value @ (Node::Int(_) | Node::Float(_))) => (*value).clone(),
+            _ => Node::Nil,
+        },
+        "boolean" => match found.first() {
+            Some(Node::Bool(value)) => Node::Bool(*value),
+            _ => Node::Nil,
+        },
+        _ => Node::Nil,
+    }
+}
+
+fn text(node: &Node) -> String {
+    match node {
+        Node::Str(text) => text.to_string(),
+        other => String::from_utf8(json::write_raw(other).unwrap_or_default()).unwrap_or_default(),
+    }
+}
+
+/// What a path such as `.spec.parts[*].name` finds. Steps are names, indexes, `*`, and filters that compare one field
+/// with a text, which is what definitions use.
+fn find<'n>(object: &'n Node, path: &str) -> Vec<&'n Node> {
+    let mut found = vec![object];
+    for step in steps(path) {
+        let next = found.into_iter().flat_map(|node| take(node, &step));
+        found = next.collect();
+    }
+    found
+}
+
+enum Step {
+    Name(String),
+    Index(i64),
+    All,
+    Filter(String, String),
+}
+
+fn steps(path: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut rest = path.trim_start_matches(['{', '$']).trim_end_matches('}');
+    while !rest.is_empty() {
+        if let Some(inside) = rest.strip_prefix('[') {
+            let end = inside.find(']').unwrap_or(inside.len());
+            steps.push(bracket(&inside[..end]));
+            rest = inside.get(end + 1..).unwrap_or_default();
+            continue;
+        }
+        let name = rest.trim_start_matches('.');
+        // A backslash keeps a dot part of a name.
+        let mut word = String::new();
+        let mut letters = name.char_indices();
+        let mut end = name.len();
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                '\\' => word.extend(letters.next().map(|(_, letter)| letter)),
+                '.' | '[' => {
+                    end = at;
+                    break;
+                }
+                other => word.push(other),
+            }
+        }
+        rest = &name[end..];
+        if !word.is_empty() {
+            steps.push(if word == "*" { Step::All } else { Step::Name(word) });
+        } else if end == name.len() {
+            break;
+        }
+    }
+    steps
+}
+
+fn bracket(text: &str) -> Step {
+    let unquoted = |text: &str| text.trim().trim_matches(['\'', '"']).to_owned();
+    if text == "*" {
+        return Step::All;
+    }
+    if let Ok(index) = text.parse() {
+        return Step::Index(index);
+    }
+    let filter = text.strip_prefix("?(@.").and_then(|text| text.strip_suffix(')'));
+    match filter.and_then(|filter| filter.split_once("==")) {
+        Some((field, value)) => Step::Filter(field.trim().to_owned(), unquoted(value)),
+        None => Step::Name(unquoted(text)),
+    }
+}
+
+fn take<'n>(node: &'n Node, step: &Step) -> Vec<&'n Node> {
+    match (step, node) {
+        (Step::Name(name), node) => node.get(name).into_iter().collect(),
+        (Step::All, Node::List(list)) => list.iter().collect(),
+        (Step::All, Node::Map(map)) => map.values().collect(),
+        (Step::Index(index), Node::List(list)) => {
+            let index = if *index < 0 { index + list.len() as i64 } else { *index };
+            usize::try_from(index).ok().and_then(|index| list.get(index)).into_iter().collect()
+        }
+        (Step::Filter(field, value), Node::List(list)) => {
+            list.iter().filter(|item| item.get(field).map(text).as_ref() == Some(value)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_find_names_indexes_all_and_what_fits() {
+        let object =
+            json::read_exact(br#"{"a":{"b.c":1,"list":[{"type":"x","v":"1"},{"type":"y","v":"2"}]}}"#)
+                .unwrap();
+        let texts = |path: &str| find(&object, path).into_iter().map(text).collect::<Vec<_>>().join(",");
+        assert_eq!(texts(".a.list[*].v"), "1,2");
+        assert_eq!(texts(".a.list[0].v"), "1");
+        assert_eq!(texts(".a.list[-1].v"), "2");
+        assert_eq!(texts(r#".a.list[?(@.type=="y")].v"#), "2");
+        assert_eq!(texts(r"{.a.b\.c}"), "1");
+        assert_eq!(texts(".a['b.c']"), "1");
+        for odd in ["", ".", "..", "[", "[]", ".a[", ".zzz[*].x", "[?(@.]"] {
+            let _ = find(&object, odd);
+        }
+    }
+}

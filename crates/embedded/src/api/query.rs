@@ -1,0 +1,159 @@
+//! The query of a request, and the options in it.
+
+use crate::status::{Cause, Status};
+
+/// The pairs of a query, decoded, in their order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads what stands after the question mark.
+    pub(super) fn read(text: &str) -> Query {
+        let pairs = text.split('&').filter(|pair| !pair.is_empty());
+        Query(
+            pairs
+                .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+                .map(|(a, b)| (decoded(a), decoded(b)))
+                .collect(),
+        )
+    }
+
+    /// The first value of `name`; empty if there is none.
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+
+    /// All values of `name`.
+    pub(super) fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether `name` is there at all.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
+    }
+
+    /// Whether `name` is there and means yes: the server takes anything but `0` and `false` for that.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.has(name) && !matches!(self.get(name).to_ascii_lowercase().as_str(), "0" | "false")
+    }
+
+    /// The whole number `name`, if it is there.
+    pub(super) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
+        let text = self.get(name);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let wrong = |_| Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"));
+        text.parse().map(Some).map_err(wrong)
+    }
+}
+
+/// Decodes `%xx` and `+`. What is no escape stays as it is.
+pub(super) fn decoded(text: &str) -> String {
+    if !text.contains(['%', '+']) {
+        return text.to_owned();
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escape = after.get(..2).filter(|_| *first == b'%');
+        let digits = escape.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                out.push(if *first == b'+' { b' ' } else { *first });
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// What is done with fields that nobody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped and told.
+    Warn,
+    /// They are refused.
+    Strict,
+}
+
+/// What all writes have in common.
+#[derive(Clone, Debug)]
+pub(super) struct WriteOptions {
+    pub(super) dry_run: bool,
+    pub(super) validation: FieldValidation,
+    /// Empty if the user agent says who writes.
+    pub(super) manager: String,
+    pub(super) force: bool,
+}
+
+impl WriteOptions {
+    /// Reads the options of a request; `kind` is what the server calls them.
+    pub(super) fn read(query: &Query, kind: &str) -> Result<WriteOptions, Status> {
+        let mut causes = Vec::new();
+        let dry_run = dry_run(query.all("dryRun").collect::<Vec<_>>().as_slice(), &mut causes);
+        let manager = query.get("fieldManager").to_owned();
+        check_manager(&manager, &mut causes);
+        let validation = match query.get("fieldValidation") {
+            "Ignore" => FieldValidation::Ignore,
+            "" | "Warn" => FieldValidation::Warn,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                causes.push(Cause::not_supported(
+                    "fieldValidation",
+                    &other.into(),
+                    &["", "Ignore", "Strict", "Warn"],
+                ));
+                FieldValidation::Ignore
+            }
+        };
+        if causes.is_empty() {
+            let force = query.is_set("force");
+            return Ok(WriteOptions { dry_run, validation, manager, force });
+        }
+        Err(Status::invalid("meta.k8s.io", kind, "", causes))
+    }
+}
+
+/// Whether nothing is to be written.
+pub(super) fn dry_run(values: &[&str], causes: &mut Vec<Cause>) -> bool {
+    if values.iter().any(|value| *value != "All") {
+        let shown: Vec<pintle_tree::Node> = values.iter().map(|value| (*value).into()).collect();
+        causes.push(Cause::not_supported("dryRun", &shown.into(), &["All"]));
+    }
+    !values.is_empty()
+}
+
+fn check_manager(manager: &str, causes: &mut Vec<Cause>) {
+    if manager.len() > 128 {
+        let message = "Too long: may not be more than 128 bytes".to_owned();
+        causes.push(Cause { reason: "FieldValueTooLong", message, field: "fieldManager".to_owned() });
+    }
+    for (position, letter) in manager.chars().enumerate().filter(|(_, letter)| letter.is_control()) {
+        let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(letter));
+        let shown = pintle_tree::quote::quote(manager.as_bytes());
+        let message = format!("Invalid value: {shown}: {detail}");
+        causes.push(Cause { reason: "FieldValueInvalid", message, field: "fieldManager".to_owned() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_decoded_and_broken_ones_are_left() {
+        assert_eq!(decoded("a%3Db+c%zz%4"), "a=b c%zz%4");
+        assert_eq!(decoded("%c3%bc"), "ü");
+        let query = Query::read("watch=1&a&b=%26&b=2");
+        assert!(query.is_set("watch") && query.is_set("a") && !query.is_set("c"));
+        assert_eq!(query.all("b").collect::<Vec<_>>(), ["&", "2"]);
+    }
+}

@@ -1,0 +1,330 @@
+//! Reading: one object, and lists with selectors, pages and revisions.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use pintle_tree::{Map, Node, Str, json};
+
+use super::accept::{Format, View};
+use super::meta::{map, set, text_at};
+use super::reply::Reply;
+use super::select::Selector;
+use super::{Api, Call, not_found, table};
+use crate::status::{Cause, Details, Status};
+use crate::store::{Listing, Object, TooOld, prefix};
+
+impl Api {
+    pub(super) fn get(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        self.check_future(call.query.get("resourceVersion"))?;
+        let object =
+            self.0.store.get(&call.key()).ok_or_else(|| not_found(call.known.resource(), call.name()))?;
+        if call.wanted.view == View::Whole
+            && call.wanted.format == Format::Json
+            && call.known.is_shown_as_kept()
+        {
+            return Ok(Reply::json(object.text.clone()));
+        }
+        Ok(self.show(call, 200, object.node()))
+    }
+
+    /// An object as it is wanted.
+    pub(super) fn show(&self, call: &Call<'_>, code: u16, mut object: Node) -> Reply {
+        call.known.show(&mut object);
+        let tree = match call.wanted.view {
+            View::Table => table::of_one(self, call, object),
+            View::Metadata => metadata_only(object),
+            View::Whole | View::Discovery => object,
+        };
+        Reply::tree(code, tree)
+    }
+
+    pub(super) fn list(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        let selector = self.selector(call)?;
+        let limit = call.query.number("limit")?.unwrap_or(0);
+        let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+        let start = self.start_of(call)?;
+        let prefix = prefix(&call.known.store_name(), call.target.namespace.as_deref());
+        let after = start.key.as_ref().map(|key| Str::from(format!("{prefix}{key}")));
+        let matches = |object: &Object| selector.matches(object);
+        let listing = self.0.store.list(&prefix, after.as_ref(), limit, start.revision, &matches);
+        let listing = listing.map_err(|too_old| expired(&start, too_old))?;
+        let mut metadata = map([("resourceVersion", listing.revision.to_string().into())]);
+        if call.known.is_custom() && call.wanted.view == View::Whole {
+            set(&mut metadata, &["continue"], "");
+        }
+        if listing.remaining > 0
+            && let Some(last) = listing.objects.last()
+        {
+            set(&mut metadata, &["continue"], token(listing.revision, &prefix, &last.key));
+            if selector.is_empty() {
+                set(&mut metadata, &["remainingItemCount"], Node::Int(listing.remaining as i64));
+            }
+        }
+        Ok(self.show_list(call, &listing, metadata))
+    }
+
+    fn show_list(&self, call: &Call<'_>, listing: &Listing, metadata: Node) -> Reply {
+        let resource = call.known.resource();
+        match call.wanted.view {
+            View::Table => Reply::tree(200, table::of_list(self, call, listing, metadata)),
+            View::Metadata => {
+                let items =
+                    listing.objects.iter().map(|object| metadata_only(object.node())).collect::<Vec<_>>();
+                Reply::tree(200, list_of("meta.k8s.io/v1", "PartialObjectMetadataList", metadata, items))
+            }
+            _ if call.wanted.format == Format::Json => Reply::json(list_text(call, listing, &metadata)),
+            _ => {
+                let items = listing.objects.iter().map(|object| item(call, object)).collect::<Vec<_>>();
+                let kind = resource.list_kind.to_string();
+                Reply::tree(200, list_of(&resource.api_version(), &kind, metadata, items))
+            }
+        }
+    }
+
+    pub(super) fn selector(&self, call: &Call<'_>) -> Result<Selector, Status> {
+        let (labels, fields) = (call.query.get("labelSelector"), call.query.get("fieldSelector"));
+        Selector::read(labels, fields, &call.known.kind(self.0.table))
+    }
+
+    /// Where a list begins, and at which revision it is.
+    fn start_of(&self, call: &Call<'_>) -> Result<Start, Status> {
+        let (revision, wanted) = (call.query.get("resourceVersion"), call.query.get("resourceVersionMatch"));
+        let token = call.query.get("continue");
+        if let Some(cause) = match_fault(revision, wanted, token) {
+            return Err(Status::invalid("meta.k8s.io", "ListOptions", "", vec![cause]));
+        }
+        if !token.is_empty() {
+            if !revision.is_empty() && revision != "0" {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(Status::bad_request(message));
+            }
+            return read_token(token);
+        }
+        let number = self.check_future(revision)?;
+        let exact = wanted == "Exact" || (wanted.is_empty() && call.query.has("limit") && number > 0);
+        Ok(Start { revision: exact.then_some(number), key: None, continued: false })
+    }
+
+    /// The number of a revision, which must not be of the future.
+    pub(super) fn check_future(&self, revision: &str) -> Result<u64, Status> {
+        if revision.is_empty() {
+            return Ok(0);
+        }
+        let number: u64 = revision.parse().map_err(|_| {
+            let fault = format!("strconv.ParseUint: parsing {revision:?}: invalid syntax");
+            Status::bad_request(format!(
+                "invalid resource version: resourceVersion: Invalid value: {revision:?}: {fault}"
+            ))
+        })?;
+        let current = self.0.store.revision();
+        if number <= current {
+            return Ok(number);
+        }
+        let message = format!("Timeout: Too large resource version: {number}, current: {current}");
+        let message_of_cause = "Too large resource version".to_owned();
+        let cause =
+            Cause { reason: "ResourceVersionTooLarge", message: message_of_cause, field: String::new() };
+        let details = Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() };
+        Err(Status::new(504, "Timeout", message).about(details))
+    }
+}
+
+/// Where a list begins.
+struct Start {
+    /// Now, if there is none.
+    revision: Option<u64>,
+    /// After this key, without the prefix.
+    key: Option<Str>,
+    continued: bool,
+}
+
+fn match_fault(revision: &str, wanted: &str, token: &str) -> Option<Cause> {
+    let field = "resourceVersionMatch";
+    if wanted.is_empty() {
+        return None;
+    }
+    if revision.is_empty() {
+        return Some(Cause::forbidden(
+            field,
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
+        ));
+    }
+    if !token.is_empty() {
+        return Some(Cause::forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
+    }
+    if !matches!(wanted, "Exact" | "NotOlderThan") {
+        return Some(Cause::not_supported(field, &wanted.into(), &["Exact", "NotOlderThan", ""]));
+    }
+    let exactly_nothing = wanted == "Exact" && revision == "0";
+    exactly_nothing.then(|| {
+        Cause::forbidden(field, r#"resourceVersionMatch "exact" is forbidden for resourceVersion "0""#)
+    })
+}
+
+fn expired(start: &Start, _: TooOld) -> Status {
+    let message = if start.continued {
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter."
+    } else {
+        "The resourceVersion for the provided list is too old."
+    };
+    Status::new(410, "Expired", message)
+}
+
+/// What to ask for the next page with: what the real server's tokens are made of.
+fn token(revision: u64, prefix: &str, last: &Str) -> String {
+    let key = last.to_str_lossy();
+    let start = key.strip_prefix(prefix).unwrap_or_default();
+    let tree = map([
+        ("v", "meta.k8s.io/v1".into()),
+        ("rv", Node::Int(i64::try_from(revision).unwrap_or(i64::MAX))),
+        ("start", format!("{start}\0").into()),
+    ]);
+    URL_SAFE_NO_PAD.encode(json::write(&tree).unwrap_or_default())
+}
+
+fn read_token(token: &str) -> Result<Start, Status> {
+    let wrong = |why: String| {
+        Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+    };
+    let text = URL_SAFE_NO_PAD.decode(token).map_err(|error| wrong(error.to_string()))?;
+    let tree = json::read_exact(&text).map_err(|error| wrong(error.to_string()))?;
+    if text_at(&tree, &["v"]) != "meta.k8s.io/v1" {
+        return Err(wrong("server does not recognize this encoded version \"\"".to_owned()));
+    }
+    let revision = match tree.get("rv") {
+        Some(Node::Int(revision)) if *revision > 0 => u64::try_from(*revision).ok(),
+        _ => {
+            return Err(wrong("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".to_owned()));
+        }
+    };
+    let key = text_at(&tree, &["start"]).trim_end_matches('\0');
+    Ok(Start { revision, key: Some(Str::from(key)), continued: true })
+}
+
+/// An object as part of a list: without its kind, as the real server has it for built-in kinds.
+fn item(call: &Call<'_>, object: &Object) -> Node {
+    let mut node = object.node();
+    call.known.show(&mut node);
+    if !call.known.is_custom()
+        && let Node::Map(map) = &mut node
+    {
+        map.remove("apiVersion");
+        map.remove("kind");
+    }
+    node
+}
+
+/// The text of a list, put together from the texts of its objects. A list of a hundred thousand objects is written
+/// without a tree of it.
+fn list_text(call: &Call<'_>, listing: &Listing, metadata: &Node) -> Bytes {
+    let resource = call.known.resource();
+    let size: usize = listing.objects.iter().map(|object| object.text.len() + 1).sum();
+    let mut text = Vec::with_capacity(size + 256);
+    let mut put = |tree: &Node| text.extend(json::write_raw(tree).unwrap_or_default());
+    let head =
+        map([("apiVersion", resource.api_version().into()), ("kind", resource.list_kind.clone().into())]);
+    put(&head);
+    text.pop();
+    text.extend(b",\"metadata\":");
+    text.extend(json::write_raw(metadata).unwrap_or_default());
+    text.extend(b",\"items\":[");
+    let quick = call.known.is_custom() && call.known.is_shown_as_kept();
+    for (index, object) in listing.objects.iter().enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        match plain_item(object).filter(|_| call.known.is_shown_as_kept()) {
+            _ if quick => text.extend(&object.text),
+            Some(plain) => text.extend(plain),
+            None => text.extend(json::write_raw(&item(call, object)).unwrap_or_default()),
+        }
+    }
+    text.extend(b"]}\n");
+    text.into()
+}
+
+/// The text of an object without its version, which is its first field, and its kind, which is cut out.
+fn plain_item(object: &Object) -> Option<Vec<u8>> {
+    let rest = object.text.strip_prefix(b"{\"apiVersion\":\"")?;
+    let rest = &rest[rest.iter().position(|byte| *byte == b'"')? + 1..];
+    let kind = top_field(rest, b",\"kind\":\"")?;
+    let word = &rest[kind + 9..];
+    let after = &word[word.iter().position(|byte| *byte == b'"')? + 1..];
+    let mut plain = Vec::with_capacity(object.text.len());
+    plain.push(b'{');
+    // One of both is empty or begins with a comma, and so does the other.
+    let before = rest[..kind].strip_prefix(b",").unwrap_or_default();
+    plain.extend(before);
+    plain.extend(if before.is_empty() { after.strip_prefix(b",").unwrap_or(after) } else { after });
+    Some(plain)
+}
+
+/// Where a field begins that is not inside of another one.
+fn top_field(text: &[u8], field: &[u8]) -> Option<usize> {
+    let (mut depth, mut quoted, mut at) = (0_usize, false, 0);
+    while at < text.len() {
+        if !quoted && depth == 0 && text[at..].starts_with(field) {
+            return Some(at);
+        }
+        match text[at] {
+            b'\\' if quoted => at += 1,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => depth += 1,
+            b'}' | b']' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// A list with all that lists have.
+pub(super) fn list_of(api_version: &str, kind: &str, metadata: Node, items: Vec<Node>) -> Node {
+    map([
+        ("apiVersion", api_version.into()),
+        ("kind", kind.into()),
+        ("metadata", metadata),
+        ("items", items.into()),
+    ])
+}
+
+/// What is the same about all objects.
+pub(super) fn metadata_only(object: Node) -> Node {
+    let mut partial = Map::new();
+    partial.insert("apiVersion".into(), "meta.k8s.io/v1".into());
+    partial.insert("kind".into(), "PartialObjectMetadata".into());
+    partial.insert("metadata".into(), object.get("metadata").cloned().unwrap_or_else(Node::empty_map));
+    Node::Map(partial)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_lose_their_kind_and_nothing_else() {
+        let plain = |text: &'static str| {
+            let object = Object {
+                key: "k".into(),
+                revision: 1,
+                text: text.into(),
+                head: crate::store::Head::default(),
+            };
+            String::from_utf8(plain_item(&object).unwrap()).unwrap()
+        };
+        assert_eq!(plain(r#"{"apiVersion":"v1","kind":"A","metadata":{}}"#), r#"{"metadata":{}}"#);
+        let tricky = r#"{"apiVersion":"v1","data":{"a":",\"kind\":\"B\"","b":{"x":1,"kind":"C"}},"kind":"A","metadata":{}}"#;
+        let wanted = r#"{"data":{"a":",\"kind\":\"B\"","b":{"x":1,"kind":"C"}},"metadata":{}}"#;
+        assert_eq!(plain(tricky), wanted);
+    }
+
+    #[test]
+    fn tokens_lead_back_to_where_the_page_ended() {
+        let token = token(7, "configmaps/a/", &"configmaps/a/b".into());
+        let start = read_token(&token).ok().unwrap();
+        assert_eq!((start.revision, start.key), (Some(7), Some("b".into())));
+        for nonsense in ["x", "nonsense", "e30", "!!"] {
+            assert_eq!(read_token(nonsense).err().unwrap().code, 400, "{nonsense}");
+        }
+    }
+}

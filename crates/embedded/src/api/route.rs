@@ -1,0 +1,138 @@
+//! Addresses: what a path means.
+
+use super::query::decoded;
+
+/// What a request is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Empty for the core.
+    pub(super) group: String,
+    pub(super) version: String,
+    /// Nothing for all namespaces, and for what has none.
+    pub(super) namespace: Option<String>,
+    pub(super) plural: String,
+    pub(super) name: Option<String>,
+    /// `status`, `scale` …
+    pub(super) part: Option<String>,
+    /// Whether the address is of the old kind that watches.
+    pub(super) watch: bool,
+}
+
+/// What a path means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    /// `/version`.
+    Version,
+    /// `/healthz`, `/livez`, `/readyz` and what is below them.
+    Health,
+    /// `/`.
+    Root,
+    /// `/api`.
+    Core,
+    /// `/apis`.
+    Groups,
+    /// `/apis/GROUP`.
+    Group(String),
+    /// `/api/v1`, `/apis/GROUP/VERSION`.
+    GroupVersion(String, String),
+    /// `/openapi/v2`.
+    OpenApi2,
+    /// `/openapi/v3`.
+    OpenApi3,
+    /// `/openapi/v3/…`.
+    OpenApi3Of(String),
+    /// Objects.
+    Objects(Target),
+    /// Nothing.
+    Nowhere,
+}
+
+impl Route {
+    /// Reads a path.
+    pub(super) fn read(path: &str) -> Route {
+        let segments: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(decoded).collect();
+        let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+        match words[..] {
+            [] => Route::Root,
+            ["version"] => Route::Version,
+            ["healthz" | "livez" | "readyz", ..] => Route::Health,
+            ["api"] => Route::Core,
+            ["apis"] => Route::Groups,
+            ["apis", group] => Route::Group(group.to_owned()),
+            ["api", version] => Route::GroupVersion(String::new(), version.to_owned()),
+            ["apis", group, version] => Route::GroupVersion(group.to_owned(), version.to_owned()),
+            ["api", version, ref rest @ ..] => objects("", version, rest),
+            ["apis", group, version, ref rest @ ..] => objects(group, version, rest),
+            ["openapi", "v2"] => Route::OpenApi2,
+            ["openapi", "v3"] => Route::OpenApi3,
+            ["openapi", "v3", ref rest @ ..] => Route::OpenApi3Of(rest.join("/")),
+            _ => Route::Nowhere,
+        }
+    }
+}
+
+fn objects(group: &str, version: &str, rest: &[&str]) -> Route {
+    let (watch, rest) = match rest {
+        ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+        rest => (false, rest),
+    };
+    let mut target =
+        Target { group: group.to_owned(), version: version.to_owned(), watch, ..Target::default() };
+    let mut put = |namespace: Option<&str>, plural: &str, name: Option<&str>, part: Option<&str>| {
+        target.namespace = namespace.map(str::to_owned);
+        target.plural = plural.to_owned();
+        target.name = name.map(str::to_owned);
+        target.part = part.map(str::to_owned);
+    };
+    match rest {
+        ["namespaces", name, part @ ("status" | "finalize")] => {
+            put(None, "namespaces", Some(name), Some(part))
+        }
+        ["namespaces", namespace, plural] => put(Some(namespace), plural, None, None),
+        ["namespaces", namespace, plural, name] => put(Some(namespace), plural, Some(name), None),
+        ["namespaces", namespace, plural, name, part @ ..] => {
+            put(Some(namespace), plural, Some(name), Some(&part.join("/")));
+        }
+        [plural] => put(None, plural, None, None),
+        [plural, name] => put(None, plural, Some(name), None),
+        [plural, name, part @ ..] => put(None, plural, Some(name), Some(&part.join("/"))),
+        [] => return Route::Nowhere,
+    }
+    Route::Objects(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(path: &str) -> Target {
+        match Route::read(path) {
+            Route::Objects(target) => target,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn namespaces_are_objects_and_hold_objects() {
+        let one = target("/api/v1/namespaces/a");
+        assert_eq!(
+            (one.plural.as_str(), one.name.as_deref(), one.namespace),
+            ("namespaces", Some("a"), None)
+        );
+        let part = target("/api/v1/namespaces/a/status");
+        assert_eq!((part.plural.as_str(), part.part.as_deref()), ("namespaces", Some("status")));
+        let pods = target("/api/v1/watch/namespaces/a/pods");
+        assert_eq!((pods.namespace.as_deref(), pods.plural.as_str(), pods.watch), (Some("a"), "pods", true));
+        let scale = target("/apis/apps/v1/namespaces/a/deployments/b/scale");
+        assert_eq!((scale.group.as_str(), scale.part.as_deref()), ("apps", Some("scale")));
+    }
+
+    #[test]
+    fn what_is_no_address_leads_nowhere() {
+        for path in ["/nothing", "/apiss/x", "//openapi/v4"] {
+            assert_eq!(Route::read(path), Route::Nowhere, "{path}");
+        }
+        assert_eq!(Route::read("/"), Route::Root);
+        assert_eq!(Route::read("/readyz/etcd"), Route::Health);
+    }
+}

@@ -1,0 +1,139 @@
+//! Objects as rows of a table, which is what people see of them.
+
+use pintle_tree::Node;
+
+use super::custom::Column;
+use super::kinds::Known;
+use super::meta::{map, meta, set};
+use super::{Api, Call, print, read};
+use crate::store::Listing;
+
+/// The table of one object.
+pub(super) fn of_one(api: &Api, call: &Call<'_>, object: Node) -> Node {
+    let revision = meta(&object, "resourceVersion").to_owned();
+    let metadata = map([("resourceVersion", revision.into())]);
+    let include = call.query.get("includeObject");
+    table(metadata, columns(api, &call.known), vec![row(api, &call.known, include, object)].into())
+}
+
+/// The table of a list.
+pub(super) fn of_list(api: &Api, call: &Call<'_>, listing: &Listing, metadata: Node) -> Node {
+    let include = call.query.get("includeObject");
+    let rows = listing.objects.iter().map(|object| {
+        let mut node = object.node();
+        call.known.show(&mut node);
+        row(api, &call.known, include, node)
+    });
+    let rows: Vec<Node> = rows.collect();
+    // The real server has no empty list here.
+    let rows = if rows.is_empty() && !call.known.is_custom() { Node::Nil } else { rows.into() };
+    table(metadata, columns(api, &call.known), rows)
+}
+
+/// The table of one event; only the first of a watch tells the columns.
+pub(super) fn of_event(api: &Api, known: &Known, include: &str, object: Node, with_columns: bool) -> Node {
+    let metadata = map([("resourceVersion", meta(&object, "resourceVersion").into())]);
+    let columns = if with_columns { columns(api, known) } else { Node::Nil };
+    table(metadata, columns, vec![row(api, known, include, object)].into())
+}
+
+fn table(metadata: Node, columns: Node, rows: Node) -> Node {
+    map([
+        ("apiVersion", "meta.k8s.io/v1".into()),
+        ("kind", "Table".into()),
+        ("metadata", metadata),
+        ("columnDefinitions", columns),
+        ("rows", rows),
+    ])
+}
+
+fn row(api: &Api, known: &Known, include: &str, object: Node) -> Node {
+    let now = api.0.clock.now();
+    let cells = match known {
+        Known::BuiltIn(resource) => print::cells(resource, &object, now),
+        Known::Custom(kind) => {
+            let mut cells = vec![Node::from(meta(&object, "name"))];
+            cells.extend(
+                custom_columns(&kind.columns).iter().map(|column| print::by_path(&object, column, now)),
+            );
+            cells
+        }
+    };
+    let shown = match include {
+        "None" => Node::Nil,
+        "Object" => object.clone(),
+        _ => read::metadata_only(object.clone()),
+    };
+    let mut row = map([("cells", cells.into()), ("object", shown)]);
+    if let Some(condition) = finished(known, &object) {
+        set(&mut row, &["conditions"], vec![condition]);
+    }
+    row
+}
+
+/// Rows of pods that have ended say so, so that they can be left out.
+fn finished(known: &Known, object: &Node) -> Option<Node> {
+    let phase = super::meta::text_at(object, &["status", "phase"]);
+    if !known.is("", "Pod") || !matches!(phase, "Succeeded" | "Failed") {
+        return None;
+    }
+    let message =
+        if phase == "Succeeded" { "The pod has completed successfully." } else { "The pod failed." };
+    Some(map([
+        ("type", "Completed".into()),
+        ("status", "True".into()),
+        ("reason", phase.into()),
+        ("message", message.into()),
+    ]))
+}
+
+/// What a definition without columns has.
+fn custom_columns(columns: &[Column]) -> Vec<Column> {
+    if !columns.is_empty() {
+        return columns.to_vec();
+    }
+    vec![Column {
+        name: "Age".to_owned(),
+        kind: "date".to_owned(),
+        format: String::new(),
+        description: String::new(),
+        priority: 0,
+        path: ".metadata.creationTimestamp".to_owned(),
+    }]
+}
+
+fn columns(api: &Api, known: &Known) -> Node {
+    let table = api.0.table;
+    match known {
+        Known::BuiltIn(resource) => Node::List(table.columns(resource).unwrap_or_default().to_vec()),
+        Known::Custom(kind) => {
+            // The first column is the same for all kinds, and so is the age where nothing else is said.
+            let config_map = table.kind("", "v1", "ConfigMap").and_then(|resource| table.columns(resource));
+            let common = config_map.unwrap_or_default();
+            let mut columns: Vec<Node> = common.first().into_iter().cloned().collect();
+            if kind.columns.is_empty() {
+                columns.extend(common.last().cloned().map(|mut age| {
+                    set(&mut age, &["type"], "date");
+                    age
+                }));
+            }
+            columns.extend(kind.columns.iter().map(column));
+            Node::List(columns)
+        }
+    }
+}
+
+fn column(column: &Column) -> Node {
+    let description = if column.description.is_empty() {
+        format!("Custom resource definition column (in JSONPath format): {}", column.path)
+    } else {
+        column.description.clone()
+    };
+    map([
+        ("name", column.name.as_str().into()),
+        ("type", column.kind.as_str().into()),
+        ("format", column.format.as_str().into()),
+        ("description", description.into()),
+        ("priority", Node::Int(column.priority)),
+    ])
+}

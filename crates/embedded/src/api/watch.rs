@@ -1,0 +1,242 @@
+//! Watches: what happens to the objects of a list, as it happens.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream;
+use pintle_tree::Node;
+use tokio::sync::watch::Receiver;
+use tokio::time::{Instant, sleep_until};
+
+use super::accept::View;
+use super::kinds::Known;
+use super::meta::{map, set};
+use super::reply::{Reply, json_of};
+use super::select::Selector;
+use super::{Api, Call, read, table};
+use crate::status::{Cause, Status};
+use crate::store::{Event, Object, prefix};
+
+/// How long a watch goes on that names no time; the real server chooses between this and twice this.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
+/// How often a quiet watch is told how far it is.
+const BOOKMARK: Duration = Duration::from_secs(60);
+
+/// A watch that is going on.
+struct Watch {
+    api: Api,
+    known: Known,
+    view: View,
+    with_columns: bool,
+    include: String,
+    selector: Selector,
+    prefix: String,
+    /// Everything up to this revision has been told.
+    revision: u64,
+    news: Receiver<u64>,
+    ready: VecDeque<Bytes>,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    end: Instant,
+    ended: bool,
+}
+
+impl Api {
+    pub(super) fn watch(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        let mut selector = self.selector(call)?;
+        if let Some(name) = &call.target.name {
+            selector = selector.and_name(name);
+        }
+        let initial = call.query.is_set("sendInitialEvents");
+        if let Some(cause) = initial_fault(call) {
+            return Err(Status::invalid("meta.k8s.io", "ListOptions", "", vec![cause]));
+        }
+        let asked = call.query.get("resourceVersion");
+        let revision = parse_revision(asked)?;
+        let seconds = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
+        let timeout = seconds.filter(|seconds| *seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+        let now = Instant::now();
+        let mut watch = Watch {
+            api: self.clone(),
+            known: call.known.clone(),
+            view: call.wanted.view,
+            with_columns: true,
+            include: call.query.get("includeObject").to_owned(),
+            selector,
+            prefix: prefix(&call.known.store_name(), call.target.namespace.as_deref()),
+            revision,
+            news: self.0.store.subscribe(),
+            ready: VecDeque::new(),
+            bookmarks: call.query.is_set("allowWatchBookmarks"),
+            next_bookmark: now + BOOKMARK,
+            // A time that is too far away to be told is no end.
+            end: now.checked_add(timeout).unwrap_or(now + DEFAULT_TIMEOUT),
+            ended: false,
+        };
+        // Who names no revision is told of everything that is there first.
+        let from_now = !call.query.has("sendInitialEvents") && (asked.is_empty() || asked == "0");
+        if from_now || initial {
+            watch.begin(initial);
+        } else if call.query.has("sendInitialEvents") && revision == 0 {
+            watch.revision = self.0.store.revision();
+        }
+        let pieces =
+            stream::unfold(watch, |mut watch| async move { watch.next().await.map(|piece| (piece, watch)) });
+        Ok(Reply::stream(Box::pin(pieces)))
+    }
+}
+
+fn initial_fault(call: &Call<'_>) -> Option<Cause> {
+    let field = "resourceVersionMatch";
+    let wanted = call.query.get(field);
+    if !call.query.has("sendInitialEvents") {
+        return (!wanted.is_empty()).then(|| {
+            Cause::forbidden(
+                field,
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )
+        });
+    }
+    if wanted.is_empty() {
+        return Some(Cause::forbidden(
+            field,
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ));
+    }
+    (wanted != "NotOlderThan").then(|| Cause::not_supported(field, &wanted.into(), &["NotOlderThan"]))
+}
+
+fn parse_revision(text: &str) -> Result<u64, Status> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        let fault = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+        Status::new(500, "", format!("resourceVersion: Invalid value: {text:?}: {fault}"))
+    })
+}
+
+impl Watch {
+    /// Tells of what is there now.
+    fn begin(&mut self, marked: bool) {
+        let selector = self.selector.clone();
+        let matches = move |object: &Object| selector.matches(object);
+        let Ok(listing) = self.api.0.store.list(&self.prefix, None, usize::MAX, None, &matches) else {
+            return;
+        };
+        self.revision = listing.revision;
+        for object in &listing.objects {
+            let piece = self.piece("ADDED", object.node());
+            self.ready.push_back(piece);
+        }
+        if marked && self.bookmarks {
+            let piece = self.bookmark(true);
+            self.ready.push_back(piece);
+        }
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Some(piece);
+            }
+            if self.ended {
+                return None;
+            }
+            self.news.mark_unchanged();
+            self.catch_up();
+            if !self.ready.is_empty() {
+                continue;
+            }
+            let wake = if self.bookmarks { self.next_bookmark.min(self.end) } else { self.end };
+            tokio::select! {
+                changed = self.news.changed() => self.ended |= changed.is_err(),
+                () = sleep_until(wake) => self.wake(),
+            }
+        }
+    }
+
+    fn wake(&mut self) {
+        let now = Instant::now();
+        self.ended |= now >= self.end;
+        if self.bookmarks && now >= self.next_bookmark {
+            self.next_bookmark = now + BOOKMARK;
+            let piece = self.bookmark(false);
+            self.ready.push_back(piece);
+        }
+    }
+
+    /// Makes pieces of what has happened since.
+    fn catch_up(&mut self) {
+        match self.api.0.store.changes(&self.prefix, self.revision) {
+            Ok((events, revision)) => {
+                // A revision of the future is waited for.
+                self.revision = self.revision.max(revision);
+                for event in events {
+                    let told = self.tell(&event);
+                    self.ready.extend(told);
+                }
+            }
+            Err(too_old) => {
+                let message = format!("too old resource version: {} ({})", too_old.asked, too_old.oldest);
+                let status = Status::new(410, "Expired", message);
+                self.ready.push_back(event("ERROR", status.object()));
+                self.ended = true;
+            }
+        }
+    }
+
+    /// What a change looks like through the selector: what leaves it is deleted, what enters it is added.
+    fn tell(&mut self, change: &Arc<Event>) -> Option<Bytes> {
+        let was_in = change.previous.as_ref().is_some_and(|previous| self.selector.matches(previous));
+        let is_in = !change.removed && self.selector.matches(&change.object);
+        match (was_in, is_in) {
+            (false, false) => None,
+            (false, true) => Some(self.piece("ADDED", change.object.node())),
+            (true, true) => Some(self.piece("MODIFIED", change.object.node())),
+            (true, false) => {
+                // The last state that was in, with the revision at which it went.
+                let last = if change.removed { Some(&change.object) } else { change.previous.as_ref() };
+                let mut node = last?.node();
+                set(&mut node, &["metadata", "resourceVersion"], change.object.revision.to_string());
+                Some(self.piece("DELETED", node))
+            }
+        }
+    }
+
+    fn piece(&mut self, kind: &str, mut object: Node) -> Bytes {
+        self.known.show(&mut object);
+        let shown = match self.view {
+            View::Metadata => read::metadata_only(object),
+            View::Table => {
+                let with_columns = std::mem::take(&mut self.with_columns);
+                table::of_event(&self.api, &self.known, &self.include, object, with_columns)
+            }
+            _ => object,
+        };
+        event(kind, shown)
+    }
+
+    fn bookmark(&self, first: bool) -> Bytes {
+        let resource = self.known.resource();
+        let mut metadata = map([("resourceVersion", self.revision.to_string().into())]);
+        if !self.known.is_custom() {
+            set(&mut metadata, &["creationTimestamp"], Node::Nil);
+        }
+        if first {
+            set(&mut metadata, &["annotations", "k8s.io/initial-events-end"], "true");
+        }
+        let object = map([
+            ("apiVersion", resource.api_version().into()),
+            ("kind", resource.kind.clone().into()),
+            ("metadata", metadata),
+        ]);
+        event("BOOKMARK", object)
+    }
+}
+
+fn event(kind: &str, object: Node) -> Bytes {
+    json_of(&map([("type", kind.into()), ("object", object)])).into()
+}
