@@ -149,10 +149,6 @@ impl Surroundings for Around<'_> {
     fn has_account(&mut self, namespace: &str, name: &str) -> bool {
         self.0.0.store.get(&key("serviceaccounts", namespace, name)).is_some()
     }
-
-    fn has_account(&mut self, namespace: &str, name: &str) -> bool {
-        self.0.0.store.get(&key("serviceaccounts", namespace, name)).is_some()
-    }
 }
 
 fn refuse(call: &Call<'_>, object: &Node, causes: Vec<Cause>) -> Result<(), Status> {
