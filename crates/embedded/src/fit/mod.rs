@@ -81,7 +81,7 @@ pub fn check_new(kind: Kind<'_>, object: &Node) -> Vec<Cause> {
 pub fn check_change(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Cause> {
     let (group, name) = group_and_kind(kind);
     let mut faults = rules::Faults::default();
-    rules::metadata(group, name, kind.custom, object, &mut faults);
+    rules::changed_metadata(group, name, kind.custom, object, &mut faults);
     if !kind.custom {
         if !is_checked_by_change_alone(group, name) {
             rules::new(group, name, object, &mut faults);
@@ -89,6 +89,15 @@ pub fn check_change(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Cause> {
         rules::changed(group, name, live, object, &mut faults);
     }
     faults.causes
+}
+
+/// What the server lets pass with a warning.
+pub fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
+    if kind.custom {
+        return Vec::new();
+    }
+    let (group, name) = group_and_kind(kind);
+    rules::warnings(group, name, object)
 }
 
 /// Whether a change is all that the server looks at in new states of a kind.
@@ -102,6 +111,3 @@ fn group_and_kind(kind: Kind<'_>) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod recorded;

@@ -8,6 +8,7 @@ use pintle_tree::{Map, Node, Str};
 
 use crate::fit::tree::{at, inner, made, map, map_of, put, text};
 use crate::schema::Kind;
+use crate::status::{Details, Status};
 
 /// What objects get from outside of themselves.
 pub trait Surroundings {
@@ -23,6 +24,36 @@ pub trait Surroundings {
     fn priority(&mut self, class: &str) -> Option<(i64, Str)>;
     /// The time, as objects have it.
     fn now(&mut self) -> Str;
+    /// Whether there is such a service account.
+    fn has_account(&mut self, namespace: &str, name: &str) -> bool;
+}
+
+/// Whether a new object finds all that it refers to. Comes before it is settled.
+///
+/// # Errors
+/// When a pod names an account or a priority that is not there.
+pub fn admit(kind: Kind<'_>, object: &Node, around: &mut dyn Surroundings) -> Result<(), Status> {
+    if kind.custom || group_and_kind(kind) != ("", "Pod") {
+        return Ok(());
+    }
+    let (namespace, name) = (text(object, &["metadata", "namespace"]), text(object, &["metadata", "name"]));
+    let refuse = |why: String| {
+        let details = Details { name: name.to_owned(), kind: "pods".to_owned(), ..Details::default() };
+        Err(Status::new(403, "Forbidden", format!("pods {name:?} is forbidden: {why}")).about(details))
+    };
+    let account = match text(object, &["spec", "serviceAccountName"]) {
+        "" => "default",
+        account => account,
+    };
+    if !around.has_account(namespace, account) {
+        let why = format!(
+            "error looking up service account {namespace}/{account}: serviceaccount {account:?} not found"
+        );
+        return refuse(why);
+    }
+    let class = text(object, &["spec", "priorityClassName"]);
+    let is_known = class.is_empty() || class.starts_with("system-") || around.priority(class).is_some();
+    if is_known { Ok(()) } else { refuse(format!("no PriorityClass with name {class} was found")) }
 }
 
 /// Settles a new object, which has its name, its uid and its defaults.

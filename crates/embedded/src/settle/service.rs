@@ -28,7 +28,7 @@ pub(super) fn settle(object: &mut Node, live: Option<&Node>, around: &mut dyn Su
     let has_ports = kind == "NodePort" || (kind == "LoadBalancer" && allocates(spec));
     if has_ports {
         node_ports(spec, around);
-    } else if kind == "ClusterIP" {
+    } else if kind == "ClusterIP" && live.is_some_and(|live| text(live, &["spec", "type"]) != "ClusterIP") {
         each(spec, "ports", |port| drop(port.remove("nodePort")));
     }
     if kind == "LoadBalancer" && word(spec, "externalTrafficPolicy") == "Local" {

@@ -106,9 +106,13 @@ fn http_get(handler: &mut Map<Node>) {
     }
 }
 
-/// Whether the image has no tag and no digest, or the tag `latest`.
+/// Whether the image has no tag and no digest, or the tag `latest`. What is no reference has neither.
 fn is_latest(image: &str) -> bool {
-    if image.contains('@') {
+    let path =
+        image.split_once('/').filter(|(host, _)| host.contains(['.', ':'])).map_or(image, |(_, path)| path);
+    let name = path.rsplit_once(':').map_or(path, |(name, _)| name);
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/".contains(&byte);
+    if image.contains('@') || name.is_empty() || !name.bytes().all(is_name) {
         return false;
     }
     let last = image.rsplit('/').next().unwrap_or_default();
@@ -183,7 +187,7 @@ mod tests {
         for image in ["nginx", "nginx:latest", "reg:5000/a/b", "a/b:latest"] {
             assert!(is_latest(image), "{image}");
         }
-        for image in ["nginx:1", "reg:5000/x:v1", "a@sha256:00", "a:latest@sha256:00"] {
+        for image in ["nginx:1", "reg:5000/x:v1", "a@sha256:00", "a:latest@sha256:00", " x", "A", ""] {
             assert!(!is_latest(image), "{image}");
         }
     }

@@ -12,6 +12,11 @@ const MOST_ANNOTATIONS: usize = 256 << 10;
 pub(in crate::fit) fn metadata(group: &str, kind: &str, custom: bool, object: &Node, faults: &mut Faults) {
     let field = Field::root("metadata");
     let meta = at(object, &["metadata"]).cloned().unwrap_or_default();
+    let beginning = text(&meta, &["generateName"]);
+    if !beginning.is_empty() {
+        let place = field.child("generateName");
+        faults.each(&place, beginning, name_faults(group, kind, custom, &completed(beginning)));
+    }
     let name = text(&meta, &["name"]);
     if name.is_empty() {
         faults.required(&field.child("name"), "name or generateName is required");
@@ -22,6 +27,35 @@ pub(in crate::fit) fn metadata(group: &str, kind: &str, custom: bool, object: &N
     annotations(&meta, &field, faults);
     owners(&meta, &field, faults);
     finalizers(&meta, &field, faults);
+}
+
+/// Checks the metadata of a changed object. Several checks look at it one after another, and each tells all.
+pub(in crate::fit) fn changed_metadata(
+    group: &str,
+    kind: &str,
+    custom: bool,
+    object: &Node,
+    faults: &mut Faults,
+) {
+    let mut once = Faults::default();
+    metadata(group, kind, custom, object, &mut once);
+    let finalizers: Vec<_> =
+        once.causes.iter().filter(|cause| cause.field.starts_with("metadata.finalizers")).cloned().collect();
+    once.causes.retain(|cause| !cause.field.starts_with("metadata.finalizers"));
+    let (times, fewer) = if custom { (1, 1) } else { (4, 2) };
+    (0..times).for_each(|_| faults.causes.extend(once.causes.iter().cloned()));
+    (0..fewer).for_each(|_| faults.causes.extend(finalizers.iter().cloned()));
+}
+
+/// The beginning of a name as the server tries it: with a letter in place of the dash at its end.
+fn completed(beginning: &str) -> String {
+    match beginning.strip_suffix('-') {
+        Some(rest) if !rest.is_empty() => {
+            let kept = rest.char_indices().last().map_or(0, |(at, _)| at);
+            format!("{}a", &rest[..kept])
+        }
+        _ => beginning.to_owned(),
+    }
 }
 
 fn name_faults(group: &str, kind: &str, custom: bool, name: &str) -> Vec<String> {

@@ -13,10 +13,12 @@ mod probe;
 mod service;
 mod storage;
 mod volume;
+mod warning;
 mod workload;
 
 pub(super) use change::changed;
-pub(super) use metadata::metadata;
+pub(super) use metadata::{changed_metadata, metadata};
+pub(super) use warning::warnings;
 
 use pintle_tree::{Map, Node};
 

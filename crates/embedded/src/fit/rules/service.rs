@@ -40,6 +40,22 @@ pub(super) fn service(object: &Node, faults: &mut Faults) {
         }
     }
     traffic(spec, kind, &field, faults);
+    if faults.causes.is_empty() {
+        in_range(spec, &field, faults);
+    }
+}
+
+/// Addresses of services are those of 10.96.0.0/16.
+fn in_range(spec: &Node, field: &Field, faults: &mut Faults) {
+    let address = text(spec, &["clusterIP"]);
+    if let Ok(std::net::IpAddr::V4(number)) = address.parse()
+        && number.octets()[..2] != [10, 96]
+    {
+        let detail = format!(
+            "failed to allocate IP {address}: the provided IP ({address}) is not in the valid range. The range of valid IPs is 10.96.0.0/16"
+        );
+        faults.invalid(&field.child("clusterIPs"), Node::List(vec![address.into()]), &detail);
+    }
 }
 
 fn external_name(spec: &Node, field: &Field, faults: &mut Faults) {

@@ -445,6 +445,8 @@ fn autoscaler(spec: &Node, field: &Field, faults: &mut Faults) {
     for (place, metric) in items(spec, "metrics", field) {
         let kind = text(metric, &["type"]);
         let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+        // Two checks look at it.
+        faults.one_of(&place.child("type"), kind, &kinds);
         faults.one_of(&place.child("type"), kind, &kinds);
         let has_target = ["averageUtilization", "averageValue", "value"]
             .iter()
