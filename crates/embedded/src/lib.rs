@@ -7,6 +7,7 @@ pub mod apply;
 pub mod fit;
 pub mod patch;
 pub mod schema;
+pub mod serve;
 pub mod settle;
 mod spell;
 mod status;

@@ -48,6 +48,9 @@ use query::Query;
 use reply::Reply;
 use route::{Route, Target};
 
+/// The largest body that is read, as on the real server.
+pub(crate) const MOST_BYTES: usize = 3 << 20;
+
 /// A Kubernetes API. Cheap to clone; all clones are one.
 #[derive(Clone)]
 pub struct Api(Arc<Inner>);
@@ -132,6 +135,10 @@ impl Api {
         warnings: &Mutex<Vec<String>>,
     ) -> Result<Reply, Status> {
         let Sent { method, path, query, headers, body } = *sent;
+        if body.len() > MOST_BYTES {
+            let message = format!("Request entity too large: limit is {MOST_BYTES}");
+            return Err(Status::new(413, "RequestEntityTooLarge", message).about(Details::default()));
+        }
         let route = Route::read(path);
         let Route::Objects(target) = &route else { return self.describe(&route, wanted) };
         let known = self.find(target)?;
