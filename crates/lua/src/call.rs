@@ -133,6 +133,26 @@ impl Call<'_> {
         })
     }
 
+    /// Refuses a tree whose text would be longer than the limit, where deep places are written with more around them:
+    /// `around` tells how much, from the length of the path and the depth.
+    pub(crate) fn check_written(&self, tree: &Node, around: fn(usize, usize) -> usize) -> Result<(), Fault> {
+        let mut length = 0_usize;
+        let mut todo = vec![(tree, 0_usize, 0_usize)];
+        while let Some((node, path, depth)) = todo.pop() {
+            let own = if let Node::Str(text) = node { text.len() } else { 4 };
+            length = length.saturating_add(own).saturating_add(around(path, depth));
+            self.check_text(length)?;
+            match node {
+                Node::List(list) => todo.extend(list.iter().map(|item| (item, path, depth + 1))),
+                Node::Map(map) => {
+                    todo.extend(map.iter().map(|(key, item)| (item, path + key.len() + 1, depth + 1)));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// A text for the script, which may not be longer than the limit.
     pub(crate) fn give_text(&self, bytes: impl AsRef<[u8]>) -> Answer {
         self.check_text(bytes.as_ref().len())?;

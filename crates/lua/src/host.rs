@@ -56,6 +56,8 @@ impl Host {
         granted: Permissions,
         shelf: Shelf,
     ) -> Self {
+        // No memory at all would mean no limit to the engine.
+        let limits = Limits { memory: limits.memory.max(1), ..limits };
         let meter = Meter::new(limits, services.cancelled.clone());
         Host {
             chart,

@@ -1,7 +1,7 @@
 //! One chart's state: loading its script, and calling its handlers with a context.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mlua::{Function, Lua, MultiValue, Value};
 use pintle_events::{Context, Event, HandlerError, Next};
@@ -14,6 +14,9 @@ use crate::sandbox;
 
 /// The stack that scripts may rely on: the engine's own recursion is bounded, and fits.
 const STACK: usize = 3 << 20;
+
+/// How often a wrapper can call what it stands around, if it does nothing else.
+const NEXT_CALLS: u64 = 100;
 
 /// The scripts of one chart, loaded.
 pub(crate) struct Script {
@@ -79,16 +82,16 @@ impl Script {
     /// Pauses before a handler is asked again.
     fn pause(&self, started: Instant, reason: Option<&str>) -> Result<(), HandlerError> {
         let limits = self.host.limits;
-        if started.elapsed() + limits.pause > limits.wait {
+        if started.elapsed().saturating_add(limits.pause) > limits.wait {
             let reason = reason.map(|reason| format!(": {}", shown(reason))).unwrap_or_default();
             return Err(HandlerError::new(format!("not ready after {:?}{reason}", limits.wait)));
         }
-        let end = Instant::now() + limits.pause;
-        while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        let paused = Instant::now();
+        while let Some(left) = limits.pause.checked_sub(paused.elapsed()).filter(|left| !left.is_zero()) {
             if (self.host.services.cancelled)() {
                 return Err(HandlerError::new("the operation was cancelled"));
             }
-            std::thread::sleep(left.min(std::time::Duration::from_millis(50)));
+            std::thread::sleep(left.min(Duration::from_millis(50)));
         }
         Ok(())
     }
@@ -135,6 +138,8 @@ impl Script {
         work: impl FnOnce(&mut Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.return_changes(place)?;
+        // Time that others take is not counted, so that calling them must be.
+        self.host.meter.charge(&self.lua, self.host.limits.steps / NEXT_CALLS)?;
         let started = Instant::now();
         let mut context = self.end();
         let outcome = work(&mut context);

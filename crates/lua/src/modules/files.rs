@@ -83,6 +83,10 @@ fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), Fault> {
     let mut relative = PathBuf::new();
     for component in Path::new(&shown).components() {
         match component {
+            // Keys, tokens and hooks of other programs live in hidden files.
+            Component::Normal(name) if name.as_encoded_bytes().starts_with(b".") => {
+                return call.say(format!("{shown:?} is hidden, and hidden files are not for scripts"));
+            }
             Component::Normal(name) => relative.push(name),
             Component::CurDir => {}
             _ => {

@@ -36,6 +36,7 @@ fn find(call: &Call<'_>) -> Answer {
 fn find_all(call: &Call<'_>) -> Answer {
     let (regex, text) = repeatedly(call)?;
     let found = regex.find_all(&text, limit(call, 2)?);
+    check_count(call, found.len())?;
     let found = found.into_iter().map(|range| Node::Str(Str::new(&text[range])));
     call.give(&Node::List(found.collect()))
 }
@@ -60,6 +61,7 @@ fn replace(call: &Call<'_>) -> Answer {
 fn split(call: &Call<'_>) -> Answer {
     let (regex, text) = repeatedly(call)?;
     let parts = regex.split(&text, limit(call, 2)?);
+    check_count(call, parts.len())?;
     call.give(&Node::List(parts.into_iter().map(|part| Node::Str(Str::new(part))).collect()))
 }
 
@@ -86,8 +88,14 @@ fn repeatedly(call: &Call<'_>) -> Result<(Regex, Vec<u8>), Fault> {
     Ok((regex, text))
 }
 
-/// The number of matches that are wanted; all, if it is not said.
+/// The number of matches that are wanted: all, if it is not said, but never many more than a script may have.
 fn limit(call: &Call<'_>, index: usize) -> Result<isize, Fault> {
-    let limit = call.whole_or_none(index)?.unwrap_or(-1);
-    Ok(isize::try_from(limit).unwrap_or(-1))
+    let most = isize::try_from(call.host.limits.nodes).unwrap_or(isize::MAX).saturating_add(1);
+    let wanted = call.whole_or_none(index)?.and_then(|limit| isize::try_from(limit).ok());
+    Ok(wanted.filter(|limit| *limit >= 0).map_or(most, |limit| limit.min(most)))
+}
+
+fn check_count(call: &Call<'_>, count: usize) -> Result<(), Fault> {
+    let most = call.host.limits.nodes;
+    if count > most { call.say(format!("there are more than {most} matches")) } else { Ok(()) }
 }

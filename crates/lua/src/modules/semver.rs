@@ -12,6 +12,9 @@ use crate::call::{Answer, Body, Call, Fault};
 pub(super) const FUNCTIONS: &[(&str, Body)] =
     &[("parse", parse), ("compare", compare), ("satisfies", satisfies)];
 
+/// The longest range, in bytes.
+const MAX_RANGE: usize = 1 << 10;
+
 fn parse(call: &Call<'_>) -> Answer {
     let version = version(call, 0)?;
     let number = |number: u64| Node::Int(i64::try_from(number).unwrap_or(i64::MAX));
@@ -37,6 +40,9 @@ fn compare(call: &Call<'_>) -> Answer {
 fn satisfies(call: &Call<'_>) -> Answer {
     let version = version(call, 0)?;
     let range = call.text(1)?;
+    if range.len() > MAX_RANGE {
+        return call.say(format!("a range can have at most {MAX_RANGE} bytes"));
+    }
     let range = Constraint::parse(&range).or_else(|error| call.say(error))?;
     Ok(Value::Boolean(range.check(&version)))
 }

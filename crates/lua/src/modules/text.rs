@@ -14,6 +14,7 @@ pub(super) const JSON: &[(&str, Body)] =
 
 fn encode_yaml(call: &Call<'_>) -> Answer {
     let node = call.node(0)?;
+    call.check_written(&node, |_, depth| depth * 2)?;
     let text = pintle_yaml::write(&node).or_else(|error| call.say(error))?;
     call.give_text(text)
 }
@@ -44,6 +45,7 @@ fn encode_json(call: &Call<'_>) -> Answer {
 
 fn pretty_json(call: &Call<'_>) -> Answer {
     let node = call.node(0)?;
+    call.check_written(&node, |_, depth| depth * 2)?;
     let text = json::write_pretty(&node).or_else(|error| call.say(error))?;
     call.give_text(text)
 }

@@ -13,6 +13,7 @@ fn encode(call: &Call<'_>) -> Answer {
     if node.as_map().is_none() {
         return call.say("a document must be a map");
     }
+    call.check_written(&node, |path, _| path)?;
     match template_function(call, "mustToToml", &Value::from_node(&node))? {
         Value::Str(text) => call.give_text(text),
         _ => call.say("the document cannot be written"),
@@ -45,7 +46,10 @@ fn template_function(call: &Call<'_>, name: &str, argument: &Value) -> Result<Va
     let result: CallResult = match function.body {
         FunctionBody::Pure(body) => body(Args(&arguments)),
         FunctionBody::Metered(body) => {
-            let limits = Limits { output_bytes: call.host.limits.text as u64 * 32, ..Limits::default() };
+            let limits = Limits {
+                output_bytes: (call.host.limits.text as u64).saturating_mul(32),
+                ..Limits::default()
+            };
             body(&mut Fuel::new(limits), Args(&arguments))
         }
         FunctionBody::Host(_) => return call.say(format!("{name} needs a render")),

@@ -1,3 +1,4 @@
 -- expect: the script
+-- seconds: 0.5
 local s = ('x'):rep(100000)
 while true do s = s:gsub('x', 'xxxxxxxxxx') end

@@ -1,0 +1,2 @@
+-- expect: matches
+regex.find_all('.', ('x'):rep(100000))

@@ -1,0 +1,2 @@
+-- expect: matches
+regex.split('', ('x'):rep(100000))

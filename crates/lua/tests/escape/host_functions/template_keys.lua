@@ -1,0 +1,2 @@
+-- expect: limit reached
+template.render('{{ range until 1000 }}{{ genPrivateKey \"rsa\" }}{{ end }}', {})

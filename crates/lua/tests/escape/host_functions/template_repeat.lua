@@ -1,0 +1,2 @@
+-- expect: template
+template.render('{{ repeat 1000000000 \"x\" }}', {})
