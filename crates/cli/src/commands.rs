@@ -8,12 +8,14 @@ pub(crate) mod env;
 pub(crate) mod get;
 pub(crate) mod help;
 pub(crate) mod history;
+pub(crate) mod hooks;
 pub(crate) mod images;
 pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod package;
+pub(crate) mod post_render;
 pub(crate) mod reference;
 pub(crate) mod rollback;
 pub(crate) mod schema;
@@ -43,12 +45,14 @@ pub(crate) static ROOT: Command = Command {
         &get::COMMAND,
         &help::COMMAND,
         &history::COMMAND,
+        &hooks::COMMAND,
         &images::COMMAND,
         &init::COMMAND,
         &install::COMMAND,
         &lint::COMMAND,
         &list::COMMAND,
         &package::COMMAND,
+        &post_render::COMMAND,
         &rollback::COMMAND,
         &schema::COMMAND,
         &show::COMMAND,

@@ -39,7 +39,8 @@ pub(crate) struct Door {
 }
 
 /// All doors beside those of the program and of Helm.
-const DOORS: [Door; 1] = [Door { name: "irr", way: &["images"] }];
+const DOORS: [Door; 2] =
+    [Door { name: "helm-hooks", way: &["post-render", "hooks"] }, Door { name: "irr", way: &["images"] }];
 
 impl Door {
     /// The door that the program was entered by, if it is not the front door.

@@ -121,7 +121,7 @@ impl<'t> Filter<'t> {
     ///
     /// # Errors
     /// What `out` does not take.
-    pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn write_to(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         if self.is_idle() {
             return out.write_all(self.text);
         }

@@ -42,6 +42,7 @@ pub use session::{Cancel, Clock, Holder, Session};
 pub use pintle_chart as chart;
 pub use pintle_cluster as cluster;
 pub use pintle_events as events;
+pub use pintle_hooks as hooks;
 pub use pintle_images as images;
 pub use pintle_objects as objects;
 pub use pintle_registry as registry;

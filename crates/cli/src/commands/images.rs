@@ -13,7 +13,7 @@ mod overriding;
 pub(crate) mod policy;
 mod report;
 pub(crate) mod rewrite;
-mod subject;
+pub(crate) mod subject;
 mod validate;
 mod written;
 

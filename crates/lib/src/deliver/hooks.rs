@@ -301,7 +301,7 @@ fn is_of(stored: &StoredHook, hook: &Hook) -> bool {
 }
 
 /// What is known of a stored hook.
-pub(super) fn source(stored: &StoredHook) -> Source<'_> {
+pub(crate) fn source(stored: &StoredHook) -> Source<'_> {
     Source {
         name: &stored.name,
         kind: &stored.kind,

@@ -3,7 +3,7 @@
 
 mod announce;
 mod apply;
-mod hooks;
+pub(crate) mod hooks;
 mod leftovers;
 mod remove;
 mod scene;

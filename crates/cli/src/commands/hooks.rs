@@ -1,0 +1,140 @@
+//! `hooks`: which hooks a chart or a release has, and when they run.
+
+use pintle::hooks::{DeletePolicy, LogPolicy};
+use pintle::objects::Event;
+use pintle::ops::{PlannedHook, plan_hooks, planned_hooks};
+use pintle::release::VersionRef;
+use pintle_tree::Node;
+
+use super::images::subject::{Named, SUBJECT};
+use crate::command::{Command, OperandOffer, Operands};
+use crate::connect::Connection;
+use crate::failure::Failure;
+use crate::flag::delivery::OUTPUT;
+use crate::flag::groups::VALUES;
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+use crate::output::format::{Format, Record, Records, print_data};
+use crate::output::table::table;
+use crate::report::Reporting;
+use crate::request;
+
+/// `hooks`
+pub(crate) static COMMAND: Command = Command {
+    name: "hooks",
+    short: "look at the hooks of charts and releases",
+    long: "Tells which hooks a chart or a release has, and when they run.",
+    subcommands: &[&LIST],
+    ..Command::BLANK
+};
+
+/// `hooks list [CHART|RELEASE]`
+static LIST: Command = Command {
+    name: "list",
+    aliases: &["ls"],
+    operands_text: "[CHART|RELEASE]",
+    short: "list hooks by event, in the order in which they run",
+    long: "\
+Lists the hooks of a chart or of a release: at which event each of them runs, when its turn comes, with which weight,
+when its object is deleted, when its log is shown, and which template it comes from.
+
+    {program} hooks list ./web -f production.yaml
+    {program} hooks list web --event pre-upgrade -o json
+
+A chart is rendered for that, without a cluster; of a release, the hooks that were recorded are shown. Hooks of one turn
+have the same weight; with --hook-parallelism, they run together.",
+    operands: Operands::AtMost(1),
+    offer: OperandOffer::Chart,
+    flags: &[SUBJECT, OWN, OUTPUT, VALUES],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[Flag::list("event", "only hooks that run at these events").offer(Offer::Words(&[
+    "pre-install",
+    "post-install",
+    "pre-delete",
+    "post-delete",
+    "pre-upgrade",
+    "post-upgrade",
+    "pre-rollback",
+    "post-rollback",
+    "test",
+]))];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let wanted = events(invocation)?;
+    let mut hooks = match Named::of(invocation)? {
+        Named::Release(name) => {
+            let connection = Connection::open(invocation)?;
+            let (session, namespace) = (&connection.session, &connection.namespace);
+            let version = pintle::ops::get(session, namespace, &name, &VersionRef::Current);
+            planned_hooks(&connection.run(version)?)?
+        }
+        named => {
+            let kube_version = request::kube_version(invocation)?;
+            let subject = named.load(invocation)?;
+            plan_hooks(&subject, kube_version, &mut Reporting::new(invocation.ui))?
+        }
+    };
+    hooks.retain(|hook| wanted.is_empty() || wanted.contains(&hook.event));
+    match Format::of(&invocation.flags) {
+        Format::Table if hooks.is_empty() => Ok(()),
+        Format::Table => invocation.ui.print(&(table(&rows(&hooks), 0) + "\n")),
+        format => {
+            print_data(invocation.ui, format, &Records(&hooks.iter().map(record).collect::<Vec<Record>>()))
+        }
+    }
+}
+
+/// The events that `--event` names.
+fn events(invocation: &Invocation<'_>) -> Result<Vec<Event>, Failure> {
+    let words = invocation.flags.list("event");
+    let event = |word: &String| {
+        Event::from_word(&word.trim().to_lowercase()).ok_or_else(|| {
+            let known = Event::ALL.map(Event::as_str).join(", ");
+            Failure::usage(format!("unknown event `{word}`")).hint(format!("the events are {known}"))
+        })
+    };
+    words.iter().map(event).collect()
+}
+
+fn rows(hooks: &[PlannedHook]) -> Vec<Vec<String>> {
+    let headings = ["EVENT", "TURN", "WEIGHT", "KIND", "NAME", "DELETED", "LOG", "TEMPLATE"];
+    let row = |hook: &PlannedHook| {
+        let or_dash = |text: String| if text.is_empty() { "-".to_owned() } else { text };
+        vec![
+            hook.event.as_str().to_owned(),
+            hook.turn.to_string(),
+            hook.weight.to_string(),
+            hook.kind.clone(),
+            hook.name.clone(),
+            or_dash(deleted(hook).join(",")),
+            or_dash(logged(hook).join(",")),
+            hook.template.clone(),
+        ]
+    };
+    std::iter::once(headings.map(str::to_owned).to_vec()).chain(hooks.iter().map(row)).collect()
+}
+
+fn record(hook: &PlannedHook) -> Record {
+    let words = |words: Vec<&'static str>| Node::List(words.into_iter().map(Node::from).collect());
+    Record::default()
+        .with("event", hook.event.as_str())
+        .with("turn", hook.turn as i64)
+        .with("weight", hook.weight)
+        .with("kind", hook.kind.as_str())
+        .with("name", hook.name.as_str())
+        .with("delete_policies", words(deleted(hook)))
+        .with("log_policies", words(logged(hook)))
+        .with("unmanaged", hook.unmanaged)
+        .with("template", hook.template.as_str())
+}
+
+fn deleted(hook: &PlannedHook) -> Vec<&'static str> {
+    hook.delete_policies.iter().copied().map(DeletePolicy::as_str).collect()
+}
+
+fn logged(hook: &PlannedHook) -> Vec<&'static str> {
+    hook.log_policies.iter().copied().map(LogPolicy::as_str).collect()
+}

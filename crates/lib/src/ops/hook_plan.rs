@@ -1,0 +1,95 @@
+//! Which hooks run at which event, in which order, and what happens to them afterwards: told without running anything.
+
+use pintle_hooks::{DeletePolicy, Hook, LogPolicy, batches};
+use pintle_objects::Event;
+use pintle_release::{ReleaseVersion, StoredHook};
+use pintle_render::{Capabilities, KubeVersion, Release, Target};
+use pintle_values::{NullRules, SchemaCheck};
+
+use super::Subject;
+use crate::lifecycle::Lifecycle;
+use crate::prepare::{Rules, prepare};
+use crate::{Reporter, Result, deliver, live};
+
+/// A hook at one of its events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedHook {
+    /// The event.
+    pub event: Event,
+    /// Its turn among the hooks of the event, from 1. Hooks of one turn may run together.
+    pub turn: usize,
+    /// Its weight at the event.
+    pub weight: i64,
+    /// The kind of its object.
+    pub kind: String,
+    /// The name of its object.
+    pub name: String,
+    /// When its object is deleted.
+    pub delete_policies: Vec<DeletePolicy>,
+    /// When its log is shown.
+    pub log_policies: Vec<LogPolicy>,
+    /// Whether its object outlives the release.
+    pub unmanaged: bool,
+    /// The template that it was rendered from.
+    pub template: String,
+}
+
+/// The hooks of a chart, as installing it would run them: by event, then in their order.
+///
+/// # Errors
+/// When the chart does not render, or a hook makes no sense.
+pub fn plan_hooks(
+    subject: &Subject,
+    kube_version: Option<KubeVersion>,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<PlannedHook>> {
+    let mut capabilities = Capabilities::default();
+    if let Some(version) = kube_version {
+        capabilities.kube_version = version;
+    }
+    let (name, namespace) = (subject.name.clone(), subject.namespace.clone());
+    let release = Release { name, namespace, revision: 1, is_upgrade: false };
+    let target = Target::offline(release, capabilities);
+    let rules = Rules {
+        nulls: NullRules::default(),
+        schema: SchemaCheck::Check,
+        subchart_notes: false,
+        images: None,
+    };
+    let (chart, given) = (subject.chart.clone(), subject.given.clone());
+    let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;
+    let (_, hooks) = live::divide(&prepared.objects()?, false, reporter)?;
+    planned(&hooks)
+}
+
+/// The hooks of a release, as its operations run them.
+///
+/// # Errors
+/// When a stored hook cannot be read.
+pub fn planned_hooks(version: &ReleaseVersion) -> Result<Vec<PlannedHook>> {
+    planned(&version.hooks)
+}
+
+fn planned(stored: &[StoredHook]) -> Result<Vec<PlannedHook>> {
+    let hooks = stored
+        .iter()
+        .map(|stored| Ok(pintle_hooks::read_stored(&deliver::hooks::source(stored))?))
+        .collect::<Result<Vec<Hook>>>()?;
+    let mut planned = Vec::new();
+    for event in Event::ALL {
+        for (turn, batch) in batches(&hooks, event).into_iter().enumerate() {
+            planned.extend(batch.into_iter().map(|hook| PlannedHook {
+                event,
+                turn: turn + 1,
+                weight: hook.weight(event).unwrap_or(0),
+                kind: hook.kind.clone(),
+                name: hook.name.clone(),
+                delete_policies: hook.delete_policies.clone(),
+                log_policies: hook.log_policies.clone(),
+                unmanaged: hook.unmanaged,
+                template: hook.path.clone(),
+            }));
+        }
+    }
+    Ok(planned)
+}
