@@ -552,6 +552,20 @@ fn the_type_definitions_name_every_module_and_event() {
 }
 
 #[test]
+fn the_type_definitions_are_well_formed() {
+    // Declarations are for editors alone; as locals, the compiler reads them too.
+    let script = pintle_lua::TYPE_DEFINITIONS
+        .replace(
+            "declare function array<T>(items: { T }?): { T }",
+            "local array: <T>(items: { T }?) -> { T }",
+        )
+        .replace("declare ", "local ");
+    let findings = pintle_lua::check(&scripted("web", &script)).expect("there are no permissions");
+    let found: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
 fn the_table_of_rules_names_tests_that_exist() {
     let crate_folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let table = std::fs::read_to_string(crate_folder.join("../../docs/lua-rules.md")).expect("it is there");
