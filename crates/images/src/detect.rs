@@ -8,7 +8,7 @@ use pintle_tree::{Map, Node, Str, with_stack};
 
 use crate::path_filter::PathFilter;
 use crate::shape::{Detection, Finding, GlobalRegistry, Origin, Part, Role, Shape, Trouble};
-use crate::value_path::ValuePath;
+use crate::value_path::{MOST_STEPS, ValuePath};
 
 mod embedded;
 mod keys;
@@ -100,6 +100,9 @@ impl<'s> Search<'s> {
     }
 
     fn entry(&mut self, key: &Str, node: &Node, path: &ValuePath, spot: Spot<'s>) {
+        if path.steps().len() > MOST_STEPS {
+            return;
+        }
         let image_key = keys::is_image(key) || spot.names;
         let below = Spot { image_key, names: keys::is_plural(key), ..spot };
         match node {
@@ -120,6 +123,9 @@ impl<'s> Search<'s> {
     }
 
     fn list(&mut self, list: &[Node], path: &ValuePath, spot: Spot<'s>) {
+        if path.steps().len() > MOST_STEPS {
+            return;
+        }
         let spot = Spot { in_list: true, ..spot };
         let item = Spot { image_key: spot.image_key || spot.names, names: false, ..spot };
         for (index, node) in list.iter().enumerate() {

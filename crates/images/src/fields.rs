@@ -3,7 +3,7 @@
 use pintle_objects::ObjectId;
 use pintle_tree::{Map, Node, Str, with_stack};
 
-use crate::value_path::{Step, ValuePath};
+use crate::value_path::{MOST_STEPS, Step, ValuePath};
 
 /// The lists of a pod spec whose members have an image each.
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
@@ -86,6 +86,7 @@ pub(crate) fn in_document(template: &str, number: usize, body: &Map<Node>) -> Ve
 pub(crate) fn each_object(body: &Map<Node>, path: &ValuePath, visit: &mut dyn FnMut(&Map<Node>, &ValuePath)) {
     let is_list = body.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
     match body.get("items") {
+        Some(Node::List(_)) if is_list && path.steps().len() > MOST_STEPS => {}
         Some(Node::List(items)) if is_list => {
             let items_path = path.key("items");
             for (index, item) in items.iter().enumerate() {
@@ -114,6 +115,7 @@ type Visit<'v> = dyn FnMut(&ValuePath, &str) + 'v;
 
 fn in_node(node: &Node, path: &ValuePath, visit: &mut Visit<'_>) {
     match node {
+        _ if path.steps().len() > MOST_STEPS => {}
         Node::Map(map) => with_stack(|| in_map(map, path, visit)),
         Node::List(list) => with_stack(|| {
             for (index, item) in list.iter().enumerate() {

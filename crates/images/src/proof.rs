@@ -9,7 +9,7 @@ use pintle_tree::{Map, Node, with_stack};
 
 use crate::fields::{Field, Place, each_object, id};
 use crate::rendering::Files;
-use crate::value_path::{Step, ValuePath};
+use crate::value_path::{MOST_STEPS, Step, ValuePath};
 
 /// A string of an object that is different after the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,6 +204,9 @@ impl Comparing<'_> {
 
     fn node(&mut self, old: &Node, new: &Node, path: &ValuePath, spot: &Spot<'_>) {
         match (old, new) {
+            _ if path.steps().len() > MOST_STEPS => {
+                self.structure(spot.template, &format!("{} deeper than {MOST_STEPS} levels", spot.object));
+            }
             (Node::Map(old), Node::Map(new)) => with_stack(|| self.map(old, new, path, spot)),
             (Node::List(old), Node::List(new)) if old.len() == new.len() => with_stack(|| {
                 for (index, (old, new)) in old.iter().zip(new).enumerate() {

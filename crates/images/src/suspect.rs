@@ -11,7 +11,7 @@ use crate::fields::{Field, Place, documents, each_object, id};
 use crate::provenance::name_of;
 use crate::reference::Reference;
 use crate::rendering::Files;
-use crate::value_path::{Step, ValuePath};
+use crate::value_path::{MOST_STEPS, Step, ValuePath};
 
 /// Registries that serve images and hardly anything else.
 const REGISTRIES: [&str; 16] = [
@@ -153,6 +153,7 @@ impl Search<'_> {
 
     fn node(&mut self, node: &Node, path: ValuePath, spot: &Spot<'_>) {
         match node {
+            _ if path.steps().len() > MOST_STEPS => {}
             Node::Map(map) => with_stack(|| self.map(map, &path, spot)),
             Node::List(list) => with_stack(|| {
                 for (index, item) in list.iter().enumerate() {

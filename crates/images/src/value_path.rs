@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pintle_tree::{Map, Node, Str};
+use pintle_tree::{Map, Node, Str, with_stack};
 
 /// One step down a tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,6 +85,10 @@ impl ValuePath {
     }
 }
 
+/// How deep below a root images are looked for. Nothing that is read as an object or as values by people is as deep, and
+/// every step of a way takes memory.
+pub(crate) const MOST_STEPS: usize = 256;
+
 impl From<Vec<Step>> for ValuePath {
     fn from(steps: Vec<Step>) -> Self {
         ValuePath(steps)
@@ -148,7 +152,7 @@ fn put_in_map(over: &mut Map<Node>, values: &Map<Node>, steps: &[Step], text: &s
         ([], _) => *slot = Node::from(text),
         (_, Node::Map(below)) => {
             if let Some(over) = slot.as_map_mut() {
-                put_in_map(over, below, rest, text);
+                with_stack(|| put_in_map(over, below, rest, text));
             }
         }
         _ => put_anywhere(slot, rest, text),

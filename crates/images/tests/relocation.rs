@@ -355,3 +355,21 @@ fn two_runs_give_the_same_bytes() {
     let run = || Bench::new(&[("values.yaml", values), ("templates/pod.yaml", &pods)]).run();
     assert_eq!(format!("{:?}", run().relocation), format!("{:?}", run().relocation));
 }
+
+#[test]
+fn values_and_objects_without_end_are_no_trouble() {
+    let deep = |inner: &str| format!("{}{inner}{}", "{a: ".repeat(5_000), "}".repeat(5_000));
+    let list = format!("{}web:1{}", "[".repeat(5_000), "]".repeat(5_000));
+    let values = format!("image: web:1\ndeep: {}\nlist: {list}\n", deep("web:1"));
+    let object = format!(
+        "apiVersion: v1\nkind: X\nmetadata: {{name: x}}\nspec: {}\n",
+        deep("'image {{ .Values.image }}'")
+    );
+    let pods = pod(&["'{{ .Values.image }}'"]);
+    let files =
+        [("values.yaml", values.as_str()), ("templates/pod.yaml", &pods), ("templates/x.yaml", &object)];
+    let moved = Bench::new(&files).run();
+    // What cannot be looked at is not changed.
+    assert_eq!(moved.overrides(), "{}\n");
+    assert!(matches!(&moved.image(0).outcome, Outcome::NeedsRewrite(Obstacle::Elsewhere { .. })));
+}

@@ -14,13 +14,11 @@ use crate::registry::{Source, Target};
 pub fn set(file: &str, text: &str, source: &str, target: &str) -> Result<(String, bool)> {
     let wanted = Source::parse(source)?;
     let target = Target::parse(target)?.to_string();
-    let before = if text.trim().is_empty() {
-        MappingFile::default()
-    } else {
-        MappingFile::parse(file, text.as_bytes())?
-    };
+    if !text.trim().is_empty() {
+        MappingFile::parse(file, text.as_bytes())?;
+    }
     let tree = tree(text);
-    let position = before.mappings.iter().position(|mapping| mapping.source == wanted);
+    let position = position(&tree, &wanted);
     let edited = match position {
         Some(index) => with_target(text, index, &target),
         None => with_entry(text, source, &target),
@@ -47,11 +45,10 @@ pub fn remove(file: &str, text: &str, source: &str) -> Result<Option<String>> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let before = MappingFile::parse(file, text.as_bytes())?;
-    let Some(index) = before.mappings.iter().position(|mapping| mapping.source == wanted) else {
-        return Ok(None);
-    };
-    let expected = change(tree(text), |list| {
+    MappingFile::parse(file, text.as_bytes())?;
+    let tree = tree(text);
+    let Some(index) = position(&tree, &wanted) else { return Ok(None) };
+    let expected = change(tree, |list| {
         if index < list.len() {
             list.remove(index);
         }
@@ -64,6 +61,13 @@ fn tree(text: &str) -> Map<Node> {
         Ok(Node::Map(map)) => map,
         _ => Map::new(),
     }
+}
+
+/// Which entry of the list is about the source.
+fn position(tree: &Map<Node>, wanted: &Source) -> Option<usize> {
+    let list = tree.get("registries")?.get("mappings")?.as_list()?;
+    let source = |entry: &Node| Source::parse(entry.get("source")?.as_str()?).ok();
+    list.iter().position(|entry| source(entry).as_ref() == Some(wanted))
 }
 
 fn entry(source: &str, target: &str) -> Node {

@@ -3,7 +3,7 @@
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str, with_stack};
 
-use crate::value_path::{Step, ValuePath};
+use crate::value_path::{MOST_STEPS, Step, ValuePath};
 
 /// The key of the values that all charts of a tree share.
 const GLOBAL: &str = "global";
@@ -52,7 +52,9 @@ fn nulls(map: &Map<Node>, path: &ValuePath, visit: &mut dyn FnMut(ValuePath)) {
     for (key, node) in map.iter() {
         match node {
             Node::Nil => visit(path.key(key.clone())),
-            Node::Map(map) => with_stack(|| nulls(map, &path.key(key.clone()), visit)),
+            Node::Map(map) if path.steps().len() < MOST_STEPS => {
+                with_stack(|| nulls(map, &path.key(key.clone()), visit));
+            }
             _ => {}
         }
     }
@@ -67,6 +69,7 @@ fn leaves(values: &Map<Node>, wanted: &dyn Fn(&str) -> bool) -> Vec<Leaf> {
 
 fn in_node(node: &Node, path: ValuePath, wanted: &dyn Fn(&str) -> bool, found: &mut Vec<Leaf>) {
     match node {
+        _ if path.steps().len() > MOST_STEPS => {}
         Node::Str(text) => {
             if let Some(text) = text.as_str().filter(|text| wanted(text)) {
                 found.push(Leaf { path, text: text.to_owned() });
