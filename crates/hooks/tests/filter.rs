@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test")]
 
-use pintle_hooks::{Filter, split};
-use pintle_objects::Object;
+use pintle_hooks::{
+    EnvRule, Filter, Hook, Source, in_order, is_hook_by_weights, object_for, read, split, split_name,
+};
+use pintle_objects::{Event, Object, Order, sort};
 use pintle_tree::Node;
 use pintle_yaml::outline::documents;
 
@@ -572,4 +574,47 @@ fn many_documents_come_out_in_order() {
     }
     assert!(text.len() > 1 << 20);
     filtered(&text);
+}
+
+/// The hooks of a manifest as our own operations take them.
+fn native(text: &str) -> Vec<Hook> {
+    let files = [("t.yaml", text)];
+    let sorted = sort(&files, Order::Install).unwrap();
+    let mut hooks: Vec<Hook> = sorted.hooks.iter().map(|hook| read(&Source::of(hook)).unwrap()).collect();
+    for object in sorted.manifests.iter().filter(|object| is_hook_by_weights(&object.head)) {
+        let hook = pintle_objects::Hook::of(object.path, object.content, &object.head);
+        hooks.push(read(&Source::of(&hook)).unwrap());
+    }
+    hooks
+}
+
+/// The variables of all containers, by an object's name.
+fn variables(object: &Object) -> Vec<Node> {
+    let spec = object.at(&["spec", "template", "spec"]).or(object.at(&["spec"]));
+    let containers = spec.and_then(|spec| spec.get("containers")).and_then(Node::as_list).unwrap_or_default();
+    containers.iter().filter_map(|container| container.get("env").cloned()).collect()
+}
+
+#[test]
+fn our_own_operations_run_the_same_objects_in_the_same_order() {
+    let text = job("hook: pre-install,post-upgrade,test\nhook-weights: pre-install=-5,test=3")
+        + &job("hook: test,pre-install\nhook-weight: \"7,-6\"").replace("migrate", "backup")
+        + &job("hook: test\nhook-weight: \"3\"").replace("migrate", "check")
+        + &job("hook: test,pre-install\nhook-env: \"false\"").replace("migrate", "quiet")
+        + &config("hook: pre-install\nhook-weight: \"-5\"")
+        + &config("hook-weights: \"pre-install=-5,post-delete=1\"").replace("name: c", "name: d");
+    let (own, split) = (native(&text), native(&filtered(&text)));
+    for event in Event::ALL {
+        let own = in_order(&own, event);
+        let parts = in_order(&split, event);
+        assert_eq!(own.len(), parts.len(), "{event:?}");
+        for (own, part) in own.iter().zip(&parts) {
+            assert_eq!((own.weight(event), &own.kind), (part.weight(event), &part.kind));
+            let several = own.events.len() > 1;
+            let name = if several { split_name(&own.name, event.as_str()) } else { own.name.clone() };
+            assert_eq!(part.name, name);
+            let object = object_for(own, event, EnvRule::Always);
+            assert_eq!(variables(&object), variables(&part.object), "{}", part.name);
+        }
+    }
 }
