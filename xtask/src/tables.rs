@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use flate2::Compression;
@@ -14,7 +15,7 @@ use flate2::write::ZlibEncoder;
 use serde_json::{Map, Value, json};
 
 use crate::cluster::{self, Cluster, Level, RELEASES, Wish};
-use crate::shell::{root, say};
+use crate::shell::{output, root, say};
 
 /// Lines in the order of first appearance within their section, with the versions that have them.
 #[derive(Default)]
@@ -154,13 +155,21 @@ impl Tables {
         sorted(&self.columns).write("columns", &mut descriptions);
         let folder = root().join("crates/embedded/tables");
         fs::create_dir_all(&folder)?;
-        for (name, text) in [("kinds.z", kinds), ("descriptions.z", descriptions)] {
+        for (name, text) in [("kinds.z", kinds), ("descriptions.z", descriptions), ("go.z", go_types()?)] {
             let packed = pack(&text)?;
             say(&format!("{name}: {} bytes of {}", packed.len(), text.len()));
             fs::write(folder.join(name), packed)?;
         }
         Ok(())
     }
+}
+
+/// How the newest version's Go types look, printed by a program of the testbed.
+fn go_types() -> Result<String> {
+    let mut go = Command::new("go");
+    go.args(["run", "./shapes"]).current_dir(root().join("testbed/kubernetes"));
+    go.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOWORK", "off");
+    Ok(String::from_utf8(output(&mut go)?)?)
 }
 
 /// By name, so that each version finds its definitions in order.

@@ -3,8 +3,8 @@
 //
 // A line that begins with a letter is a type: its number, its name and the kinds that it is the root of. The indented
 // lines below it are its fields: name, flags (o: left out when empty, n: written as null when empty, z: left out when
-// zero as a whole, -: always written), type, and the embedded struct that it is a field of. Structs are written as
-// #number.
+// zero as a whole, -: always written), its number in protobuf (after those of the embedded structs that it is in),
+// type, and the embedded struct that it is a field of. Structs are written as #number.
 package main
 
 import (
@@ -77,7 +77,16 @@ func (p *printer) number(t reflect.Type) int {
 	return number
 }
 
-func (p *printer) fields(t reflect.Type, inside string, out *[]string) {
+// The number of a field in protobuf; 0 if it has none.
+func number(field reflect.StructField) string {
+	parts := strings.Split(field.Tag.Get("protobuf"), ",")
+	if len(parts) < 2 {
+		return "0"
+	}
+	return parts[1]
+}
+
+func (p *printer) fields(t reflect.Type, numbers, inside string, out *[]string) {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		tag, ok := field.Tag.Lookup("json")
@@ -90,9 +99,10 @@ func (p *printer) fields(t reflect.Type, inside string, out *[]string) {
 		}
 		if parts[0] == "" && field.Anonymous {
 			if field.Name == "TypeMeta" {
-				p.fields(field.Type, inside, out)
+				// The kind is told outside of the message.
+				p.fields(field.Type, "0.", inside, out)
 			} else {
-				p.fields(field.Type, inside+" "+field.Name, out)
+				p.fields(field.Type, numbers+number(field)+".", inside+" "+field.Name, out)
 			}
 			continue
 		}
@@ -108,7 +118,7 @@ func (p *printer) fields(t reflect.Type, inside string, out *[]string) {
 		if flags == "" {
 			flags = "-"
 		}
-		*out = append(*out, fmt.Sprintf(" %s %s %s%s", parts[0], flags, p.name(field.Type), inside))
+		*out = append(*out, fmt.Sprintf(" %s %s %s %s%s", parts[0], flags, numbers+number(field), p.name(field.Type), inside))
 	}
 }
 
@@ -134,7 +144,7 @@ func main() {
 		t := p.order[i]
 		fmt.Fprintf(out, "%s %s\n", t.String(), strings.Join(p.roots[t], ","))
 		var fields []string
-		p.fields(t, "", &fields)
+		p.fields(t, "", "", &fields)
 		for _, field := range fields {
 			fmt.Fprintln(out, field)
 		}

@@ -12,6 +12,14 @@ pub(super) enum Format {
     Yaml,
 }
 
+/// How the body of a request is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyFormat {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
 /// What objects are turned into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
@@ -79,10 +87,11 @@ pub(super) fn content_type(headers: &HeaderMap) -> String {
 }
 
 /// How the body of a write is written.
-pub(super) fn body_format(headers: &HeaderMap) -> Result<Format, Status> {
+pub(super) fn body_format(headers: &HeaderMap) -> Result<BodyFormat, Status> {
     match content_type(headers).as_str() {
-        "" | "application/json" => Ok(Format::Json),
-        "application/yaml" => Ok(Format::Yaml),
+        "" | "application/json" => Ok(BodyFormat::Json),
+        "application/yaml" => Ok(BodyFormat::Yaml),
+        "application/vnd.kubernetes.protobuf" => Ok(BodyFormat::Protobuf),
         _ => Err(unsupported("application/json, application/yaml, application/vnd.kubernetes.protobuf")),
     }
 }

@@ -14,6 +14,9 @@ use crate::store::Store;
 /// What keys of definitions begin with.
 pub(super) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io/";
 
+/// What the metadata of all objects is.
+const METADATA: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
 /// Where the scale of an object is in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScalePaths {
@@ -106,8 +109,7 @@ fn shape(version: &Node) -> Option<Shape> {
     set(&mut schema, &["type"], "object");
     set(&mut schema, &["properties", "apiVersion"], text());
     set(&mut schema, &["properties", "kind"], text());
-    let metadata =
-        map([("$ref", "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta".into())]);
+    let metadata = map([("$ref", METADATA.into())]);
     set(&mut schema, &["properties", "metadata"], metadata);
     let mut shape = Shape::read(&schema).ok()?;
     close(&mut shape, 0);
@@ -117,6 +119,12 @@ fn shape(version: &Node) -> Option<Shape> {
 /// Objects of custom kinds have only the fields that they are said to have.
 fn close(shape: &mut Shape, depth: usize) {
     shape.closed = true;
+    if shape.embedded && !shape.fields.contains_key("metadata") {
+        let metadata = map([("$ref", METADATA.into())]);
+        if let Ok(metadata) = Shape::read(&metadata) {
+            shape.fields.insert("metadata".into(), metadata);
+        }
+    }
     if depth > 300 {
         return;
     }

@@ -1,6 +1,6 @@
 //! Deleting: at once, when nothing holds an object any longer, with or without what it owns.
 
-use pintle_tree::{Map, Node, Str, json};
+use pintle_tree::{Map, Node, Str};
 
 use super::control::{CLEANUP, Happened};
 use super::kinds::Known;
@@ -360,14 +360,7 @@ impl DeleteOptions {
 }
 
 fn read_options(call: &Call<'_>) -> Result<Node, Status> {
-    let body = match super::accept::body_format(call.headers)? {
-        super::accept::Format::Json => json::read_exact(call.body).map_err(|error| {
-            Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-        })?,
-        super::accept::Format::Yaml => {
-            pintle_yaml::read_exact(call.body).map_err(|error| Status::bad_request(error.to_string()))?
-        }
-    };
+    let body = super::fitting::plain(call)?;
     let kind = text_at(&body, &["kind"]);
     if !kind.is_empty() && kind != "DeleteOptions" {
         let version = text_at(&body, &["apiVersion"]);

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use pintle_tree::{Node, json};
 
-use super::accept::{self, Format};
+use super::accept::{self, BodyFormat};
 use super::meta::{map_at, meta, set, unset};
 use super::query::FieldValidation;
 use super::{Api, Call};
@@ -17,10 +17,15 @@ impl Api {
     pub(super) fn read_body(&self, call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
         let mut twice = None;
         let text = match accept::body_format(call.headers)? {
-            Format::Json => call.body.clone(),
-            Format::Yaml => {
+            BodyFormat::Json => call.body.clone(),
+            BodyFormat::Yaml => {
                 twice = pintle_yaml::read_strict(call.body).err().map(|error| error.to_string());
                 yaml_to_json(call)?
+            }
+            BodyFormat::Protobuf => {
+                let tree =
+                    fit::read_protobuf(call.body).map_err(|error| Status::bad_request(error.to_string()))?;
+                json::write_raw(&tree).map_err(|error| Status::bad_request(error.to_string()))?.into()
             }
         };
         let (version, kind) = self.check_kind(call, &text)?;
@@ -150,6 +155,21 @@ impl Api {
         }
         fit::fill(call.known.kind(self.0.table), &mut object);
         Ok(object)
+    }
+}
+
+/// A body as a tree, of whatever kind it is.
+pub(super) fn plain(call: &Call<'_>) -> Result<Node, Status> {
+    match accept::body_format(call.headers)? {
+        BodyFormat::Json => json::read_exact(call.body).map_err(|error| {
+            Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+        }),
+        BodyFormat::Yaml => {
+            pintle_yaml::read_exact(call.body).map_err(|error| Status::bad_request(error.to_string()))
+        }
+        BodyFormat::Protobuf => {
+            fit::read_protobuf(call.body).map_err(|error| Status::bad_request(error.to_string()))
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use http::Method;
 use pintle_tree::Node;
 
+use super::fitting::plain;
 use super::meta::{at, list_at, map, meta, number_at, set, take_over, text_at};
 use super::query::WriteOptions;
 use super::reply::Reply;
@@ -144,8 +145,7 @@ impl Api {
     /// Puts a pod on a node.
     async fn bind(&self, call: &Call<'_>) -> Result<Reply, Status> {
         let options = WriteOptions::read(call.query, "CreateOptions")?;
-        let binding = pintle_tree::json::read_exact(call.body)
-            .map_err(|error| Status::bad_request(error.to_string()))?;
+        let binding = plain(call)?;
         let node = text_at(&binding, &["target", "name"]).to_owned();
         let act = |object: &mut Node| {
             if !text_at(object, &["spec", "nodeName"]).is_empty() {
@@ -163,7 +163,7 @@ impl Api {
 }
 
 fn read_scale(call: &Call<'_>) -> Result<Node, Status> {
-    let scale = pintle_yaml::read_exact(call.body).map_err(|error| Status::bad_request(error.to_string()))?;
+    let scale = plain(call)?;
     if text_at(&scale, &["kind"]) != "Scale" && !text_at(&scale, &["kind"]).is_empty() {
         return Err(Status::bad_request(format!("expected a Scale, not {}", text_at(&scale, &["kind"]))));
     }

@@ -76,6 +76,8 @@ pub(crate) struct Field {
     pub(crate) of: Named,
     /// The embedded structs that it is inside of.
     pub(crate) inside: Vec<Str>,
+    /// Its number in protobuf, after those of the embedded structs that it is inside of.
+    pub(crate) numbers: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -181,14 +183,16 @@ impl GoTypes {
 
 fn read_field(line: &str) -> Option<Field> {
     let mut words = line.split(' ');
-    let (name, flags, of) = (words.next()?, words.next()?, words.next()?);
+    let (name, flags, numbers, of) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let absent = match flags {
         "o" => Absent::Omitted,
         "n" => Absent::Null,
         "z" | "oz" => Absent::OmittedIfZero,
         _ => Absent::Zero,
     };
-    Some(Field { name: name.into(), absent, of: read_type(of), inside: words.map(Str::from).collect() })
+    let numbers = numbers.split('.').filter_map(|number| number.parse().ok()).collect();
+    let inside = words.map(Str::from).collect();
+    Some(Field { name: name.into(), absent, of: read_type(of), inside, numbers })
 }
 
 fn read_type(text: &str) -> Named {

@@ -1,13 +1,16 @@
 //! Whether objects fit their kinds: reading, defaults, rules.
 
+mod custom;
 mod defaults;
 mod go_types;
+mod protobuf;
 pub(crate) mod quantity;
 pub(crate) mod raw;
 mod read;
 mod rules;
 pub(crate) mod tree;
 
+pub use protobuf::{ProtobufError, read_protobuf};
 pub use read::{Object, Source};
 
 pub(crate) use defaults::container_names;
@@ -74,6 +77,9 @@ pub fn check_new(kind: Kind<'_>, object: &Node) -> Vec<Cause> {
     if !kind.custom {
         rules::new(group, name, object, &mut faults);
     }
+    if let Some(schema) = kind.schema.filter(|_| kind.custom) {
+        faults.causes.extend(custom::check(schema, object, None));
+    }
     faults.causes
 }
 
@@ -87,6 +93,9 @@ pub fn check_change(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Cause> {
             rules::new(group, name, object, &mut faults);
         }
         rules::changed(group, name, live, object, &mut faults);
+    }
+    if let Some(schema) = kind.schema.filter(|_| kind.custom) {
+        faults.causes.extend(custom::check(schema, object, Some(live)));
     }
     faults.causes
 }
