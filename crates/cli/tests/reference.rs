@@ -285,6 +285,235 @@ fn all_commands_and_flags_are_known() {
     | `--max` | int | `256` | how many versions to show |
     | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
 
+    ## pintle hooks
+
+    look at the hooks of charts and releases
+
+    ## pintle hooks list
+
+    list hooks by event, in the order in which they run
+
+        pintle hooks list [CHART|RELEASE] [flags]
+
+    Also: ls
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `-c`, `--chart-path` | string |  | the folder or archive of the chart |
+    | `--event` | strings |  | only hooks that run at these events |
+    | `--kube-version` | string |  | the Kubernetes version to render for |
+    | `--log-level` | string | environment | how much to say: error, warn, info or debug ($LOG_LEVEL) |
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+    | `-r`, `--release-name` | string |  | the release whose chart and values are meant |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+
+    ## pintle images
+
+    find the images of charts and point them at another registry
+
+    ## pintle images config
+
+    list, set and remove entries of a registry mapping file
+
+        pintle images config [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--file` | string | `registry-mappings.yaml` | the mapping file |
+    | `--list` |  |  | show the entries |
+    | `--remove` |  |  | remove the entry of --source |
+    | `--source` | string |  | the registry whose images move |
+    | `--target` | string |  | where they go: host[:port]/path |
+
+    ## pintle images copy
+
+    copy images to another registry, or to a folder and back
+
+        pintle images copy [SOURCE...] DESTINATION [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--ca-file` | string |  | a file of certificate authorities to trust beside the system's |
+    | `--cert-file` | string |  | the client certificate to present over TLS |
+    | `--config` | string |  |  (deprecated: use --registry-file instead) |
+    | `--creds` | string |  | who we are to registries: USER:PASSWORD |
+    | `--dest-creds` | string |  | as --creds, for the registry that images go to |
+    | `--dest-insecure-skip-tls-verify` |  |  | as --insecure-skip-tls-verify, for the registry that images go to |
+    | `--dest-plain-http` |  |  | as --plain-http, for the registry that images go to |
+    | `--dry-run` |  |  | show what would be copied, and how much |
+    | `-e`, `--exclude-registries` | strings |  | registries whose images stay, whatever else is said |
+    | `--from-chart` | stringArray |  | copy the images of the chart in this folder or archive; may be repeated |
+    | `--from-list` | stringArray |  | copy the images of this file: one on each line, or a lock; may be repeated |
+    | `--from-release` | stringArray |  | copy the images of this release; may be repeated |
+    | `--insecure-skip-tls-verify` |  |  | do not check the certificates of registries (insecure) |
+    | `-j`, `--jobs` | uint | `4` | how many blobs move at once |
+    | `--keep-going` |  |  | copy what can be copied, even if something cannot |
+    | `--key-file` | string |  | the key of the client certificate |
+    | `--kube-version` | string |  | the Kubernetes version to render charts for |
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+    | `--overwrite` |  |  | let tags at the destination stand for something else |
+    | `--path-strategy` | string | `prefix-source-registry` | how paths are made there: prefix-source-registry or prefix-dotted-registry |
+    | `--patience` | duration | `1m0s` | how long nothing at all may happen on a connection |
+    | `--plain-http` |  |  | speak to registries without TLS; those on this machine may do without anyway |
+    | `--platform` | strings |  | copy only these platforms, as in linux/amd64,linux/arm64 |
+    | `-q`, `--quiet` |  |  | show no progress |
+    | `--registry-file` | string |  | the file that says which registry's images go where |
+    | `--retries` | uint | `5` | how often to try again what may have failed by chance |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `--signatures` |  | `true` | copy signatures, attestations and whatever else refers to images |
+    | `-s`, `--source-registries` | strings |  | the registries whose images move; without it, those of --registry-file |
+    | `--src-creds` | string |  | as --creds, for registries that images come from |
+    | `--src-insecure-skip-tls-verify` |  |  | as --insecure-skip-tls-verify, for registries that images come from |
+    | `--src-plain-http` |  |  | as --plain-http, for registries that images come from |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+
+    ## pintle images inspect
+
+    show the images of a chart or a release and the values they come from
+
+        pintle images inspect [CHART|RELEASE] [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `-A`, `--all-namespaces` |  |  | look at all releases of the cluster |
+    | `-c`, `--chart-path` | string |  | the folder or archive of the chart |
+    | `--config` | string |  |  (deprecated: use --registry-file instead) |
+    | `--exclude-pattern` | stringArray |  | no values whose path fits; may be repeated |
+    | `-e`, `--exclude-registries` | strings |  | registries whose images stay, whatever else is said |
+    | `--generate-config-skeleton` | string |  | write a mapping file with the registries that were found |
+    | `--include-pattern` | stringArray |  | only values whose path fits, as in web.*; may be repeated |
+    | `--kube-version` | string |  | the Kubernetes version to render for |
+    | `--log-level` | string | environment | how much to say: error, warn, info or debug ($LOG_LEVEL) |
+    | `-o`, `--output-file` | string |  | write to this file, which must not exist, instead of standard output |
+    | `--output-format` | string | `yaml` | the format of the output: yaml or json |
+    | `--overwrite-skeleton` |  |  | let --generate-config-skeleton replace a file |
+    | `--registry-file` | string |  | the file that says which registry's images go where |
+    | `-r`, `--release-name` | string |  | the release whose chart and values are meant |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `-s`, `--source-registries` | strings |  | the registries whose images move; without it, those of --registry-file |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+
+    ## pintle images list
+
+    list the images that a chart or a release uses
+
+        pintle images list [CHART|RELEASE] [flags]
+
+    Also: ls
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--ca-file` | string |  | a file of certificate authorities to trust beside the system's |
+    | `--cert-file` | string |  | the client certificate to present over TLS |
+    | `-c`, `--chart-path` | string |  | the folder or archive of the chart |
+    | `--creds` | string |  | who we are to registries: USER:PASSWORD |
+    | `--from-registry` | strings |  | only images of these registries |
+    | `--insecure-skip-tls-verify` |  |  | do not check the certificates of registries (insecure) |
+    | `--key-file` | string |  | the key of the client certificate |
+    | `--kube-version` | string |  | the Kubernetes version to render for |
+    | `--lock` | string |  | write what the names stand for into this file |
+    | `--log-level` | string | environment | how much to say: error, warn, info or debug ($LOG_LEVEL) |
+    | `-o`, `--output` | string | `table` | the shape of the output: table, json, yaml, csv or cyclonedx |
+    | `--patience` | duration | `1m0s` | how long nothing at all may happen on a connection |
+    | `--plain-http` |  |  | speak to registries without TLS; those on this machine may do without anyway |
+    | `-r`, `--release-name` | string |  | the release whose chart and values are meant |
+    | `--resolve` |  |  | ask registries what the names stand for |
+    | `--retries` | uint | `5` | how often to try again what may have failed by chance |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `--unique` |  |  | one line for each image instead of each use |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+    | `--verify` | string |  | check that the names stand for what this file says |
+
+    ## pintle images override
+
+    make values that point images at another registry
+
+        pintle images override [CHART|RELEASE] [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--allow-tag-and-digest` |  |  | move images that are strings with both a tag and a digest, with both |
+    | `-c`, `--chart-path` | string |  | the folder or archive of the chart |
+    | `--config` | string |  |  (deprecated: use --registry-file instead) |
+    | `--disable-rules` |  |  | leave out values that some charts need beside the images |
+    | `--dry-run` |  |  | print the values, whatever --output-file says |
+    | `--exclude-pattern` | stringArray |  | no values whose path fits; may be repeated |
+    | `-e`, `--exclude-registries` | strings |  | registries whose images stay, whatever else is said |
+    | `--include-pattern` | stringArray |  | only values whose path fits, as in web.*; may be repeated |
+    | `--kube-version` | string |  | the Kubernetes version to render for |
+    | `--log-level` | string | environment | how much to say: error, warn, info or debug ($LOG_LEVEL) |
+    | `--no-validate` |  |  | do not render: believe what the values look like, without a proof |
+    | `-o`, `--output-file` | string |  | write to this file, which must not exist, instead of standard output |
+    | `--output-format` | string | `yaml` | the format of the output: yaml or json |
+    | `--path-strategy` | string | `prefix-source-registry` | how paths are made there: prefix-source-registry or prefix-dotted-registry |
+    | `--registry-file` | string |  | the file that says which registry's images go where |
+    | `-r`, `--release-name` | string |  | the release whose chart and values are meant |
+    | `--report` | string |  | write a report in JSON to this file, or - for standard error |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `-s`, `--source-registries` | strings |  | the registries whose images move; without it, those of --registry-file |
+    | `--strict` |  |  | fail if an image is written in a way that is not supported |
+    | `-t`, `--target-registry` | string |  | the registry that images go to: host[:port][/path] |
+    | `--threshold` | uint |  | fail if fewer than this many per cent of the images can be moved |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+
+    ## pintle images rewrite
+
+    point the images of rendered objects at another registry
+
+        pintle images rewrite [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--config` | string |  |  (deprecated: use --registry-file instead) |
+    | `-e`, `--exclude-registries` | strings |  | registries whose images stay, whatever else is said |
+    | `--list` |  |  | tell on standard error which images were moved |
+    | `--path-strategy` | string | `prefix-source-registry` | how paths are made there: prefix-source-registry or prefix-dotted-registry |
+    | `--registry-file` | string |  | the file that says which registry's images go where |
+    | `-s`, `--source-registries` | strings |  | the registries whose images move; without it, those of --registry-file |
+    | `-t`, `--target-registry` | string |  | the registry that images go to: host[:port][/path] |
+
+    ## pintle images validate
+
+    check that a chart renders with values, such as those of override
+
+        pintle images validate [CHART|RELEASE] [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `-c`, `--chart-path` | string |  | the folder or archive of the chart |
+    | `--kube-version` | string |  | the Kubernetes version to render for |
+    | `--log-level` | string | environment | how much to say: error, warn, info or debug ($LOG_LEVEL) |
+    | `-o`, `--output-file` | string |  | write to this file, which must not exist, instead of standard output |
+    | `-r`, `--release-name` | string |  | the release whose chart and values are meant |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `--strict` |  |  | fail if something has no value, or if a template is left in what was rendered |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+
     ## pintle init
 
     make a cluster ready to keep releases
@@ -309,6 +538,7 @@ fn all_commands_and_flags_are_known() {
     | `--disable-openapi-validation` |  |  | do not check objects against the cluster's OpenAPI schema |
     | `--dry-run` | string, bare: unset | `none` | only show what would be done: none (do it), client (ask nobody) or server (ask the cluster) |
     | `--enable-dns` |  |  | let templates look up host names |
+    | `--exclude-registries` | strings |  | with --rewrite-images, registries whose images stay |
     | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
     | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
     | `--force-replace` |  |  | replace objects instead of patching them |
@@ -328,12 +558,15 @@ fn all_commands_and_flags_are_known() {
     | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
     | `--pass-credentials` |  |  | send credentials to every host, not just the repository's |
     | `--password` | string |  | the password for the repository or registry |
+    | `--path-strategy` | string | `prefix-source-registry` | with --rewrite-images, how paths are made in the new registry |
     | `--plain-http` |  |  | fetch charts over HTTP without TLS |
     | `--post-renderer` | postRendererString |  | the name of a plugin that may change what was rendered |
     | `--post-renderer-args` | postRendererArgsSlice | `[]` | an argument for it; may be repeated |
+    | `--registry-file` | string |  | with --rewrite-images, the file that says which registry's images go where |
     | `--render-subchart-notes` |  |  | render the notes of subcharts too |
     | `--replace` |  |  | reuse the name of a release that was deleted but is still in the history (unsafe) |
     | `--repo` | string |  | the URL of the repository that has the chart |
+    | `--rewrite-images` | string, bare:  |  | point the images of rendered objects at another registry, as a mapping file or --target-registry says |
     | `--rollback-on-failure` |  |  | undo everything if the operation fails; implies --wait=watcher |
     | `--server-side` |  | `true` | let the server merge changes instead of doing it here |
     | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
@@ -343,7 +576,9 @@ fn all_commands_and_flags_are_known() {
     | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
     | `--skip-crds` |  |  | leave custom resource definitions out |
     | `--skip-schema-validation` |  |  | do not check values against the charts' schemas |
+    | `--source-registries` | strings |  | with --rewrite-images, the registries whose images move |
     | `--take-ownership` |  |  | adopt objects that exist already, whoever made them |
+    | `--target-registry` | string |  | with --rewrite-images, the registry that images go to: host[:port][/path] |
     | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
     | `--username` | string |  | the user name for the repository or registry |
     | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
@@ -423,6 +658,36 @@ fn all_commands_and_flags_are_known() {
     | `--sign` |  |  | sign the archive with a PGP key |
     | `--username` | string |  | the user name for the repository or registry |
     | `--version` | string |  | write this version into the archive's Chart.yaml |
+
+    ## pintle post-render
+
+    filter rendered objects, as a post-renderer does
+
+    ## pintle post-render hooks
+
+    split hooks of several events into hooks of one
+
+        pintle post-render hooks [version] [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `-v`, `--version` |  |  | print the version |
+
+    ## pintle post-render images
+
+    point the images of rendered objects at another registry
+
+        pintle post-render images [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--config` | string |  |  (deprecated: use --registry-file instead) |
+    | `-e`, `--exclude-registries` | strings |  | registries whose images stay, whatever else is said |
+    | `--list` |  |  | tell on standard error which images were moved |
+    | `--path-strategy` | string | `prefix-source-registry` | how paths are made there: prefix-source-registry or prefix-dotted-registry |
+    | `--registry-file` | string |  | the file that says which registry's images go where |
+    | `-s`, `--source-registries` | strings |  | the registries whose images move; without it, those of --registry-file |
+    | `-t`, `--target-registry` | string |  | the registry that images go to: host[:port][/path] |
 
     ## pintle rollback
 
@@ -625,6 +890,7 @@ fn all_commands_and_flags_are_known() {
     | `--disable-openapi-validation` |  |  | do not check objects against the cluster's OpenAPI schema |
     | `--dry-run` | string, bare: unset | `client` | whom to ask about the cluster: client (nobody) or server |
     | `--enable-dns` |  |  | let templates look up host names |
+    | `--exclude-registries` | strings |  | with --rewrite-images, registries whose images stay |
     | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
     | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
     | `--force-replace` |  |  | replace objects instead of patching them |
@@ -642,13 +908,16 @@ fn all_commands_and_flags_are_known() {
     | `--output-dir` | string |  | write files into this folder instead of printing |
     | `--pass-credentials` |  |  | send credentials to every host, not just the repository's |
     | `--password` | string |  | the password for the repository or registry |
+    | `--path-strategy` | string | `prefix-source-registry` | with --rewrite-images, how paths are made in the new registry |
     | `--plain-http` |  |  | fetch charts over HTTP without TLS |
     | `--post-renderer` | postRendererString |  | the name of a plugin that may change what was rendered |
     | `--post-renderer-args` | postRendererArgsSlice | `[]` | an argument for it; may be repeated |
+    | `--registry-file` | string |  | with --rewrite-images, the file that says which registry's images go where |
     | `--release-name` |  |  | with --output-dir, put files into a folder named after the release |
     | `--render-subchart-notes` |  |  |  (deprecated: this flag has no effect for 'helm template' and will be removed in Helm 5) |
     | `--replace` |  |  | reuse the name of a release that was deleted but is still in the history (unsafe) |
     | `--repo` | string |  | the URL of the repository that has the chart |
+    | `--rewrite-images` | string, bare:  |  | point the images of rendered objects at another registry, as a mapping file or --target-registry says |
     | `--rollback-on-failure` |  |  | undo everything if the operation fails; implies --wait=watcher |
     | `--server-side` |  | `true` | let the server merge changes instead of doing it here |
     | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
@@ -660,7 +929,9 @@ fn all_commands_and_flags_are_known() {
     | `--skip-crds` |  |  | leave custom resource definitions out |
     | `--skip-schema-validation` |  |  | do not check values against the charts' schemas |
     | `--skip-tests` |  |  | leave test hooks out |
+    | `--source-registries` | strings |  | with --rewrite-images, the registries whose images move |
     | `--take-ownership` |  |  | adopt objects that exist already, whoever made them |
+    | `--target-registry` | string |  | with --rewrite-images, the registry that images go to: host[:port][/path] |
     | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
     | `--username` | string |  | the user name for the repository or registry |
     | `--validate` |  |  | ask the cluster to check the objects (deprecated: use '--dry-run=server' instead) |
@@ -734,6 +1005,7 @@ fn all_commands_and_flags_are_known() {
     | `--disable-openapi-validation` |  |  | do not check objects against the cluster's OpenAPI schema |
     | `--dry-run` | string, bare: unset | `none` | only show what would be done: none (do it), client (ask nobody) or server (ask the cluster) |
     | `--enable-dns` |  |  | let templates look up host names |
+    | `--exclude-registries` | strings |  | with --rewrite-images, registries whose images stay |
     | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
     | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
     | `--force-replace` |  |  | replace objects instead of patching them |
@@ -753,14 +1025,17 @@ fn all_commands_and_flags_are_known() {
     | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
     | `--pass-credentials` |  |  | send credentials to every host, not just the repository's |
     | `--password` | string |  | the password for the repository or registry |
+    | `--path-strategy` | string | `prefix-source-registry` | with --rewrite-images, how paths are made in the new registry |
     | `--plain-http` |  |  | fetch charts over HTTP without TLS |
     | `--post-renderer` | postRendererString |  | the name of a plugin that may change what was rendered |
     | `--post-renderer-args` | postRendererArgsSlice | `[]` | an argument for it; may be repeated |
+    | `--registry-file` | string |  | with --rewrite-images, the file that says which registry's images go where |
     | `--render-subchart-notes` |  |  | render the notes of subcharts too |
     | `--repo` | string |  | the URL of the repository that has the chart |
     | `--reset-then-reuse-values` |  |  | start from the values of the chart, then apply those given for the earlier version |
     | `--reset-values` |  |  | start from the values of the chart |
     | `--reuse-values` |  |  | keep the values of the earlier version, the chart's defaults included |
+    | `--rewrite-images` | string, bare:  |  | point the images of rendered objects at another registry, as a mapping file or --target-registry says |
     | `--rollback-on-failure` |  |  | undo everything if the operation fails; implies --wait=watcher |
     | `--server-side` | string | `auto` | whether the server merges changes: true, false, or auto to do as the earlier version did |
     | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
@@ -770,7 +1045,9 @@ fn all_commands_and_flags_are_known() {
     | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
     | `--skip-crds` |  |  | leave custom resource definitions out |
     | `--skip-schema-validation` |  |  | do not check values against the charts' schemas |
+    | `--source-registries` | strings |  | with --rewrite-images, the registries whose images move |
     | `--take-ownership` |  |  | adopt objects that exist already, whoever made them |
+    | `--target-registry` | string |  | with --rewrite-images, the registry that images go to: host[:port][/path] |
     | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
     | `--username` | string |  | the user name for the repository or registry |
     | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
