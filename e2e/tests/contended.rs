@@ -107,6 +107,23 @@ fn of_fifty_installs_in_secrets_one_wins() {
     many_installs(&bench, Store::Secrets);
 }
 
+#[test]
+fn a_history_of_one_version_keeps_nobody_from_upgrading() {
+    let Some(bench) = bench("a_history_of_one_version", Store::Native) else { return };
+    for store in [Store::Native, Store::Secrets] {
+        let subject = Subject::new(&bench, store, "web");
+        subject.upgrade("one").succeeded();
+        // A name that is too long cannot be applied, so that the newest version is one that failed.
+        subject.upgrade(&"x".repeat(260)).failed();
+        let words = ["upgrade", "web", "chart", "--history-max", "1", "--set", "word=two"];
+        subject.run(&words).succeeded();
+        subject.run(&words).succeeded();
+        subject.is_sound();
+        subject.uninstall().succeeded();
+        bench.is_empty();
+    }
+}
+
 /// What those are told who find the release going or gone.
 const GONE: [&str; 3] = ["has no deployed releases", "not found", "came first"];
 

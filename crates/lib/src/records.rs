@@ -156,12 +156,15 @@ impl<'s> Records<'s> {
         history: &[Summary],
         max_history: u64,
     ) -> Result<()> {
-        if max_history > 0 {
-            self.prune(history, max_history - 1).await?;
-        }
+        let pruned = match max_history {
+            0 => Vec::new(),
+            most => self.prune(history, most - 1).await?,
+        };
+        // What was taken away to make room cannot be followed.
+        let after = history.iter().rev().find(|version| !pruned.contains(&version.number));
         let clock = &self.session.clock;
         version.id = Some(VersionId::new(clock.now().unix_millis(), clock.random()));
-        Ok(self.store.create(version, claim, history.last()).await?)
+        Ok(self.store.create(version, claim, after).await?)
     }
 
     /// Writes the newest version anew, if it is still what was seen of it.
@@ -186,15 +189,17 @@ impl<'s> Records<'s> {
         Ok(self.store.renew(&self.namespace, &self.name, number, claim).await?)
     }
 
-    /// Deletes the oldest versions until no more than `keep` are left; the one that is deployed always stays.
-    async fn prune(&self, history: &[Summary], keep: u64) -> Result<()> {
+    /// Deletes the oldest versions until no more than `keep` are left, and gives their numbers; the one that is deployed
+    /// always stays.
+    async fn prune(&self, history: &[Summary], keep: u64) -> Result<Vec<u64>> {
         let deployed = newest_deployed(history).map(|version| version.number);
         let surplus = history.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
         let old = history.iter().filter(|version| Some(version.number) != deployed);
-        for version in old.take(surplus) {
-            self.delete(version.number).await?;
+        let old: Vec<u64> = old.take(surplus).map(|version| version.number).collect();
+        for number in &old {
+            self.delete(*number).await?;
         }
-        Ok(())
+        Ok(old)
     }
 
     /// Deletes one version; that it is gone already is no error.

@@ -183,7 +183,11 @@ impl SqlStore {
 
     /// What has become of a version that was seen otherwise.
     async fn overtaken(&self, seen: &Summary) -> StoreError {
-        let history = self.history(&seen.namespace, &seen.name).await.unwrap_or_default();
+        let mut history = self.history(&seen.namespace, &seen.name).await.unwrap_or_default();
+        if let Some(next) = history.pop_if(|last| last.number > seen.number) {
+            let holder = next.claim.map(|claim| claim.holder);
+            return StoreError::Lost { name: seen.name.clone(), number: next.number, winner: None, holder };
+        }
         let now = history.into_iter().find(|now| now.number == seen.number);
         StoreError::Changed {
             name: seen.name.clone(),

@@ -114,7 +114,7 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
         let history = store.history(&namespace, &name).await.expect("an answer");
         let states: Vec<Status> = history.iter().map(|version| version.status).collect();
         match (followed, swapped) {
-            (Ok(()), Err(StoreError::Changed { .. })) => {
+            (Ok(()), Err(StoreError::Lost { number: 2, .. })) => {
                 assert_eq!(states, [Status::Deployed, Status::PendingUpgrade]);
             }
             (Err(StoreError::Changed { status: Some(Status::Uninstalling), .. }), Ok(state)) => {

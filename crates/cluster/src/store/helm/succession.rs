@@ -76,8 +76,19 @@ impl<H: Holder> HelmStore<H> {
             Some(now) if seen.state.starts_with(now.uid()) && is_like::<H>(&now, version, claim) => {
                 Ok(state(&now))
             }
+            Some(now) if is_followed(&now) => Err(self.followed(seen).await),
             now => Err(changed::<H>(seen, now.as_ref())),
         }
+    }
+
+    /// Somebody has added the version after the one that was seen.
+    async fn followed(&self, seen: &Summary) -> StoreError {
+        let number = seen.number + 1;
+        let key = helm::object_name(&seen.name, number);
+        let next = self.cluster.get_at(&self.resource, &seen.namespace, &key).await.ok().flatten();
+        let holder =
+            next.as_ref().and_then(summary::<H>).and_then(|next| next.claim).map(|claim| claim.holder);
+        StoreError::Lost { name: seen.name.clone(), number, winner: None, holder }
     }
 }
 

@@ -1,0 +1,80 @@
+//! Images that are moved on the way to the cluster: what is installed, what is recorded, and what hooks run.
+
+use pintle_e2e::{Bench, Program};
+
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      initContainers:
+        - {name: init, image: 'busybox:1.36'}
+      containers:
+        - {name: web, image: '{{ .Values.image }}'}
+";
+
+const HOOK: &str = "\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: check
+  annotations: {helm.sh/hook: test}
+spec:
+  restartPolicy: Never
+  containers:
+    - {name: check, image: 'quay.io/team/check:1'}
+";
+
+const MAPPING: &str = "\
+registries:
+  mappings:
+    - {source: docker.io, target: hub.corp/hub}
+    - {source: quay.io, target: hub.corp/q}
+";
+
+fn image(bench: &Bench, list: &str) -> String {
+    let object = bench.object("apps/v1", "deployments", "web").expect("was installed");
+    object["spec"]["template"]["spec"][list][0]["image"].as_str().expect("an image").to_owned()
+}
+
+#[test]
+fn images_are_moved_on_the_way_and_recorded_so() {
+    let Some(bench) = Bench::new("images_are_moved_on_the_way") else { return };
+    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    bench.write("chart/values.yaml", "image: quay.io/team/web:1\n");
+    bench.write("chart/templates/deployment.yaml", DEPLOYMENT);
+    bench.write("chart/templates/check.yaml", HOOK);
+    bench.write("mappings.yaml", MAPPING);
+    bench.run(Program::Pintle, &["install", "web", "chart", "--rewrite-images=mappings.yaml"]).succeeded();
+    assert_eq!(image(&bench, "containers"), "hub.corp/q/team/web:1");
+    assert_eq!(image(&bench, "initContainers"), "hub.corp/hub/library/busybox:1.36");
+    let all = bench.run(Program::Pintle, &["get", "all", "web"]).succeeded().stdout;
+    for moved in ["hub.corp/q/team/web:1", "hub.corp/hub/library/busybox:1.36", "hub.corp/q/team/check:1"] {
+        assert!(all.contains(moved), "{moved} is not in {all}");
+    }
+    // Without the flag, the next version has the images of the chart again; the one before comes back as it was.
+    bench.run(Program::Pintle, &["upgrade", "web", "chart"]).succeeded();
+    assert_eq!(image(&bench, "containers"), "quay.io/team/web:1");
+    bench.run(Program::Pintle, &["rollback", "web", "1"]).succeeded();
+    assert_eq!(image(&bench, "containers"), "hub.corp/q/team/web:1");
+}
+
+#[test]
+fn overrides_for_a_release_are_made_from_what_is_recorded() {
+    let Some(bench) = Bench::new("overrides_for_a_release") else { return };
+    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    bench.write("chart/values.yaml", "image: docker.io/team/web:1\n");
+    bench.write("chart/templates/deployment.yaml", DEPLOYMENT);
+    bench.run(Program::Pintle, &["install", "web", "chart", "--set", "image=quay.io/team/web:2"]).succeeded();
+    let flags = ["--target-registry", "hub.corp", "--source-registries", "quay.io"];
+    let made = bench.run(Program::Pintle, &[&["images", "override", "web"][..], &flags].concat()).succeeded();
+    assert_eq!(made.stdout, "image: hub.corp/quayio/team/web:2\n");
+    bench.write("hub.yaml", &made.stdout);
+    bench.run(Program::Pintle, &["upgrade", "web", "chart", "--values", "hub.yaml"]).succeeded();
+    assert_eq!(image(&bench, "containers"), "hub.corp/quayio/team/web:2");
+}
