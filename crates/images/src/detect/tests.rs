@@ -1,3 +1,5 @@
+//! Charts of every shape, and what is found in them.
+
 use pintle_chart::metadata::Dependency;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Mapping files, right and wrong.
+
 use super::*;
 
 fn parse(text: &str) -> Result<MappingFile> {
