@@ -30,6 +30,14 @@ impl<'t> Schema<'t> {
         Schema { site, shape, definitions }
     }
 
+    /// The same place with another shape, as alternatives of a schema have it.
+    pub fn at<'s>(&self, shape: &'s Shape) -> Schema<'s>
+    where
+        't: 's,
+    {
+        Schema::new(shape, self.definitions)
+    }
+
     /// The name of the definition, where there is one.
     pub fn definition(&self) -> Option<&'t Str> {
         self.site.reference.as_ref()

@@ -46,6 +46,10 @@ fn declared(schema: Schema<'_>, map: &mut Map<Node>, zeros: bool) {
                 map.insert(name.clone(), default.clone());
             }
         }
+        // Null is nothing where it may not be.
+        if zeros && map.get(name).is_some_and(Node::is_nil) && !field.is_nullable() {
+            map.remove(name);
+        }
         if let Some(value) = map.get_mut(name) {
             with_stack(|| below(field, value, zeros));
         }
