@@ -1,0 +1,283 @@
+//! The embedded API under hardship: power cuts, many clients, many objects, nonsense.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::BodyExt as _;
+use pintle_embedded::schema::Table;
+use pintle_embedded::store::{Expect, Store, Window, key};
+use pintle_embedded::{Api, Options, SystemClock, serve};
+use pintle_tree::{Node, json};
+
+async fn api(store: Store) -> Api {
+    let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
+    Api::start(options).await.unwrap()
+}
+
+async fn ask(api: &Api, method: Method, path: &str, body: impl Into<Bytes>) -> (u16, Node) {
+    let request = Request::builder().method(method).uri(path).header("Content-Type", "application/json");
+    let response = api.call(request.body(body.into()).unwrap()).await;
+    let code = response.status().as_u16();
+    let text = response.into_body().collect().await.unwrap().to_bytes();
+    (code, json::read_exact(&text).unwrap_or_default())
+}
+
+fn number(name: &str, otherwise: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+fn config_map(name: &str, value: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"v":"{value}"}}}}"#
+    )
+}
+
+const FILE: &str = "PINTLE_TEST_FILE";
+
+/// The part of the next test that is killed: writes one object after another and says which are acknowledged.
+#[tokio::test]
+async fn a_writer_that_will_be_killed() {
+    let Some(file) = std::env::var_os(FILE) else { return };
+    let store = Store::in_file(Path::new(&file), Window::default()).unwrap();
+    for index in store.revision().. {
+        let object = json::read_exact(config_map(&format!("o{index}"), "x").as_bytes()).unwrap();
+        let stored =
+            store.put(key("configmaps", "a", &format!("o{index}")), Expect::Absent, object).await.unwrap();
+        println!("acknowledged {index} {}", stored.revision);
+    }
+}
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost_in_a_power_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cluster.db");
+    let mut last = None;
+    for round in 0..number("PINTLE_TEST_KILLS", 12) {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_writer_that_will_be_killed", "--nocapture", "--test-threads=1"])
+            .env(FILE, &file)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        // Another moment each time: right at the start, in the middle of a write, between two.
+        let wanted = 1 + round % 7;
+        let mut acknowledged = lines.filter_map(|line| {
+            let mut words = line.split("acknowledged ").nth(1)?.split(' ');
+            Some((words.next()?.parse::<u64>().ok()?, words.next()?.parse::<u64>().ok()?))
+        });
+        last = acknowledged.by_ref().take(wanted).last().or(last);
+        std::thread::sleep(Duration::from_micros(137 * (round as u64 % 11)));
+        child.kill().unwrap();
+        last = acknowledged.last().or(last);
+        child.wait().unwrap();
+        let store = Store::in_file(&file, Window::default()).unwrap();
+        let (index, revision) = last.unwrap();
+        assert!(store.revision() >= revision, "round {round}: {} is before {revision}", store.revision());
+        for index in 0..=index {
+            let there = store.get(&key("configmaps", "a", &format!("o{index}")));
+            assert!(there.is_some(), "round {round}: o{index} is lost");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_clients_count_together_and_none_is_lost() {
+    let api = api(Store::in_memory(Window::default())).await;
+    ask(&api, Method::POST, "/api/v1/namespaces/default/configmaps", config_map("counter", "0")).await;
+    let wins = Arc::new(AtomicU64::new(0));
+    let clients: Vec<_> = (0..100)
+        .map(|_| {
+            let (api, wins) = (api.clone(), Arc::clone(&wins));
+            tokio::spawn(async move {
+                for _ in 0..5 {
+                    let path = "/api/v1/namespaces/default/configmaps/counter";
+                    let (_, object) = ask(&api, Method::GET, path, "").await;
+                    let count: u64 =
+                        object.get("data").unwrap().get("v").unwrap().as_str().unwrap().parse().unwrap();
+                    let text = String::from_utf8(json::write(&object).unwrap()).unwrap();
+                    let text = text.replace(&format!(r#""v":"{count}""#), &format!(r#""v":"{}""#, count + 1));
+                    let (code, _) = ask(&api, Method::PUT, path, text).await;
+                    assert!(matches!(code, 200 | 409), "{code}");
+                    wins.fetch_add(u64::from(code == 200), Ordering::SeqCst);
+                    ask(&api, Method::GET, "/api/v1/configmaps?limit=2", "").await;
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+    let (_, object) = ask(&api, Method::GET, "/api/v1/namespaces/default/configmaps/counter", "").await;
+    let counted = object.get("data").unwrap().get("v").unwrap().as_str().unwrap().to_owned();
+    assert_eq!(counted, wins.load(Ordering::SeqCst).to_string());
+}
+
+#[tokio::test]
+async fn lists_and_watches_keep_their_meaning_with_many_objects() {
+    let count = number("PINTLE_TEST_OBJECTS", 2_000);
+    let api = api(Store::in_memory(Window { events: 1_000, bytes: 1 << 30 })).await;
+    let all = "/api/v1/namespaces/default/configmaps";
+    let (_, before) = ask(&api, Method::GET, all, "").await;
+    let start = before.get("metadata").unwrap().get("resourceVersion").unwrap().as_str().unwrap().to_owned();
+    for index in 0..count {
+        let (code, _) =
+            ask(&api, Method::POST, all, config_map(&format!("o{index:06}"), &"x".repeat(500))).await;
+        assert_eq!(code, 201);
+    }
+    let (mut path, mut names) = (format!("{all}?limit=300"), Vec::new());
+    loop {
+        let (code, page) = ask(&api, Method::GET, &path, "").await;
+        assert_eq!(code, 200);
+        for item in page.get("items").unwrap().as_list().unwrap() {
+            names.push(item.get("metadata").unwrap().get("name").unwrap().as_str().unwrap().to_owned());
+        }
+        match page.get("metadata").unwrap().get("continue").and_then(Node::as_str) {
+            Some(token) => path = format!("{all}?limit=300&continue={token}"),
+            None => break,
+        }
+    }
+    assert_eq!(names.len(), count + 1, "the certificate is there too");
+    assert!(names.is_sorted());
+    let (_, told) =
+        ask(&api, Method::GET, &format!("{all}?watch=1&timeoutSeconds=1&resourceVersion={start}"), "").await;
+    let gone = told.get("object").unwrap();
+    assert_eq!(gone.get("code"), Some(&Node::Int(410)), "what left the window is too old");
+    assert!(gone.get("message").unwrap().as_str().unwrap().starts_with("too old resource version: "));
+}
+
+/// A row of numbers that is the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % below.max(1)
+    }
+}
+
+#[tokio::test]
+async fn nonsense_is_answered_and_nothing_falls_over() {
+    let api = api(Store::in_memory(Window::default())).await;
+    let mut chance = Chance(42);
+    let paths = [
+        "/api/v1/namespaces/default/configmaps",
+        "/api/v1/namespaces/default/pods/x/status",
+        "/apis/apps/v1/deployments",
+        "/api/v1/namespaces/default/services/x/scale",
+        "/openapi/v3/api/v1",
+        "/apis/apps/v1/namespaces/default/deployments/d",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        "/api/v1/watch/pods",
+        "/api/v1/namespaces/default/pods/p/log",
+    ];
+    let queries = [
+        "",
+        "?limit=-1",
+        "?watch=1&timeoutSeconds=1&resourceVersion=99",
+        "?labelSelector=a%ff",
+        "?fieldSelector==",
+        "?continue=e30",
+        "?dryRun=All&fieldManager=%00",
+        "?resourceVersion=18446744073709551616",
+    ];
+    let bodies = [
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","labels":{"a":1}}}"#,
+        r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{},"template":[]}}"#,
+        r#"[{"op":"add","path":"/metadata/labels/a~2","value":{}}]"#,
+        r#"{"metadata":{"finalizers":[null,1,"a"],"ownerReferences":[{}],"managedFields":[{"fieldsV1":{"f:":1}}]}}"#,
+        r#"{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":[]}}}],"names":null},"metadata":{"name":"a.b"}}"#,
+        "k8s\0\u{1}\u{2}\u{3}",
+        "",
+        "null",
+        "[[[[",
+        "a: &a [*a, *a]",
+    ];
+    let types = [
+        "application/json",
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+        "application/apply-patch+yaml",
+        "application/merge-patch+json",
+        "application/json-patch+json",
+        "application/strategic-merge-patch+json",
+        "text/x",
+    ];
+    let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "BREW"];
+    for _ in 0..number("PINTLE_TEST_NONSENSE", 3_000) {
+        let mut body = bodies[chance.next(bodies.len())].as_bytes().to_vec();
+        for _ in 0..chance.next(3) {
+            let at = chance.next(body.len());
+            if let Some(byte) = body.get_mut(at) {
+                *byte = chance.next(256) as u8;
+            }
+        }
+        let mut query = queries[chance.next(queries.len())];
+        if query.contains("watch") && chance.next(20) > 0 {
+            query = "";
+        }
+        let request = Request::builder()
+            .method(methods[chance.next(methods.len())])
+            .uri(format!("{}{query}", paths[chance.next(paths.len())]))
+            .header("Content-Type", types[chance.next(types.len())])
+            .header(
+                "Accept",
+                ["application/json;as=Table;v=v1;g=meta.k8s.io", "application/yaml", "*/*", ";;,;"]
+                    [chance.next(4)],
+            );
+        let response = api.call(request.body(Bytes::from(body)).unwrap()).await;
+        assert_ne!(response.status().as_u16(), 0);
+        let watched = tokio::time::timeout(Duration::from_millis(20), response.into_body().collect());
+        let _ = watched.await;
+    }
+    assert_eq!(ask(&api, Method::GET, "/api/v1/namespaces", "").await.0, 200);
+}
+
+#[tokio::test]
+async fn a_port_takes_nonsense_and_large_bodies_and_goes_on() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(serve::serve(
+        api(Store::in_memory(Window::default())).await,
+        listener,
+        std::future::pending(),
+    ));
+    let say = |text: Vec<u8>| async move {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        // A server that has heard enough closes before all is said.
+        let _ = stream.write_all(&text).await;
+        let mut answer = Vec::new();
+        let _ = tokio::time::timeout(Duration::from_millis(500), stream.read_to_end(&mut answer)).await;
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    for nonsense in [
+        &b"\0\0\0"[..],
+        b"GET",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /api HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+    ] {
+        say(nonsense.to_vec()).await;
+    }
+    let large = vec![b'x'; (3 << 20) + 10];
+    let head = format!(
+        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        large.len()
+    );
+    let answer = say([head.into_bytes(), large].concat()).await;
+    assert!(
+        answer.contains("413") && answer.contains("Request entity too large: limit is 3145728"),
+        "{answer:.300}"
+    );
+    let answer = say(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".to_vec()).await;
+    assert!(answer.ends_with("ok"), "{answer}");
+    server.abort();
+}
