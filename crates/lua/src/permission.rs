@@ -9,6 +9,7 @@ use pintle_events::ChartPath;
 use pintle_tree::Node;
 
 use crate::error::{Error, Result};
+use crate::require;
 
 /// Something that scripts may do only with the user's consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,17 +157,17 @@ impl Asked {
 /// When an `ext/permissions.yaml` is not what it should be.
 pub fn asked(chart: &Chart) -> Result<Asked> {
     let mut asked = Asked::default();
-    add(chart, ChartPath::top(chart.name()), &mut asked)?;
+    add(chart, ChartPath::top(chart.name()), &require::chosen_libraries(chart), &mut asked)?;
     Ok(asked)
 }
 
-fn add(chart: &Chart, path: ChartPath, asked: &mut Asked) -> Result<()> {
+fn add(chart: &Chart, path: ChartPath, chosen: &[&Chart], asked: &mut Asked) -> Result<()> {
     let permissions = of_chart(chart, &path)?;
     if !permissions.is_empty() {
         asked.charts.push((path.clone(), permissions));
     }
-    for subchart in chart.subcharts.iter().chain(&chart.libraries) {
-        add(subchart, path.child(subchart.name()), asked)?;
+    for below in require::below(chart, chosen) {
+        add(below, path.child(below.name()), chosen, asked)?;
     }
     Ok(())
 }
@@ -202,6 +203,7 @@ pub(crate) fn of_chart(chart: &Chart, path: &ChartPath) -> Result<Permissions> {
 mod tests {
     use super::*;
     use pintle_chart::File;
+    use pintle_chart::metadata::Dependency;
 
     fn chart(name: &str, permissions: &str) -> Chart {
         let mut chart = Chart::default();
@@ -221,8 +223,16 @@ mod tests {
     fn l_054_requests_of_subcharts_count() {
         let mut parent = chart("web", "lua: [os]");
         let mut child = chart("db", "lua: [network]");
-        child.libraries.push(chart("lib", "lua: [filesystem]"));
+        let mut library = chart("lib", "lua: [filesystem]");
+        library.metadata.version = "1.0.0".to_owned();
+        child.libraries.push(library);
         parent.subcharts.push(child);
+        assert_eq!(
+            asked(&parent).expect("good").all().to_string(),
+            "network,os",
+            "nobody asks for the library"
+        );
+        parent.metadata.libraries.push(Dependency { name: "lib".to_owned(), ..Dependency::default() });
         let asked = asked(&parent).expect("good");
         let told: Vec<String> =
             asked.charts.iter().map(|(path, permissions)| format!("{path}: {permissions}")).collect();

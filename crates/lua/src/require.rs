@@ -35,11 +35,15 @@ struct Script {
 }
 
 impl Shelf {
-    /// The scripts that a chart can reach. Its own libraries go before those of charts above it; `above` is topmost first.
-    pub(crate) fn new(chart: &Chart, above: &[&Chart]) -> Self {
+    /// The scripts that a chart can reach: those of the libraries that serve the whole tree, then those of subcharts that
+    /// are libraries, its own before those of charts above it; `above` is topmost first.
+    pub(crate) fn new(chart: &Chart, above: &[&Chart], chosen: &[&Chart]) -> Self {
         let mut libraries = BTreeMap::new();
-        for holder in std::iter::once(&chart).chain(above.iter().rev()) {
-            add_libraries(holder, &mut libraries);
+        let holders = std::iter::once(&chart).chain(above.iter().rev());
+        let held = holders.flat_map(|holder| holder.subcharts.iter().filter(|chart| chart.is_library()));
+        for library in chosen.iter().copied().chain(held) {
+            let name = library.name().to_owned();
+            libraries.entry(name).or_insert_with(|| scripts(library, &format!("{}/", library.name())));
         }
         let mut subcharts = BTreeMap::new();
         add_subcharts(chart, String::new(), &mut subcharts);
@@ -110,20 +114,23 @@ impl Shelf {
     }
 }
 
+/// The libraries that serve a tree. When they cannot be chosen there are none, and whoever renders the chart says why.
+pub(crate) fn chosen_libraries(root: &Chart) -> Vec<&Chart> {
+    pintle_chart::library::resolve(root).unwrap_or_default()
+}
+
+/// The charts below a chart whose scripts count: subcharts, and the libraries of its own that were chosen.
+pub(crate) fn below<'c>(chart: &'c Chart, chosen: &[&'c Chart]) -> impl Iterator<Item = &'c Chart> {
+    let is_chosen = |library: &&Chart| chosen.iter().any(|chosen| std::ptr::eq(*chosen, *library));
+    let libraries: Vec<&Chart> = chart.libraries.iter().filter(is_chosen).collect();
+    chart.subcharts.iter().chain(libraries)
+}
+
 fn scripts(chart: &Chart, prefix: &str) -> BTreeMap<String, Script> {
     let script = |(name, file): (String, &pintle_chart::File)| {
         (name, Script { file: format!("{prefix}{}", file.name), text: file.data.text() })
     };
     ext::scripts(chart).map(script).collect()
-}
-
-/// Adds the libraries that a chart holds, unless one of the same name is nearer.
-fn add_libraries(holder: &Chart, libraries: &mut BTreeMap<String, BTreeMap<String, Script>>) {
-    let held = holder.libraries.iter().chain(holder.subcharts.iter().filter(|chart| chart.is_library()));
-    for library in held {
-        let name = library.name().to_owned();
-        libraries.entry(name).or_insert_with(|| scripts(library, &format!("{}/", library.name())));
-    }
 }
 
 fn add_subcharts(chart: &Chart, path: String, subcharts: &mut BTreeMap<String, Vec<String>>) {

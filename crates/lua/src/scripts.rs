@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::limits::Limits;
 use crate::permission::{self, Permissions};
 use crate::registration::Registered;
-use crate::require::Shelf;
+use crate::require::{self, Shelf};
 use crate::script::Script;
 use crate::services::Services;
 
@@ -31,6 +31,8 @@ struct Loading<'a> {
     granted: &'a Permissions,
     limits: &'a Limits,
     services: &'a Services,
+    /// The libraries that serve the tree.
+    chosen: Vec<&'a Chart>,
     scripts: Vec<Arc<Script>>,
 }
 
@@ -50,7 +52,8 @@ impl Scripts {
         if !ext::has_scripts(chart) {
             return Ok(Scripts::default());
         }
-        let mut loading = Loading { granted, limits, services, scripts: Vec::new() };
+        let chosen = require::chosen_libraries(chart);
+        let mut loading = Loading { granted, limits, services, chosen, scripts: Vec::new() };
         loading.add(chart, &mut Vec::new(), ChartPath::top(chart.name()))?;
         Ok(Scripts { scripts: loading.scripts })
     }
@@ -80,11 +83,12 @@ impl Scripts {
     }
 }
 
-impl Loading<'_> {
+impl<'a> Loading<'a> {
     /// Loads the charts below a chart, then the chart itself.
-    fn add<'c>(&mut self, chart: &'c Chart, above: &mut Vec<&'c Chart>, path: ChartPath) -> Result<()> {
+    fn add(&mut self, chart: &'a Chart, above: &mut Vec<&'a Chart>, path: ChartPath) -> Result<()> {
         above.push(chart);
-        for below in chart.subcharts.iter().chain(&chart.libraries) {
+        let all: Vec<&Chart> = require::below(chart, &self.chosen).collect();
+        for below in all {
             if ext::has_scripts(below) {
                 self.add(below, above, path.child(below.name()))?;
             }
@@ -94,7 +98,7 @@ impl Loading<'_> {
             return Ok(());
         }
         let granted = permission::of_chart(chart, &path)?.and(self.granted);
-        let shelf = Shelf::new(chart, above);
+        let shelf = Shelf::new(chart, above, &self.chosen);
         let host = Host::new(path.clone(), *self.limits, self.services.clone(), granted, shelf);
         let script = Script::load(host).map_err(|source| Error::Load { chart: path, source })?;
         self.scripts.push(Arc::new(script));

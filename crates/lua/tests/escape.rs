@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{chart, context, library, limits, services, told};
+use common::{chart, context, give_library, library, limits, services, told};
 use pintle_chart::Chart;
 use pintle_events::{Emitter, Event};
 use pintle_lua::{Limits, Permissions, Scripts};
@@ -90,7 +90,7 @@ fn read(path: &Path) -> Case {
         web.subcharts.push(chart("db", &of("db")));
     }
     if !of("common").is_empty() {
-        web.libraries.push(library("common", &of("common")));
+        give_library(&mut web, library("common", &of("common")));
     }
     Case {
         expect: header("expect").expect("it says how it must end"),

@@ -5,7 +5,9 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{Stage, chart, context, library, refusal, said, scripted, stage, told, try_stage, yaml};
+use common::{
+    Stage, chart, context, give_library, library, refusal, said, scripted, stage, told, try_stage, yaml,
+};
 use pintle_chart::Chart;
 use pintle_events::{ChartPath, Context, Event, Registration};
 use pintle_lua::{Discover, Fetch, FetchRequest, FetchResponse, Permissions, Scripts, System, asked};
@@ -270,7 +272,7 @@ fn l_035_library_charts_are_loaded_as_others_and_their_modules_can_be_required()
     ];
     let mut db = scripted("db", "print(require('common/labels').of('db'))");
     db.subcharts.push(chart("plain", &[("ext/lua/x.lua", "return 1")]));
-    web.libraries.push(library("common", &files));
+    give_library(&mut web, library("common", &files));
     web.subcharts.push(db);
     let mut stage = stage(&web);
     assert_eq!(stage.ear.text(), "web/db: Info: app-db\nweb: Info: app-x");
@@ -283,9 +285,28 @@ fn l_035_library_charts_are_loaded_as_others_and_their_modules_can_be_required()
 }
 
 #[test]
+fn l_061_scripts_too_come_from_the_version_of_a_library_that_suits_all() {
+    let common = |version: &str| {
+        let script = format!("print('common {version}') return '{version}'");
+        let files = [("ext/lua/chart.lua", script.as_str()), ("ext/lua/x.lua", script.as_str())];
+        let mut library = library("common", &files);
+        library.metadata.version = version.to_owned();
+        library
+    };
+    let mut web = scripted("web", "require('common/x')");
+    web.libraries.push(common("1.0.0"));
+    web.libraries.push(common("3.0.0"));
+    give_library(&mut web, common("2.0.0"));
+    web.metadata.libraries[0].version = "<3".to_owned();
+    assert_eq!(stage(&web).ear.text(), "web/common: Info: common 2.0.0\nweb: Info: common 2.0.0");
+    web.metadata.libraries.clear();
+    assert!(refused_to_load(&web).contains("there is no such module in library charts; there are: none"));
+}
+
+#[test]
 fn a_failing_module_of_a_library_is_shown_with_its_own_lines() {
     let mut web = scripted("web", "require('common/bad')");
-    web.libraries.push(library("common", &[("ext/lua/bad.lua", "local x = nil\nprint(x.y)")]));
+    give_library(&mut web, library("common", &[("ext/lua/bad.lua", "local x = nil\nprint(x.y)")]));
     let told = refused_to_load(&web);
     assert!(told.contains("common/ext/lua/bad.lua:2: attempt to index nil with 'y'"), "{told}");
     assert!(told.contains(">    2 | print(x.y)"), "{told}");

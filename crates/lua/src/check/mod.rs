@@ -8,7 +8,7 @@ use pintle_tree::Str;
 
 use crate::error::{Result, shown};
 use crate::permission::{self, Permission, Permissions};
-use crate::require::{MAX_SCRIPT, Shelf};
+use crate::require::{MAX_SCRIPT, Shelf, chosen_libraries};
 use crate::sandbox;
 use lex::{Token, TokenKind};
 
@@ -35,35 +35,46 @@ impl std::fmt::Display for Finding {
 /// When an `ext/permissions.yaml` is not what it should be.
 pub fn check(chart: &Chart) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    check_below(chart, &mut Vec::new(), ChartPath::top(chart.name()), "", &mut findings)?;
+    let mut tree = Tree { above: Vec::new(), chosen: chosen_libraries(chart) };
+    tree.check(chart, ChartPath::top(chart.name()), "", &mut findings)?;
     findings.sort();
     findings.dedup();
     Ok(findings)
 }
 
-fn check_below<'c>(
-    chart: &'c Chart,
-    above: &mut Vec<&'c Chart>,
-    path: ChartPath,
-    folder: &str,
-    findings: &mut Vec<Finding>,
-) -> Result<()> {
-    let asked = permission::of_chart(chart, &path)?;
-    let shelf = Shelf::new(chart, above);
-    for (_, file) in ext::scripts(chart) {
-        let shown = format!("{folder}{}", file.name);
-        let script = Script { file: &file.name, shown: &shown, asked: &asked, shelf: &shelf };
-        script.check(&file.data.text(), findings);
-    }
-    above.push(chart);
-    for (holder, charts) in [("charts", &chart.subcharts), ("library", &chart.libraries)] {
-        for below in charts {
-            let folder = format!("{folder}{holder}/{}/", below.name());
-            check_below(below, above, path.child(below.name()), &folder, findings)?;
+/// The charts around the one that is looked at.
+struct Tree<'c> {
+    /// Topmost first.
+    above: Vec<&'c Chart>,
+    /// The libraries that serve the tree.
+    chosen: Vec<&'c Chart>,
+}
+
+impl<'c> Tree<'c> {
+    fn check(
+        &mut self,
+        chart: &'c Chart,
+        path: ChartPath,
+        folder: &str,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        let asked = permission::of_chart(chart, &path)?;
+        let shelf = Shelf::new(chart, &self.above, &self.chosen);
+        for (_, file) in ext::scripts(chart) {
+            let shown = format!("{folder}{}", file.name);
+            let script = Script { file: &file.name, shown: &shown, asked: &asked, shelf: &shelf };
+            script.check(&file.data.text(), findings);
         }
+        self.above.push(chart);
+        for (holder, charts) in [("charts", &chart.subcharts), ("library", &chart.libraries)] {
+            for below in charts {
+                let folder = format!("{folder}{holder}/{}/", below.name());
+                self.check(below, path.child(below.name()), &folder, findings)?;
+            }
+        }
+        self.above.pop();
+        Ok(())
     }
-    above.pop();
-    Ok(())
 }
 
 struct Script<'a> {
@@ -238,6 +249,7 @@ fn declared(tokens: &[Token]) -> Vec<&str> {
 mod tests {
     use super::*;
     use pintle_chart::File;
+    use pintle_chart::metadata::Dependency;
 
     fn findings(script: &str, permissions: &str) -> Vec<String> {
         let chart = Chart {
@@ -300,7 +312,10 @@ mod tests {
         };
         let mut web = chart("web", "ext/lua/chart.lua", "events.subchart('db'):off()");
         web.subcharts.push(chart("db", "ext/lua/chart.lua", "require('common/x')\nrequire('common/z')"));
-        web.libraries.push(chart("common", "ext/lua/x.lua", "io.open('x')"));
+        let mut common = chart("common", "ext/lua/x.lua", "io.open('x')");
+        common.metadata.version = "1.0.0".to_owned();
+        web.libraries.push(common);
+        web.metadata.libraries.push(Dependency { name: "common".to_owned(), ..Dependency::default() });
         let found: Vec<String> = check(&web).expect("good").iter().map(ToString::to_string).collect();
         assert_eq!(
             found,

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pintle_chart::metadata::Dependency;
 use pintle_chart::{Chart, File, load_files};
 use pintle_events::{
     CapabilityFacts, ChartFacts, ChartPart, ChartPath, Context, Emitter, Event, ReleaseFacts, RenderedObject,
@@ -32,6 +33,12 @@ pub(crate) fn library(name: &str, files: &[(&str, &str)]) -> Chart {
     let mut chart = chart(name, files);
     chart.metadata.kind = "library".to_owned();
     chart
+}
+
+/// Gives a chart a library, and lets it ask for it.
+pub(crate) fn give_library(chart: &mut Chart, library: Chart) {
+    chart.metadata.libraries.push(Dependency { name: library.name().to_owned(), ..Dependency::default() });
+    chart.libraries.push(library);
 }
 
 /// Remembers what scripts say and change.
