@@ -84,7 +84,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage("there are no images to copy")
             .hint("name an image, a chart, a folder (oci:FOLDER), --from-release or --from-list"));
     }
-    let plan = access::run(plan_image_copy(&request))??;
+    let plan = access::run(plan_image_copy(&request))?.map_err(in_words)?;
     tell(invocation, &plan)?;
     if request.dry_run {
         copied::print_plan(invocation, &plan)?;
@@ -95,6 +95,14 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let failed = failed || outcomes.iter().any(|outcome| outcome.result.is_err());
     copied::print_outcomes(invocation, &outcomes)?;
     if failed { Err(Failure::new(Class::Told, "")) } else { Ok(()) }
+}
+
+/// What stopped the plan, in the words and with the exit codes that the commands about images have.
+fn in_words(error: pintle::Error) -> Failure {
+    match error {
+        pintle::Error::Images(error) => explain(error),
+        other => other.into(),
+    }
 }
 
 /// Says what the user should know before anything is copied, and stops if something is wrong.

@@ -1,0 +1,200 @@
+//! `images copy`: from registries, charts and folders to registries and folders, with real registries where there are.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+
+#[path = "../../registry/tests/support/mod.rs"]
+mod registries;
+mod support;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use registries::fake::{Fake, Fault, Twist};
+use registries::program::distribution;
+use registries::{Maker, noise, open};
+use support::Place;
+
+const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
+
+/// A folder `set` with an image for two platforms and its signature.
+fn set(place: &Place) -> String {
+    let folder = place.path().join("set");
+    let mut maker = Maker::new(&folder);
+    let amd = maker.image("amd64", &noise(100_000, 1));
+    let arm = maker.image("arm64", &noise(100_000, 2));
+    let index = maker.index(&[("amd64", &amd), ("arm64", &arm)]);
+    let signature = maker.image("none", b"signed");
+    maker.name("docker.io/team/web:1.2", &index);
+    maker.name(&format!("docker.io/team/web:sha256-{}.sig", index.digest.hex()), &signature);
+    index.digest.to_string()
+}
+
+/// A chart whose image is at this registry.
+fn chart(place: &Place, host: &str) {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - image: '{{ .Values.image }}'\n";
+    place
+        .write("web/Chart.yaml", CHART)
+        .write("web/values.yaml", &format!("image: {host}/mirror/dockerio/team/web:1.2\n"))
+        .write("web/templates/pod.yaml", pod);
+}
+
+fn digest_of(place: &Place, image: &str) -> String {
+    let told = place.pintle(&format!("images list ./web --resolve -o csv --unique --set image={image}"));
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    told.trim_end().rsplit(',').next().unwrap().to_owned()
+}
+
+#[test]
+fn images_cross_the_air_gap_and_are_where_overrides_point() {
+    let (Some(here), Some(there)) = (distribution(""), distribution("")) else { return };
+    let place = Place::new();
+    let digest = set(&place);
+    let told = place.pintle(&format!("images copy oci:set {}/mirror", here.host));
+    assert!(told.contains("1 images copied, 0 were there"), "{told}");
+    assert!(told.contains("1 signatures"), "{told}");
+    chart(&place, &here.host);
+    let told = place.pintle("images copy ./web oci:gap -q");
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    assert_eq!(
+        open(&place.path().join("gap")).images().unwrap(),
+        [format!("{}/mirror/dockerio/team/web:1.2", here.host)]
+    );
+    let told = place.pintle(&format!("images copy oci:gap {}", there.host));
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    let line = format!("images override ./web -t {} -s {}", there.host, here.host);
+    let told = place.pintle(&line);
+    let image = told.lines().find_map(|line| line.strip_prefix("image: ")).expect(&told).to_owned();
+    assert!(image.starts_with(&there.host), "{image}");
+    assert_eq!(digest_of(&place, &image), digest);
+    // Straight from one to the other, nothing is left to do.
+    let told = place.pintle(&format!("images copy ./web {} -o json", there.host));
+    assert!(told.contains(r#""state":"there""#) && told.contains(r#""imagesCopied":0"#), "{told}");
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_and_makes_nothing() {
+    let place = Place::new();
+    set(&place);
+    let told = place.pintle("images copy oci:set oci:gap --dry-run");
+    assert!(told.contains("oci:set:docker.io/team/web:1.2"), "{told}");
+    assert!(told.contains("1 images, at most 200.") && told.contains("to copy"), "{told}");
+    assert!(!place.path().join("gap").exists());
+    let told = place.pintle("images copy oci:set oci:gap --dry-run -o json --signatures=false");
+    assert!(told.contains(r#""state":"new""#) && told.contains(r#""signatures":0"#), "{told}");
+    let told =
+        place.pintle("images copy oci:set:docker.io/team/web:1.2 oci:gap --platform linux/arm64 -o yaml");
+    assert!(
+        told.contains("warning: oci:set:docker.io/team/web:1.2: with fewer platforms its digest is"),
+        "{told}"
+    );
+    assert!(told.contains("imagesCopied: 1\n"), "{told}");
+}
+
+#[test]
+fn lists_and_locks_name_images() {
+    let fake = Fake::honest();
+    let place = Place::new();
+    let digest = set(&place);
+    assert!(place.pintle(&format!("images copy oci:set {} -j 1", fake.host)).starts_with("exit 0\n"));
+    let name = fake.name("dockerio/team/web:1.2");
+    place.write("list.txt", &format!("# ours\n\n{name} # the web\n"));
+    let told = place.pintle("images copy --from-list list.txt oci:one");
+    assert!(told.contains("1 images copied"), "{told}");
+    let lock = format!(
+        "apiVersion: v0\nkind: ImagesLock\nimages:\n- image: {name}\n  digest: {digest}\n  digests: []\n"
+    );
+    place.write("Images.lock", &lock);
+    assert!(place.pintle("images copy --from-list Images.lock oci:two").contains("1 images copied"));
+    assert_eq!(open(&place.path().join("two")).images().unwrap(), [format!("{name}@{digest}")]);
+    // Content that is not what the lock says is not there.
+    let other = format!("sha256:{}", "0".repeat(64));
+    place.write("Images.lock", &lock.replace(&digest, &other));
+    let told = place.pintle("images copy --from-list Images.lock oci:three");
+    assert!(told.starts_with("exit 1\n") && told.contains("there is no such image"), "{told}");
+    assert!(told.contains("1 of 1 images cannot be copied, so none was"), "{told}");
+}
+
+#[test]
+fn tags_are_not_moved_by_accident() {
+    let fake = Fake::honest();
+    let place = Place::new();
+    set(&place);
+    let folder = place.path().join("other");
+    let mut maker = Maker::new(&folder);
+    let other = maker.image("amd64", b"other");
+    maker.name("docker.io/team/web:1.2", &other);
+    assert!(place.pintle(&format!("images copy oci:other {}", fake.host)).starts_with("exit 0\n"));
+    let told = place.pintle(&format!("images copy oci:set {}", fake.host));
+    assert!(told.starts_with("exit 1\n") && told.contains("--overwrite moves the tag"), "{told}");
+    let told = place.pintle(&format!("images copy oci:set {} --dry-run --overwrite", fake.host));
+    assert!(told.starts_with("exit 0\n") && told.contains("overwrites"), "{told}");
+    let told = place.pintle(&format!("images copy oci:set {} --overwrite", fake.host));
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    // What can be copied is, if that is wanted.
+    let told = place.pintle(&format!(
+        "images copy {}/dockerio/team/web:1.2 {}/none:1 oci:gap --keep-going",
+        fake.host, fake.host
+    ));
+    assert!(told.starts_with("exit 1\n") && told.contains("1 images copied"), "{told}");
+}
+
+#[test]
+fn one_image_may_get_a_name_of_its_own() {
+    let fake = Fake::honest();
+    let place = Place::new();
+    set(&place);
+    let told = place.pintle(&format!("images copy oci:set {}/our/site:2", fake.host));
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    assert!(fake.state.lock().unwrap().manifests.contains_key(&("our/site".to_owned(), "2".to_owned())));
+}
+
+#[test]
+fn wrong_words_are_told() {
+    let place = Place::new();
+    set(&place);
+    for (line, code, told) in [
+        ("images copy hub.corp", 2, "there are no images to copy"),
+        ("images copy a:b:c oci:x", 4, "a:b:c"),
+        ("images copy oci:none oci:x", 2, "it is no OCI layout folder"),
+        ("images copy oci:set oci:", 2, "oci: needs a folder"),
+        ("images copy oci:set oci:.", 2, "it is not empty, and no OCI layout folder"),
+        ("images copy oci:set oci:x --platform linux", 2, "`linux` is no platform"),
+        ("images copy oci:set oci:x --platform linux/s390x", 1, "it is not there for linux/s390x"),
+        ("images copy oci:set hub.corp --creds me", 2, "the credentials are not USER:PASSWORD"),
+        ("images copy oci:set hub.corp --cert-file x", 2, "--cert-file and --key-file belong together"),
+        ("images copy oci:set hub.corp --ca-file none.pem", 2, "cannot use none.pem"),
+        ("images copy nginx quay.io/x/y hub.corp/z:1", 2, "names one image, and there are 2 to copy"),
+        ("images copy", 2, "requires at least 1 argument"),
+    ] {
+        let said = place.pintle(line);
+        assert!(said.starts_with(&format!("exit {code}\n")) && said.contains(told), "{line}: {said}");
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_a_folder_in_order() {
+    let fake = Fake::start(|asked| match asked.is("GET", "/blobs/sha256:") {
+        true => Twist::Changed(|reply| reply.fault(Fault::Silence)),
+        false => Twist::Honest,
+    });
+    let place = Place::new();
+    set(&place);
+    assert!(place.pintle(&format!("images copy oci:set {}", fake.host)).starts_with("exit 0\n"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pintle"))
+        .args(["images", "copy", &fake.name("dockerio/team/web:1.2"), "oci:gap"])
+        .current_dir(place.path())
+        .env_clear()
+        .env("HOME", place.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let limit = Instant::now() + Duration::from_secs(30);
+    while fake.count("GET", "/blobs/sha256:") == 0 {
+        assert!(Instant::now() < limit, "nothing is asked for");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(open(&place.path().join("gap")).names().is_empty());
+}

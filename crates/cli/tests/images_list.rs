@@ -1,0 +1,135 @@
+//! `images list`: what charts use, who uses it, and what it stands for.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+
+#[path = "../../registry/tests/support/mod.rs"]
+mod registries;
+mod support;
+
+use registries::fake::Fake;
+use registries::{Made, Maker};
+use support::Place;
+
+const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
+
+fn pod(name: &str, image: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\nspec:\n  containers:\n  - image: {image}\n"
+    )
+}
+
+/// A chart with two pods of one image, and one of another.
+fn chart(front: &str) -> Place {
+    let place = Place::new();
+    let image = r#""{{ .Values.image.repository }}:{{ .Values.image.tag }}""#;
+    place
+        .write("web/Chart.yaml", CHART)
+        .write(
+            "web/values.yaml",
+            &format!("image: {{repository: {front}nginx, tag: '1.27'}}\nother: quay.io/a/b:2\n"),
+        )
+        .write("web/templates/a.yaml", &pod("a", image))
+        .write("web/templates/b.yaml", &pod("b", image))
+        .write("web/templates/c.yaml", &pod("c", "{{ .Values.other }}"));
+    place
+}
+
+#[test]
+fn images_are_listed_with_their_uses_and_values() {
+    let place = chart("");
+    let told = place.pintle("images list ./web");
+    let lines: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        lines[1..],
+        [
+            vec!["---", "stdout"],
+            vec!["IMAGE", "USED", "BY", "VALUES"],
+            vec!["docker.io/library/nginx:1.27", "Pod/a", "image.repository"],
+            vec!["docker.io/library/nginx:1.27", "Pod/b", "image.repository"],
+            vec!["quay.io/a/b:2", "Pod/c", "other"],
+        ],
+        "{told}"
+    );
+    let told =
+        place.pintle("images ls ./web --unique --from-registry quay.io -o csv --set other=quay.io/x:3");
+    assert!(told.ends_with("image,registry,repository,tag,digest\nquay.io/x:3,quay.io,x,3,\n"), "{told}");
+}
+
+#[test]
+fn programs_get_json_yaml_and_a_bill_of_materials() {
+    let place = chart("");
+    let told = place.pintle("images list ./web -o json");
+    for part in [
+        r#""image": "docker.io/library/nginx:1.27""#,
+        r#""written": "nginx:1.27""#,
+        r#""field": "spec.containers[0].image""#,
+        r#""template": "web/templates/a.yaml""#,
+        r#""image.repository""#,
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(place.pintle("images list ./web -o yaml").contains("- image: docker.io/library/nginx:1.27\n"));
+    let bill = place.pintle("images list ./web -o cyclonedx");
+    assert!(bill.contains(r#""bomFormat": "CycloneDX""#), "{bill}");
+    assert!(bill.contains(r#""name": "pintle:valuesPath""#), "{bill}");
+    assert_eq!(bill, place.pintle("images list ./web -o cyclonedx"));
+    let told = place.pintle("images list ./web -o xml");
+    assert!(told.starts_with("exit 2\n") && told.contains("table, json, yaml, csv, cyclonedx"), "{told}");
+}
+
+/// A registry with an image for two platforms.
+fn filled() -> (Fake, Made) {
+    let fake = Fake::honest();
+    let index = index(1);
+    put(&fake, "1.27", &index);
+    (fake, index)
+}
+
+fn index(seed: u64) -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let maker = Maker::new(folder.path());
+    let amd = maker.image("amd64", &registries::noise(100, seed));
+    let arm = maker.image("arm64", &registries::noise(100, seed + 1));
+    maker.index(&[("amd64", &amd), ("arm64", &arm)])
+}
+
+fn put(fake: &Fake, tag: &str, made: &Made) {
+    let mut state = fake.state.lock().unwrap();
+    for reference in [tag.to_owned(), made.digest.to_string()] {
+        state.manifests.insert(("nginx".into(), reference), (made.media_type.clone(), made.bytes.clone()));
+    }
+}
+
+#[test]
+fn registries_say_what_names_stand_for() {
+    let (fake, index) = filled();
+    let place = chart(&fake.name(""));
+    let told = place.pintle(&format!("images list ./web --resolve -o json --from-registry {}", fake.host));
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    assert!(told.contains(&format!(r#""digest": "{}""#, index.digest)), "{told}");
+    assert!(told.contains(r#""platform": "linux/arm64""#), "{told}");
+    let bill =
+        place.pintle(&format!("images list ./web --resolve -o cyclonedx --from-registry {}", fake.host));
+    assert!(bill.contains("pkg:oci/nginx@sha256%3A"), "{bill}");
+    let told = place.pintle("images list ./web --resolve --set image.tag=none --set other=not:here:at:all");
+    assert!(told.starts_with("exit 1\n") && told.contains("there is no such image"), "{told}");
+}
+
+#[test]
+fn a_lock_tells_when_names_come_to_stand_for_something_else() {
+    let (fake, before) = filled();
+    let place = chart(&fake.name(""));
+    let only = format!("--from-registry {}", fake.host);
+    let told = place.pintle(&format!("images list ./web --lock Images.lock {only}"));
+    assert!(told.contains("Images.lock: 1 images"), "{told}");
+    let lock = std::fs::read_to_string(place.path().join("Images.lock")).unwrap();
+    assert!(lock.contains("kind: ImagesLock") && lock.contains("arch: linux/arm64"), "{lock}");
+    let told = place.pintle(&format!("images list ./web --verify Images.lock {only}"));
+    assert!(told.contains("Images.lock: 1 images are what they were"), "{told}");
+    let after = index(7);
+    put(&fake, "1.27", &after);
+    let told = place.pintle(&format!("images list ./web --verify Images.lock {only}"));
+    let change = format!("nginx:1.27 was {} and is {}", before.digest, after.digest);
+    assert!(told.starts_with("exit 1\n") && told.contains(&change), "{told}");
+    let told = place.pintle(&format!("images list ./web --verify web/Chart.yaml {only}"));
+    assert!(told.starts_with("exit 2\n") && told.contains("it is no lock of images"), "{told}");
+}
