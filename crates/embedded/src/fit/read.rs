@@ -224,6 +224,10 @@ impl Reader {
         for (name, raw) in entries {
             push_field(&mut self.path, name);
             let mut value = with_stack(|| self.value(values, raw, schema));
+            // Bytes that are null are none.
+            if value.is_nil() && values.kind == GoType::Bytes {
+                value = "".into();
+            }
             if is_resources && let Some(amount) = value.as_str().and_then(Quantity::read) {
                 value = amount.rounded_up(-3).canonical().into();
             }

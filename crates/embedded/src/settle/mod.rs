@@ -6,7 +6,7 @@ mod service;
 
 use pintle_tree::{Map, Node, Str};
 
-use crate::fit::tree::{at, inner, made, map, map_of, put, text};
+use crate::fit::tree::{at, inner, made, map_of, put, text};
 use crate::schema::Kind;
 use crate::status::{Details, Status};
 
@@ -182,9 +182,6 @@ fn job(object: &mut Node, uid: &str) {
         return;
     }
     let name = text(object, &["metadata", "name"]).to_owned();
-    // Where the job has taken its labels from its template, they go on being the same.
-    let shared = map(object, &["metadata", "labels"]).is_some()
-        && at(object, &["metadata", "labels"]) == at(object, &["spec", "template", "metadata", "labels"]);
     let own = [
         ("batch.kubernetes.io/controller-uid", uid),
         ("batch.kubernetes.io/job-name", name.as_str()),
@@ -197,9 +194,6 @@ fn job(object: &mut Node, uid: &str) {
         }
     };
     let Some(map) = object.as_map_mut() else { return };
-    if shared && let Some(labels) = inner(map, "metadata").and_then(|metadata| made(metadata, "labels")) {
-        label(labels);
-    }
     let Some(spec) = inner(map, "spec") else { return };
     let template = made(spec, "template").and_then(|template| made(template, "metadata"));
     if let Some(labels) = template.and_then(|metadata| made(metadata, "labels")) {

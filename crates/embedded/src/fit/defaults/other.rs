@@ -228,6 +228,10 @@ fn definition(map: &mut Map<Node>) {
     let Some(spec) = inner(map, "spec") else { return };
     if let Some(conversion) = made(spec, "conversion") {
         put(conversion, "strategy", "None");
+        let config = inner(conversion, "webhook").and_then(|webhook| inner(webhook, "clientConfig"));
+        if let Some(service) = config.and_then(|config| inner(config, "service")) {
+            put(service, "port", 443_i64);
+        }
     }
     if let Some(names) = inner(spec, "names") {
         let kind = word(names, "kind").to_owned();

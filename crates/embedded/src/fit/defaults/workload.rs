@@ -43,9 +43,12 @@ fn stateful_set(spec: &mut Map<Node>) {
     put(spec, "replicas", 1_i64);
     put(spec, "revisionHistoryLimit", 10_i64);
     if let Some(strategy) = made(spec, "updateStrategy") {
-        put(strategy, "type", "RollingUpdate");
+        if word(strategy, "type").is_empty() {
+            strategy.insert("type".into(), "RollingUpdate".into());
+            put(strategy, "rollingUpdate", Node::empty_map());
+        }
         if word(strategy, "type") == "RollingUpdate"
-            && let Some(rolling) = made(strategy, "rollingUpdate")
+            && let Some(rolling) = inner(strategy, "rollingUpdate")
         {
             put(rolling, "partition", 0_i64);
         }

@@ -7,7 +7,7 @@ use crate::fit::tree::{at, int, is_true, list, text};
 
 /// A pod.
 pub(super) fn pod(object: &Node, faults: &mut Faults) {
-    spec(object, &Field::root("spec"), faults);
+    spec(object, &[], &Field::root("spec"), faults);
 }
 
 /// A template of pods at `field`, whose spec is checked after its metadata.
@@ -18,15 +18,21 @@ pub(super) fn template(object: &Node, field: &Field, faults: &mut Faults) {
 
 /// A template of pods.
 pub(super) fn template_of(template: &Node, field: &Field, faults: &mut Faults) {
-    let meta = at(template, &["metadata"]).cloned().unwrap_or_default();
-    labels(&meta, "labels", &field.child("metadata"), faults);
-    spec(template, &field.child("spec"), faults);
+    template_with(template, &[], field, faults);
 }
 
-fn spec(parent: &Node, field: &Field, faults: &mut Faults) {
+/// A template of pods that get these volumes from elsewhere.
+pub(super) fn template_with(template: &Node, claims: &[&str], field: &Field, faults: &mut Faults) {
+    let meta = at(template, &["metadata"]).cloned().unwrap_or_default();
+    labels(&meta, "labels", &field.child("metadata"), faults);
+    spec(template, claims, &field.child("spec"), faults);
+}
+
+fn spec(parent: &Node, claims: &[&str], field: &Field, faults: &mut Faults) {
     let spec = at(parent, &["spec"]).cloned().unwrap_or_default();
     let spec = &spec;
-    let volumes = volume::volumes(spec, field, faults);
+    let mut volumes = volume::volumes(spec, field, faults);
+    volumes.extend(claims.iter().map(|name| (*name).to_owned()));
     container::containers(spec, &volumes, field, faults);
     host_network(spec, field, faults);
     let policy = text(spec, &["restartPolicy"]);

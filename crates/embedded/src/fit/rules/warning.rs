@@ -15,6 +15,7 @@ pub(in crate::fit) fn warnings(group: &str, kind: &str, object: &Node) -> Vec<St
         ("apps", _) | ("batch", "Job") | ("", "ReplicationController") => {
             (&["spec", "template"], "spec.template")
         }
+        ("", "Service") => return service(object),
         ("batch", "CronJob") => {
             (&["spec", "jobTemplate", "spec", "template"], "spec.jobTemplate.spec.template")
         }
@@ -26,6 +27,38 @@ pub(in crate::fit) fn warnings(group: &str, kind: &str, object: &Node) -> Vec<St
         pod(spec, &Field::root(field).child("spec"), &mut found);
     }
     found
+}
+
+fn service(object: &Node) -> Vec<String> {
+    let is_old = text(object, &["spec", "trafficDistribution"]) == "PreferClose";
+    let warning = "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"";
+    if is_old { vec![warning.to_owned()] } else { Vec::new() }
+}
+
+/// Names and numbers of ports that several containers have.
+fn ports(spec: &Node, field: &Field, found: &mut Vec<String>) {
+    let mut names: Vec<(&str, String)> = Vec::new();
+    let mut numbers: Vec<(String, String)> = Vec::new();
+    for (place, container) in items(spec, "containers", field) {
+        for (place, port) in items(container, "ports", &place) {
+            let name = text(port, &["name"]);
+            if let Some((_, first)) = names.iter().find(|(known, _)| *known == name && !name.is_empty()) {
+                found.push(format!(
+                    "{}: duplicate port name \"{name}\" with {first}, services and probes that select ports by name will use {first}",
+                    place.0
+                ));
+            } else {
+                names.push((name, place.0.clone()));
+            }
+            let number = int(port, &["containerPort"]).unwrap_or(0);
+            let key = format!("{number}/{}", text(port, &["protocol"]));
+            if let Some((_, first)) = numbers.iter().find(|(known, _)| *known == key) {
+                found.push(format!("{}: duplicate port definition with {first}", place.0));
+            } else {
+                numbers.push((key, place.0.clone()));
+            }
+        }
+    }
 }
 
 fn pod(spec: &Node, field: &Field, found: &mut Vec<String>) {
@@ -46,6 +79,7 @@ fn pod(spec: &Node, field: &Field, found: &mut Vec<String>) {
             }
         }
     }
+    ports(spec, field, found);
     if int(spec, &["terminationGracePeriodSeconds"]).is_some_and(|seconds| seconds < 0) {
         let place = field.child("terminationGracePeriodSeconds").0;
         found.push(format!("{place}: must be >= 0; negative values are invalid and will be treated as 1"));

@@ -2,7 +2,7 @@
 
 use pintle_tree::Node;
 
-use super::pod::template_of;
+use super::pod::{template_of, template_with};
 use super::{Faults, Field, items, names, selector, selects};
 use crate::fit::tree::{at, int, is_true, list, text};
 
@@ -57,7 +57,11 @@ fn own_template(spec: &Node, field: &Field, faults: &mut Faults) {
         let detail = "`selector` does not match template `labels`";
         faults.invalid(&field.child("metadata").child("labels"), labels.cloned().unwrap_or_default(), detail);
     }
-    template_of(template, &field, faults);
+    let claims: Vec<&str> = list(spec, &["volumeClaimTemplates"])
+        .iter()
+        .map(|claim| text(claim, &["metadata", "name"]))
+        .collect();
+    template_with(template, &claims, &field, faults);
 }
 
 fn restarts_always(spec: &Node, field: &Field, faults: &mut Faults) {
