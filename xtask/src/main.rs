@@ -5,6 +5,7 @@ mod bench_cluster;
 mod ci;
 mod cluster;
 mod compare;
+mod contract;
 mod e2e;
 mod fuzz;
 mod helm;
@@ -46,6 +47,8 @@ cargo xtask CHORE
   e2e [--on NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [FILTER]
                          bring a cluster up, run the tests of e2e/ on it, take it down
   registries             build the registries that the tests of copies need
+  contract [--record] [--on NAME] [STORY]
+                         ask a real API server what the embedded API is held to, or record its answers
   gen                    take the tables of built-in kinds (crates/embedded/tables) from real API servers
 ";
 
@@ -78,6 +81,7 @@ fn run() -> Result<()> {
         "e2e" => e2e::run(rest),
         "registries" => registries::build(),
         "gen" => tables::run(rest),
+        "contract" => contract::run(rest),
         "help" | "--help" | "-h" => {
             shell::say(HELP);
             Ok(())

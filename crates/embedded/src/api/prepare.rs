@@ -2,7 +2,9 @@
 
 use pintle_tree::{Node, Str};
 
-use super::meta::{at, finalizers, is_deleted, map_at, meta, number_at, set, take_over, text_at, unset};
+use super::meta::{
+    at, finalizers, is_deleted, list_at, map_at, meta, number_at, set, take_over, text_at, unset,
+};
 use super::{Api, Call, custom};
 use crate::fit;
 use crate::settle::{self, Surroundings};
@@ -31,7 +33,6 @@ impl Api {
         let kind = call.known.kind(self.0.table);
         settle::admit(kind, object, &mut Around(self))?;
         settle::settle_new(kind, object, &mut Around(self));
-        fit::warnings(kind, object).into_iter().for_each(|text| call.warn(text));
         Ok(())
     }
 
@@ -73,7 +74,15 @@ impl Api {
         if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
             refuse(call, object, custom::check_definition(object))?;
         }
-        refuse(call, object, fit::check_new(call.known.kind(self.0.table), object))
+        let kind = call.known.kind(self.0.table);
+        refuse(call, object, fit::check_new(kind, object))?;
+        fit::warnings(kind, object).into_iter().for_each(|text| call.warn(text));
+        let old = call.known.is("", "Service") && !list_at(object, &["spec", "externalIPs"]).is_empty();
+        if old && self.0.table.version().as_bytes() >= b"1.36".as_slice() {
+            let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
+            call.warn(text.to_owned());
+        }
+        Ok(())
     }
 
     pub(super) fn check_change(&self, call: &Call<'_>, live: &Node, changed: &Node) -> Result<(), Status> {

@@ -10,8 +10,10 @@ use crate::store::Listing;
 
 /// The table of one object.
 pub(super) fn of_one(api: &Api, call: &Call<'_>, object: Node) -> Node {
-    let revision = meta(&object, "resourceVersion").to_owned();
-    let metadata = map([("resourceVersion", revision.into())]);
+    let metadata = match meta(&object, "resourceVersion") {
+        "" => Node::empty_map(),
+        revision => map([("resourceVersion", revision.into())]),
+    };
     let include = call.query.get("includeObject");
     table(metadata, columns(api, &call.known), vec![row(api, &call.known, include, object)].into())
 }

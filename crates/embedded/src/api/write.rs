@@ -67,7 +67,9 @@ impl Api {
             }
             self.prepare_new(call, &mut attempt)?;
             self.check_new(call, &attempt)?;
-            if !given.is_empty() && given != "0" && !options.dry_run {
+            if options.dry_run && !given.is_empty() {
+                set(&mut attempt, &["metadata", "resourceVersion"], given.as_str());
+            } else if !given.is_empty() && given != "0" {
                 return Err(Status::new(
                     500,
                     "",
@@ -117,7 +119,7 @@ impl Api {
     /// The namespace of the address becomes that of the object, unless the object says another.
     fn put_in_namespace(&self, call: &Call<'_>, object: &mut Node) -> Result<(), Status> {
         let (given, wanted) = (meta(object, "namespace"), call.namespace());
-        if !given.is_empty() && given != wanted {
+        if !given.is_empty() && !wanted.is_empty() && given != wanted {
             let message =
                 "the namespace of the provided object does not match the namespace sent on the request";
             return Err(Status::bad_request(message));
