@@ -1,6 +1,30 @@
 //! A Kubernetes API in one process: for trying, rehearsing and testing without a cluster.
 //!
-//! [`schema`] knows what objects of every built-in kind look like, from tables taken from real API servers.
+//! [`Api`] answers requests as the real API server does: [`schema`] knows what objects of every built-in kind look
+//! like, from tables taken from real servers; [`fit`], [`settle`], [`patch`] and [`apply`] do to objects what the
+//! server does to them; [`store`] keeps them with revisions, in memory or in one file. One contract
+//! (`tests/contract`) is asked of this API and of the real server, case by case.
+//!
+//! It knows no chart, no release and no client. Nothing runs in it: pods stay pending until somebody moves them. What
+//! controllers do to objects themselves (furnishing and emptying namespaces, collecting what nobody owns, serving new
+//! kinds) is done before the answer is sent, so that the same requests always lead to the same state.
+//!
+//! Enter at [`Api::start`] and [`Api::call`]; [`serve`] puts the same on a port.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use pintle_embedded::{Api, Options, SystemClock, schema::Table, store::{Store, Window}};
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! let store = Store::in_memory(Window::default());
+//! let options = Options { table: Table::of("1.36")?, store, clock: Arc::new(SystemClock), seed: 1 };
+//! let api = Api::start(options).await?;
+//! let request = http::Request::get("/api/v1/namespaces/default").body(bytes::Bytes::new())?;
+//! assert_eq!(api.call(request).await.status(), 200);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod api;
 pub mod apply;
