@@ -83,7 +83,7 @@ fn chart(script: &str) -> Chart {
 
 fn context() -> Context {
     let mut values = Map::new();
-    for index in 0..1_200 {
+    for index in 0..1_400 {
         values.insert(format!("service_{index}").into(), tree(SERVICE));
     }
     let objects = (0..200).map(|index| {
