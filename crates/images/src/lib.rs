@@ -17,6 +17,7 @@
 //! # Ok::<(), pintle_images::Error>(())
 //! ```
 
+mod blame;
 pub mod detect;
 mod error;
 mod fields;

@@ -356,3 +356,93 @@ fn is_digest_of_other(old: &str, new: &str) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fields::fields;
+
+    const POD: &str = "kind: Pod\nmetadata: {name: x, labels: {i: web}}\nspec:\n  containers:\n  - image: web:1\n    args: \
+                       [--use=web:1, run]\n";
+    const MOVED: &str = "hub/library/web:1";
+
+    /// What a comparison says when the images of `old` should have become [`MOVED`].
+    fn compared(old: &str, new: &str) -> Comparison {
+        let files = |text: &str| vec![("c/templates/x.yaml".to_owned(), text.as_bytes().to_vec())];
+        let (before, after) = (files(old), files(new));
+        let truth = fields(&before);
+        let images = truth.iter().map(|field| (&field.place, MOVED)).collect();
+        let pairs =
+            vec![("web:1".to_owned(), MOVED.to_owned()), ("web".to_owned(), "hub/library/web".to_owned())];
+        compare(&before, &after, &Intention { images, truth: &truth, pairs })
+    }
+
+    fn violations(old: &str, new: &str) -> Vec<String> {
+        compared(old, new).violations.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn intended_images_and_what_carries_them_may_differ() {
+        let moved = compared(POD, &POD.replace("web:1", MOVED));
+        assert!(moved.violations.is_empty(), "{:?}", moved.violations);
+        assert_eq!((moved.moved.len(), moved.consequences.len()), (1, 1));
+        assert_eq!(moved.consequences[0].kind, ConsequenceKind::Carries);
+    }
+
+    #[test]
+    fn wrong_images_names_labels_and_other_words_may_not() {
+        let wrong = |from: &str, to: &str| {
+            violations(POD, &POD.replace("image: web:1", "image: hub/library/web:1").replace(from, to))
+        };
+        assert_eq!(
+            wrong("hub/library/web:1", "hub/web:1").len(),
+            2,
+            "it is wrong, and the right one is missing"
+        );
+        assert_eq!(
+            wrong("{i: web}", "{i: hub/library/web}"),
+            ["Pod/x metadata.labels.i from `web` to `hub/library/web`"]
+        );
+        assert_eq!(wrong("name: x", "name: web").len(), 1);
+        assert_eq!(wrong("run]", "stop]"), ["Pod/x spec.containers[0].args[1] from `run` to `stop`"]);
+        assert_eq!(wrong("run]", "run, more]"), ["Pod/x at spec.containers[0].args of c/templates/x.yaml"]);
+        assert_eq!(wrong("kind: Pod", "x: y\nkind: Pod").len(), 2, "nothing else is looked at then");
+        assert_eq!(wrong("run]", "5]").len(), 1);
+        assert_eq!(violations(POD, POD), ["spec.containers[0].image of c/templates/x.yaml stays"]);
+        let more = format!("{POD}---\nkind: X\n");
+        assert_eq!(violations(POD, &more)[0], "the number of objects of c/templates/x.yaml");
+    }
+
+    #[test]
+    fn secrets_are_looked_into_and_digests_may_differ() {
+        let secret = |data: &str| {
+            format!("kind: Secret\napiVersion: v1\nmetadata: {{name: x}}\ndata: {{a: {data}}}\n")
+        };
+        let encoded = |text: &str| secret(&STANDARD.encode(text));
+        assert!(violations(&encoded("image: web:1"), &encoded("image: hub/library/web:1")).is_empty());
+        assert_eq!(violations(&encoded("image: web:1"), &encoded("image: web:2")).len(), 1);
+        for (old, new, may) in [
+            ("0123456789abcdef", "fedcba9876543210", true),
+            ("job-01234567", "job-89abcdef", true),
+            ("job-01234567", "jab-01234567", false),
+            ("12", "34", false),
+            ("0123456789", "01234567890", false),
+        ] {
+            assert_eq!(is_digest_of_other(old, new), may, "{old} {new}");
+        }
+    }
+
+    #[test]
+    fn members_of_lists_are_compared_one_by_one() {
+        let list = |image: &str, name: &str| {
+            format!(
+                "kind: List\nitems:\n- {{kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [{{image: '{image}'}}]}}}}\n"
+            )
+        };
+        assert!(violations(&list("web:1", "a"), &list(MOVED, "a")).is_empty());
+        assert_eq!(
+            violations(&list("web:1", "a"), &list(MOVED, "b")),
+            ["Pod/a items[0].metadata.name from `a` to `b`"]
+        );
+    }
+}
