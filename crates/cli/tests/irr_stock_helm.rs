@@ -24,11 +24,11 @@ fn run(helm: &Path, place: &Place, line: &str) -> String {
     let plugins = place.path().join(".plugins/irr");
     let programs = place.path().join(".programs");
     if !plugins.exists() {
-        std::fs::create_dir_all(&plugins).unwrap();
-        std::fs::create_dir_all(&programs).unwrap();
+        std::fs::create_dir_all(&plugins).expect("folders can be made");
+        std::fs::create_dir_all(&programs).expect("folders can be made");
         let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/irr/plugin.yaml");
-        std::fs::copy(plugin, plugins.join("plugin.yaml")).unwrap();
-        std::os::unix::fs::symlink(PINTLE, programs.join("pintle")).unwrap();
+        std::fs::copy(plugin, plugins.join("plugin.yaml")).expect("the plugin is there");
+        std::os::unix::fs::symlink(PINTLE, programs.join("pintle")).expect("links can be made");
     }
     let output = Command::new(helm)
         .args(line.split(' '))

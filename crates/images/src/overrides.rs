@@ -8,7 +8,7 @@ use pintle_tree::{Map, Node, Str};
 use crate::detect::Scopes;
 use crate::policy::Destination;
 use crate::shape::{Finding, Part, Role, Shape};
-use crate::value_path::{Step, ValuePath};
+use crate::value_path::ValuePath;
 
 /// New texts for values, by their paths.
 pub type Assignments = BTreeMap<ValuePath, String>;
@@ -97,48 +97,6 @@ fn bitnami_indicators(chart: &Chart) -> usize {
         licensed,
     ];
     indicators.into_iter().filter(|indicator| *indicator).count()
-}
-
-/// The paths of an override map and their values before and after, for showing.
-pub fn changes(overrides: &Map<Node>, values: &Map<Node>) -> Vec<(ValuePath, Option<String>, String)> {
-    let mut changes = Vec::new();
-    for (key, node) in overrides.iter() {
-        let path = ValuePath::from(vec![Step::Key(key.clone())]);
-        collect(&path, node, values.get(key), &mut changes);
-    }
-    changes
-}
-
-fn collect(
-    path: &ValuePath,
-    after: &Node,
-    before: Option<&Node>,
-    changes: &mut Vec<(ValuePath, Option<String>, String)>,
-) {
-    match after {
-        Node::Map(map) => {
-            for (key, after) in map.iter() {
-                collect(&path.key(key.clone()), after, before.and_then(|node| node.get(key)), changes);
-            }
-        }
-        Node::List(list) => {
-            for (index, after) in list.iter().enumerate() {
-                let before = before.and_then(Node::as_list).and_then(|list| list.get(index));
-                collect(&path.index(index), after, before, changes);
-            }
-        }
-        _ => {
-            let shown = |node: &Node| match node {
-                Node::Str(text) => text.to_str_lossy().into_owned(),
-                node => pintle_tree::json::write(node)
-                    .map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned()),
-            };
-            let (before, after) = (before.map(shown), shown(after));
-            if before.as_ref() != Some(&after) {
-                changes.push((path.clone(), before, after));
-            }
-        }
-    }
 }
 
 #[cfg(test)]
