@@ -112,9 +112,9 @@ impl Reader {
         for (name, value) in entries {
             push_field(&mut self.path, name);
             let is_new = seen.insert(name);
-            match known.field(name).filter(|_| {
-                schema.is_none_or(|schema| schema.child(name).is_some() || schema.keeps_unknown())
-            }) {
+            let child = schema.and_then(|schema| schema.child(name));
+            let is_known = child.is_some() || schema.is_none_or(|schema| schema.keeps_unknown());
+            match known.field(name).filter(|_| is_known) {
                 None => self.object_to(format!("unknown field \"{}\"", self.path)),
                 Some((index, field)) => {
                     if !is_new {
@@ -123,7 +123,6 @@ impl Reader {
                     let owner = std::mem::replace(&mut self.owner, short.clone());
                     self.way.extend(field.inside.iter().cloned());
                     self.way.push(name.clone());
-                    let child = schema.and_then(|schema| schema.child(name));
                     found[index] = with_stack(|| self.field(field, value, child));
                     self.way.truncate(self.way.len() - 1 - field.inside.len());
                     self.owner = owner;

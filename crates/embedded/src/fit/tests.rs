@@ -1,3 +1,5 @@
+//! Objects as they are read, with what is filled in and what is refused.
+
 use pintle_tree::{Node, json};
 
 use super::*;

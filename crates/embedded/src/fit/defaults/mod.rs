@@ -7,7 +7,7 @@ mod workload;
 
 pub(crate) use pod::container_names;
 
-use pintle_tree::{Map, Node, with_stack};
+use pintle_tree::{Map, Node, Str, with_stack};
 
 use crate::schema::{Resource, Schema, Type};
 
@@ -36,20 +36,17 @@ pub(super) fn custom(schema: Schema<'_>, object: &mut Node) {
 
 /// Fills in what schemas declare. Those of built-in kinds also declare the zeros of Go, which are written already.
 fn declared(schema: Schema<'_>, map: &mut Map<Node>, zeros: bool) {
-    for (name, field) in schema.fields() {
-        if let Some(default) = field.default().filter(|default| zeros || !is_zero(default)) {
-            let absent = match map.get(name) {
-                None => true,
-                Some(value) => value.is_nil() && !(zeros && field.is_nullable()),
-            };
-            if absent {
+    for (name, site) in schema.shape().fields.iter() {
+        if !map.contains_key(name) {
+            // Most fields are absent and have no default, so that is looked at first.
+            if let Some(default) = site.default.as_ref().filter(|default| zeros || !is_zero(default)) {
                 map.insert(name.clone(), default.clone());
+            } else {
+                continue;
             }
         }
-        // Null is nothing where it may not be.
-        if zeros && map.get(name).is_some_and(Node::is_nil) && !field.is_nullable() {
-            map.remove(name);
-        }
+        let Some(field) = schema.field(name) else { continue };
+        null_is_nothing(field, name, map, zeros);
         if let Some(value) = map.get_mut(name) {
             with_stack(|| below(field, value, zeros));
         }
@@ -57,6 +54,18 @@ fn declared(schema: Schema<'_>, map: &mut Map<Node>, zeros: bool) {
     if let Some(additional) = schema.additional() {
         let others = map.iter_mut().filter(|(name, _)| schema.field(name).is_none());
         others.for_each(|(_, value)| with_stack(|| below(additional, value, zeros)));
+    }
+}
+
+/// Null is nothing where it may not be.
+fn null_is_nothing(field: Schema<'_>, name: &Str, map: &mut Map<Node>, zeros: bool) {
+    if !map.get(name).is_some_and(Node::is_nil) || (zeros && field.is_nullable()) {
+        return;
+    }
+    match field.default().filter(|default| zeros || !is_zero(default)) {
+        Some(default) => drop(map.insert(name.clone(), default.clone())),
+        None if zeros => drop(map.remove(name)),
+        None => {}
     }
 }
 

@@ -23,6 +23,11 @@ pub(in crate::fit) fn warnings(group: &str, kind: &str, object: &Node) -> Vec<St
     };
     let template = if path.is_empty() { Some(object) } else { at(object, path) };
     let mut found = Vec::new();
+    let old = "scheduler.alpha.kubernetes.io/critical-pod";
+    if template.is_some_and(|template| at(template, &["metadata", "annotations", old]).is_some()) {
+        let place = Field::root(field).child("metadata").child("annotations").key(old).0;
+        found.push(format!("{place}: non-functional in v1.16+; use the \"priorityClassName\" field instead"));
+    }
     if let Some(spec) = template.and_then(|template| at(template, &["spec"])) {
         pod(spec, &Field::root(field).child("spec"), &mut found);
     }
