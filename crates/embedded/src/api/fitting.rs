@@ -146,7 +146,12 @@ impl Api {
             )));
         }
         if validation == FieldValidation::Warn {
-            strict.into_iter().for_each(|fault| call.warn(fault));
+            // What YAML has twice is told line by line.
+            let lines = |fault: &String| match fault.strip_prefix("yaml: unmarshal errors:\n") {
+                Some(lines) => lines.lines().map(|line| line.trim().to_owned()).collect(),
+                None => vec![fault.clone()],
+            };
+            strict.iter().flat_map(lines).for_each(|fault| call.warn(fault));
         }
         set(&mut object, &["apiVersion"], resource.api_version());
         set(&mut object, &["kind"], resource.kind.clone());

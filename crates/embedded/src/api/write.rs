@@ -588,7 +588,7 @@ fn applied(call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status>
 /// The namespace of the object must be that of the address, if it is said.
 fn check_same_namespace(call: &Call<'_>, object: &Node) -> Result<(), Status> {
     let namespace = meta(object, "namespace");
-    if namespace.is_empty() || namespace == call.namespace() {
+    if namespace.is_empty() || call.namespace().is_empty() || namespace == call.namespace() {
         return Ok(());
     }
     let message = "the namespace of the provided object does not match the namespace sent on the request";
