@@ -51,13 +51,19 @@ impl Wanted {
         if accept.trim().is_empty() {
             return Ok(Wanted::PLAIN);
         }
-        accept.split(',').find_map(one).ok_or_else(not_acceptable)
+        accept.split(',').find_map(one).ok_or_else(|| not_acceptable(accept.contains(";as=")))
     }
 }
 
-fn not_acceptable() -> Status {
-    let text = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf";
-    Status::new(406, "NotAcceptable", text).about(Details::default())
+/// The real server refuses other languages in one place and other forms in another.
+fn not_acceptable(other_form: bool) -> Status {
+    const KNOWN: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    if other_form {
+        let message = format!("only the following media types are accepted: {KNOWN}");
+        return Status::new(406, "NotAcceptable", message);
+    }
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {KNOWN}");
+    Status::new(406, "NotAcceptable", message).about(Details::default())
 }
 
 fn one(text: &str) -> Option<Wanted> {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pintle_tree::{Node, Str};
+use pintle_tree::{Node, Str, json};
 
 use super::delete::{DeleteOptions, FOREGROUND, ORPHAN, Policy};
 use super::kinds::Known;
@@ -27,6 +27,45 @@ pub(super) struct Happened {
 }
 
 type Queue = VecDeque<Happened>;
+
+/// What every cluster has from the start beside namespaces: group, kind, namespace, name and the rest.
+const FIRST: [(&str, &str, &str, &str, &str); 4] = [
+    (
+        "storage.k8s.io",
+        "StorageClass",
+        "",
+        "standard",
+        r#"{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},
+            "provisioner":"pintle.dev/embedded","reclaimPolicy":"Delete","volumeBindingMode":"Immediate"}"#,
+    ),
+    (
+        "scheduling.k8s.io",
+        "PriorityClass",
+        "",
+        "system-cluster-critical",
+        r#"{"metadata":{"generation":1},"value":2000000000,"preemptionPolicy":"PreemptLowerPriority",
+            "description":"Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."}"#,
+    ),
+    (
+        "scheduling.k8s.io",
+        "PriorityClass",
+        "",
+        "system-node-critical",
+        r#"{"metadata":{"generation":1},"value":2000001000,"preemptionPolicy":"PreemptLowerPriority",
+            "description":"Used for system critical pods that must not be moved from their current node."}"#,
+    ),
+    (
+        "",
+        "Service",
+        "default",
+        "kubernetes",
+        r#"{"metadata":{"labels":{"component":"apiserver","provider":"kubernetes"}},
+            "spec":{"clusterIP":"10.96.0.1","clusterIPs":["10.96.0.1"],"internalTrafficPolicy":"Cluster",
+            "ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack","sessionAffinity":"None","type":"ClusterIP",
+            "ports":[{"name":"https","port":443,"protocol":"TCP","targetPort":6443}]},
+            "status":{"loadBalancer":{}}}"#,
+    ),
+];
 
 /// The finalizer of a definition whose objects are still there.
 pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -63,6 +102,7 @@ impl Api {
                 self.owned_is_gone(owner, queue).await?;
             }
             self.namespace_is_emptier(object, queue).await?;
+            self.furnish_again(known, object, queue).await?;
         } else if !object.head.owners.is_empty() {
             self.collect(&object.key, queue).await?;
         }
@@ -247,6 +287,20 @@ impl Api {
         self.make_plain("ConfigMap", namespace, "kube-root-ca.crt", certificate, queue).await
     }
 
+    /// What every namespace has comes back when it is deleted.
+    async fn furnish_again(&self, known: &Known, object: &Object, queue: &mut Queue) -> Result<(), Status> {
+        let text = object.key.to_str_lossy();
+        let mut words = text.split('/').skip(1);
+        let (namespace, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let standing = (known.is("", "ServiceAccount") && name == "default")
+            || (known.is("", "ConfigMap") && name == "kube-root-ca.crt");
+        let there = self.0.store.get(&key("namespaces", "", namespace));
+        if !standing || there.is_none_or(|there| is_deleted(&there.node())) {
+            return Ok(());
+        }
+        self.furnish(namespace, queue).await
+    }
+
     /// Makes an object of the core that controllers would have made, if it is not there.
     pub(super) async fn make_plain(
         &self,
@@ -329,7 +383,7 @@ impl Api {
         // While it is being emptied, each object that goes would ask again; the last one does.
         let is_last = || {
             let kinds = self.all_kinds();
-            kinds.iter().all(|known| self.0.store.count(&prefix(&known.store_name(), Some(namespace))) == 0)
+            kinds.iter().all(|known| !self.0.store.has(&prefix(&known.store_name(), Some(namespace))))
         };
         match there {
             Some(there) if is_deleted(&there.node()) && is_last() => {
@@ -370,7 +424,7 @@ impl Api {
                     self.discard(&object.key, Some(Policy::Background), queue).await?;
                 }
             }
-            if self.0.store.count(&all) == 0 {
+            if !self.0.store.has(&all) {
                 self.let_go(&happened.object.key, CLEANUP, queue).await?;
             }
         }
@@ -388,11 +442,10 @@ impl Api {
             set(&mut namespace, &["status", "phase"], "Active");
             self.make_plain("Namespace", "", name, namespace, &mut queue).await?;
         }
-        let mut class = map([("provisioner", "pintle.test/volumes".into())]);
-        set(&mut class, &["metadata", "annotations", "storageclass.kubernetes.io/is-default-class"], "true");
-        set(&mut class, &["reclaimPolicy"], "Delete");
-        set(&mut class, &["volumeBindingMode"], "WaitForFirstConsumer");
-        self.make_plain_of(("storage.k8s.io", "StorageClass"), "", "standard", class, &mut queue).await?;
+        for (group, kind, namespace, name, text) in FIRST {
+            let object = json::read_exact(text.as_bytes()).unwrap_or_default();
+            self.make_plain_of((group, kind), namespace, name, object, &mut queue).await?;
+        }
         while let Some(happened) = queue.pop_front() {
             self.react(&happened, &mut queue).await?;
         }

@@ -7,7 +7,7 @@ use super::kinds::Known;
 use super::meta::{
     finalizers, has_finalizer, is_deleted, map, meta, number_at, set, set_finalizers, text_at,
 };
-use super::query::dry_run;
+use super::query::{Query, dry_run};
 use super::reply::Reply;
 use super::write::broken;
 use super::{Api, Call, not_found, part, read};
@@ -277,12 +277,11 @@ fn grace(known: &Known, live: &Node, options: &DeleteOptions) -> i64 {
 
 impl DeleteOptions {
     fn read(call: &Call<'_>) -> Result<DeleteOptions, Status> {
-        let mut body = Node::empty_map();
-        if !call.body.is_empty() && call.target.part.is_none() {
-            super::accept::body_format(call.headers)?;
-            body = read_options(call)?;
-        }
-        let query = call.query;
+        // Options in the body leave those of the query without a meaning.
+        let in_body = !call.body.is_empty() && call.target.part.is_none();
+        let body = if in_body { read_options(call)? } else { Node::empty_map() };
+        let nothing = Query::default();
+        let query = if in_body { &nothing } else { call.query };
         let word = |key: &str| {
             let sent = text_at(&body, &[key]);
             if sent.is_empty() { query.get(key).to_owned() } else { sent.to_owned() }

@@ -46,9 +46,13 @@ impl Api {
             }
             Route::GroupVersion(group, version) => self.kinds_of(group, version),
             Route::OpenApi2 => Ok(self.openapi2()),
-            Route::OpenApi3 => Ok(Reply::tree(200, self.openapi3_index())),
+            Route::OpenApi3 => {
+                let index = Reply::tree(200, self.openapi3_index());
+                Ok(index.with_content_type("text/plain; charset=utf-8"))
+            }
             Route::OpenApi3Of(path) => {
-                self.openapi3(path).map(|document| Reply::tree(200, document)).ok_or_else(no_page)
+                let document = self.openapi3(path).map(|document| Reply::tree(200, document));
+                Ok(document.unwrap_or_else(|| Reply::text(404, "", "")))
             }
             Route::Objects(_) | Route::Nowhere => Err(no_page()),
         }

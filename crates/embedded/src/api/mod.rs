@@ -150,6 +150,9 @@ impl Api {
         if let Some(reply) = self.review(method, &call) {
             return reply;
         }
+        if target.watch && *method != Method::GET {
+            return Err(method_not_allowed());
+        }
         let watching = target.watch || query.is_set("watch");
         let resource = call.known.resource();
         let named = target.name.is_some();

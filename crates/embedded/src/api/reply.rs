@@ -86,10 +86,11 @@ impl Reply {
             http::StatusCode::from_u16(self.code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         let content_type = self.content_type.as_deref().unwrap_or(content_type);
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_str(content_type).unwrap_or(HeaderValue::from_static("application/json")),
-        );
+        if let Ok(value) = HeaderValue::from_str(content_type)
+            && !value.is_empty()
+        {
+            headers.insert(CONTENT_TYPE, value);
+        }
         for warning in &self.warnings {
             if let Ok(value) = HeaderValue::from_str(&format!("299 - {}", quoted(warning))) {
                 headers.append(http::header::WARNING, value);

@@ -1,3 +1,5 @@
+//! Applies and other writes, one after another, as the real server keeps book of them.
+
 use pintle_tree::{Node, json};
 
 use super::*;

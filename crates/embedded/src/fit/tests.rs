@@ -1,3 +1,5 @@
+//! Reading objects of built-in kinds, right and wrong ones.
+
 //! Objects as they are read, with what is filled in and what is refused.
 
 use pintle_tree::{Node, json};

@@ -101,9 +101,9 @@ impl Store {
         self.read(|state| state.list(prefix, after, limit, revision, matches))
     }
 
-    /// How many objects there are under `prefix`.
-    pub fn count(&self, prefix: &str) -> usize {
-        self.read(|state| state.count(prefix))
+    /// Whether there is any object under `prefix`.
+    pub fn has(&self, prefix: &str) -> bool {
+        self.read(|state| state.has(prefix))
     }
 
     /// The changes under `prefix` after `revision`, and the revision up to which these are all.

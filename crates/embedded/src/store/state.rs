@@ -92,8 +92,8 @@ impl State {
         range.map(|(_, object)| object).take_while(move |object| object.key.as_bytes().starts_with(&prefix))
     }
 
-    pub(super) fn count(&self, prefix: &str) -> usize {
-        self.under(prefix, None).count()
+    pub(super) fn has(&self, prefix: &str) -> bool {
+        self.under(prefix, None).next().is_some()
     }
 
     pub(super) fn list(

@@ -44,7 +44,7 @@ impl Answer {
             remove(&mut body, &path.split('.').collect::<Vec<_>>());
         }
         mask(&mut body, "", namespace);
-        let mut head = format!("{} {}", self.code, self.content_type);
+        let mut head = format!("{} {}", self.code, self.content_type).trim_end().to_owned();
         for warning in &self.warnings {
             head.push_str("\nWarning: ");
             head.push_str(&warning.replace(namespace, "{ns}"));
