@@ -139,31 +139,59 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-#[test]
-fn the_walk_to_the_first_release_goes_as_it_says() {
-    let Some(bench) = Bench::with_pods("the_walk_to_the_first_release") else { return };
-    copy(&root().join("examples/charts/greeter"), &bench.folder().join("examples/charts/greeter"));
+/// Walks through a page, with the example chart that it is about; there must be about as many commands as `at_least`.
+fn walk(bench: &Bench, page: &str, chart: &str, at_least: usize) {
+    let chart = Path::new("examples/charts").join(chart);
+    copy(&root().join(&chart), &bench.folder().join(&chart));
     let bin = bench.folder().join("bin");
     fs::create_dir(&bin).expect("a folder can be made");
     let program = bench.command(Program::Pintle).get_program().to_owned();
     std::os::unix::fs::symlink(program, bin.join("pintle")).expect("a link can be made");
-    let page = fs::read_to_string(root().join("docs/guide/first-release.md")).expect("the page is there");
+    let page = fs::read_to_string(root().join("docs/guide").join(page)).expect("the page is there");
     let steps = steps(&page);
-    assert!(steps.len() > 20, "only {} commands were found", steps.len());
+    assert!(steps.len() >= at_least, "only {} commands were found", steps.len());
     for step in steps.iter().filter(|step| !DONE_ALREADY.contains(&step.command.as_str())) {
         assert!(!step.command.starts_with("cargo "), "{step:?}");
-        step.check(&bench);
+        step.check(bench);
     }
 }
+
+#[test]
+fn the_walk_to_the_first_release_goes_as_it_says() {
+    let Some(bench) = Bench::with_pods("the_walk_to_the_first_release") else { return };
+    walk(&bench, "first-release.md", "greeter", 20);
+}
+
+#[test]
+fn the_first_steps_with_images_go_as_they_say() {
+    let Some(bench) = Bench::new("the_first_steps_with_images") else { return };
+    walk(&bench, "images.md", "web", 4);
+}
+
+/// Pages without commands whose answers are shown, and the tests that hold what they tell.
+const TOLD_ELSEWHERE: [(&str, &str); 2] =
+    [("hooks.md", "e2e/tests/hook_filter.rs"), ("air-gap.md", "crates/registry/tests/copies.rs")];
 
 #[test]
 fn every_guide_is_listed_and_tested() {
     let folder = root().join("docs/guide");
     let list = fs::read_to_string(folder.join("README.md")).expect("the list is there");
+    let walked = ["first-release.md", "images.md"];
     for entry in fs::read_dir(&folder).expect("the guides are there") {
         let name = entry.expect("the guides can be read").file_name().to_string_lossy().into_owned();
-        assert!(name == "README.md" || list.contains(&format!("]({name})")), "{name} is not listed");
-        assert!(["README.md", "first-release.md"].contains(&name.as_str()), "no test runs {name}");
+        if name == "README.md" {
+            continue;
+        }
+        assert!(list.contains(&format!("]({name})")), "{name} is not listed");
+        let page = fs::read_to_string(folder.join(&name)).expect("the guides can be read");
+        let elsewhere = TOLD_ELSEWHERE.iter().find(|(page, _)| *page == name);
+        match elsewhere {
+            Some((_, test)) => {
+                assert!(steps(&page).is_empty(), "{name} shows answers that no test compares");
+                assert!(root().join(test).exists(), "{test} is gone, and nothing holds what {name} tells");
+            }
+            None => assert!(walked.contains(&name.as_str()), "no test runs {name}"),
+        }
     }
 }
 
