@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pintle_tree::{Map, Node, with_stack};
 
-use super::set::{Element, FieldSet};
+use super::set::{Element, FieldSet, MAX_DEPTH};
 use super::typed::{Form, Keys, Place};
 
 /// The fields of an object.
@@ -16,6 +16,7 @@ pub(super) fn fields_of(place: Place<'_>, object: &Node) -> FieldSet {
 
 fn collect(place: Place<'_>, value: &Node, path: &mut Vec<Element>, set: &mut FieldSet) {
     match place.form(Some(value)) {
+        _ if path.len() > MAX_DEPTH => set.insert(path),
         Form::Scalar => set.insert(path),
         Form::Map if place.is_atomic_map() => set.insert(path),
         Form::List if matches!(place.keys(), Keys::Atomic) => set.insert(path),

@@ -1,8 +1,10 @@
 //! Which fields two objects differ in.
 
+use std::collections::BTreeMap;
+
 use pintle_tree::{Map, Node, with_stack};
 
-use super::set::{Element, FieldSet};
+use super::set::{Element, FieldSet, MAX_DEPTH};
 use super::typed::{Form, Keys, Place, first, same, zip};
 
 /// The fields in which two objects differ.
@@ -63,6 +65,7 @@ impl Walk {
     /// Compares two values as what they are taken for, and says whether they were taken as a whole.
     fn as_form(&mut self, form: Form, place: Place<'_>, old: Option<&Node>, new: Option<&Node>) -> bool {
         match form {
+            _ if self.path.len() > MAX_DEPTH => self.leaf(old, new),
             Form::Scalar => self.leaf(old, new),
             Form::Map => {
                 let (before, after) = (old.and_then(Node::as_map), new.and_then(Node::as_map));
@@ -101,21 +104,20 @@ impl Walk {
     }
 
     fn lists(&mut self, place: Place<'_>, old: &[Node], new: &[Node]) {
+        let mut elements: BTreeMap<Element, (Vec<&Node>, Vec<&Node>)> = BTreeMap::new();
         // Elements that are none cannot be told apart; they are left to those who check objects.
-        let named = |list: &[Node]| -> Vec<(Element, usize)> {
-            list.iter().enumerate().filter_map(|(at, item)| Some((place.element(item).ok()?, at))).collect()
-        };
-        let (before, after) = (named(old), named(new));
-        let mut elements: Vec<&Element> = before.iter().chain(&after).map(|(element, _)| element).collect();
-        elements.sort();
-        elements.dedup();
-        for element in elements {
-            let of = |list: &[(Element, usize)]| -> Vec<usize> {
-                list.iter().filter(|(known, _)| known == element).map(|(_, at)| *at).collect()
-            };
-            let olds: Vec<&Node> = of(&before).into_iter().map(|at| &old[at]).collect();
-            let news: Vec<&Node> = of(&after).into_iter().map(|at| &new[at]).collect();
-            self.path.push(element.clone());
+        for item in old {
+            if let Ok(element) = place.element(item) {
+                elements.entry(element).or_default().0.push(item);
+            }
+        }
+        for item in new {
+            if let Ok(element) = place.element(item) {
+                elements.entry(element).or_default().1.push(item);
+            }
+        }
+        for (element, (olds, news)) in elements {
+            self.path.push(element);
             self.elements(place.items(), &olds, &news);
             self.path.pop();
         }

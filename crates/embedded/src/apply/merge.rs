@@ -1,6 +1,6 @@
 //! What is applied, laid over what is there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pintle_tree::{Map, Node, with_stack};
 
@@ -76,7 +76,7 @@ fn lists(place: Place<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
     let (under, over) = (Named::of(place, live), Named::of(place, applied));
     let mut shared = over.order.iter().filter(|element| under.has(element)).peekable();
     let mut merged = Vec::with_capacity(live.len().max(applied.len()));
-    let mut done: Vec<&Element> = Vec::new();
+    let mut done: BTreeSet<&Element> = BTreeSet::new();
     let (mut at, mut next) = (0, 0);
     let item = |element: &Element, live: Option<&Node>, merged: &mut Vec<Node>| {
         let value = with_stack(|| both(place.items(), live, over.value(element)));
@@ -86,7 +86,7 @@ fn lists(place: Place<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
         if let Some(element) = under.order.get(at) {
             if over.order.get(next) == Some(element) {
                 item(element, under.value(element), &mut merged);
-                done.push(element);
+                done.insert(element);
                 at += 1;
                 next += 1;
                 shared.next();
@@ -102,13 +102,13 @@ fn lists(place: Place<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
                 at += 1;
                 continue;
             }
-            if done.contains(&element) {
+            if done.contains(element) {
                 at += 1;
             }
         }
         if let Some(element) = over.order.get(next) {
             item(element, under.value(element), &mut merged);
-            done.push(element);
+            done.insert(element);
             next += 1;
             if shared.peek() == Some(&element) {
                 shared.next();

@@ -5,6 +5,10 @@ use std::fmt;
 
 use pintle_tree::{Map, Node, Str, json, quote, with_stack};
 
+/// Fields deeper than this are owned with what they are in. Objects are not that deep unless somebody means harm, and
+/// sets are dropped and copied without looking for stack.
+pub(super) const MAX_DEPTH: usize = 200;
+
 /// A value by which an element of a list is told apart from the others.
 ///
 /// Whole numbers are one value however they are written, so that `80` and `80.0` are the same port.
@@ -291,18 +295,22 @@ impl FieldSet {
     /// # Errors
     /// When a key is no step of a way.
     pub fn read(fields: &Node) -> Result<FieldSet, SetError> {
+        FieldSet::read_at(fields, 0)
+    }
+
+    fn read_at(fields: &Node, depth: usize) -> Result<FieldSet, SetError> {
         let mut set = FieldSet::default();
         for (key, below) in fields.as_map().into_iter().flat_map(Map::iter) {
             if key == "." {
                 continue;
             }
             let Some(element) = Element::read(key)? else { continue };
-            let below = below.as_map();
+            let below = below.as_map().filter(|_| depth < MAX_DEPTH);
             if below.is_none_or(|below| below.is_empty() || below.contains_key(".")) {
                 set.members.insert(element.clone());
             }
             if let Some(below) = below {
-                let child = with_stack(|| FieldSet::read(&Node::Map(below.clone())))?;
+                let child = FieldSet::read_at(&Node::Map(below.clone()), depth + 1)?;
                 if !child.is_empty() {
                     set.children.insert(element, child);
                 }

@@ -3,7 +3,7 @@
 use pintle_tree::{Node, json};
 
 use super::*;
-use crate::schema::Table;
+use crate::schema::{Shape, Table};
 
 fn node(text: &str) -> Node {
     json::read_exact(text.as_bytes()).unwrap()
@@ -256,4 +256,61 @@ fn more_than_ten_who_update_are_joined() {
     let lines = owners(&live);
     assert_eq!(lines.lines().count(), 10, "{lines}");
     assert!(lines.starts_with("ancient-changes Update"));
+}
+
+/// The schema of a custom resource that keeps whatever it is given.
+fn free() -> Shape {
+    Shape::read(&node(r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#)).unwrap()
+}
+
+#[test]
+fn objects_as_deep_as_can_be_read_are_applied_and_tracked() {
+    let shape = free();
+    let schema = Schema::new(&shape, Table::newest().definitions());
+    let (depth, nothing) = (9_000, FieldSet::default());
+    let deep = |leaf: &str| node(&format!("{}{leaf}{}", r#"{"a":"#.repeat(depth), "}".repeat(depth)));
+    let first =
+        apply(schema, &Node::empty_map(), &deep("1"), &writer("m", "a/v1", &nothing), false, true).unwrap();
+    let other = apply(schema, &first.object, &deep("2"), &writer("n", "a/v1", &nothing), false, false);
+    assert_eq!(other.unwrap_err().code, 409);
+    let mut changed = first.object.clone();
+    changed.as_map_mut().unwrap().insert("a".into(), deep("3"));
+    track(schema, &first.object, &mut changed, &writer("u", "a/v1", &nothing), false);
+    assert!(owners(&changed).contains("u Update"));
+}
+
+#[test]
+fn entries_as_deep_as_can_be_read_are_kept() {
+    let shape = free();
+    let schema = Schema::new(&shape, Table::newest().definitions());
+    let fields = format!("{}{{}}{}", r#"{"f:a":"#.repeat(4_000), "}".repeat(4_000));
+    let text = format!(
+        r#"{{"metadata":{{"managedFields":[{{"manager":"m","operation":"Update","apiVersion":"a/v1","fieldsType":"FieldsV1","fieldsV1":{fields}}}]}}}}"#
+    );
+    let (live, nothing) = (node(&text), FieldSet::default());
+    let mut new = live.clone();
+    new.as_map_mut().unwrap().insert("x".into(), Node::Int(1));
+    track(schema, &live, &mut new, &writer("u", "a/v1", &nothing), false);
+    assert_eq!(owners(&new).lines().count(), 2);
+}
+
+#[test]
+fn long_lists_and_wide_maps_take_no_long_time() {
+    let finalizers: Vec<String> = (0..20_000).map(|at| format!("\"a.io/{at}\"")).collect();
+    let object = |extra: &str| {
+        let text = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c","finalizers":[{}{extra}]}}}}"#,
+            finalizers.join(",")
+        );
+        node(&text)
+    };
+    let nothing = FieldSet::default();
+    let schema = schema("", "v1", "ConfigMap");
+    let start = std::time::Instant::now();
+    let live =
+        apply(schema, &empty(), &object(""), &writer("m", "v1", &nothing), false, true).unwrap().object;
+    let more =
+        apply(schema, &live, &object(r#","b.io/x""#), &writer("m", "v1", &nothing), false, false).unwrap();
+    assert!(more.changed);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }

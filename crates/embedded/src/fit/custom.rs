@@ -1,6 +1,6 @@
 //! The rules that schemas of custom resources hold objects to, in the server's words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use pintle_regex::Regex;
@@ -286,17 +286,15 @@ fn find_twice(schema: Schema<'_>, value: &Node, old: Option<&Node>, field: &str,
     }
     match value {
         Node::List(list) => {
-            let mut seen: Vec<String> = Vec::new();
+            let mut seen: BTreeSet<String> = BTreeSet::new();
             let items = schema.items();
             for (at, item) in list.iter().enumerate() {
                 let place = format!("{field}[{at}]");
-                if let Some(key) = key_of(schema, item) {
-                    if seen.contains(&key) {
-                        let message = format!("Duplicate value: {key}");
-                        found.push(Cause { reason: "FieldValueDuplicate", message, field: place.clone() });
-                    } else {
-                        seen.push(key);
-                    }
+                if let Some(key) = key_of(schema, item)
+                    && !seen.insert(key.clone())
+                {
+                    let message = format!("Duplicate value: {key}");
+                    found.push(Cause { reason: "FieldValueDuplicate", message, field: place.clone() });
                 }
                 if let Some(items) = items {
                     with_stack(|| find_twice(items, item, None, &place, found));

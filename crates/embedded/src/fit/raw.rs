@@ -1,6 +1,8 @@
 //! JSON as it was written: fields in their order, those that are there twice, numbers by their digits. The real server
 //! tells faults in this order, and a tree has lost it.
 
+use std::collections::BTreeSet;
+
 use pintle_tree::json::{self, Assemble, ErrorKind};
 use pintle_tree::{Map, Node, Str, with_stack};
 
@@ -117,12 +119,12 @@ impl Raw {
 
     /// The fields that are there twice, in order, as `duplicate field "a.b[0].c"`.
     pub(crate) fn duplicates(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut found = Told::default();
         self.find_duplicates(&mut String::new(), &mut found);
-        found
+        found.list
     }
 
-    fn find_duplicates(&self, path: &mut String, found: &mut Vec<String>) {
+    fn find_duplicates(&self, path: &mut String, found: &mut Told) {
         let length = path.len();
         match self {
             Raw::List(items) => {
@@ -133,11 +135,11 @@ impl Raw {
                 }
             }
             Raw::Map(entries) => {
-                for (at, (key, value)) in entries.iter().enumerate() {
+                let mut seen: BTreeSet<&Str> = BTreeSet::new();
+                for (key, value) in entries {
                     push_field(path, key);
-                    let text = format!("duplicate field \"{path}\"");
-                    if entries[..at].iter().any(|(other, _)| other == key) && !found.contains(&text) {
-                        found.push(text);
+                    if !seen.insert(key) {
+                        found.tell(format!("duplicate field \"{path}\""));
                     }
                     with_stack(|| value.find_duplicates(path, found));
                     path.truncate(length);
@@ -154,6 +156,22 @@ impl Drop for Raw {
             Raw::List(items) if !items.is_empty() => with_stack(|| items.clear()),
             Raw::Map(entries) if !entries.is_empty() => with_stack(|| entries.clear()),
             _ => {}
+        }
+    }
+}
+
+/// What is told once each, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) list: Vec<String>,
+    known: BTreeSet<String>,
+}
+
+impl Told {
+    /// Tells a text unless it was told before.
+    pub(crate) fn tell(&mut self, text: String) {
+        if self.known.insert(text.clone()) {
+            self.list.push(text);
         }
     }
 }

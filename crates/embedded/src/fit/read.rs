@@ -9,7 +9,7 @@ use pintle_tree::{Map, Node, Str, with_stack};
 
 use super::go_types::{Absent, Field, GoType, GoTypes, Named};
 use super::quantity::{NOT_A_QUANTITY, Quantity};
-use super::raw::{Raw, push_field};
+use super::raw::{Raw, Told, push_field};
 use crate::schema::Schema;
 
 /// What an object was read from, which decides about the words of errors.
@@ -44,7 +44,7 @@ pub(super) fn read_built_in(
     let mut reader = Reader {
         types,
         source,
-        strict: Vec::new(),
+        strict: Told::default(),
         error: None,
         way: Vec::new(),
         path: String::new(),
@@ -53,14 +53,14 @@ pub(super) fn read_built_in(
     let root = reader.structure(number, raw, Some(schema));
     match reader.error {
         Some(error) => Err(error),
-        None => Ok(Object { object: root, strict: reader.strict }),
+        None => Ok(Object { object: root, strict: reader.strict.list }),
     }
 }
 
 struct Reader {
     types: &'static GoTypes,
     source: Source,
-    strict: Vec<String>,
+    strict: Told,
     error: Option<String>,
     /// The fields on the way, as Go's errors have them.
     way: Vec<Str>,
@@ -92,12 +92,6 @@ impl Reader {
         });
     }
 
-    fn object_to(&mut self, text: String) {
-        if !self.strict.contains(&text) {
-            self.strict.push(text);
-        }
-    }
-
     fn structure(&mut self, number: usize, raw: &Raw, schema: Option<Schema<'_>>) -> Node {
         let Raw::Map(entries) = raw else {
             let name = self.types.of(number).short_name();
@@ -115,10 +109,10 @@ impl Reader {
             let child = schema.and_then(|schema| schema.child(name));
             let is_known = child.is_some() || schema.is_none_or(|schema| schema.keeps_unknown());
             match known.field(name).filter(|_| is_known) {
-                None => self.object_to(format!("unknown field \"{}\"", self.path)),
+                None => self.strict.tell(format!("unknown field \"{}\"", self.path)),
                 Some((index, field)) => {
                     if !is_new {
-                        self.object_to(format!("duplicate field \"{}\"", self.path));
+                        self.strict.tell(format!("duplicate field \"{}\"", self.path));
                     }
                     let owner = std::mem::replace(&mut self.owner, short.clone());
                     self.way.extend(field.inside.iter().cloned());
@@ -231,7 +225,7 @@ impl Reader {
                 value = amount.rounded_up(-3).canonical().into();
             }
             if read.insert(name.clone(), value).is_some() {
-                self.object_to(format!("duplicate field \"{}\"", self.path));
+                self.strict.tell(format!("duplicate field \"{}\"", self.path));
             }
             self.path.truncate(length);
         }

@@ -278,8 +278,8 @@ fn in_order(list: Vec<Node>, order: &[Node], server: &[Node], key: Option<&Str>)
     let place = |list: &[Node], item: &Node| list.iter().position(|other| is_same(item, other, key));
     let (mut ours, mut theirs): (Vec<Node>, Vec<Node>) =
         list.into_iter().partition(|item| place(order, item).is_some());
-    ours.sort_by_key(|item| place(order, item));
-    theirs.sort_by_key(|item| place(server, item).unwrap_or(usize::MAX));
+    ours.sort_by_cached_key(|item| place(order, item));
+    theirs.sort_by_cached_key(|item| place(server, item).unwrap_or(usize::MAX));
     let mut merged = Vec::with_capacity(ours.len() + theirs.len());
     let mut theirs = theirs.into_iter().peekable();
     for item in ours {
