@@ -1,7 +1,5 @@
 //! What is counted.
 
-use std::time::Duration;
-
 use pintle_images::{Image, Outcome};
 
 use crate::case::Done;
@@ -29,10 +27,10 @@ pub(crate) struct Figures {
     pub(crate) beyond: usize,
     /// Strings elsewhere that look like images.
     pub(crate) suspects: usize,
+    /// Of these, those that overrides move along, because the same value makes them.
+    pub(crate) carried: usize,
     /// How often charts were rendered.
     pub(crate) renders: usize,
-    /// The time of one processor.
-    pub(crate) time: Duration,
 }
 
 impl Figures {
@@ -50,8 +48,8 @@ impl Figures {
         self.stray += usize::from(!done.stray.is_empty());
         self.beyond += relocation.beyond.len();
         self.suspects += relocation.suspects.len();
+        self.carried += relocation.suspects.iter().filter(|suspect| suspect.after.is_some()).count();
         self.renders += relocation.renders;
-        self.time += done.time;
     }
 
     /// How many of the images that are some, in per cent.

@@ -27,18 +27,18 @@ pub(crate) fn page(outcomes: &[Outcome<'_>], seconds: f64) -> String {
     let mut text = HEAD.to_owned();
     summary(&mut text, &charts, &defaults, &total);
     let unrendered = outcomes.iter().filter(|outcome| outcome.done.is_err()).count();
-    let processor = total.time.as_secs_f64();
     let _ = writeln!(
         text,
-        "\nThe run took {seconds:.0} s ({processor:.0} s of processor time, {} renders); {unrendered} cases do not \
-         render without further values and are left out.",
+        "\nThe run took {seconds:.0} s for {} renders; {unrendered} cases do not render without further values and are \
+         left out.",
         total.renders
     );
     let _ = writeln!(
         text,
-        "Beside these fields, {} strings elsewhere look like images (operators' resources, configuration, arguments); \
-         they are\nreported and not changed. {} images that are not rendered with the values at hand are moved too.",
-        total.suspects, total.beyond
+        "Beside these fields, {} strings elsewhere look like images (operators' resources, configuration, arguments). \
+         They are\nreported; {} of them are moved along, because the same value makes them. {} images that are not \
+         rendered with the\nvalues at hand are moved, too.",
+        total.suspects, total.carried, total.beyond
     );
     worst(&mut text, outcomes, &charts);
     problems(&mut text, outcomes);
