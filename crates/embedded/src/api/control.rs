@@ -9,12 +9,10 @@ use std::sync::Arc;
 
 use pintle_tree::{Node, Str, json};
 
-use super::delete::{DeleteOptions, FOREGROUND, ORPHAN, Policy};
+use super::change::{broken, is_let_go};
+use super::delete::{DeleteOptions, Policy};
 use super::kinds::Known;
-use super::meta::{
-    at, finalizers, has_finalizer, is_deleted, list_at, map, set, set_finalizers, text_at, unset,
-};
-use super::write::{broken, is_let_go};
+use super::meta::{at, has_finalizer, is_deleted, list_at, map, set, text_at};
 use super::{Api, custom};
 use crate::status::Status;
 use crate::store::{Expect, Object, Refusal, key, prefix};
@@ -26,7 +24,7 @@ pub(super) struct Happened {
     pub(super) removed: bool,
 }
 
-type Queue = VecDeque<Happened>;
+pub(super) type Queue = VecDeque<Happened>;
 
 /// What every cluster has from the start beside namespaces: group, kind, namespace, name and the rest.
 const FIRST: [(&str, &str, &str, &str, &str); 4] = [
@@ -113,7 +111,7 @@ impl Api {
     }
 
     /// Changes what is there, however often somebody else is quicker. `act` says whether there is anything to change.
-    async fn rewrite(
+    pub(super) async fn rewrite(
         &self,
         key: &Str,
         queue: &mut Queue,
@@ -151,7 +149,12 @@ impl Api {
     }
 
     /// Deletes something on behalf of nobody.
-    async fn discard(&self, key: &Str, policy: Option<Policy>, queue: &mut Queue) -> Result<(), Status> {
+    pub(super) async fn discard(
+        &self,
+        key: &Str,
+        policy: Option<Policy>,
+        queue: &mut Queue,
+    ) -> Result<(), Status> {
         let Some(known) = self.known_by_key(key) else { return Ok(()) };
         let options = DeleteOptions { policy, ..DeleteOptions::default() };
         match self.delete_once(&known, key, &options).await {
@@ -162,143 +165,6 @@ impl Api {
             Err(status) if matches!(status.code, 404 | 409) => Ok(()),
             Err(status) => Err(status),
         }
-    }
-
-    // Owners.
-
-    /// Deletes an object if none of its owners is there any longer, and takes those out of it that are not.
-    async fn collect(&self, key: &Str, queue: &mut Queue) -> Result<(), Status> {
-        let Some(object) = self.0.store.get(key) else { return Ok(()) };
-        let node = object.node();
-        let references = list_at(&node, &["metadata", "ownerReferences"]);
-        let (mut solid, mut gone, mut waiting) = (0, Vec::new(), 0);
-        for reference in references {
-            let uid = Str::from(text_at(reference, &["uid"]));
-            match self.0.store.by_uid(&uid) {
-                None => gone.push(uid),
-                Some(owner) if is_waiting(&owner.node()) => {
-                    waiting += 1;
-                    gone.push(uid);
-                }
-                Some(_) => solid += 1,
-            }
-        }
-        if gone.is_empty() {
-            return Ok(());
-        }
-        if solid > 0 {
-            return self.disown(key, &gone, queue).await;
-        }
-        if is_deleted(&node) {
-            return Ok(());
-        }
-        let has_dependents = !self.0.store.dependents(&object.head.uid).is_empty();
-        let policy = if waiting > 0 && has_dependents { Policy::Foreground } else { Policy::Background };
-        self.discard(key, Some(policy), queue).await
-    }
-
-    /// Takes owners out of an object.
-    async fn disown(&self, key: &Str, owners: &[Str], queue: &mut Queue) -> Result<(), Status> {
-        let act = |node: &mut Node| {
-            let references = list_at(node, &["metadata", "ownerReferences"]);
-            let stays = |reference: &&Node| {
-                !owners.iter().any(|uid| **uid == *text_at(reference, &["uid"]).as_bytes())
-            };
-            let left: Vec<Node> = references.iter().filter(stays).cloned().collect();
-            if left.len() == references.len() {
-                return false;
-            }
-            if left.is_empty() {
-                unset(node, &["metadata", "ownerReferences"]);
-            } else {
-                set(node, &["metadata", "ownerReferences"], left);
-            }
-            true
-        };
-        self.rewrite(key, queue, act).await?;
-        for owner in owners {
-            self.owned_is_gone(owner, queue).await?;
-        }
-        Ok(())
-    }
-
-    /// Something that an object owned is gone: it may have waited for that.
-    async fn owned_is_gone(&self, owner: &Str, queue: &mut Queue) -> Result<(), Status> {
-        match self.0.store.by_uid(owner) {
-            Some(owner) if is_deleted(&owner.node()) => self.hold(&owner, queue).await,
-            _ => Ok(()),
-        }
-    }
-
-    /// Does what an object that is on its way out waits for.
-    async fn hold(&self, object: &Arc<Object>, queue: &mut Queue) -> Result<(), Status> {
-        let node = object.node();
-        if !is_deleted(&node) || finalizers(&node).is_empty() {
-            return Ok(());
-        }
-        if has_finalizer(&node, ORPHAN) {
-            for dependent in self.0.store.dependents(&object.head.uid) {
-                Box::pin(self.disown(&dependent.key, std::slice::from_ref(&object.head.uid), queue)).await?;
-            }
-            return self.let_go(&object.key, ORPHAN, queue).await;
-        }
-        if has_finalizer(&node, FOREGROUND) {
-            let uid = &object.head.uid;
-            for dependent in self.0.store.dependents(uid) {
-                Box::pin(self.collect(&dependent.key, queue)).await?;
-            }
-            let blocks = |dependent: &Arc<Object>| blocks(&dependent.node(), uid);
-            if !self.0.store.dependents(uid).iter().any(blocks) {
-                return self.let_go(&object.key, FOREGROUND, queue).await;
-            }
-        }
-        Ok(())
-    }
-
-    async fn let_go(&self, key: &Str, finalizer: &str, queue: &mut Queue) -> Result<(), Status> {
-        let act = |node: &mut Node| {
-            let left: Vec<Node> =
-                finalizers(node).iter().filter(|name| name.as_str() != Some(finalizer)).cloned().collect();
-            let changes = left.len() != finalizers(node).len();
-            set_finalizers(node, left);
-            changes
-        };
-        self.rewrite(key, queue, act).await
-    }
-
-    // Namespaces.
-
-    async fn namespace_changed(&self, object: &Arc<Object>, queue: &mut Queue) -> Result<(), Status> {
-        let node = object.node();
-        let name = text_at(&node, &["metadata", "name"]).to_owned();
-        if is_deleted(&node) {
-            return self.empty_namespace(&name, queue).await;
-        }
-        self.furnish(&name, queue).await
-    }
-
-    /// Every namespace has an account and the certificate of the server.
-    async fn furnish(&self, namespace: &str, queue: &mut Queue) -> Result<(), Status> {
-        let account = map([]);
-        self.make_plain("ServiceAccount", namespace, "default", account, queue).await?;
-        let mut certificate = map([("data", map([("ca.crt", "".into())]))]);
-        let description = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
-        set(&mut certificate, &["metadata", "annotations", "kubernetes.io/description"], description);
-        self.make_plain("ConfigMap", namespace, "kube-root-ca.crt", certificate, queue).await
-    }
-
-    /// What every namespace has comes back when it is deleted.
-    async fn furnish_again(&self, known: &Known, object: &Object, queue: &mut Queue) -> Result<(), Status> {
-        let text = object.key.to_str_lossy();
-        let mut words = text.split('/').skip(1);
-        let (namespace, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let standing = (known.is("", "ServiceAccount") && name == "default")
-            || (known.is("", "ConfigMap") && name == "kube-root-ca.crt");
-        let there = self.0.store.get(&key("namespaces", "", namespace));
-        if !standing || there.is_none_or(|there| is_deleted(&there.node())) {
-            return Ok(());
-        }
-        self.furnish(namespace, queue).await
     }
 
     /// Makes an object of the core that controllers would have made, if it is not there.
@@ -340,60 +206,6 @@ impl Api {
         }
         Ok(())
     }
-
-    /// Deletes everything in a namespace, and then the namespace, unless something stays.
-    async fn empty_namespace(&self, name: &str, queue: &mut Queue) -> Result<(), Status> {
-        let mut left: Vec<(String, usize, Vec<Node>)> = Vec::new();
-        for known in self.all_kinds().into_iter().filter(|known| known.resource().namespaced) {
-            let prefix = prefix(&known.store_name(), Some(name));
-            let Ok(listing) = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true) else { continue };
-            for object in &listing.objects {
-                if !is_deleted(&object.node()) {
-                    self.discard(&object.key, Some(Policy::Background), queue).await?;
-                }
-            }
-            let Ok(still) = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true) else { continue };
-            if !still.objects.is_empty() {
-                let held =
-                    still.objects.iter().flat_map(|object| finalizers(&object.node()).to_vec()).collect();
-                left.push((known.resource().qualified_with_dot(), still.objects.len(), held));
-            }
-        }
-        let now = self.now();
-        let act = |node: &mut Node| {
-            if left.is_empty() {
-                return unset(node, &["spec", "finalizers"]).is_some();
-            }
-            let conditions = remaining(&left, &now, list_at(node, &["status", "conditions"]));
-            let changes = at(node, &["status", "conditions"]) != Some(&conditions);
-            set(node, &["status", "conditions"], conditions);
-            changes
-        };
-        self.rewrite(&key("namespaces", "", name), queue, act).await
-    }
-
-    /// Something is gone: if its namespace waits for that, it may go too.
-    async fn namespace_is_emptier(&self, object: &Object, queue: &mut Queue) -> Result<(), Status> {
-        let text = object.key.to_str_lossy();
-        let namespace = text.split('/').nth(1).unwrap_or_default();
-        if namespace.is_empty() {
-            return Ok(());
-        }
-        let there = self.0.store.get(&key("namespaces", "", namespace));
-        // While it is being emptied, each object that goes would ask again; the last one does.
-        let is_last = || {
-            let kinds = self.all_kinds();
-            kinds.iter().all(|known| !self.0.store.has(&prefix(&known.store_name(), Some(namespace))))
-        };
-        match there {
-            Some(there) if is_deleted(&there.node()) && is_last() => {
-                Box::pin(self.empty_namespace(namespace, queue)).await
-            }
-            _ => Ok(()),
-        }
-    }
-
-    // Definitions.
 
     async fn definition_changed(&self, happened: &Happened, queue: &mut Queue) -> Result<(), Status> {
         let node = happened.object.node();
@@ -451,77 +263,4 @@ impl Api {
         }
         Ok(())
     }
-}
-
-/// Whether an owner waits for this object to go first.
-fn is_waiting(owner: &Node) -> bool {
-    is_deleted(owner) && has_finalizer(owner, FOREGROUND)
-}
-
-/// Whether an object stands in the way of its owner.
-fn blocks(object: &Node, owner: &Str) -> bool {
-    list_at(object, &["metadata", "ownerReferences"]).iter().any(|reference| {
-        **owner == *text_at(reference, &["uid"]).as_bytes()
-            && reference.get("blockOwnerDeletion").and_then(Node::as_bool) == Some(true)
-    })
-}
-
-/// What a namespace says about what is still in it.
-fn remaining(left: &[(String, usize, Vec<Node>)], now: &str, before: &[Node]) -> Node {
-    let contents: Vec<String> =
-        left.iter().map(|(kind, count, _)| format!("{kind} has {count} resource instances")).collect();
-    let mut held: Vec<(String, usize)> = Vec::new();
-    for name in left.iter().flat_map(|(_, _, held)| held).filter_map(Node::as_str) {
-        match held.iter_mut().find(|(known, _)| known == name) {
-            Some((_, count)) => *count += 1,
-            None => held.push((name.to_owned(), 1)),
-        }
-    }
-    held.sort();
-    let held_text: Vec<String> =
-        held.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect();
-    let is_held = !held.is_empty();
-    let (held_reason, held_message) = if is_held {
-        (
-            "SomeFinalizersRemain",
-            format!("Some content in the namespace has finalizers remaining: {}", held_text.join(", ")),
-        )
-    } else {
-        ("ContentHasNoFinalizers", "All content-preserving finalizers finished".to_owned())
-    };
-    let content = format!("Some resources are remaining: {}", contents.join(", "));
-    let rows = [
-        (
-            "NamespaceDeletionDiscoveryFailure",
-            "False",
-            "ResourcesDiscovered",
-            "All resources successfully discovered".to_owned(),
-        ),
-        (
-            "NamespaceDeletionGroupVersionParsingFailure",
-            "False",
-            "ParsedGroupVersions",
-            "All legacy kube types successfully parsed".to_owned(),
-        ),
-        (
-            "NamespaceDeletionContentFailure",
-            "False",
-            "ContentDeleted",
-            "All content successfully deleted, may be waiting on finalization".to_owned(),
-        ),
-        ("NamespaceContentRemaining", "True", "SomeResourcesRemain", content),
-        ("NamespaceFinalizersRemaining", if is_held { "True" } else { "False" }, held_reason, held_message),
-    ];
-    let condition = |(kind, status, reason, message): (&str, &str, &str, String)| {
-        let same = |it: &&Node| text_at(it, &["type"]) == kind && text_at(it, &["status"]) == status;
-        let since = before.iter().find(same).map_or(now, |it| text_at(it, &["lastTransitionTime"]));
-        map([
-            ("type", kind.into()),
-            ("status", status.into()),
-            ("lastTransitionTime", since.into()),
-            ("reason", reason.into()),
-            ("message", message.into()),
-        ])
-    };
-    Node::List(rows.into_iter().map(condition).collect())
 }

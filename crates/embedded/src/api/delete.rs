@@ -2,6 +2,7 @@
 
 use pintle_tree::{Map, Node, Str};
 
+use super::change::broken;
 use super::control::{CLEANUP, Happened};
 use super::kinds::Known;
 use super::meta::{
@@ -9,7 +10,6 @@ use super::meta::{
 };
 use super::query::{Query, dry_run};
 use super::reply::Reply;
-use super::write::broken;
 use super::{Api, Call, not_found, part, read};
 use crate::status::{Cause, Details, Status};
 use crate::store::{Expect, Object, Refusal, prefix};
@@ -150,7 +150,7 @@ impl Api {
             let live = there.node();
             options.check(known.resource(), &name, &there)?;
             let marked = self.marked(known, &live, options)?;
-            let removed = super::write::is_let_go(&marked);
+            let removed = super::change::is_let_go(&marked);
             let shown =
                 if removed { shown_gone(known, live.clone(), marked.clone()) } else { marked.clone() };
             if options.dry_run || (!removed && marked == live) {

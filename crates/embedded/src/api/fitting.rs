@@ -51,7 +51,7 @@ impl Api {
         let Node::Map(map) = &tree else {
             let fault = format!(
                 r#"json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#,
-                go_json_type(&tree)
+                tree.json_type()
             );
             return Err(unrecognized(fault));
         };
@@ -229,10 +229,6 @@ fn yaml_to_json(call: &Call<'_>) -> Result<Bytes, Status> {
     })?;
     let text = json::write_raw(&tree).map_err(|error| Status::bad_request(error.to_string()))?;
     Ok(text.into())
-}
-
-fn go_json_type(node: &Node) -> &'static str {
-    node.json_type()
 }
 
 /// A body as the server shows it in errors: text, or hexadecimal digits, and not all of it.

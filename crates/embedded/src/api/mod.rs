@@ -5,16 +5,20 @@
 
 mod accept;
 mod body;
+mod change;
 mod clock;
 mod control;
 mod convert;
+mod create;
 mod custom;
 mod delete;
 mod discovery;
 mod fitting;
 mod kinds;
 mod meta;
+mod namespaces;
 mod openapi;
+mod owners;
 mod part;
 mod prepare;
 mod print;
@@ -24,9 +28,9 @@ mod reply;
 mod review;
 mod route;
 mod select;
+mod server_side;
 mod table;
 mod watch;
-mod write;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 

@@ -3,11 +3,11 @@
 use http::Method;
 use pintle_tree::Node;
 
+use super::change::Edit;
 use super::fitting::plain;
 use super::meta::{at, list_at, map, meta, number_at, set, take_over, text_at};
 use super::query::WriteOptions;
 use super::reply::Reply;
-use super::write::Edit;
 use super::{Api, Call, method_not_allowed, no_such_resource, not_found};
 use crate::patch;
 use crate::schema::Resource;

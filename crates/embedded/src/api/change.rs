@@ -1,24 +1,22 @@
-//! Writing: objects are made, replaced and patched.
+//! Changing objects: they are replaced and patched, unless somebody else was quicker.
 
 use std::sync::Arc;
 
 use pintle_tree::{Node, json};
 
-use super::meta::{finalizers, is_deleted, meta, number_at, set, take_over, unset};
+use super::meta::{finalizers, is_deleted, meta, number_at, set, take_over};
 use super::query::{FieldValidation, WriteOptions};
 use super::reply::Reply;
-use super::{Api, Call, accept, conflict, no_such_resource, not_found};
-use crate::apply::{self, FieldSet, Writer};
+use super::{Api, Call, accept, conflict, not_found};
+use crate::apply::{self, Writer};
 use crate::fit::{BuiltIn, Source};
 use crate::patch;
 use crate::settle;
 use crate::status::{Cause, Details, Status};
-use crate::store::{Expect, Object, Refusal, key};
+use crate::store::{Expect, Object, Refusal};
 
 /// How often a patch is tried again when somebody else was quicker.
 const TRIES: usize = 5;
-/// How often a name is made up anew when it is taken.
-const NAMES: usize = 8;
 
 /// How a new state of an object comes about.
 pub(super) enum Edit<'e> {
@@ -33,175 +31,6 @@ pub(super) enum Edit<'e> {
 }
 
 impl Api {
-    pub(super) async fn create(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let options = WriteOptions::read(call.query, "CreateOptions")?;
-        let sent = self.read_body(call, options.validation)?;
-        let made = self.make(call, sent, &options, false).await?;
-        Ok(self.show(call, 201, made))
-    }
-
-    /// Makes an object that was sent, or applied, in which case it says already who owns what.
-    async fn make(
-        &self,
-        call: &Call<'_>,
-        mut object: Node,
-        options: &WriteOptions,
-        applied: bool,
-    ) -> Result<Node, Status> {
-        self.put_in_namespace(call, &mut object)?;
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-            unset(&mut object, &["metadata", field]);
-        }
-        if !applied {
-            self.track_new(call, &mut object, options);
-        }
-        self.check_namespace(call, &object)?;
-        let given = meta(&object, "resourceVersion").to_owned();
-        unset(&mut object, &["metadata", "resourceVersion"]);
-        let made_up = meta(&object, "name").is_empty() && !meta(&object, "generateName").is_empty();
-        for tries in 1.. {
-            let mut attempt = object.clone();
-            if made_up {
-                let name = self.make_up(meta(&object, "generateName"));
-                set(&mut attempt, &["metadata", "name"], name);
-            }
-            self.prepare_new(call, &mut attempt)?;
-            self.check_new(call, &attempt)?;
-            if options.dry_run && !given.is_empty() {
-                set(&mut attempt, &["metadata", "resourceVersion"], given.as_str());
-            } else if !given.is_empty() && given != "0" {
-                return Err(Status::new(
-                    500,
-                    "",
-                    "resourceVersion should not be set on objects to be created",
-                ));
-            }
-            match self.store_new(call, attempt, options.dry_run).await {
-                Err(status) if made_up && status.reason == "AlreadyExists" && tries < NAMES => {}
-                other => return other,
-            }
-        }
-        Err(Status::new(500, "InternalError", "no name could be made up"))
-    }
-
-    async fn store_new(&self, call: &Call<'_>, mut object: Node, dry_run: bool) -> Result<Node, Status> {
-        settle::as_kept(call.known.kind(self.0.table), &mut object);
-        let name = meta(&object, "name").to_owned();
-        let key = key(&call.known.store_name(), call.namespace(), &name);
-        if dry_run {
-            return match self.0.store.get(&key) {
-                Some(there) => Err(already_exists(call, &name, &there)),
-                None => Ok(object),
-            };
-        }
-        call.known.keep(&mut object, self.0.table);
-        match self.0.store.put(key.clone(), Expect::Absent, object).await {
-            Ok(stored) => {
-                self.follow(&call.known, &stored, false).await?;
-                let mut node = stored.node();
-                call.known.show(&mut node);
-                Ok(node)
-            }
-            Err(Refusal::Broken(why)) => Err(broken(&why)),
-            Err(_) => match self.0.store.get(&key) {
-                Some(there) => Err(already_exists(call, &name, &there)),
-                None => Err(Status::new(500, "InternalError", "the object came and went")),
-            },
-        }
-    }
-
-    fn make_up(&self, beginning: &str) -> String {
-        const MOST: usize = 63 - 5;
-        let beginning: String = beginning.chars().take(MOST).collect();
-        format!("{beginning}{}", self.0.names.suffix())
-    }
-
-    /// The namespace of the address becomes that of the object, unless the object says another.
-    fn put_in_namespace(&self, call: &Call<'_>, object: &mut Node) -> Result<(), Status> {
-        let (given, wanted) = (meta(object, "namespace"), call.namespace());
-        if !given.is_empty() && !wanted.is_empty() && given != wanted {
-            let message =
-                "the namespace of the provided object does not match the namespace sent on the request";
-            return Err(Status::bad_request(message));
-        }
-        if wanted.is_empty() {
-            unset(object, &["metadata", "namespace"]);
-        } else {
-            set(object, &["metadata", "namespace"], wanted);
-        }
-        Ok(())
-    }
-
-    /// Nothing new comes into a namespace that is not there, or that is on its way out.
-    fn check_namespace(&self, call: &Call<'_>, object: &Node) -> Result<(), Status> {
-        let namespace = call.namespace();
-        if namespace.is_empty() {
-            return Ok(());
-        }
-        let namespaces = self.0.table.kind("", "v1", "Namespace").ok_or_else(no_such_resource)?;
-        let there = self.0.store.get(&key("namespaces", "", namespace));
-        let there = there.ok_or_else(|| not_found(namespaces, namespace))?;
-        if !is_deleted(&there.node()) {
-            return Ok(());
-        }
-        let resource = call.known.resource();
-        let name = meta(object, "name");
-        let message = format!(
-            "{} {name:?} is forbidden: unable to create new content in namespace {namespace} because it is being terminated",
-            resource.qualified()
-        );
-        let cause = Cause {
-            reason: "NamespaceTerminating",
-            message: format!("namespace {namespace} is being terminated"),
-            field: "metadata.namespace".to_owned(),
-        };
-        let details = Details {
-            name: name.to_owned(),
-            group: resource.group.to_string(),
-            kind: resource.plural.to_string(),
-            causes: vec![cause],
-            ..Details::default()
-        };
-        Err(Status::new(403, "Forbidden", message).about(details))
-    }
-
-    /// Notes who made which fields.
-    pub(super) fn track_new(&self, call: &Call<'_>, object: &mut Node, options: &WriteOptions) {
-        let (manager, now) = (call.manager(&options.manager), self.now());
-        let version = call.known.resource().api_version();
-        let reset = self.untouched(call, "");
-        let writer =
-            Writer { manager: &manager, api_version: &version, subresource: "", now: &now, reset: &reset };
-        let schema = call.known.schema(self.0.table);
-        apply::track(schema, &self.empty(call), object, &writer, true);
-    }
-
-    /// The empty object of a kind.
-    pub(super) fn empty(&self, call: &Call<'_>) -> Node {
-        let resource = call.known.resource();
-        let (version, kind) = (resource.api_version(), resource.kind.to_string());
-        let schema = call.known.schema(self.0.table);
-        let built_in = BuiltIn::find(&version, &kind, schema).filter(|_| !call.known.is_custom());
-        let mut empty = built_in.map_or_else(Node::empty_map, |built_in| built_in.empty());
-        set(&mut empty, &["apiVersion"], version);
-        set(&mut empty, &["kind"], kind);
-        empty
-    }
-
-    /// The fields that a write at this address cannot change.
-    fn untouched(&self, call: &Call<'_>, part: &str) -> FieldSet {
-        let has_status = call.known.resource().subresource("status").is_some();
-        match part {
-            "status" if call.known.is("apps", "Deployment") => {
-                FieldSet::of(&[&["spec"], &["metadata", "labels"]])
-            }
-            "status" if call.known.is_custom() => FieldSet::of(&[&["spec"], &["metadata"]]),
-            "status" => FieldSet::of(&[&["spec"]]),
-            "" if has_status => FieldSet::of(&[&["status"]]),
-            _ => FieldSet::of(&[]),
-        }
-    }
-
     pub(super) async fn replace(&self, call: &Call<'_>) -> Result<Reply, Status> {
         let options = WriteOptions::read(call.query, "UpdateOptions")?;
         let mut sent = self.read_body(call, options.validation)?;
@@ -234,51 +63,6 @@ impl Api {
             }
             _ => Err(unknown_patch(call, &kind)),
         }
-    }
-
-    /// Server-side apply, which makes what is not there.
-    async fn apply(&self, call: &Call<'_>, options: &WriteOptions) -> Result<Reply, Status> {
-        if options.manager.is_empty() {
-            let cause = Cause::required("fieldManager", "is required for apply patch");
-            return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
-        }
-        let applied = applied(call, options.validation)?;
-        if self.0.store.get(&call.key()).is_some() {
-            return self.change(call, options, &Edit::Apply(&applied)).await;
-        }
-        let resource = call.known.resource();
-        if call.target.part.is_some() {
-            return Err(not_found(resource, call.name()));
-        }
-        let uid = meta(&applied, "uid");
-        if !uid.is_empty() {
-            let why = format!(
-                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            );
-            return Err(conflict(resource, call.name(), &why));
-        }
-        let laid = self.laid_new(call, options, &applied)?;
-        let (version, kind) = (resource.api_version(), resource.kind.to_string());
-        let text = json::write_raw(&laid).map_err(|error| Status::bad_request(error.to_string()))?;
-        let mut object = self.read_text(call, &text, FieldValidation::Ignore, &version, &kind)?;
-        take_over(&mut object, &laid, &["metadata", "managedFields"]);
-        check_name(call, &applied, true)?;
-        let made = self.make(call, object, options, true).await?;
-        Ok(self.show(call, 201, made))
-    }
-
-    /// What is applied, laid over nothing.
-    fn laid_new(&self, call: &Call<'_>, options: &WriteOptions, applied: &Node) -> Result<Node, Status> {
-        let (manager, now) = (call.manager(&options.manager), self.now());
-        let version = call.known.resource().api_version();
-        let reset = self.untouched(call, "");
-        let writer =
-            Writer { manager: &manager, api_version: &version, subresource: "", now: &now, reset: &reset };
-        let mut empty = self.empty(call);
-        take_over(&mut empty, applied, &["metadata", "name"]);
-        take_over(&mut empty, applied, &["metadata", "namespace"]);
-        let schema = call.known.schema(self.0.table);
-        apply::apply(schema, &empty, applied, &writer, options.force, true).map(|laid| laid.object)
     }
 
     /// Changes an object that is there, again when somebody was quicker and the sender did not name a revision.
@@ -538,7 +322,7 @@ fn unknown_patch(call: &Call<'_>, kind: &str) -> Status {
 }
 
 /// The name of the object must be that of the address.
-fn check_name(call: &Call<'_>, object: &Node, based_on_address: bool) -> Result<(), Status> {
+pub(super) fn check_name(call: &Call<'_>, object: &Node, based_on_address: bool) -> Result<(), Status> {
     let (name, wanted) = (meta(object, "name"), call.name());
     if name == wanted {
         return Ok(());
@@ -552,41 +336,8 @@ fn check_name(call: &Call<'_>, object: &Node, based_on_address: bool) -> Result<
     }))
 }
 
-/// Reads what is applied, which says of what kind it is.
-fn applied(call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
-    let tree = pintle_yaml::read_exact(call.body)
-        .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
-    if tree.as_map().is_none() {
-        let fault = format!(
-            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            tree.json_type()
-        );
-        let message = format!("error decoding YAML: error unmarshaling JSON: while decoding JSON: {fault}");
-        return Err(Status::bad_request(message));
-    }
-    if let (true, Err(error)) = (validation != FieldValidation::Ignore, pintle_yaml::read_strict(call.body)) {
-        let text = error.to_string();
-        if validation == FieldValidation::Strict {
-            return Err(Status::bad_request(format!("error strict decoding YAML: {text}")));
-        }
-        text.lines().skip(1).for_each(|line| call.warn(line.trim().to_owned()));
-    }
-    let resource = call.known.resource();
-    let word = |key: &str| super::meta::text_at(&tree, &[key]).to_owned();
-    let (version, kind) = (word("apiVersion"), word("kind"));
-    if version != resource.api_version() || resource.kind != *kind {
-        let version = if version.contains('/') { version } else { format!("/{version}") };
-        return Err(Status::bad_request(format!("invalid object type: {version}, Kind={kind}")));
-    }
-    if !meta(&tree, "name").is_empty() {
-        check_name(call, &tree, false)?;
-    }
-    check_same_namespace(call, &tree)?;
-    Ok(tree)
-}
-
 /// The namespace of the object must be that of the address, if it is said.
-fn check_same_namespace(call: &Call<'_>, object: &Node) -> Result<(), Status> {
+pub(super) fn check_same_namespace(call: &Call<'_>, object: &Node) -> Result<(), Status> {
     let namespace = meta(object, "namespace");
     if namespace.is_empty() || call.namespace().is_empty() || namespace == call.namespace() {
         return Ok(());
@@ -603,17 +354,4 @@ fn modified(call: &Call<'_>) -> Status {
 /// The store cannot be written.
 pub(super) fn broken(why: &str) -> Status {
     Status::new(500, "InternalError", format!("Internal error occurred: the store cannot be written: {why}"))
-}
-
-fn already_exists(call: &Call<'_>, name: &str, there: &Object) -> Status {
-    let resource = call.known.resource();
-    let details = Details {
-        name: name.to_owned(),
-        group: resource.group.to_string(),
-        kind: resource.plural.to_string(),
-        ..Details::default()
-    };
-    let deleting = if is_deleted(&there.node()) { "object is being deleted: " } else { "" };
-    let message = format!("{deleting}{} {name:?} already exists", resource.qualified());
-    Status::new(409, "AlreadyExists", message).about(details)
 }

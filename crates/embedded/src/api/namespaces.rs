@@ -1,0 +1,173 @@
+//! Namespaces: furnished when they are made, emptied when they are deleted.
+
+use std::sync::Arc;
+
+use pintle_tree::Node;
+
+use super::Api;
+use super::control::Queue;
+use super::delete::Policy;
+use super::kinds::Known;
+use super::meta::{at, finalizers, is_deleted, list_at, map, set, text_at, unset};
+use crate::status::Status;
+use crate::store::{Object, key, prefix};
+
+impl Api {
+    pub(super) async fn namespace_changed(
+        &self,
+        object: &Arc<Object>,
+        queue: &mut Queue,
+    ) -> Result<(), Status> {
+        let node = object.node();
+        let name = text_at(&node, &["metadata", "name"]).to_owned();
+        if is_deleted(&node) {
+            return self.empty_namespace(&name, queue).await;
+        }
+        self.furnish(&name, queue).await
+    }
+
+    /// Every namespace has an account and the certificate of the server.
+    pub(super) async fn furnish(&self, namespace: &str, queue: &mut Queue) -> Result<(), Status> {
+        let account = map([]);
+        self.make_plain("ServiceAccount", namespace, "default", account, queue).await?;
+        let mut certificate = map([("data", map([("ca.crt", "".into())]))]);
+        let description = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
+        set(&mut certificate, &["metadata", "annotations", "kubernetes.io/description"], description);
+        self.make_plain("ConfigMap", namespace, "kube-root-ca.crt", certificate, queue).await
+    }
+
+    /// What every namespace has comes back when it is deleted.
+    pub(super) async fn furnish_again(
+        &self,
+        known: &Known,
+        object: &Object,
+        queue: &mut Queue,
+    ) -> Result<(), Status> {
+        let text = object.key.to_str_lossy();
+        let mut words = text.split('/').skip(1);
+        let (namespace, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let standing = (known.is("", "ServiceAccount") && name == "default")
+            || (known.is("", "ConfigMap") && name == "kube-root-ca.crt");
+        let there = self.0.store.get(&key("namespaces", "", namespace));
+        if !standing || there.is_none_or(|there| is_deleted(&there.node())) {
+            return Ok(());
+        }
+        self.furnish(namespace, queue).await
+    }
+
+    /// Deletes everything in a namespace, and then the namespace, unless something stays.
+    pub(super) async fn empty_namespace(&self, name: &str, queue: &mut Queue) -> Result<(), Status> {
+        let mut left: Vec<(String, usize, Vec<Node>)> = Vec::new();
+        for known in self.all_kinds().into_iter().filter(|known| known.resource().namespaced) {
+            let prefix = prefix(&known.store_name(), Some(name));
+            let Ok(listing) = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true) else { continue };
+            for object in &listing.objects {
+                if !is_deleted(&object.node()) {
+                    self.discard(&object.key, Some(Policy::Background), queue).await?;
+                }
+            }
+            let Ok(still) = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true) else { continue };
+            if !still.objects.is_empty() {
+                let held =
+                    still.objects.iter().flat_map(|object| finalizers(&object.node()).to_vec()).collect();
+                left.push((known.resource().qualified_with_dot(), still.objects.len(), held));
+            }
+        }
+        let now = self.now();
+        let act = |node: &mut Node| {
+            if left.is_empty() {
+                return unset(node, &["spec", "finalizers"]).is_some();
+            }
+            let conditions = remaining(&left, &now, list_at(node, &["status", "conditions"]));
+            let changes = at(node, &["status", "conditions"]) != Some(&conditions);
+            set(node, &["status", "conditions"], conditions);
+            changes
+        };
+        self.rewrite(&key("namespaces", "", name), queue, act).await
+    }
+
+    /// Something is gone: if its namespace waits for that, it may go too.
+    pub(super) async fn namespace_is_emptier(
+        &self,
+        object: &Object,
+        queue: &mut Queue,
+    ) -> Result<(), Status> {
+        let text = object.key.to_str_lossy();
+        let namespace = text.split('/').nth(1).unwrap_or_default();
+        if namespace.is_empty() {
+            return Ok(());
+        }
+        let there = self.0.store.get(&key("namespaces", "", namespace));
+        // While it is being emptied, each object that goes would ask again; the last one does.
+        let is_last = || {
+            let kinds = self.all_kinds();
+            kinds.iter().all(|known| !self.0.store.has(&prefix(&known.store_name(), Some(namespace))))
+        };
+        match there {
+            Some(there) if is_deleted(&there.node()) && is_last() => {
+                Box::pin(self.empty_namespace(namespace, queue)).await
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a namespace says about what is still in it.
+fn remaining(left: &[(String, usize, Vec<Node>)], now: &str, before: &[Node]) -> Node {
+    let contents: Vec<String> =
+        left.iter().map(|(kind, count, _)| format!("{kind} has {count} resource instances")).collect();
+    let mut held: Vec<(String, usize)> = Vec::new();
+    for name in left.iter().flat_map(|(_, _, held)| held).filter_map(Node::as_str) {
+        match held.iter_mut().find(|(known, _)| known == name) {
+            Some((_, count)) => *count += 1,
+            None => held.push((name.to_owned(), 1)),
+        }
+    }
+    held.sort();
+    let held_text: Vec<String> =
+        held.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect();
+    let is_held = !held.is_empty();
+    let (held_reason, held_message) = if is_held {
+        (
+            "SomeFinalizersRemain",
+            format!("Some content in the namespace has finalizers remaining: {}", held_text.join(", ")),
+        )
+    } else {
+        ("ContentHasNoFinalizers", "All content-preserving finalizers finished".to_owned())
+    };
+    let content = format!("Some resources are remaining: {}", contents.join(", "));
+    let rows = [
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            "False",
+            "ResourcesDiscovered",
+            "All resources successfully discovered".to_owned(),
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed".to_owned(),
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization".to_owned(),
+        ),
+        ("NamespaceContentRemaining", "True", "SomeResourcesRemain", content),
+        ("NamespaceFinalizersRemaining", if is_held { "True" } else { "False" }, held_reason, held_message),
+    ];
+    let condition = |(kind, status, reason, message): (&str, &str, &str, String)| {
+        let same = |it: &&Node| text_at(it, &["type"]) == kind && text_at(it, &["status"]) == status;
+        let since = before.iter().find(same).map_or(now, |it| text_at(it, &["lastTransitionTime"]));
+        map([
+            ("type", kind.into()),
+            ("status", status.into()),
+            ("lastTransitionTime", since.into()),
+            ("reason", reason.into()),
+            ("message", message.into()),
+        ])
+    };
+    Node::List(rows.into_iter().map(condition).collect())
+}

@@ -1,0 +1,127 @@
+//! Owners: what nobody owns any longer is collected, and who waits for what it owns is let go.
+
+use std::sync::Arc;
+
+use pintle_tree::{Node, Str};
+
+use super::Api;
+use super::control::Queue;
+use super::delete::{FOREGROUND, ORPHAN, Policy};
+use super::meta::{finalizers, has_finalizer, is_deleted, list_at, set, set_finalizers, text_at, unset};
+use crate::status::Status;
+use crate::store::Object;
+
+impl Api {
+    /// Deletes an object if none of its owners is there any longer, and takes those out of it that are not.
+    pub(super) async fn collect(&self, key: &Str, queue: &mut Queue) -> Result<(), Status> {
+        let Some(object) = self.0.store.get(key) else { return Ok(()) };
+        let node = object.node();
+        let references = list_at(&node, &["metadata", "ownerReferences"]);
+        let (mut solid, mut gone, mut waiting) = (0, Vec::new(), 0);
+        for reference in references {
+            let uid = Str::from(text_at(reference, &["uid"]));
+            match self.0.store.by_uid(&uid) {
+                None => gone.push(uid),
+                Some(owner) if is_waiting(&owner.node()) => {
+                    waiting += 1;
+                    gone.push(uid);
+                }
+                Some(_) => solid += 1,
+            }
+        }
+        if gone.is_empty() {
+            return Ok(());
+        }
+        if solid > 0 {
+            return self.disown(key, &gone, queue).await;
+        }
+        if is_deleted(&node) {
+            return Ok(());
+        }
+        let has_dependents = !self.0.store.dependents(&object.head.uid).is_empty();
+        let policy = if waiting > 0 && has_dependents { Policy::Foreground } else { Policy::Background };
+        self.discard(key, Some(policy), queue).await
+    }
+
+    /// Takes owners out of an object.
+    pub(super) async fn disown(&self, key: &Str, owners: &[Str], queue: &mut Queue) -> Result<(), Status> {
+        let act = |node: &mut Node| {
+            let references = list_at(node, &["metadata", "ownerReferences"]);
+            let stays = |reference: &&Node| {
+                !owners.iter().any(|uid| **uid == *text_at(reference, &["uid"]).as_bytes())
+            };
+            let left: Vec<Node> = references.iter().filter(stays).cloned().collect();
+            if left.len() == references.len() {
+                return false;
+            }
+            if left.is_empty() {
+                unset(node, &["metadata", "ownerReferences"]);
+            } else {
+                set(node, &["metadata", "ownerReferences"], left);
+            }
+            true
+        };
+        self.rewrite(key, queue, act).await?;
+        for owner in owners {
+            self.owned_is_gone(owner, queue).await?;
+        }
+        Ok(())
+    }
+
+    /// Something that an object owned is gone: it may have waited for that.
+    pub(super) async fn owned_is_gone(&self, owner: &Str, queue: &mut Queue) -> Result<(), Status> {
+        match self.0.store.by_uid(owner) {
+            Some(owner) if is_deleted(&owner.node()) => self.hold(&owner, queue).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Does what an object that is on its way out waits for.
+    pub(super) async fn hold(&self, object: &Arc<Object>, queue: &mut Queue) -> Result<(), Status> {
+        let node = object.node();
+        if !is_deleted(&node) || finalizers(&node).is_empty() {
+            return Ok(());
+        }
+        if has_finalizer(&node, ORPHAN) {
+            for dependent in self.0.store.dependents(&object.head.uid) {
+                Box::pin(self.disown(&dependent.key, std::slice::from_ref(&object.head.uid), queue)).await?;
+            }
+            return self.let_go(&object.key, ORPHAN, queue).await;
+        }
+        if has_finalizer(&node, FOREGROUND) {
+            let uid = &object.head.uid;
+            for dependent in self.0.store.dependents(uid) {
+                Box::pin(self.collect(&dependent.key, queue)).await?;
+            }
+            let blocks = |dependent: &Arc<Object>| blocks(&dependent.node(), uid);
+            if !self.0.store.dependents(uid).iter().any(blocks) {
+                return self.let_go(&object.key, FOREGROUND, queue).await;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn let_go(&self, key: &Str, finalizer: &str, queue: &mut Queue) -> Result<(), Status> {
+        let act = |node: &mut Node| {
+            let left: Vec<Node> =
+                finalizers(node).iter().filter(|name| name.as_str() != Some(finalizer)).cloned().collect();
+            let changes = left.len() != finalizers(node).len();
+            set_finalizers(node, left);
+            changes
+        };
+        self.rewrite(key, queue, act).await
+    }
+}
+
+/// Whether an owner waits for this object to go first.
+fn is_waiting(owner: &Node) -> bool {
+    is_deleted(owner) && has_finalizer(owner, FOREGROUND)
+}
+
+/// Whether an object stands in the way of its owner.
+fn blocks(object: &Node, owner: &Str) -> bool {
+    list_at(object, &["metadata", "ownerReferences"]).iter().any(|reference| {
+        **owner == *text_at(reference, &["uid"]).as_bytes()
+            && reference.get("blockOwnerDeletion").and_then(Node::as_bool) == Some(true)
+    })
+}
