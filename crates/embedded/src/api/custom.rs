@@ -222,7 +222,7 @@ pub(super) fn read(schema: Schema<'_>, text: &[u8]) -> Result<fit::Object, Statu
 /// Makes an object of another version fit the one that is kept.
 pub(super) fn fit_kept(schema: Schema<'_>, resource: &Resource, object: &mut Node) {
     prune(schema, object, "", &mut Vec::new());
-    fit::fill(Kind { resource, schema: Some(schema), custom: true }, object);
+    fit::fill(Kind { resource, schema: Some(schema), custom: true, minor: 0 }, object);
 }
 
 /// Leaves out what is in no schema.

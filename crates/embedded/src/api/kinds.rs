@@ -37,6 +37,7 @@ impl Known {
             resource: self.resource(),
             schema: Some(self.schema(table)),
             custom: matches!(self, Known::Custom(_)),
+            minor: table.minor(),
         }
     }
 

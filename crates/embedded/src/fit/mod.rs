@@ -73,7 +73,7 @@ pub fn fill(kind: Kind<'_>, object: &mut Node) {
 pub fn check_new(kind: Kind<'_>, object: &Node) -> Vec<Cause> {
     let (group, name) = group_and_kind(kind);
     let mut faults = rules::Faults::default();
-    rules::metadata(group, name, kind.custom, object, &mut faults);
+    rules::metadata(kind, object, &mut faults);
     if !kind.custom {
         rules::new(group, name, object, &mut faults);
     }
@@ -87,7 +87,7 @@ pub fn check_new(kind: Kind<'_>, object: &Node) -> Vec<Cause> {
 pub fn check_change(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Cause> {
     let (group, name) = group_and_kind(kind);
     let mut faults = rules::Faults::default();
-    rules::changed_metadata(group, name, kind.custom, object, &mut faults);
+    rules::changed_metadata(kind, object, &mut faults);
     if !kind.custom {
         if !is_checked_by_change_alone(group, name) {
             rules::new(group, name, object, &mut faults);
@@ -105,8 +105,7 @@ pub fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
     if kind.custom {
         return Vec::new();
     }
-    let (group, name) = group_and_kind(kind);
-    rules::warnings(group, name, object)
+    rules::warnings(kind, object)
 }
 
 /// Whether a change is all that the server looks at in new states of a kind.

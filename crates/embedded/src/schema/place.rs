@@ -125,4 +125,6 @@ pub struct Kind<'t> {
     pub schema: Option<Schema<'t>>,
     /// Whether a custom resource definition made it.
     pub custom: bool,
+    /// The second number of the Kubernetes version whose rules hold: 36 of `1.36`.
+    pub minor: u16,
 }

@@ -168,6 +168,12 @@ impl Table {
         &self.version
     }
 
+    /// The second number of the version: 36 of `1.36`.
+    pub fn minor(&self) -> u16 {
+        let minor = self.version.as_str().and_then(|version| version.split('.').nth(1)?.parse().ok());
+        minor.unwrap_or_default()
+    }
+
     /// The groups in the order of discovery, the core first.
     pub fn groups(&self) -> &[Group] {
         &self.groups

@@ -4,24 +4,25 @@ use pintle_tree::Node;
 
 use super::{Faults, Field, entries, items, names};
 use crate::fit::tree::{at, is_true, list, text};
+use crate::schema::Kind;
 
 /// The most bytes of all annotations together.
 const MOST_ANNOTATIONS: usize = 256 << 10;
 
 /// Checks the metadata of an object, new or changed.
-pub(in crate::fit) fn metadata(group: &str, kind: &str, custom: bool, object: &Node, faults: &mut Faults) {
+pub(in crate::fit) fn metadata(kind: Kind<'_>, object: &Node, faults: &mut Faults) {
     let field = Field::root("metadata");
     let meta = at(object, &["metadata"]).cloned().unwrap_or_default();
     let beginning = text(&meta, &["generateName"]);
     if !beginning.is_empty() {
         let place = field.child("generateName");
-        faults.each(&place, beginning, name_faults(group, kind, custom, &completed(beginning)));
+        faults.each(&place, beginning, name_faults(kind, &completed(beginning)));
     }
     let name = text(&meta, &["name"]);
     if name.is_empty() {
         faults.required(&field.child("name"), "name or generateName is required");
     } else {
-        faults.each(&field.child("name"), name, name_faults(group, kind, custom, name));
+        faults.each(&field.child("name"), name, name_faults(kind, name));
     }
     super::labels(&meta, "labels", &field, faults);
     annotations(&meta, &field, faults);
@@ -30,19 +31,13 @@ pub(in crate::fit) fn metadata(group: &str, kind: &str, custom: bool, object: &N
 }
 
 /// Checks the metadata of a changed object. Several checks look at it one after another, and each tells all.
-pub(in crate::fit) fn changed_metadata(
-    group: &str,
-    kind: &str,
-    custom: bool,
-    object: &Node,
-    faults: &mut Faults,
-) {
+pub(in crate::fit) fn changed_metadata(kind: Kind<'_>, object: &Node, faults: &mut Faults) {
     let mut once = Faults::default();
-    metadata(group, kind, custom, object, &mut once);
+    metadata(kind, object, &mut once);
     let finalizers: Vec<_> =
         once.causes.iter().filter(|cause| cause.field.starts_with("metadata.finalizers")).cloned().collect();
     once.causes.retain(|cause| !cause.field.starts_with("metadata.finalizers"));
-    let (times, fewer) = if custom { (1, 1) } else { (4, 2) };
+    let (times, fewer) = if kind.custom { (1, 1) } else { (4, 2) };
     (0..times).for_each(|_| faults.causes.extend(once.causes.iter().cloned()));
     (0..fewer).for_each(|_| faults.causes.extend(finalizers.iter().cloned()));
 }
@@ -58,11 +53,15 @@ fn completed(beginning: &str) -> String {
     }
 }
 
-fn name_faults(group: &str, kind: &str, custom: bool, name: &str) -> Vec<String> {
-    if custom {
+fn name_faults(kind: Kind<'_>, name: &str) -> Vec<String> {
+    if kind.custom {
         return names::subdomain(name);
     }
+    let old = kind.minor < 36;
+    let (group, kind) = crate::fit::group_and_kind(kind);
     match (group, kind) {
+        // The rule was relaxed with 1.36.
+        ("", "Service") if old => names::old_label(name),
         ("", "Namespace" | "Service") => {
             if kind == "Namespace" && name.contains('.') {
                 return vec!["must not contain dots".to_owned()];

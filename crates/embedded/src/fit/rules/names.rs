@@ -2,6 +2,7 @@
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const OLD_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const QUALIFIED: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
@@ -33,6 +34,12 @@ fn faults(list: impl IntoIterator<Item = Option<String>>) -> Vec<String> {
 /// A label of domain names: names of containers, volumes, services.
 pub(super) fn label(text: &str) -> Vec<String> {
     faults([at_most(text, 63, "characters"), (!is_label(text)).then(|| LABEL.to_owned())])
+}
+
+/// A label as names of services were before: it begins with a letter.
+pub(super) fn old_label(text: &str) -> Vec<String> {
+    let is_good = is_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase());
+    faults([at_most(text, 63, "characters"), (!is_good).then(|| OLD_LABEL.to_owned())])
 }
 
 /// A domain name: names of most objects.
@@ -179,6 +186,7 @@ mod tests {
         );
         assert!(label_value("").is_empty() && config_key(".a_B").is_empty() && port_name("a-1").is_empty());
         assert!(path_segment("system:a").is_empty() && wildcard("*.a.b").is_empty());
+        assert!(old_label("a1").is_empty() && !old_label("1a").is_empty());
         assert!(address("::1").is_empty() && range("10.0.0.0/8").is_empty() && percent("25%").is_none());
     }
 

@@ -6,16 +6,19 @@ use pintle_tree::Node;
 
 use super::{Field, items};
 use crate::fit::tree::{at, int, text};
+use crate::schema::Kind;
 
 /// The warnings about an object of a built-in kind.
-pub(in crate::fit) fn warnings(group: &str, kind: &str, object: &Node) -> Vec<String> {
+pub(in crate::fit) fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
+    let minor = kind.minor;
+    let (group, kind) = crate::fit::group_and_kind(kind);
     let (path, field): (&[&str], &str) = match (group, kind) {
         ("", "Pod") => (&[], ""),
         ("", "PodTemplate") => (&["template"], "template"),
         ("apps", _) | ("batch", "Job") | ("", "ReplicationController") => {
             (&["spec", "template"], "spec.template")
         }
-        ("", "Service") => return service(object),
+        ("", "Service") if minor >= 35 => return service(object),
         ("batch", "CronJob") => {
             (&["spec", "jobTemplate", "spec", "template"], "spec.jobTemplate.spec.template")
         }
