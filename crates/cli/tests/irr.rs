@@ -685,6 +685,11 @@ fn ir_44_ecr_gets_names_that_it_accepts() {
     let expected = "image: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/dockerio/myapp/image:latest\n\
                     more:\n  image: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/dockerio/team/my-api:V_1\n";
     assert_eq!((run.code, run.out.as_str()), (0, expected), "{}", run.err);
+    // Elsewhere such a name is wrong, and does not keep the others from moving.
+    let run = irr(&place, "override web -s docker.io -t hub.corp");
+    assert_eq!((run.code, run.out.as_str()), (0, "more:\n  image: hub.corp/dockerio/team/my_api:V_1\n"));
+    assert!(run.err.contains("its path has capital letters"), "{}", run.err);
+    assert_eq!(irr(&place, "override web -s docker.io -t hub.corp --strict").code, 4);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::solve::{Obstacle, Solver, apply};
 use crate::suspect::{Suspect, suspects};
 use crate::template_line::{self, TemplateLine};
 use crate::value_path::overlay;
-use crate::{PathFilter, Policy, Reference, Result, ValuePath};
+use crate::{Error, PathFilter, Policy, Reference, Result, ValuePath};
 
 /// How often overrides are tried at most before what is left is given up.
 const MOST_ATTEMPTS: usize = 12;
@@ -127,9 +127,8 @@ struct Stage<'s, 'r> {
 
 impl<'s, 'r> Stage<'s, 'r> {
     fn new(rendering: &'s mut Rendering<'r>, wishes: &'s Wishes<'s>) -> Result<Self> {
-        let values =
-            rendering.values(&wishes.beside).map_err(|error| crate::Error::Render(error.to_string()))?;
-        let before = rendering.render_values(&values).map_err(crate::Error::Render)?;
+        let values = rendering.values(&wishes.beside).map_err(|error| Error::Render(error.to_string()))?;
+        let before = rendering.render_values(&values).map_err(Error::Render)?;
         let fits = rendering.check(&wishes.beside).is_ok();
         Ok(Stage { rendering, wishes, values, before, fits })
     }
@@ -231,8 +230,14 @@ impl<'s, 'r> Search<'s, 'r> {
         if self.policy.excludes_registry(&image.registry()) {
             return Ok((Outcome::Excluded, None));
         }
-        let Some(destination) = self.policy.destination(&image)? else {
-            return Ok((Outcome::LeftAlone, None));
+        let destination = match self.policy.destination(&image) {
+            Ok(Some(destination)) => destination,
+            Ok(None) => return Ok((Outcome::LeftAlone, None)),
+            // One image that no registry would serve does not keep the others from moving.
+            Err(Error::IllegalDestination { problem, .. }) => {
+                return Ok((Outcome::Unparsable(problem), None));
+            }
+            Err(error) => return Err(error),
         };
         let allowed =
             |piece: &Piece| self.stage.wishes.filter.allows(&self.provenance.leaves[piece.leaf].path);
@@ -323,7 +328,11 @@ impl<'s, 'r> Search<'s, 'r> {
         if finding.troubles.iter().any(Trouble::is_unsupported) {
             return Ok(None);
         }
-        let Some(destination) = self.policy.destination(image)? else { return Ok(None) };
+        let destination = match self.policy.destination(image) {
+            Ok(Some(destination)) => destination,
+            Ok(None) | Err(Error::IllegalDestination { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let Some(assignments) = overrides::assignments(finding, &destination) else { return Ok(None) };
         if assignments.iter().any(|(path, _)| !self.stage.wishes.filter.allows(path)) {
             return Ok(None);

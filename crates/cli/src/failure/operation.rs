@@ -4,6 +4,7 @@ use pintle::render::{self, Frame};
 use pintle::{Error, chart, cluster, objects, registry, values};
 
 use super::{Class, Failure};
+use crate::commands::images::policy;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
@@ -82,6 +83,7 @@ fn class(error: &Error) -> Class {
             registry::Error::Platform { .. } | registry::Error::Settings { .. } => Class::BadInput,
             _ => Class::RunTime,
         },
+        Error::Images(error) => policy::class(error),
         Error::Cancelled => Class::Cancelled,
         Error::HooksFailed { source, .. }
         | Error::ReleaseFailed { source, .. }

@@ -27,7 +27,11 @@ pub fn relocate_unproved(
     let mut texts = Assignments::new();
     for finding in &seen.detection.images {
         let Some(image) = &finding.reference else { continue };
-        let Some(destination) = policy.destination(image)? else { continue };
+        let destination = match policy.destination(image) {
+            Ok(Some(destination)) => destination,
+            Ok(None) | Err(pintle_images::Error::IllegalDestination { .. }) => continue,
+            Err(error) => return Err(error.into()),
+        };
         texts.extend(assignments(finding, &destination).unwrap_or_default());
     }
     if !texts.is_empty() {

@@ -88,7 +88,16 @@ pub(crate) fn require(flags: &Parsed, names: &[&str]) -> Result<(), Failure> {
 
 /// What this says about images, in the voice of the program.
 pub(crate) fn explain(error: Error) -> Failure {
-    let class = match &error {
+    let failure = Failure::new(class(&error), error.to_string());
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// What kind of failure it is.
+pub(crate) fn class(error: &Error) -> Class {
+    match error {
         Error::Reference(_) | Error::IllegalDestination { .. } => Class::BadImage,
         Error::Source { .. }
         | Error::Target { .. }
@@ -98,10 +107,5 @@ pub(crate) fn explain(error: Error) -> Failure {
         | Error::Unmapped { .. }
         | Error::NoTarget { .. } => Class::BadInput,
         _ => Class::RunTime,
-    };
-    let failure = Failure::new(class, error.to_string());
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
     }
 }
