@@ -281,3 +281,19 @@ async fn a_port_takes_nonsense_and_large_bodies_and_goes_on() {
     assert!(answer.ends_with("ok"), "{answer}");
     server.abort();
 }
+
+#[tokio::test]
+async fn an_edit_from_inside_lets_go_of_what_was_held() {
+    let api = api(Store::in_memory(Window::default())).await;
+    let all = "/api/v1/namespaces/default/configmaps";
+    let body = r#"{"metadata":{"name":"held","finalizers":["example.com/keep"]}}"#;
+    assert_eq!(ask(&api, Method::POST, all, body).await.0, 201);
+    assert_eq!(ask(&api, Method::DELETE, &format!("{all}/held"), "").await.0, 200);
+    let release = |object: &mut Node| {
+        let metadata = object.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
+        metadata.is_some_and(|metadata| metadata.remove("finalizers").is_some())
+    };
+    api.edit(&key("configmaps", "default", "held"), release).await.unwrap();
+    assert_eq!(ask(&api, Method::GET, &format!("{all}/held"), "").await.0, 404);
+    api.edit(&key("configmaps", "default", "held"), release).await.unwrap();
+}

@@ -77,11 +77,25 @@ impl Api {
         removed: bool,
     ) -> Result<(), Status> {
         let first = Happened { known: known.clone(), object: Arc::clone(object), removed };
-        let mut queue = VecDeque::from([first]);
+        self.follow_all(VecDeque::from([first])).await
+    }
+
+    async fn follow_all(&self, mut queue: Queue) -> Result<(), Status> {
         while let Some(happened) = queue.pop_front() {
             self.react(&happened, &mut queue).await?;
         }
         Ok(())
+    }
+
+    /// Changes an object from inside, as controllers do: no rules, no bookkeeping, and its generation stays. `act` says
+    /// whether there is anything to change; it is asked again when somebody else was quicker.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub async fn edit(&self, key: &Str, act: impl Fn(&mut Node) -> bool) -> Result<(), Status> {
+        let mut queue = VecDeque::new();
+        self.rewrite(key, &mut queue, act).await?;
+        self.follow_all(queue).await
     }
 
     async fn react(&self, happened: &Happened, queue: &mut Queue) -> Result<(), Status> {
@@ -258,9 +272,6 @@ impl Api {
             let object = json::read_exact(text.as_bytes()).unwrap_or_default();
             self.make_plain_of((group, kind), namespace, name, object, &mut queue).await?;
         }
-        while let Some(happened) = queue.pop_front() {
-            self.react(&happened, &mut queue).await?;
-        }
-        Ok(())
+        self.follow_all(queue).await
     }
 }
