@@ -91,8 +91,15 @@ impl Api {
             return Ok(());
         }
         let mut causes = new_finalizers(live, changed);
-        causes.extend(fit::check_change(call.known.kind(self.0.table), live, changed));
-        refuse(call, changed, causes)
+        let kind = call.known.kind(self.0.table);
+        causes.extend(fit::check_change(kind, live, changed));
+        refuse(call, changed, causes)?;
+        // What has not changed was warned of before.
+        let is_other = ["spec", "template"].iter().any(|part| live.get(part) != changed.get(part));
+        if is_other && call.target.part.is_none() {
+            fit::warnings(kind, changed).into_iter().for_each(|text| call.warn(text));
+        }
+        Ok(())
     }
 }
 

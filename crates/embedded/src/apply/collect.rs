@@ -53,7 +53,7 @@ fn collect_elements(place: Place<'_>, list: &[Node], path: &mut Vec<Element>, se
     }
 }
 
-/// The value without the fields of `set`; maps and lists that become empty stay.
+/// The value without the fields of `set`; maps and lists that become empty become null.
 pub(super) fn without(place: Place<'_>, value: &Node, set: &FieldSet) -> Node {
     let rest = match place.form(Some(value)) {
         Form::Scalar => return value.clone(),
@@ -71,18 +71,8 @@ pub(super) fn without(place: Place<'_>, value: &Node, set: &FieldSet) -> Node {
     rest.unwrap_or_default()
 }
 
-/// What is left of a child of which some fields go.
-fn inner(place: Place<'_>, value: &Node, set: &FieldSet) -> Node {
-    match (with_stack(|| without(place, value, set)), value) {
-        (Node::Nil, Node::Map(_)) => Node::empty_map(),
-        (Node::Nil, Node::List(_)) => Node::List(Vec::new()),
-        (rest, _) => rest,
-    }
-}
-
 fn map_without(place: Place<'_>, map: &Map<Node>, set: &FieldSet) -> Option<Node> {
     let mut rest = Map::with_capacity(map.len());
-    let mut touched = false;
     for (name, value) in map.iter() {
         let element = Element::Field(name.clone());
         if set.has(&element) {
@@ -90,19 +80,18 @@ fn map_without(place: Place<'_>, map: &Map<Node>, set: &FieldSet) -> Option<Node
         }
         let value = match set.below(&element).filter(|below| !below.is_empty()) {
             Some(below) => {
-                touched = true;
-                inner(place.field(name).unwrap_or(Place::Deduced), value, below)
+                let child = place.field(name).unwrap_or(Place::Deduced);
+                with_stack(|| without(child, value, below))
             }
             None => value.clone(),
         };
         rest.insert(name.clone(), value);
     }
-    (touched || !rest.is_empty()).then_some(Node::Map(rest))
+    (!rest.is_empty()).then_some(Node::Map(rest))
 }
 
 fn list_without(place: Place<'_>, list: &[Node], set: &FieldSet) -> Option<Node> {
     let mut rest = Vec::with_capacity(list.len());
-    let mut touched = false;
     for item in list {
         let Ok(element) = place.element(item) else {
             rest.push(item.clone());
@@ -112,12 +101,9 @@ fn list_without(place: Place<'_>, list: &[Node], set: &FieldSet) -> Option<Node>
             continue;
         }
         rest.push(match set.below(&element).filter(|below| !below.is_empty()) {
-            Some(below) => {
-                touched = true;
-                inner(place.items(), item, below)
-            }
+            Some(below) => with_stack(|| without(place.items(), item, below)),
             None => item.clone(),
         });
     }
-    (touched || !rest.is_empty()).then_some(Node::List(rest))
+    (!rest.is_empty()).then_some(Node::List(rest))
 }
