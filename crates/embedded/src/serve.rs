@@ -6,9 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -16,7 +14,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::api::{Api, Body, MOST_BYTES};
+use crate::api::{Api, Body};
 
 /// How long a client may take to say what it wants.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -62,13 +60,7 @@ async fn answer_all(api: Api, stream: TcpStream) {
 }
 
 async fn answer(api: Api, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-    let (head, body) = request.into_parts();
-    // One byte more than is allowed is enough to be refused.
-    let body = match Limited::new(body, MOST_BYTES + 1).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(_) => Bytes::from(vec![b' '; MOST_BYTES + 1]),
-    };
-    Ok(api.call(Request::from_parts(head, body)).await)
+    Ok(api.handle(request).await)
 }
 
 /// The text of a kubeconfig that leads to `address`.

@@ -36,6 +36,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
+use http_body_util::{BodyExt as _, Limited};
 use pintle_tree::Str;
 
 pub use body::Body;
@@ -53,7 +54,7 @@ use reply::Reply;
 use route::{Route, Target};
 
 /// The largest body that is read, as on the real server.
-pub(crate) const MOST_BYTES: usize = 3 << 20;
+const MOST_BYTES: usize = 3 << 20;
 
 /// A Kubernetes API. Cheap to clone; all clones are one.
 #[derive(Clone)]
@@ -112,6 +113,21 @@ impl Api {
         let api = Api(Arc::new(Inner { table, store, clock, names, customs }));
         api.make_first_objects().await?;
         Ok(api)
+    }
+
+    /// Answers one request whose body is still to come, as clients in the same process have them.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        // One byte more than is allowed is enough to be refused.
+        let body = match Limited::new(body, MOST_BYTES + 1).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(_) => Bytes::from(vec![b' '; MOST_BYTES + 1]),
+        };
+        self.call(Request::from_parts(head, body)).await
     }
 
     /// Answers one request.
