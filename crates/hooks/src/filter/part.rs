@@ -86,6 +86,11 @@ fn line_break(text: &[u8]) -> &'static [u8] {
     }
 }
 
+fn begins_with_marker(text: &[u8]) -> bool {
+    text.strip_prefix(MARKER)
+        .is_some_and(|rest| matches!(rest.first(), None | Some(b' ' | b'\t' | b'\r' | b'\n')))
+}
+
 struct Document<'o> {
     outline: &'o Outline<'o>,
     root: Place<'o>,
@@ -104,7 +109,7 @@ impl<'o> Document<'o> {
         let mut from = 0;
         if further {
             from = self.head_length();
-            if !text[from..].starts_with(MARKER) {
+            if !begins_with_marker(&text[from..]) {
                 out.extend_from_slice(MARKER);
                 out.extend_from_slice(self.line_break);
             }
@@ -151,7 +156,7 @@ impl<'o> Document<'o> {
         let end = if member.is_flow() { range.end } else { self.outline.line_end(range.end) };
         let mut changed = Vec::new();
         edits.apply_in(range.start..end, &mut changed).ok()?;
-        if further || text.starts_with(MARKER) {
+        if further || begins_with_marker(text) {
             out.extend_from_slice(MARKER);
             out.extend_from_slice(self.line_break);
         }

@@ -1,0 +1,124 @@
+//! Manifests with random mistakes in them: the filter refuses them or splits them as trees are split, and never fails in
+//! another way.
+
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "all of this is a test")]
+
+use pintle_hooks::{Filter, split};
+use pintle_objects::Object;
+use pintle_tree::Node;
+use pintle_yaml::outline::documents;
+
+const TEXTS: &[&str] = &[
+    "---\n# Source: a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c # n\n  annotations:\n    helm.sh/hook: pre-install,test\n    helm.sh/hook-weights: \"1,2\" # w\ndata:\n  a: |\n    x\n     y\n",
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {\"helm.sh/hook\": \"test,pre-install\"}}\nspec:\n  volumes:\n  - configMap: {name: c}\n  containers:\n  - name: m\n    env:\n    - {name: HELM_HOOK_EVENT, value: x}\n    - name: B\n      valueFrom: {secretKeyRef: {name: s, key: k}}\n  - {name: n}\n",
+    "---\nkind: List\nitems:\n- kind: Job\n  metadata:\n    name: &n j\n    annotations:\n      helm.sh/hook-weights: test=1,pre-install=2\n  spec: &s\n    template:\n      spec:\n        containers: [{name: *n}]\n- kind: Job\n  metadata: {name: k}\n  spec: *s\n",
+    "{\"kind\": \"Pod\", \"metadata\": {\"generateName\": \"p-\", \"annotations\": {\"helm.sh/hook\": \"test,pre-install\", \"helm.sh/hook-weight\": \"1,2\"}}, \"spec\": {\"containers\": [{\"name\": \"c\"}]}}\n",
+    "base: &b\n  helm.sh/hook: test,pre-install\nkind: Secret\nmetadata:\n  name: s\n  annotations:\n    <<: *b\n    other: x\ndata: {a: >-\n  b}\r\n",
+];
+
+const PIECES: &[&str] = &[
+    " ",
+    "  ",
+    "\n",
+    "\n\n",
+    ":",
+    ": ",
+    "- ",
+    "#",
+    " #",
+    "\"",
+    "'",
+    "|",
+    ">",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "&a ",
+    "*a",
+    "*b",
+    "!!str ",
+    "? ",
+    "<<: ",
+    "---\n",
+    "\r\n",
+    "a",
+    "key: v\n",
+    "  k: v\n",
+    "- x\n",
+    "name: ",
+    "env: ",
+    "null",
+    "''",
+    "|-\n",
+    "test,",
+    "helm.sh/hook: test\n",
+    "é",
+    "items: ",
+    "metadata: ",
+];
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+}
+
+fn mutate(text: &str, random: &mut Random) -> Vec<u8> {
+    let mut text = text.as_bytes().to_vec();
+    for _ in 0..=random.below(2) {
+        let at = random.below(text.len() + 1);
+        let length = random.below(6).min(text.len() - at);
+        match random.below(4) {
+            0 => drop(text.drain(at..at + length)),
+            1 => {
+                let from = random.below(text.len() + 1);
+                let piece = text[from..text.len().min(from + random.below(30))].to_vec();
+                drop(text.splice(at..at, piece));
+            }
+            2 => drop(text.splice(at..at + length, PIECES[random.below(PIECES.len())].bytes())),
+            _ => drop(text.splice(at..at, PIECES[random.below(PIECES.len())].bytes())),
+        }
+    }
+    text
+}
+
+fn objects(text: &[u8]) -> Option<Vec<Object>> {
+    let mut objects = Vec::new();
+    for document in documents(text) {
+        if let Node::Map(body) = pintle_yaml::read_exact(&text[document.range]).ok()? {
+            objects.push(Object::new(body));
+        }
+    }
+    Some(objects)
+}
+
+#[test]
+fn whatever_is_accepted_comes_out_as_trees_do() {
+    let rounds = std::env::var("PINTLE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2000);
+    let mut random = Random(0x5bd1_e995_9e37_79b9);
+    let (mut split_up, mut refused) = (0, 0);
+    for round in 0..rounds {
+        let text = mutate(TEXTS[round % TEXTS.len()], &mut random);
+        let shown = String::from_utf8_lossy(&text);
+        let Ok(filter) = Filter::read(&text) else {
+            refused += 1;
+            continue;
+        };
+        let out = filter.to_vec();
+        let before =
+            objects(&text).unwrap_or_else(|| panic!("the filter takes what nobody reads: {shown:?}"));
+        let expected: Vec<Object> = split(&before).unwrap().into_iter().flatten().collect();
+        let result = objects(&out);
+        assert_eq!(result.as_ref(), Some(&expected), "{shown:?} became {:?}", String::from_utf8_lossy(&out));
+        split_up += usize::from(expected != before);
+    }
+    println!("{split_up} were split, {refused} refused");
+    assert!(split_up * 20 > rounds && refused > 0);
+}
