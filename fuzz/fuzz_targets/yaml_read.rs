@@ -3,6 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use pintle_tree::Node;
+use pintle_yaml::outline::{Edits, Outline};
 
 fuzz_target!(|text: &[u8]| {
     let faithful = pintle_yaml::read_faithfully(text);
@@ -22,7 +23,20 @@ fuzz_target!(|text: &[u8]| {
     if let Ok(tree) = &outcome {
         survives_writing(tree);
     }
+    has_an_outline(text, outcome.is_ok());
 });
+
+/// An outline is of what can be read, and without changes the text comes back as it is.
+fn has_an_outline(text: &[u8], readable: bool) {
+    match Outline::read_first(text) {
+        Ok(outline) => {
+            assert!(readable, "an outline of what cannot be read");
+            assert_eq!(Edits::of(&outline).apply().as_deref(), Ok(text), "nothing was changed, and yet it was");
+        }
+        Err(error) => assert!(!readable || error.to_string().contains("UTF-16"), "no outline: {error}"),
+    }
+    let _ = Outline::read(text);
+}
 
 fn survives_writing(tree: &Node) {
     let pretty = pintle_yaml::write_pretty(tree);

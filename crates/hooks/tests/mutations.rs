@@ -1,7 +1,7 @@
 //! Manifests with random mistakes in them: the filter refuses them or splits them as trees are split, and never fails in
 //! another way.
 
-#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "all of this is a test")]
+#![expect(clippy::disallowed_methods, reason = "all of this is a test")]
 
 use pintle_hooks::{Filter, split};
 use pintle_objects::Object;
