@@ -198,3 +198,38 @@ fn ctrl_c_leaves_a_folder_in_order() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(open(&place.path().join("gap")).names().is_empty());
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_does_not_depend_on_the_size_of_layers() {
+    let place = Place::new();
+    let folder = place.path().join("big");
+    let mut maker = Maker::new(&folder);
+    let image = maker.image("amd64", &noise(128 << 20, 1));
+    maker.name("docker.io/team/big:1", &image);
+    let fake = distribution("");
+    let to = fake.as_ref().map_or_else(|| "oci:gap".to_owned(), |registry| registry.host.clone());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pintle"))
+        .args(["images", "copy", "oci:big", &to, "-q"])
+        .current_dir(place.path())
+        .env_clear()
+        .env("HOME", place.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    let code = loop {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").trim().parse().ok());
+        peak = peak.max(kilobytes.unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(code, Some(0));
+    assert!((1..64 << 10).contains(&peak), "{peak} kB");
+}
