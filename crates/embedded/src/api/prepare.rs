@@ -94,9 +94,9 @@ impl Api {
         let kind = call.known.kind(self.0.table);
         causes.extend(fit::check_change(kind, live, changed));
         refuse(call, changed, causes)?;
-        // What has not changed was warned of before.
+        // What has not changed was warned of before, which the server does not look at in templates.
         let is_other = ["spec", "template"].iter().any(|part| live.get(part) != changed.get(part));
-        if is_other && call.target.part.is_none() {
+        if (is_other || call.known.is("", "PodTemplate")) && call.target.part.is_none() {
             fit::warnings(kind, changed).into_iter().for_each(|text| call.warn(text));
         }
         Ok(())
