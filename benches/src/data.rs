@@ -6,6 +6,20 @@ use anyhow::Result;
 use flate2::{Compression, write::GzEncoder};
 use pintle_chart::File;
 
+/// A manifest of Jobs that are hooks of two events.
+pub(crate) fn hooks_text() -> String {
+    let job = |index: usize| {
+        format!(
+            "---\n# Source: web/templates/job-{index}.yaml\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: web-{index}\n  \
+             labels:\n    app.kubernetes.io/name: web\n  annotations:\n    helm.sh/hook: pre-install,post-upgrade\n    \
+             helm.sh/hook-weights: pre-install=-5,post-upgrade=10\nspec:\n  template:\n    spec:\n      restartPolicy: Never\n      \
+             containers:\n      - name: main\n        image: \"busybox:1.36\"\n        args:\n        - |\n          set -e\n          \
+             exec migrate --all\n        env:\n        - name: URL\n          valueFrom:\n            secretKeyRef: {{name: db, key: url}}\n"
+        )
+    };
+    (0..100).map(job).collect()
+}
+
 /// A values file with comments, nested maps, lists and texts of several lines.
 pub(crate) fn values_text() -> String {
     let mut text = String::from("# Values for everyone.\nglobal:\n  domain: example.com\n  registry: \"\"\n");

@@ -33,6 +33,7 @@ pub(crate) const ALL: &[HotPath] = &[
     HotPath { name: "render-small", prepare: || render(data::small_chart()) },
     HotPath { name: "render-umbrella", prepare: || render(data::umbrella()) },
     HotPath { name: "sort-objects", prepare: sort_objects },
+    HotPath { name: "filter-hooks", prepare: filter_hooks },
 ];
 
 fn yaml_read() -> Result<Run> {
@@ -101,6 +102,12 @@ fn sort_objects() -> Result<Run> {
         let sorted = pintle_objects::sort(black_box(&files), Order::Install)?;
         Ok(sorted.manifests.len() + sorted.hooks.len())
     }))
+}
+
+/// Every document is a hook of two events, so that all of the text is edited twice.
+fn filter_hooks() -> Result<Run> {
+    let text = data::hooks_text();
+    Ok(Box::new(move || Ok(pintle_hooks::Filter::read(black_box(text.as_bytes()))?.to_vec().len())))
 }
 
 fn processed(files: Vec<File>) -> Result<Chart> {
