@@ -233,3 +233,51 @@ fn memory_does_not_depend_on_the_size_of_layers() {
     assert_eq!(code, Some(0));
     assert!((1..64 << 10).contains(&peak), "{peak} kB");
 }
+
+/// Certificates that our own template functions make, as files of the place.
+fn certificates(place: &Place) {
+    let template = r#"{{ $ca := genCA "ours" 2 }}{{ $server := genSignedCert "127.0.0.1" (list "127.0.0.1") (list "localhost") 2 $ca }}
+{{- range $name, $text := dict "ca.pem" $ca.Cert "server.pem" $server.Cert "server.key" $server.Key }}
+{{ $name }}: |
+{{ $text | indent 2 }}
+{{- end }}
+"#;
+    place.write("keys/Chart.yaml", CHART).write("keys/templates/keys.yaml", template);
+    let told = place.pintle("template keys ./keys");
+    let mut file = None;
+    for line in told.lines() {
+        match (line.strip_suffix(": |"), line.strip_prefix("  "), &mut file) {
+            (Some(name), _, _) => file = Some((name.to_owned(), String::new())),
+            (None, Some(text), Some((_, whole))) => whole.push_str(&format!("{text}\n")),
+            _ => {}
+        }
+        if let Some((name, text)) = file.as_ref().filter(|(_, text)| text.contains("-----END")) {
+            place.write(name, text);
+            file = None;
+        }
+    }
+}
+
+#[test]
+fn registries_with_certificates_of_their_own_are_trusted_if_told_to() {
+    let place = Place::new();
+    set(&place);
+    certificates(&place);
+    let here = place.path().display();
+    let tls = format!(
+        "  tls:\n    certificate: {here}/server.pem\n    key: {here}/server.key\n    clientcas: [{here}/ca.pem]\n"
+    );
+    let Some(registry) = distribution(&tls) else { return };
+    let copy =
+        |flags: &str| place.pintle(&format!("images copy oci:set {} --retries 0 {flags}", registry.host));
+    // Signed by the same authority, the certificate of the server does as ours.
+    let ours = "--cert-file server.pem --key-file server.key";
+    let told = copy(&format!("--ca-file ca.pem {ours}"));
+    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
+    let told = copy(&format!("--insecure-skip-tls-verify {ours}"));
+    assert!(told.starts_with("exit 0\n") && told.contains("1 were there"), "{told}");
+    for flags in ["--dest-insecure-skip-tls-verify", ours] {
+        let told = copy(flags).to_lowercase();
+        assert!(told.starts_with("exit 1\n") && told.contains("certificate"), "{told}");
+    }
+}
