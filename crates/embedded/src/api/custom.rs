@@ -49,6 +49,8 @@ pub(super) struct CustomKind {
     pub(super) stored: bool,
     pub(super) columns: Vec<Column>,
     pub(super) scale: Option<ScalePaths>,
+    /// The fields that lists can be selected by, such as `spec.color`.
+    pub(super) selectable: Vec<String>,
 }
 
 /// All custom kinds.
@@ -97,6 +99,7 @@ fn kinds(definition: &Node) -> Vec<CustomKind> {
             stored,
             columns: list_at(version, &["additionalPrinterColumns"]).iter().map(column).collect(),
             scale: at(version, &["subresources", "scale"]).map(scale_paths),
+            selectable: list_at(version, &["selectableFields"]).iter().map(selectable_field).collect(),
         })
     };
     versions.iter().filter_map(one).collect()
@@ -197,6 +200,10 @@ fn column(node: &Node) -> Column {
         priority: super::meta::number_at(node, &["priority"]).unwrap_or(0),
         path: text("jsonPath"),
     }
+}
+
+fn selectable_field(field: &Node) -> String {
+    text_at(field, &["jsonPath"]).trim_start_matches('.').to_owned()
 }
 
 fn scale_paths(scale: &Node) -> ScalePaths {

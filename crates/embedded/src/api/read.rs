@@ -6,6 +6,7 @@ use bytes::Bytes;
 use pintle_tree::{Map, Node, Str, json};
 
 use super::accept::{Format, View};
+use super::kinds::Known;
 use super::meta::{map, set, text_at};
 use super::reply::Reply;
 use super::select::Selector;
@@ -83,7 +84,11 @@ impl Api {
 
     pub(super) fn selector(&self, call: &Call<'_>) -> Result<Selector, Status> {
         let (labels, fields) = (call.query.get("labelSelector"), call.query.get("fieldSelector"));
-        Selector::read(labels, fields, &call.known.kind(self.0.table))
+        let own = match &call.known {
+            Known::Custom(kind) => &kind.selectable[..],
+            Known::BuiltIn(_) => &[],
+        };
+        Selector::read(labels, fields, &call.known.kind(self.0.table), own)
     }
 
     /// Where a list begins, and at which revision it is.

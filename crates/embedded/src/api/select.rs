@@ -33,11 +33,16 @@ pub(super) struct Selector {
 }
 
 impl Selector {
-    /// Reads both selectors of a request.
-    pub(super) fn read(labels: &str, fields: &str, kind: &Kind<'_>) -> Result<Selector, Status> {
+    /// Reads both selectors of a request. `own` are the fields that a custom kind can be selected by.
+    pub(super) fn read(
+        labels: &str,
+        fields: &str,
+        kind: &Kind<'_>,
+        own: &[String],
+    ) -> Result<Selector, Status> {
         let labels = label_requirements(labels)
             .map_err(|error| Status::bad_request(format!("unable to parse requirement: {error}")))?;
-        let fields = field_requirements(fields, kind)?;
+        let fields = field_requirements(fields, kind, own)?;
         Ok(Selector { labels, fields })
     }
 
@@ -148,7 +153,7 @@ fn selectable(kind: &Kind<'_>) -> &'static [&'static str] {
     }
 }
 
-fn field_requirements(text: &str, kind: &Kind<'_>) -> Result<Vec<FieldRequirement>, Status> {
+fn field_requirements(text: &str, kind: &Kind<'_>, own: &[String]) -> Result<Vec<FieldRequirement>, Status> {
     let mut found = Vec::new();
     for term in text.split(',').filter(|term| !term.is_empty()) {
         let split = |sign: &str| term.split_once(sign);
@@ -161,7 +166,7 @@ fn field_requirements(text: &str, kind: &Kind<'_>) -> Result<Vec<FieldRequiremen
             }
         };
         let common = matches!(path, "metadata.name" | "metadata.namespace");
-        if !common && !selectable(kind).contains(&path) {
+        if !common && !selectable(kind).contains(&path) && !own.iter().any(|field| field == path) {
             return Err(Status::bad_request(unknown_field(path, kind)));
         }
         found.push(FieldRequirement { path: path.to_owned(), value: value.to_owned(), equal });
