@@ -5,18 +5,26 @@
 use libfuzzer_sys::fuzz_target;
 use pintle_chart::Chart;
 use pintle_images::overrides::assignments;
-use pintle_images::{MappingFile, PathFilter, Policy, Reference, Scopes, Source, Target, detect, mapping, overlay};
+use pintle_images::{
+    MappingFile, PathFilter, Policy, Reference, Scopes, Source, Target, detect, mapping, overlay,
+};
 use pintle_tree::Map;
 
 fuzz_target!(|text: &str| {
     let policy = Policy {
-        sources: Some(vec![Source::parse("docker.io").expect("a name"), Source::parse("*.io").expect("a pattern")]),
+        sources: Some(vec![
+            Source::parse("docker.io").expect("a name"),
+            Source::parse("*.io").expect("a pattern"),
+        ]),
         target: Some(Target::parse("hub.corp:5000/x").expect("a target")),
         ..Policy::default()
     };
     if let Ok(image) = Reference::parse(text) {
         assert_eq!(image.to_string(), text);
-        assert_eq!(Reference::parse(&image.normalized()).expect("normal is legal").normalized(), image.normalized());
+        // What is nearly too long can be too long with its registry.
+        if let Ok(again) = Reference::parse(&image.normalized()) {
+            assert_eq!(again.normalized(), image.normalized());
+        }
         if let Ok(Some(moved)) = policy.relocated(text) {
             let moved = Reference::parse(&moved).expect("what is moved is legal");
             assert_eq!((moved.tag(), moved.digest()), (image.tag(), image.digest()));
@@ -27,7 +35,8 @@ fuzz_target!(|text: &str| {
     }
     let _ = Target::parse(text);
     if MappingFile::parse("m.yaml", text.as_bytes()).is_ok() {
-        let (changed, _) = mapping::set("m.yaml", text, "fuzz.example.com", "hub.corp/x").expect("an entry fits");
+        let (changed, _) =
+            mapping::set("m.yaml", text, "fuzz.example.com", "hub.corp/x").expect("an entry fits");
         let file = MappingFile::parse("m.yaml", changed.as_bytes()).expect("it is still one");
         assert!(file.mappings.iter().any(|entry| entry.target.to_string() == "hub.corp/x"));
     }

@@ -163,11 +163,16 @@ impl fmt::Display for Reference {
     }
 }
 
-/// The one spelling of a host: small letters, no port that is the usual one, one name for the default registry.
+/// The one spelling of a host: small letters, no port that is the usual one, one name for the default registry. What is
+/// a host only by its capital letters or its port keeps them, or it would become a part of the path.
 pub(crate) fn normalize_host(host: &str) -> String {
     let lower = host.to_ascii_lowercase();
-    let plain = lower.strip_suffix(":443").unwrap_or(&lower);
-    if OTHER_NAMES.contains(&plain) { DEFAULT_REGISTRY.to_owned() } else { plain.to_owned() }
+    let plain = lower.strip_suffix(":443").filter(|plain| names_host(plain)).unwrap_or(&lower);
+    match names_host(plain) {
+        true if OTHER_NAMES.contains(&plain) => DEFAULT_REGISTRY.to_owned(),
+        true => plain.to_owned(),
+        false => host.to_owned(),
+    }
 }
 
 fn read(text: &str) -> Result<Reference, Flaw> {
@@ -360,7 +365,8 @@ mod tests {
             ("invalid::image", "Tag"),
             ("a/b:", "Tag"),
             ("a/b:.x", "Tag"),
-            ("Team/api", "team | api | - | -"),
+            ("Team/api", "Team | api | - | -"),
+            ("reg:443/api", "reg:443 | api | - | -"),
             ("quay.io/Team/api", "UpperCase"),
             ("quay.io//api", "Path"),
             ("quay.io/", "Path"),
