@@ -76,8 +76,8 @@ fn restarts_always(spec: &Node, field: &Field, faults: &mut Faults) {
     }
 }
 
-fn deployment(spec: &Node, field: &Field, faults: &mut Faults) {
-    faults.not_negative(spec, "replicas", field);
+/// The selector and the template of what keeps its pods running. The server names the Deployment in both cases.
+fn pods_that_restart(spec: &Node, field: &Field, faults: &mut Faults) {
     own_selector(spec, "deployment", field, faults);
     if is_readable(spec) {
         own_template(spec, field, faults);
@@ -86,6 +86,11 @@ fn deployment(spec: &Node, field: &Field, faults: &mut Faults) {
         let wanted = at(spec, &["selector"]).cloned().unwrap_or_default();
         faults.invalid(&field.child("selector"), wanted, "invalid label selector");
     }
+}
+
+fn deployment(spec: &Node, field: &Field, faults: &mut Faults) {
+    faults.not_negative(spec, "replicas", field);
+    pods_that_restart(spec, field, faults);
     strategy(spec, field, faults);
     faults.not_negative(spec, "minReadySeconds", field);
     faults.not_negative(spec, "revisionHistoryLimit", field);
@@ -260,14 +265,7 @@ fn daemon_set(spec: &Node, field: &Field, faults: &mut Faults) {
 fn replica_set(spec: &Node, field: &Field, faults: &mut Faults) {
     faults.not_negative(spec, "replicas", field);
     faults.not_negative(spec, "minReadySeconds", field);
-    own_selector(spec, "deployment", field, faults);
-    if is_readable(spec) {
-        own_template(spec, field, faults);
-        restarts_always(spec, field, faults);
-    } else {
-        let wanted = at(spec, &["selector"]).cloned().unwrap_or_default();
-        faults.invalid(&field.child("selector"), wanted, "invalid label selector");
-    }
+    pods_that_restart(spec, field, faults);
 }
 
 fn replication_controller(spec: &Node, field: &Field, faults: &mut Faults) {
