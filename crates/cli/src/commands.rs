@@ -105,6 +105,7 @@ Helm's environment variables are honoured; `{program} env` shows what they come 
 | $HELM_NAMESPACE                    | the namespace to work in                                        |
 | $HELM_COLOR                        | when to use colours: never, auto or always                      |
 | $NO_COLOR                          | if not empty, no colours, whatever $HELM_COLOR says             |
+| $PINTLE_CLUSTER                    | embedded, or embedded:FILE, for the cluster in the box          |
 | $KUBECONFIG                        | the kubeconfig file, or several in the manner of a search path  |
 | $HELM_KUBEAPISERVER                | address and port of the Kubernetes API server                   |
 | $HELM_KUBEASGROUPS                 | groups to act as in the cluster, separated by commas            |

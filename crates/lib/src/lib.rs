@@ -21,6 +21,7 @@
 
 mod crds;
 mod deliver;
+pub mod embedded;
 mod error;
 mod input;
 mod lifecycle;
