@@ -1,6 +1,7 @@
 //! The table of all commands.
 
 pub(crate) mod adopt;
+pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod create;
 pub(crate) mod dependency;
@@ -17,6 +18,7 @@ pub(crate) mod list;
 pub(crate) mod package;
 pub(crate) mod post_render;
 pub(crate) mod reference;
+pub(crate) mod rehearse;
 pub(crate) mod rollback;
 pub(crate) mod schema;
 pub(crate) mod show;
@@ -38,6 +40,7 @@ pub(crate) static ROOT: Command = Command {
     subcommands: &[
         &reference::COMMAND,
         &adopt::COMMAND,
+        &cluster::COMMAND,
         &completion::COMMAND,
         &create::COMMAND,
         &dependency::COMMAND,
@@ -53,6 +56,7 @@ pub(crate) static ROOT: Command = Command {
         &list::COMMAND,
         &package::COMMAND,
         &post_render::COMMAND,
+        &rehearse::COMMAND,
         &rollback::COMMAND,
         &schema::COMMAND,
         &show::COMMAND,

@@ -31,6 +31,7 @@ pub mod ops;
 mod options;
 pub mod prepare;
 mod records;
+pub mod rehearse;
 mod report;
 mod session;
 
