@@ -40,5 +40,5 @@ pub mod store;
 mod workloads;
 
 pub use api::{Api, Body, Clock, FieldValidation, Options, SystemClock};
-pub use workloads::Pace;
 pub use status::{Cause, Details, Status};
+pub use workloads::Pace;

@@ -24,11 +24,13 @@ impl Api {
         let state = status.as_ref().and_then(|status| at(status, &[part]).cloned()).unwrap_or_default();
         let has_run = state.get("running").or_else(|| state.get("terminated")).is_some();
         if previous && !has_run {
-            let message = format!("previous terminated container {container:?} in pod {:?} not found", call.name());
+            let message =
+                format!("previous terminated container {container:?} in pod {:?} not found", call.name());
             return Err(Status::bad_request(message));
         }
         // A container that waits to be started again shows what it said before.
-        let has_run = has_run || status.as_ref().is_some_and(|it| at(it, &["lastState", "terminated"]).is_some());
+        let has_run =
+            has_run || status.as_ref().is_some_and(|it| at(it, &["lastState", "terminated"]).is_some());
         if !has_run {
             let reason = match text_at(&state, &["waiting", "reason"]) {
                 "" => "ContainerCreating",
@@ -87,8 +89,10 @@ fn container(pod: &Node, asked: &str) -> Result<String, Status> {
     match &main[..] {
         [only] => Ok(only.clone()),
         _ => {
-            let mut message =
-                format!("a container name must be specified for pod {name}, choose one of: [{}]", main.join(" "));
+            let mut message = format!(
+                "a container name must be specified for pod {name}, choose one of: [{}]",
+                main.join(" ")
+            );
             if !first.is_empty() {
                 message.push_str(&format!(" or one of the init containers: [{}]", first.join(" ")));
             }
@@ -107,7 +111,8 @@ fn status_of(pod: &Node, container: &str) -> Option<Node> {
 
 /// What the container has said, as much of it as is asked for.
 fn shown(pod: &Node, container: &str, call: &Call<'_>) -> Result<String, Status> {
-    let prepares = list_at(pod, &["spec", "initContainers"]).iter().any(|it| text_at(it, &["name"]) == container);
+    let prepares =
+        list_at(pod, &["spec", "initContainers"]).iter().any(|it| text_at(it, &["name"]) == container);
     // What is steered is the work, not what comes before it.
     let log = if prepares { String::new() } else { Steering::of(pod).log };
     let mut lines: Vec<&str> = log.split_inclusive('\n').collect();

@@ -74,7 +74,9 @@ async fn provision(look: &Look<'_>, class: &str) -> Result<String, Status> {
     match look.hand.make(VOLUMES, "", &volume).await {
         Ok(_) => {
             let text = format!("Successfully provisioned volume {name}");
-            look.hand.tell(&look.object, "pintle.dev/embedded", ("Normal", "ProvisioningSucceeded"), &text).await?;
+            look.hand
+                .tell(&look.object, "pintle.dev/embedded", ("Normal", "ProvisioningSucceeded"), &text)
+                .await?;
         }
         Err(refused) if refused.code == 409 => {}
         Err(refused) => return Err(refused.into()),

@@ -82,9 +82,10 @@ async fn report(look: &Look<'_>, jobs: &[Node], last: Option<&str>) -> Result<()
         reference
     };
     let active: Vec<Node> = jobs.iter().filter(|job| !has_ended(job)).map(reference).collect();
-    let ended = jobs.iter().filter(|job| condition(job, "Complete").is_some()).max_by_key(|job| {
-        time(text_at(job, &["status", "completionTime"]))
-    });
+    let ended = jobs
+        .iter()
+        .filter(|job| condition(job, "Complete").is_some())
+        .max_by_key(|job| time(text_at(job, &["status", "completionTime"])));
     let act = |it: &mut Node| {
         if active.is_empty() {
             crate::api::meta::unset(it, &["status", "active"]);

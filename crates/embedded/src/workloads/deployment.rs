@@ -25,7 +25,8 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
     let mark = mark(at(&look.object, &["spec", "template"]).unwrap_or(&nothing));
     let sets = look.owned("replicasets.apps");
     let (new, old): (Vec<Node>, Vec<Node>) = sets.into_iter().partition(|it| label(it, HASH) == mark);
-    let paused = look.object.get("spec").and_then(|it| it.get("paused")).and_then(Node::as_bool) == Some(true);
+    let paused =
+        look.object.get("spec").and_then(|it| it.get("paused")).and_then(Node::as_bool) == Some(true);
     let new = match new.into_iter().next() {
         Some(new) => Some(new),
         None if paused => None,
@@ -70,7 +71,11 @@ async fn make_set(look: &Look<'_>, mark: &str, old: &[Node]) -> Result<Node, Sta
     set(&mut replica_set, &["metadata", "annotations", REVISION], next.to_string());
     let (surge, _) = room(look);
     let most = (wanted(look) + surge).to_string();
-    set(&mut replica_set, &["metadata", "annotations", "deployment.kubernetes.io/desired-replicas"], wanted(look).to_string());
+    set(
+        &mut replica_set,
+        &["metadata", "annotations", "deployment.kubernetes.io/desired-replicas"],
+        wanted(look).to_string(),
+    );
     set(&mut replica_set, &["metadata", "annotations", "deployment.kubernetes.io/max-replicas"], most);
     for field in ["selector", "template", "minReadySeconds"] {
         if at(&look.object, &["spec", field]).is_some() {
@@ -126,7 +131,8 @@ async fn roll(look: &Look<'_>, new: &Node, old: &[Node]) -> Result<(), Status> {
     let (surge, unavailable) = room(look);
     if numbers_of_new.wanted != wanted {
         let free = (wanted + surge - numbers_of_new.wanted - old_wanted).max(0);
-        let next = if numbers_of_new.wanted > wanted { wanted } else { (numbers_of_new.wanted + free).min(wanted) };
+        let next =
+            if numbers_of_new.wanted > wanted { wanted } else { (numbers_of_new.wanted + free).min(wanted) };
         if next != numbers_of_new.wanted {
             return resize(look, new, next).await;
         }
@@ -135,7 +141,13 @@ async fn roll(look: &Look<'_>, new: &Node, old: &[Node]) -> Result<(), Status> {
 }
 
 /// Takes pods from old sets, those first that are not available, as long as enough are left.
-async fn shrink(look: &Look<'_>, new: &Numbers, old: &[Node], least: i64, old_wanted: i64) -> Result<(), Status> {
+async fn shrink(
+    look: &Look<'_>,
+    new: &Numbers,
+    old: &[Node],
+    least: i64,
+    old_wanted: i64,
+) -> Result<(), Status> {
     let unready = new.wanted - new.available;
     let mut most = (old_wanted + new.wanted - least - unready).max(0);
     let mut sorted: Vec<&Node> = old.iter().filter(|it| numbers(it).wanted > 0).collect();

@@ -16,7 +16,7 @@ use crate::status::Status;
 use crate::store::{Event, Object, prefix};
 
 /// The most looks that follow from one request; whatever is left comes with the next.
-const MOST_LOOKS: usize = 100_000;
+const MOST_LOOKS: usize = 50_000;
 /// How long nothing may be due before somebody looks anyway.
 const IDLE: Duration = Duration::from_secs(3600);
 

@@ -35,7 +35,8 @@ impl Hand<'_> {
             set(event, &["count"], Node::Int(count.saturating_add(1)));
             set(event, &["lastTimestamp"], now.as_str());
         };
-        let event = self.event(about, (namespace, &format!("{name}.{mark:016x}")), (source, kind, reason), message);
+        let event =
+            self.event(about, (namespace, &format!("{name}.{mark:016x}")), (source, kind, reason), message);
         match self.api.store().put(key.clone(), Expect::Absent, event).await {
             Ok(_) => Ok(()),
             Err(Refusal::Broken(why)) => Err(Status::new(500, "InternalError", why.to_string())),

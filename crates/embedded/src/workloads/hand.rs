@@ -128,8 +128,7 @@ impl<'a> Hand<'a> {
 }
 
 fn path((group, plural): Place, namespace: &str, name: &str) -> String {
-    let namespace =
-        if namespace.is_empty() { String::new() } else { format!("/namespaces/{namespace}") };
+    let namespace = if namespace.is_empty() { String::new() } else { format!("/namespaces/{namespace}") };
     let name = if name.is_empty() { String::new() } else { format!("/{name}") };
     format!("{group}{namespace}/{plural}{name}")
 }

@@ -89,7 +89,8 @@ fn end(look: &Look<'_>, succeeded: i64, failures: i64) -> Option<End> {
 /// Makes pods, as many as may run at a time.
 async fn grow(look: &Look<'_>, pods: &[Node], active: usize, succeeded: i64) -> Result<Option<Wake>, Status> {
     let parallel = number_at(&look.object, &["spec", "parallelism"]).unwrap_or(1).max(0);
-    let left = number_at(&look.object, &["spec", "completions"]).map_or(parallel, |wanted| wanted - succeeded);
+    let left =
+        number_at(&look.object, &["spec", "completions"]).map_or(parallel, |wanted| wanted - succeeded);
     let wanted = usize::try_from(parallel.min(left)).unwrap_or(0);
     let indexed = look.text(&["spec", "completionMode"]) == "Indexed";
     let mut taken: Vec<i64> = pods
@@ -178,7 +179,9 @@ async fn suspend(look: &Look<'_>, pods: &[Node]) -> Result<Option<Wake>, Status>
 
 /// A job that has ended may ask to be deleted after a while.
 async fn clean_up(look: &Look<'_>) -> Result<Option<Wake>, Status> {
-    let Some(seconds) = number_at(&look.object, &["spec", "ttlSecondsAfterFinished"]) else { return Ok(None) };
+    let Some(seconds) = number_at(&look.object, &["spec", "ttlSecondsAfterFinished"]) else {
+        return Ok(None);
+    };
     let ended = ["Complete", "Failed"].iter().find_map(|kind| condition(&look.object, kind));
     let ended = ended.and_then(|it| time(text_at(it, &["lastTransitionTime"]))).unwrap_or(look.now);
     let due = ended + Duration::from_secs(u64::try_from(seconds).unwrap_or(0));

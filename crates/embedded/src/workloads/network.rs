@@ -36,16 +36,21 @@ fn outside(uid: &str) -> Node {
 }
 
 pub(super) async fn look_at_service(look: &Look<'_>) -> Result<Option<Wake>, Status> {
-    if look.text(&["spec", "type"]) == "LoadBalancer" && at(&look.object, &["status", "loadBalancer", "ingress"]).is_none() {
+    if look.text(&["spec", "type"]) == "LoadBalancer"
+        && at(&look.object, &["status", "loadBalancer", "ingress"]).is_none()
+    {
         let mut address = outside(look.uid());
         set(&mut address, &["ipMode"], "VIP");
         look.hand
             .edit(look.key, |it| set(it, &["status", "loadBalancer", "ingress"], vec![address.clone()]))
             .await?;
         let source = "service-controller";
-        look.hand.tell(&look.object, source, ("Normal", "EnsuredLoadBalancer"), "Ensured load balancer").await?;
+        look.hand
+            .tell(&look.object, source, ("Normal", "EnsuredLoadBalancer"), "Ensured load balancer")
+            .await?;
     }
-    let has_selector = at(&look.object, &["spec", "selector"]).and_then(Node::as_map).is_some_and(|it| !it.is_empty());
+    let has_selector =
+        at(&look.object, &["spec", "selector"]).and_then(Node::as_map).is_some_and(|it| !it.is_empty());
     if !has_selector || look.text(&["spec", "type"]) == "ExternalName" {
         return Ok(None);
     }
@@ -65,7 +70,9 @@ fn target(pods: &[Node], port: &Node) -> Option<i64> {
         Some(Node::Str(name)) => {
             let containers = pods.iter().flat_map(|pod| list_at(pod, &["spec", "containers"]));
             let mut ports = containers.flat_map(|container| list_at(container, &["ports"]));
-            ports.find(|it| it.get("name").and_then(Node::as_text) == Some(name)).and_then(|it| number_at(it, &["containerPort"]))
+            ports
+                .find(|it| it.get("name").and_then(Node::as_text) == Some(name))
+                .and_then(|it| number_at(it, &["containerPort"]))
         }
         _ => number_at(port, &["port"]),
     }
@@ -109,7 +116,8 @@ async fn write_slice(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
     let ports = Node::List(ports(look, pods));
     let there = look.owned("endpointslices.discovery.k8s.io");
     if let Some(slice) = there.first() {
-        let key = key("endpointslices.discovery.k8s.io", look.namespace(), text_at(slice, &["metadata", "name"]));
+        let key =
+            key("endpointslices.discovery.k8s.io", look.namespace(), text_at(slice, &["metadata", "name"]));
         let act = |it: &mut Node| {
             set(it, &["endpoints"], endpoints.clone());
             set(it, &["ports"], ports.clone());
@@ -126,7 +134,11 @@ async fn write_slice(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
     set(&mut slice, &["metadata", "generateName"], format!("{}-", look.name()));
     set(&mut slice, &["metadata", "labels"], labels(look));
     set(&mut slice, &["metadata", "labels", "kubernetes.io/service-name"], look.name());
-    set(&mut slice, &["metadata", "labels", "endpointslice.kubernetes.io/managed-by"], "endpointslice-controller.k8s.io");
+    set(
+        &mut slice,
+        &["metadata", "labels", "endpointslice.kubernetes.io/managed-by"],
+        "endpointslice-controller.k8s.io",
+    );
     set(&mut slice, &["metadata", "ownerReferences"], vec![owner_reference(&look.object)]);
     make(look, SLICES, &slice).await
 }
@@ -158,7 +170,8 @@ async fn write_endpoints(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
     if look.hand.get(&key).is_some() {
         return look.hand.edit(&key, |it| set(it, &["subsets"], subsets.clone())).await;
     }
-    let mut endpoints = map([("apiVersion", "v1".into()), ("kind", "Endpoints".into()), ("subsets", subsets)]);
+    let mut endpoints =
+        map([("apiVersion", "v1".into()), ("kind", "Endpoints".into()), ("subsets", subsets)]);
     set(&mut endpoints, &["metadata", "name"], look.name());
     set(&mut endpoints, &["metadata", "labels"], labels(look));
     set(&mut endpoints, &["metadata", "labels", "endpoints.kubernetes.io/managed-by"], "endpoint-controller");
@@ -190,11 +203,12 @@ pub(super) async fn look_at_budget(look: &Look<'_>) -> Result<Option<Wake>, Stat
     let pods = pods_of(look);
     let all = i64::try_from(pods.iter().filter(|pod| is_active(pod)).count()).unwrap_or(0);
     let healthy = i64::try_from(pods.iter().filter(|pod| ready_since(pod).is_some()).count()).unwrap_or(0);
-    let least = match (at(&look.object, &["spec", "minAvailable"]), at(&look.object, &["spec", "maxUnavailable"])) {
-        (Some(least), _) => share(Some(least), all, true),
-        (_, Some(most)) => (all - share(Some(most), all, true)).max(0),
-        _ => 0,
-    };
+    let least =
+        match (at(&look.object, &["spec", "minAvailable"]), at(&look.object, &["spec", "maxUnavailable"])) {
+            (Some(least), _) => share(Some(least), all, true),
+            (_, Some(most)) => (all - share(Some(most), all, true)).max(0),
+            _ => 0,
+        };
     let allowed = (healthy - least).max(0);
     let now = look.hand.api.now();
     let act = |it: &mut Node| {

@@ -60,7 +60,12 @@ fn settle(node: &mut Node, now: &str, version: &str) {
         ])
     };
     let conditions = vec![
-        condition("MemoryPressure", false, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        condition(
+            "MemoryPressure",
+            false,
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
         condition("DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         condition("PIDPressure", false, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
         condition("Ready", true, "KubeletReady", "kubelet is posting ready status"),

@@ -121,7 +121,9 @@ async fn create(look: &Look<'_>) -> Result<Next, Status> {
     if look.now < due {
         return Ok(Wake::at(due).into());
     }
-    for container in list_at(pod, &["spec", "initContainers"]).iter().chain(list_at(pod, &["spec", "containers"])) {
+    for container in
+        list_at(pod, &["spec", "initContainers"]).iter().chain(list_at(pod, &["spec", "containers"]))
+    {
         let (name, image) = (text_at(container, &["name"]), text_at(container, &["image"]));
         let told = [
             ("Pulled", format!("Container image {image:?} already present on machine")),
@@ -133,7 +135,7 @@ async fn create(look: &Look<'_>) -> Result<Next, Status> {
         }
     }
     let moment = Moment::of(look);
-    let ready = is_ready_at(pod, &steering, look.now) <= Some(look.now) && steering.becomes_ready;
+    let ready = starts_ready(look, &steering, 0);
     look.hand.edit(look.key, |pod| life::start(pod, &moment, ready)).await?;
     Ok(Next::Done)
 }
@@ -155,10 +157,17 @@ fn is_ready_at(pod: &Node, steering: &Steering, since: Duration) -> Option<Durat
     if !steering.becomes_ready {
         return None;
     }
-    let delay = |container: &Node| number_at(container, &["readinessProbe", "initialDelaySeconds"]).unwrap_or(0);
+    let delay =
+        |container: &Node| number_at(container, &["readinessProbe", "initialDelaySeconds"]).unwrap_or(0);
     let delays = list_at(pod, &["spec", "containers"]).iter().map(delay);
     let delay = Duration::from_secs(u64::try_from(delays.max().unwrap_or(0)).unwrap_or(0));
     Some(since + if ends(pod) { Duration::ZERO } else { delay.max(steering.duration) })
+}
+
+/// Whether a pod is ready as soon as it runs. A try that fails never is, or a workload would seem to get somewhere.
+fn starts_ready(look: &Look<'_>, steering: &Steering, restarts: i64) -> bool {
+    let ready = is_ready_at(&look.object, steering, look.now).is_some_and(|at| at <= look.now);
+    ready && tries(look, restarts) >= steering.failures
 }
 
 /// Whether a pod is made to end by itself.
@@ -237,7 +246,7 @@ async fn restart(look: &Look<'_>, since: Duration, restarts: i64) -> Result<Next
         return Ok(wake.into());
     }
     let steering = Steering::of(&look.object);
-    let ready = steering.becomes_ready && steering.duration.is_zero();
+    let ready = starts_ready(look, &steering, restarts);
     let moment = Moment::of(look);
     look.hand.edit(look.key, |pod| life::start(pod, &moment, ready)).await?;
     Ok(Next::Done)

@@ -41,7 +41,9 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
     let labels = at(&look.object, &["spec", "template", "metadata", "labels"]).and_then(Node::as_map);
     let is_labelled = |pod: &Node| {
         labels.is_none_or(|labels| {
-            labels.iter().all(|(name, value)| at(pod, &["metadata", "labels"]).and_then(|it| it.get(name)) == Some(value))
+            labels.iter().all(|(name, value)| {
+                at(pod, &["metadata", "labels"]).and_then(|it| it.get(name)) == Some(value)
+            })
         })
     };
     let act = |set_: &mut Node| {

@@ -96,7 +96,8 @@ async fn update(look: &Look<'_>, pods: &[Node], revision: &str) -> Result<Option
     if look.text(&["spec", "updateStrategy", "type"]) == "OnDelete" {
         return Ok(None);
     }
-    let partition = number_at(&look.object, &["spec", "updateStrategy", "rollingUpdate", "partition"]).unwrap_or(0);
+    let partition =
+        number_at(&look.object, &["spec", "updateStrategy", "rollingUpdate", "partition"]).unwrap_or(0);
     let mut old: Vec<&Node> = pods
         .iter()
         .filter(|pod| number(pod) >= partition && label(pod, HASH) != revision && !is_deleted(pod))

@@ -14,7 +14,8 @@ pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): Want
     let before = condition(object, kind).cloned();
     let same = before.as_ref().filter(|it| text_at(it, &["status"]) == word);
     let since = same.map_or(now, |it| text_at(it, &["lastTransitionTime"])).to_owned();
-    let mut entry = map([("type", kind.into()), ("status", word.into()), ("lastTransitionTime", since.into())]);
+    let mut entry =
+        map([("type", kind.into()), ("status", word.into()), ("lastTransitionTime", since.into())]);
     for (field, text) in [("reason", reason), ("message", message)] {
         if !text.is_empty() {
             set(&mut entry, &[field], text);

@@ -57,10 +57,14 @@ mod tests {
     #[test]
     fn annotations_steer_and_nonsense_counts_for_nothing() {
         let pod = |text: &str| Steering::of(&pintle_yaml::read(text.as_bytes()).unwrap());
-        let steered = pod("metadata: {annotations: {pintle.dev/simulate-failures: '2', pintle.dev/simulate-duration: 30s, pintle.dev/simulate-log: hello}}");
+        let steered = pod(
+            "metadata: {annotations: {pintle.dev/simulate-failures: '2', pintle.dev/simulate-duration: 30s, pintle.dev/simulate-log: hello}}",
+        );
         assert_eq!((steered.failures, steered.duration), (2, Duration::from_secs(30)));
         assert_eq!(steered.log, "hello\n");
-        let nonsense = pod("metadata: {annotations: {pintle.dev/simulate-failures: '-1', pintle.dev/simulate-duration: soon, pintle.dev/simulate-exit-code: '0'}}");
+        let nonsense = pod(
+            "metadata: {annotations: {pintle.dev/simulate-failures: '-1', pintle.dev/simulate-duration: soon, pintle.dev/simulate-exit-code: '0'}}",
+        );
         assert_eq!((nonsense.failures, nonsense.duration, nonsense.exit_code), (0, Duration::ZERO, 1));
         assert_eq!(nonsense, pod("{}"));
     }

@@ -92,7 +92,9 @@ pub(super) fn admit(pod: &mut Node, moment: &Moment) {
     set(pod, &["status", "hostIPs"], vec![map([("ip", node::ADDRESS.into())])]);
     let prepares = !list_at(pod, &["spec", "initContainers"]).is_empty();
     let reason = if prepares { "PodInitializing" } else { "ContainerCreating" };
-    each(pod, |container, _, _| blank_status(container, map([("waiting", map([("reason", reason.into())]))])));
+    each(pod, |container, _, _| {
+        blank_status(container, map([("waiting", map([("reason", reason.into())]))]))
+    });
     let unready = format!("containers with unready status: {}", names(pod));
     set_condition(pod, ("PodReadyToStartContainers", false, "", ""), now);
     set_condition(pod, ("Initialized", !prepares, "", ""), now);

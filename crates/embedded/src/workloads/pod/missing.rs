@@ -4,7 +4,7 @@ use pintle_tree::Node;
 
 use super::super::engine::Look;
 use crate::api::meta::{at, is_deleted, list_at, text_at};
-use crate::store::key;
+use crate::store::{key, prefix};
 
 /// What keeps containers from starting.
 pub(super) enum Missing {
@@ -57,7 +57,8 @@ pub(super) fn find(look: &Look<'_>) -> Option<Missing> {
     if volumes.is_some() {
         return volumes;
     }
-    let containers = list_at(pod, &["spec", "initContainers"]).iter().chain(list_at(pod, &["spec", "containers"]));
+    let containers =
+        list_at(pod, &["spec", "initContainers"]).iter().chain(list_at(pod, &["spec", "containers"]));
     for container in containers {
         if let Some(message) = missing_setting(look, container) {
             return Some(Missing::Setting { container: text_at(container, &["name"]).to_owned(), message });
@@ -74,7 +75,8 @@ fn missing_volume(look: &Look<'_>, volume: &Node) -> Option<Missing> {
         ["configMap", "secret"].into_iter().filter_map(move |kind| Some((kind, source.get(kind)?, "name")))
     });
     for (kind, source, field) in direct.chain(projected) {
-        let keys: Vec<&str> = list_at(source, &["items"]).iter().map(|item| text_at(item, &["key"])).collect();
+        let keys: Vec<&str> =
+            list_at(source, &["items"]).iter().map(|item| text_at(item, &["key"])).collect();
         let found = lacks(look, kind, text_at(source, &[field]), &keys, is_optional(source));
         if let Some(what) = found {
             return Some(Missing::Volume {
@@ -114,6 +116,30 @@ fn missing_setting(look: &Look<'_>, container: &Node) -> Option<String> {
     None
 }
 
+/// Whether something in the cluster has, or had, the right to make such objects. Since nothing really runs, it may
+/// well have been made by that.
+fn may_be_made(look: &Look<'_>, plural: &str) -> bool {
+    let store = look.hand.api.store();
+    let roles = prefix("roles.rbac.authorization.k8s.io", Some(look.namespace()));
+    [roles, prefix("clusterroles.rbac.authorization.k8s.io", None)].iter().any(|prefix| {
+        let now =
+            store.list(prefix, None, usize::MAX, None, &|_| true).map(|it| it.objects).unwrap_or_default();
+        let past = store.changes(prefix, 0).or_else(|old| store.changes(prefix, old.oldest));
+        let past = past.map(|(events, _)| events).unwrap_or_default();
+        now.iter().any(|role| grants(&role.node(), plural))
+            || past.iter().any(|event| grants(&event.object.node(), plural))
+    })
+}
+
+fn grants(role: &Node, plural: &str) -> bool {
+    list_at(role, &["rules"]).iter().any(|rule| {
+        let has = |field: &str, words: &[&str]| {
+            list_at(rule, &[field]).iter().filter_map(Node::as_str).any(|word| words.contains(&word))
+        };
+        has("apiGroups", &["", "*"]) && has("resources", &[plural, "*"]) && has("verbs", &["create", "*"])
+    })
+}
+
 /// Says what is not there, in the kubelet's words.
 fn lacks(look: &Look<'_>, kind: &str, name: &str, keys: &[&str], optional: bool) -> Option<String> {
     if optional {
@@ -121,7 +147,8 @@ fn lacks(look: &Look<'_>, kind: &str, name: &str, keys: &[&str], optional: bool)
     }
     let plural = if kind == "secret" { "secrets" } else { "configmaps" };
     let Some(object) = look.hand.get(&key(plural, look.namespace(), name)) else {
-        return Some(format!("{} {name:?} not found", kind.to_lowercase()));
+        let lost = format!("{} {name:?} not found", kind.to_lowercase());
+        return (!may_be_made(look, plural)).then_some(lost);
     };
     let has = |key: &str| {
         ["data", "binaryData"].iter().any(|field| object.get(field).and_then(|data| data.get(key)).is_some())
