@@ -47,7 +47,10 @@ static OWN: &[Flag] = &[
     Flag::text("release-name", "the name of the release").or("rehearsal").offer(Offer::Nothing),
     Flag::text("kube-version", "the Kubernetes version to rehearse on").offer(Offer::Nothing),
     Flag::of("timeout", Kind::Duration, "3s", "how long to wait in real time for what does not become ready"),
-    Flag::text("output", "text, json, or junit").short('o').or("text").offer(Offer::Words(&["text", "json", "junit"])),
+    Flag::text("output", "text, json, or junit")
+        .short('o')
+        .or("text")
+        .offer(Offer::Words(&["text", "json", "junit"])),
     Flag::switch("strict", "fail on warnings too"),
 ];
 

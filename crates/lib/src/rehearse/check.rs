@@ -23,7 +23,12 @@ struct Complaint {
 
 impl Rehearsing<'_> {
     /// Asks about every object that the chart renders to. `upgrade` says that the release is there already.
-    pub(super) async fn check(&mut self, stage: &'static str, target: &InstallRequest, upgrade: bool) -> Result<()> {
+    pub(super) async fn check(
+        &mut self,
+        stage: &'static str,
+        target: &InstallRequest,
+        upgrade: bool,
+    ) -> Result<()> {
         let (chart, user) = crate::ops::load_for_install(target, &mut Silent)?;
         let original = chart.clone();
         let chart = process(chart, &user, &target.rendering.rules(), &mut Silent)?;
@@ -45,10 +50,12 @@ impl Rehearsing<'_> {
         let Ok(prepared) = prepared else { return Ok(()) };
         let Ok(recorded) = live::record(&prepared, false, &mut Silent) else { return Ok(()) };
         let mut all = documents(&recorded.manifest);
-        all.extend(recorded.hooks.iter().map(|hook| Document {
-            file: hook.path.clone(),
-            text: hook.manifest.clone(),
-        }));
+        all.extend(
+            recorded
+                .hooks
+                .iter()
+                .map(|hook| Document { file: hook.path.clone(), text: hook.manifest.clone() }),
+        );
         self.check_all(stage, &original, &all).await;
         // What the questions brought up is not the stage's.
         for warning in self.session.cluster.take_warnings() {
@@ -69,7 +76,9 @@ impl Rehearsing<'_> {
             .filter(|(_, object)| matches!(object.kind(), "CustomResourceDefinition" | "Namespace"))
             .map(|(_, object)| match object.kind() {
                 "Namespace" => object.name().to_owned(),
-                _ => format!("{}/{}", object.text(&["spec", "group"]), object.text(&["spec", "names", "kind"])),
+                _ => {
+                    format!("{}/{}", object.text(&["spec", "group"]), object.text(&["spec", "names", "kind"]))
+                }
             })
             .collect();
         let version = KubeVersion::new(1, self.stagehand.minor());
@@ -96,6 +105,12 @@ impl Rehearsing<'_> {
             return vec![Complaint { field: "apiVersion".to_owned(), message }];
         }
         let write = Write { dry_run: true, ..Write::strict() };
+        // A new object is told all that is wrong with it at once; one that is there is asked as an upgrade would.
+        match self.session.cluster.create(object, &write).await {
+            Ok(_) => return Vec::new(),
+            Err(error) if error.status().is_some_and(|status| status.reason == "AlreadyExists") => {}
+            Err(error) => return complaints(&error),
+        }
         match self.session.cluster.apply(object, true, &write).await {
             Ok(_) => Vec::new(),
             Err(error) => complaints(&error),
@@ -152,8 +167,11 @@ fn complaints(error: &ClusterError) -> Vec<Complaint> {
     if !by_field.is_empty() {
         return by_field;
     }
-    // `.spec.foo: field not declared in schema`
-    let path = status.message.split_whitespace().find(|word| word.starts_with('.') && word.ends_with(':'));
-    let field = path.map(|path| path.trim_matches(['.', ':']).to_owned()).unwrap_or_default();
-    vec![Complaint { field, message: status.message.clone() }]
+    // `.spec.foo: field not declared in schema`, or `… into Go struct field Type.spec.foo of type …`
+    let mut words = status.message.split_whitespace();
+    let declared = words.clone().find(|word| word.starts_with('.') && word.ends_with(':'));
+    let mut typed =
+        || words.by_ref().skip_while(|word| *word != "struct").nth(2)?.split_once('.').map(|(_, path)| path);
+    let field = declared.map(|path| path.trim_matches(['.', ':'])).or_else(&mut typed).unwrap_or_default();
+    vec![Complaint { field: field.to_owned(), message: status.message.clone() }]
 }

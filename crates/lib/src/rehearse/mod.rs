@@ -231,6 +231,7 @@ impl Rehearsing<'_> {
     async fn run(&mut self) -> Result<()> {
         let request = self.request;
         self.make_namespace().await?;
+        crate::ops::init(self.session).await?;
         self.stagehand.remember();
         let first = request.from.as_ref().unwrap_or(&request.chart);
         let mut goes_on = self.install(first).await?;
@@ -242,7 +243,9 @@ impl Rehearsing<'_> {
         }
         self.uninstall().await;
         self.report.findings.sort_by(|a, b| {
-            b.severity.cmp(&a.severity).then_with(|| (&a.file, a.line, &a.object).cmp(&(&b.file, b.line, &b.object)))
+            b.severity
+                .cmp(&a.severity)
+                .then_with(|| (&a.file, a.line, &a.object).cmp(&(&b.file, b.line, &b.object)))
         });
         self.report.findings.dedup_by(|a, b| {
             (a.severity, &a.object, &a.message, a.line) == (b.severity, &b.object, &b.message, b.line)
@@ -285,7 +288,8 @@ impl Rehearsing<'_> {
     }
 
     async fn upgrade(&mut self) -> Result<bool> {
-        let request = UpgradeRequest { target: self.target(&self.request.chart), ..UpgradeRequest::default() };
+        let request =
+            UpgradeRequest { target: self.target(&self.request.chart), ..UpgradeRequest::default() };
         self.check("upgrade", &request.target, true).await?;
         let mut listener = Listener::default();
         let outcome = upgrade(self.session, &request, &mut listener).await;
@@ -325,14 +329,26 @@ impl Rehearsing<'_> {
     }
 
     /// Notes what became of a stage, and says whether there can be another.
-    async fn close(&mut self, name: &'static str, outcome: Result<ReleaseVersion>, listener: &Listener) -> bool {
+    async fn close(
+        &mut self,
+        name: &'static str,
+        outcome: Result<ReleaseVersion>,
+        listener: &Listener,
+    ) -> bool {
         let mut stage = Stage { name, ..Stage::default() };
         let version = match outcome {
             Ok(version) => Some(version),
             Err(error) => {
                 stage.error = self.stagehand.plain(&error.to_string());
                 self.find(name, Severity::Error, "", stage.error.clone());
-                crate::ops::get(self.session, &self.request.namespace, &self.request.name, &VersionRef::Current).await.ok()
+                crate::ops::get(
+                    self.session,
+                    &self.request.namespace,
+                    &self.request.name,
+                    &VersionRef::Current,
+                )
+                .await
+                .ok()
             }
         };
         if let Some(version) = &version {
@@ -396,7 +412,9 @@ impl Rehearsing<'_> {
         let Ok(objects) = Object::read_manifest(version.manifest.as_bytes(), "") else { return Vec::new() };
         let mut states = Vec::with_capacity(objects.len());
         for mut object in objects {
-            let Ok(resource) = self.session.cluster.scope(&mut object, &version.namespace).await else { continue };
+            let Ok(resource) = self.session.cluster.scope(&mut object, &version.namespace).await else {
+                continue;
+            };
             let live = self.session.cluster.get_at(&resource, object.namespace(), object.name()).await;
             let name = self.stagehand.name_of(object.kind(), object.namespace(), object.name());
             states.push(match live.ok().flatten() {

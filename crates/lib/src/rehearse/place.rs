@@ -118,7 +118,9 @@ fn find_item(lines: &[&str], from: usize, number: usize) -> Option<(usize, usize
 
 /// The line of the template that a rendered line comes from, if just one looks like it; else 0.
 pub(super) fn line_in_template(chart: &Chart, document: &Document, rendered: usize) -> usize {
-    let Some(line) = rendered.checked_sub(1).and_then(|index| document.text.lines().nth(index)) else { return 0 };
+    let Some(line) = rendered.checked_sub(1).and_then(|index| document.text.lines().nth(index)) else {
+        return 0;
+    };
     let Some(source) = template(chart, &document.file) else { return 0 };
     let wanted = line.trim();
     let key = wanted.trim_start_matches("- ").split(':').next().unwrap_or_default();
@@ -130,7 +132,9 @@ pub(super) fn line_in_template(chart: &Chart, document: &Document, rendered: usi
         }
     };
     match like(&|line| line == wanted) {
-        0 => like(&|line| line.trim_start_matches("- ").strip_prefix(key).is_some_and(|rest| rest.starts_with(':'))),
+        0 => like(&|line| {
+            line.trim_start_matches("- ").strip_prefix(key).is_some_and(|rest| rest.starts_with(':'))
+        }),
         line => line,
     }
 }
@@ -140,7 +144,11 @@ fn template(chart: &Chart, path: &str) -> Option<String> {
     let (_, rest) = path.split_once('/')?;
     if let Some(rest) = rest.strip_prefix("charts/") {
         let name = rest.split('/').next()?;
-        return chart.subcharts.iter().filter(|child| child.name() == name).find_map(|child| template(child, rest));
+        return chart
+            .subcharts
+            .iter()
+            .filter(|child| child.name() == name)
+            .find_map(|child| template(child, rest));
     }
     let file = chart.templates.iter().find(|file| file.name == rest)?;
     Some(String::from_utf8_lossy(&file.data).into_owned())
@@ -164,7 +172,8 @@ mod tests {
 
     #[test]
     fn documents_know_their_templates() {
-        let manifest = "---\n# Source: a/templates/x.yaml\nkind: A\n---\n# Source: a/templates/y.yaml\nkind: B\n";
+        let manifest =
+            "---\n# Source: a/templates/x.yaml\nkind: A\n---\n# Source: a/templates/y.yaml\nkind: B\n";
         let all = documents(manifest);
         assert_eq!(all.len(), 2);
         assert_eq!((all[1].file.as_str(), all[1].text.as_str()), ("a/templates/y.yaml", "kind: B\n"));

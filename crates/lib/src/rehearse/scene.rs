@@ -75,14 +75,15 @@ impl Stagehand {
             }
         }
         // Long ones first, so that none is taken for a part of another.
-        let mut names: Vec<(String, String)> = names.into_iter().filter(|(name, _)| !name.is_empty()).collect();
+        let mut names: Vec<(String, String)> =
+            names.into_iter().filter(|(name, _)| !name.is_empty()).collect();
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         names
     }
 
     /// A text without names that were made up.
     pub(super) fn plain(&self, said: &str) -> String {
-        replaced(said, &self.made_up())
+        replaced(&without_times(said), &self.made_up())
     }
 
     /// What was told since this was asked last, each once.
@@ -121,8 +122,11 @@ impl Stagehand {
                 continue;
             }
             let Some(why) = why_it_stays(&node) else { continue };
-            let object =
-                self.name_of(text(&node, &["kind"]), text(&node, &["metadata", "namespace"]), text(&node, &["metadata", "name"]));
+            let object = self.name_of(
+                text(&node, &["kind"]),
+                text(&node, &["metadata", "namespace"]),
+                text(&node, &["metadata", "name"]),
+            );
             found.push(Finding {
                 severity: Severity::Note,
                 stage: "uninstall",
@@ -156,6 +160,15 @@ fn why_it_stays(node: &Node) -> Option<&'static str> {
         "ConfigMap" if text(node, &["metadata", "name"]) == "kube-root-ca.crt" => None,
         _ => Some("uninstalling does not know of it"),
     }
+}
+
+/// A diagnosis without its events, which have times; they are told by themselves.
+fn without_times(said: &str) -> String {
+    let told = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().take(2).collect();
+        !(line.trim_start().starts_with("events of ") || words.get(1) == Some(&"ago"))
+    };
+    said.lines().filter(told).collect::<Vec<&str>>().join("\n")
 }
 
 fn replaced(said: &str, names: &[(String, String)]) -> String {

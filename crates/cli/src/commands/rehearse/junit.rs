@@ -46,12 +46,14 @@ fn cases(report: &Rehearsal, stage: &Stage) -> Vec<Case> {
         cases.push(Case { name: object.object.clone(), failures, output: String::new() });
     }
     for hook in &stage.hooks {
-        let failures = if hook.phase == "Succeeded" { Vec::new() } else { vec![format!("it ended {}", hook.phase)] };
+        let failures =
+            if hook.phase == "Succeeded" { Vec::new() } else { vec![format!("it ended {}", hook.phase)] };
         cases.push(Case { name: format!("hook {}", hook.object), failures, output: hook.log.clone() });
     }
     for finding in found {
         let place = place(finding);
-        let text = if place.is_empty() { finding.message.clone() } else { format!("{place}: {}", finding.message) };
+        let text =
+            if place.is_empty() { finding.message.clone() } else { format!("{place}: {}", finding.message) };
         let at = cases.iter().position(|case| !finding.object.is_empty() && case.name == finding.object);
         let case = &mut cases[at.unwrap_or(0)];
         if finding.severity == Severity::Error {
