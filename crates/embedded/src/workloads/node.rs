@@ -29,7 +29,7 @@ pub(super) async fn make(hand: &Hand<'_>) -> Result<(), Status> {
     let node = map([("apiVersion", "v1".into()), ("kind", "Node".into()), ("metadata", metadata)]);
     hand.make(NODES, "", &node).await?;
     let now = hand.api.now();
-    let version = hand.api.table().version().to_string();
+    let version = format!("v{}", hand.api.table().version());
     hand.edit(&key, |node| settle(node, &now, &version)).await
 }
 
