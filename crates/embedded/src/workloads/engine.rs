@@ -8,6 +8,7 @@ use pintle_tree::{Node, Str};
 use tokio::sync::Mutex;
 
 use super::hand::Hand;
+use super::network::Labels;
 use super::{Pace, SimulatedClock};
 use super::{claim, cron_job, daemon_set, deployment, job, network, node, pod, replica_set, stateful_set};
 use crate::api::meta::{is_deleted, list_at, text_at};
@@ -58,6 +59,8 @@ struct Agenda {
     later: BTreeMap<Str, Wake>,
     /// Pods that wait for something that is not there.
     wanting: BTreeSet<Str>,
+    /// The labels of the pods that services and budgets are about, so that not all are read for every pod.
+    selectors: BTreeMap<Str, Labels>,
 }
 
 impl Workloads {
@@ -161,6 +164,7 @@ impl Agenda {
         for (kind, _) in CONTROLLERS {
             let listing = api.store().list(&prefix(kind, None), None, usize::MAX, None, &|_| true);
             for object in listing.iter().flat_map(|listing| &listing.objects) {
+                self.note_selector(kind, object);
                 self.push(object.key.clone());
             }
         }
@@ -174,7 +178,9 @@ impl Agenda {
         if event.removed {
             self.later.remove(&object.key);
             self.wanting.remove(&object.key);
+            self.selectors.remove(&object.key);
         } else if CONTROLLERS.iter().any(|(name, _)| *name == kind) {
+            self.note_selector(kind, object);
             self.push(object.key.clone());
         }
         for owner in &object.head.owners {
@@ -194,21 +200,29 @@ impl Agenda {
         }
     }
 
+    fn note_selector(&mut self, kind: &str, object: &Object) {
+        if SELECTING.contains(&kind) {
+            self.selectors.insert(object.key.clone(), network::selector(&object.node()));
+        }
+    }
+
     /// Services look for pods, and claims that are deleted wait for those that use them.
     fn note_pod(&mut self, api: &Api, namespace: &str, event: &Event) {
-        let all = |kind: &str, matches: &dyn Fn(&Object) -> bool| {
-            let listing = api.store().list(&prefix(kind, Some(namespace)), None, usize::MAX, None, matches);
-            listing.map(|listing| listing.objects).unwrap_or_default()
-        };
-        for kind in ["services", "poddisruptionbudgets.policy"] {
-            for object in all(kind, &|_| true) {
-                if network::selects(&object.node(), &event.object.head) {
-                    self.push(object.key.clone());
-                }
+        let head = &event.object.head;
+        for kind in SELECTING {
+            let first = Str::from(prefix(kind, Some(namespace)));
+            let these = self.selectors.range(first.clone()..);
+            let these = these.take_while(|(key, _)| key.starts_with(&first[..]));
+            let these =
+                these.filter(|(_, labels)| network::selects(labels, head)).map(|(key, _)| key.clone());
+            for key in these.collect::<Vec<Str>>() {
+                self.push(key);
             }
         }
         if event.removed {
-            for claim in all("persistentvolumeclaims", &|_| true) {
+            let claims = prefix("persistentvolumeclaims", Some(namespace));
+            let listing = api.store().list(&claims, None, usize::MAX, None, &|_| true);
+            for claim in listing.iter().flat_map(|listing| &listing.objects) {
                 if is_deleted(&claim.node()) {
                     self.push(claim.key.clone());
                 }
@@ -239,6 +253,9 @@ impl Agenda {
         }
     }
 }
+
+/// The kinds that look for pods by their labels.
+const SELECTING: [&str; 2] = ["services", "poddisruptionbudgets.policy"];
 
 fn is_in(key: &Str, namespace: &str) -> bool {
     key.to_str_lossy().split('/').nth(1) == Some(namespace)

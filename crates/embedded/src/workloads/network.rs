@@ -10,23 +10,33 @@ use super::status::{observe, set_condition};
 use super::template::{hash_text, is_active, owner_reference, ready_since};
 use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, text_at};
 use crate::status::Status;
-use crate::store::{Head, key};
+use crate::store::{Head, Object, key, prefix};
 
-/// Whether an object selects pods with these labels.
-pub(super) fn selects(object: &Node, pod: &Head) -> bool {
+/// Labels that are looked for.
+pub(super) type Labels = Vec<(Str, Str)>;
+
+/// The labels of the pods that a service or a budget is about.
+pub(super) fn selector(object: &Node) -> Labels {
     let selector = match text_at(object, &["kind"]) {
         "Service" => at(object, &["spec", "selector"]),
         _ => at(object, &["spec", "selector", "matchLabels"]),
     };
-    let Some(wanted) = selector.and_then(Node::as_map).filter(|wanted| !wanted.is_empty()) else {
-        return false;
-    };
-    wanted.iter().all(|(name, value)| pod.label(&name.to_str_lossy()) == value.as_text())
+    let wanted = selector.and_then(Node::as_map).into_iter().flat_map(Map::iter);
+    wanted.filter_map(|(name, value)| Some((name.clone(), value.as_text()?.clone()))).collect()
+}
+
+/// Whether pods with these labels are meant. No labels mean no pods.
+pub(super) fn selects(wanted: &[(Str, Str)], pod: &Head) -> bool {
+    !wanted.is_empty() && wanted.iter().all(|pair| pod.labels.contains(pair))
 }
 
 fn pods_of(look: &Look<'_>) -> Vec<Node> {
-    let pods = look.hand.all("pods", look.namespace()).into_iter();
-    pods.filter(|pod| selects(&look.object, &Head::of(pod)) && !is_deleted(pod)).collect()
+    let wanted = selector(&look.object);
+    let prefix = prefix("pods", Some(look.namespace()));
+    let matches = |pod: &Object| selects(&wanted, &pod.head);
+    let listing = look.hand.api.store().list(&prefix, None, usize::MAX, None, &matches);
+    let pods = listing.map(|listing| listing.objects).unwrap_or_default();
+    pods.iter().map(|pod| pod.node()).filter(|pod| !is_deleted(pod)).collect()
 }
 
 /// An address of a load balancer.
