@@ -1,6 +1,7 @@
 //! The table of all commands.
 
 pub(crate) mod adopt;
+pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod create;
 pub(crate) mod dependency;
@@ -17,6 +18,7 @@ pub(crate) mod list;
 pub(crate) mod package;
 pub(crate) mod post_render;
 pub(crate) mod reference;
+pub(crate) mod rehearse;
 pub(crate) mod rollback;
 pub(crate) mod schema;
 pub(crate) mod show;
@@ -38,6 +40,7 @@ pub(crate) static ROOT: Command = Command {
     subcommands: &[
         &reference::COMMAND,
         &adopt::COMMAND,
+        &cluster::COMMAND,
         &completion::COMMAND,
         &create::COMMAND,
         &dependency::COMMAND,
@@ -53,6 +56,7 @@ pub(crate) static ROOT: Command = Command {
         &list::COMMAND,
         &package::COMMAND,
         &post_render::COMMAND,
+        &rehearse::COMMAND,
         &rollback::COMMAND,
         &schema::COMMAND,
         &show::COMMAND,
@@ -105,6 +109,7 @@ Helm's environment variables are honoured; `{program} env` shows what they come 
 | $HELM_NAMESPACE                    | the namespace to work in                                        |
 | $HELM_COLOR                        | when to use colours: never, auto or always                      |
 | $NO_COLOR                          | if not empty, no colours, whatever $HELM_COLOR says             |
+| $PINTLE_CLUSTER                    | embedded, or embedded:FILE, for the cluster in the box          |
 | $KUBECONFIG                        | the kubeconfig file, or several in the manner of a search path  |
 | $HELM_KUBEAPISERVER                | address and port of the Kubernetes API server                   |
 | $HELM_KUBEASGROUPS                 | groups to act as in the cluster, separated by commas            |

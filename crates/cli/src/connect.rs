@@ -19,7 +19,7 @@ use crate::flag::parsed::Parsed;
 use crate::flag::value::Value;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
-use crate::{holder, kubeconfig, ui};
+use crate::{boxed, holder, kubeconfig, ui};
 
 /// A session, and the threads that it runs on.
 pub(crate) struct Connection {
@@ -39,9 +39,14 @@ impl Connection {
         let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
         let driver = Driver::of(invocation)?;
         let runtime = runtime()?;
-        let settings = settings(&invocation.flags, invocation.environment, namespace.clone());
-        let cluster = driver.cluster(&settings, invocation.personality);
-        let cluster = runtime.block_on(cluster).map_err(pintle::Error::from)?;
+        let cluster = match boxed::chosen(&invocation.flags, invocation.environment)? {
+            Some(embedded) => runtime.block_on(boxed::open(&embedded, &namespace))?,
+            None => {
+                let settings = settings(&invocation.flags, invocation.environment, namespace.clone());
+                let cluster = driver.cluster(&settings, invocation.personality);
+                runtime.block_on(cluster).map_err(pintle::Error::from)?
+            }
+        };
         let stores = runtime.block_on(driver.stores(&cluster, invocation.environment));
         let (store, others) = stores.map_err(|text| refuse(invocation, text))?;
         let session = Session {

@@ -12,6 +12,8 @@ pub(crate) enum Setting {
     Namespace,
     /// `HELM_KUBECONTEXT`.
     KubeContext,
+    /// `PINTLE_CLUSTER`.
+    Cluster,
     /// `HELM_KUBETOKEN`.
     KubeToken,
     /// `HELM_KUBEASUSER`.
@@ -98,6 +100,7 @@ impl Environment {
         match setting {
             Setting::Namespace => self.plain("HELM_NAMESPACE"),
             Setting::KubeContext => self.plain("HELM_KUBECONTEXT"),
+            Setting::Cluster => self.plain("PINTLE_CLUSTER"),
             Setting::KubeToken => self.plain("HELM_KUBETOKEN"),
             Setting::KubeAsUser => self.plain("HELM_KUBEASUSER"),
             Setting::KubeAsGroups => format!("[{}]", self.groups().join(",")),

@@ -16,6 +16,10 @@ pub(crate) fn namespace(flags: &Parsed, environment: &Environment) -> String {
         return given;
     }
     let fallback = || "default".to_owned();
+    // The cluster in the box has nothing to do with what a kubeconfig says.
+    if !flags.text_or_setting("cluster", environment).is_empty() {
+        return fallback();
+    }
     let Some(config) = Config::load(flags.text("kubeconfig"), environment) else { return fallback() };
     let context = match flags.text_or_setting("kube-context", environment) {
         name if !name.is_empty() => name,

@@ -1,6 +1,7 @@
 //! The program: `pintle`, and Helm by another name.
 
 mod bars;
+mod boxed;
 mod chart_reference;
 mod clock;
 mod command;

@@ -28,6 +28,7 @@ fn help_has_cobras_layout() {
 
     Global Flags:
           --burst-limit int                 how many requests may go to the API server at once (default 100)
+          --cluster string                  embedded, or embedded:FILE, for the cluster in the box instead of a real one
           --color string                    when to use colours: never, auto or always (default "auto")
           --colour string                   when to use colours: never, auto or always (default "auto")
           --content-cache string            the folder with cached charts (default "{here}/.cache/helm/content")

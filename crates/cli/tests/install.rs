@@ -121,7 +121,7 @@ fn a_chart_that_is_not_there_is_told_before_a_cluster_that_is_not_there() {
     error: the cluster cannot be reached
     caused by: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
 
-    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one
+    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one; `--cluster embedded` tries it without a cluster
     "#);
 }
 

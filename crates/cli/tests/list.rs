@@ -56,7 +56,7 @@ fn a_cluster_that_cannot_be_found_is_told_with_what_to_do() {
     error: the cluster cannot be reached
     caused by: stat nope: no such file or directory
 
-    hint: --kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the context in it
+    hint: --kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the context in it; `--cluster embedded` tries it without a cluster
     ");
     place.write("config", "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: []\n");
     assert_snapshot!(place.helm("list --kubeconfig config --kube-context b"), @r#"
@@ -70,7 +70,7 @@ fn a_cluster_that_cannot_be_found_is_told_with_what_to_do() {
     error: the cluster cannot be reached
     caused by: context "b" does not exist
 
-    hint: --kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the context in it
+    hint: --kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the context in it; `--cluster embedded` tries it without a cluster
     "#);
     assert_snapshot!(place.pintle(&format!("list {NOBODY}")), @r#"
     exit 1
@@ -78,7 +78,7 @@ fn a_cluster_that_cannot_be_found_is_told_with_what_to_do() {
     error: the cluster cannot be reached
     caused by: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
 
-    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one
+    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one; `--cluster embedded` tries it without a cluster
     "#);
     assert_snapshot!(place.helm(&format!("list {NOBODY} --debug")), @r#"
     exit 1

@@ -38,6 +38,7 @@ fn all_commands_and_flags_are_known() {
     | $HELM_NAMESPACE                    | the namespace to work in                                        |
     | $HELM_COLOR                        | when to use colours: never, auto or always                      |
     | $NO_COLOR                          | if not empty, no colours, whatever $HELM_COLOR says             |
+    | $PINTLE_CLUSTER                    | embedded, or embedded:FILE, for the cluster in the box          |
     | $KUBECONFIG                        | the kubeconfig file, or several in the manner of a search path  |
     | $HELM_KUBEAPISERVER                | address and port of the Kubernetes API server                   |
     | $HELM_KUBEASGROUPS                 | groups to act as in the cluster, separated by commas            |
@@ -55,6 +56,7 @@ fn all_commands_and_flags_are_known() {
     | flag | value | default | meaning |
     |---|---|---|---|
     | `--burst-limit` | int | environment | how many requests may go to the API server at once |
+    | `--cluster` | string | environment | embedded, or embedded:FILE, for the cluster in the box instead of a real one |
     | `--color` | string | environment | when to use colours: never, auto or always |
     | `--colour` | string | environment | when to use colours: never, auto or always |
     | `--content-cache` | string | environment | the folder with cached charts |
@@ -79,6 +81,35 @@ fn all_commands_and_flags_are_known() {
     take over the record of a release that Helm made
 
         pintle adopt RELEASE_NAME [...] [flags]
+
+    ## pintle cluster
+
+    serve and look after the cluster in the box
+
+    ## pintle cluster reset
+
+    empty a cluster in the box
+
+        pintle cluster reset [flags]
+
+    ## pintle cluster serve
+
+    put the cluster in the box on a port
+
+        pintle cluster serve [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--address` | string | `127.0.0.1:0` | the address to listen at; port 0 takes any that is free |
+    | `--kube-version` | string |  | the Kubernetes version to be like |
+    | `--pace` | string | `fast` | how fast workloads move: fast, or real to take their time |
+    | `--write-kubeconfig` | string |  | write the kubeconfig to this file instead of printing it |
+
+    ## pintle cluster status
+
+    show what is in a cluster in the box
+
+        pintle cluster status [flags]
 
     ## pintle completion
 
@@ -688,6 +719,27 @@ fn all_commands_and_flags_are_known() {
     | `--registry-file` | string |  | the file that says which registry's images go where |
     | `-s`, `--source-registries` | strings |  | the registries whose images move; without it, those of --registry-file |
     | `-t`, `--target-registry` | string |  | the registry that images go to: host[:port][/path] |
+
+    ## pintle rehearse
+
+    install, upgrade, roll back and uninstall a chart without a cluster
+
+        pintle rehearse CHART [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--from` | string |  | the older chart to upgrade from: a folder or an archive |
+    | `--kube-version` | string |  | the Kubernetes version to rehearse on |
+    | `-o`, `--output` | string | `text` | text, json, or junit |
+    | `--release-name` | string | `rehearsal` | the name of the release |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `--strict` |  |  | fail on warnings too |
+    | `--timeout` | duration | `3s` | how long to wait in real time for what does not become ready |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
 
     ## pintle rollback
 

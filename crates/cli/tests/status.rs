@@ -46,6 +46,6 @@ fn a_release_and_a_version_are_checked_before_the_cluster() {
     error: the cluster cannot be reached
     caused by: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
 
-    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one
+    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one; `--cluster embedded` tries it without a cluster
     "#);
 }

@@ -332,7 +332,7 @@ fn a_cluster_that_is_not_there_and_plugins_are_refused() {
     error: the cluster cannot be reached
     caused by: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
 
-    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one
+    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one; `--cluster embedded` tries it without a cluster
     "#);
     assert_snapshot!(place.pintle("template web --post-renderer sed --post-renderer-args x"), @"
     exit 1

@@ -58,7 +58,7 @@ fn errors_of_chart_and_values_come_without_the_words_about_the_upgrade() {
     error: the cluster cannot be reached
     caused by: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
 
-    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one
+    hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one; `--cluster embedded` tries it without a cluster
     "#);
 }
 

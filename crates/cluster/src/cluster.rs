@@ -44,6 +44,24 @@ impl Cluster {
         Self::assemble(client, String::new(), default_namespace.into(), None, false)
     }
 
+    /// A cluster that is answered in this process, under the same client that speaks to servers. Must be called within
+    /// a runtime.
+    pub fn answered_by<F, A, B>(answer: F, default_namespace: impl Into<String>) -> Self
+    where
+        F: Fn(http::Request<kube::client::Body>) -> A + Send + 'static,
+        A: Future<Output = http::Response<B>> + Send + 'static,
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let namespace = default_namespace.into();
+        let service = tower::service_fn(move |request| {
+            let answer = answer(request);
+            async move { Ok::<_, std::convert::Infallible>(answer.await) }
+        });
+        let client = kube::Client::new(service, namespace.clone());
+        Self::assemble(client, "embedded".to_owned(), namespace, None, false)
+    }
+
     /// A cluster of which one may know what there is to know, while nothing is done to it: there are no objects, those
     /// that are applied are ready at once, and those that are deleted are gone.
     #[must_use]

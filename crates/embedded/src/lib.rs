@@ -5,9 +5,10 @@
 //! server does to them; [`store`] keeps them with revisions, in memory or in one file. One contract
 //! (`tests/contract`) is asked of this API and of the real server, case by case.
 //!
-//! It knows no chart, no release and no client. Nothing runs in it: pods stay pending until somebody moves them. What
-//! controllers do to objects themselves (furnishing and emptying namespaces, collecting what nobody owns, serving new
-//! kinds) is done before the answer is sent, so that the same requests always lead to the same state.
+//! It knows no chart, no release and no client. What controllers do to objects themselves (furnishing and emptying
+//! namespaces, collecting what nobody owns, serving new kinds) is done before the answer is sent, so that the same
+//! requests always lead to the same state. Nothing runs in it; [`Api::start_moving`] lets workloads go through the
+//! states that they would go through if something did.
 //!
 //! Enter at [`Api::start`] and [`Api::call`]; [`serve`] puts the same on a port.
 //!
@@ -36,6 +37,8 @@ pub mod settle;
 mod spell;
 mod status;
 pub mod store;
+mod workloads;
 
 pub use api::{Api, Body, Clock, FieldValidation, Options, SystemClock};
 pub use status::{Cause, Details, Status};
+pub use workloads::Pace;

@@ -35,6 +35,12 @@ pub enum Error {
         /// The rendered files, for a person to look at.
         rendered: Vec<u8>,
     },
+    /// The cluster in the box cannot be opened.
+    #[error("the embedded cluster cannot be opened: {why}")]
+    Embedded {
+        /// Why not.
+        why: String,
+    },
     /// Images cannot be moved as told.
     #[error(transparent)]
     Images(#[from] pintle_images::Error),

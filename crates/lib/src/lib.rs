@@ -21,6 +21,7 @@
 
 mod crds;
 mod deliver;
+pub mod embedded;
 mod error;
 mod input;
 mod lifecycle;
@@ -30,6 +31,7 @@ pub mod ops;
 mod options;
 pub mod prepare;
 mod records;
+pub mod rehearse;
 mod report;
 mod session;
 

@@ -24,7 +24,8 @@ impl From<Error> for Failure {
             Error::Cluster(cluster::Error::Unreachable(cause))
             | Error::ReachabilityCheck(cluster::Error::Unreachable(cause)) => {
                 split(&mut failure, "the cluster cannot be reached", cause);
-                failure.hint = Some(ways_to_a_cluster(cause));
+                let ways = ways_to_a_cluster(cause);
+                failure.hint = Some(format!("{ways}; `--cluster embedded` tries it without a cluster"));
             }
             _ if failure.class == Class::Cancelled => failure.own = Some("cancelled".to_owned()),
             _ => {}
@@ -84,6 +85,7 @@ fn class(error: &Error) -> Class {
             _ => Class::RunTime,
         },
         Error::Images(error) => policy::class(error),
+        Error::Embedded { .. } => Class::BadInput,
         Error::Cancelled => Class::Cancelled,
         Error::HooksFailed { source, .. }
         | Error::ReleaseFailed { source, .. }

@@ -15,6 +15,9 @@ pub(crate) static GLOBAL: &[Flag] = &[
     Flag::text("kube-context", "the context of the kubeconfig to use")
         .or_setting(Setting::KubeContext)
         .offer(Offer::Contexts),
+    Flag::text("cluster", "embedded, or embedded:FILE, for the cluster in the box instead of a real one")
+        .or_setting(Setting::Cluster)
+        .offer(Offer::Words(&["embedded"])),
     Flag::text("kube-token", "the bearer token to present to the cluster").or_setting(Setting::KubeToken),
     Flag::text("kube-as-user", "the user to act as in the cluster").or_setting(Setting::KubeAsUser),
     Flag::array("kube-as-group", "a group to act as in the cluster; may be repeated")

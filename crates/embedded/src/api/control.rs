@@ -159,7 +159,14 @@ impl Api {
     fn known_by_key(&self, key: &Str) -> Option<Known> {
         let text = key.to_str_lossy();
         let name = text.split('/').next()?;
-        self.all_kinds().into_iter().find(|known| known.store_name() == name)
+        let (plural, group) = name.split_once('.').unwrap_or((name, ""));
+        let is_it = |it: &&crate::schema::Resource| {
+            it.plural == *plural && it.group == *group && it.can("create") && it.can("delete")
+        };
+        match self.0.table.resources().iter().find(is_it) {
+            Some(resource) => Some(Known::BuiltIn(resource)),
+            None => self.all_kinds().into_iter().find(|known| known.store_name() == name),
+        }
     }
 
     /// Deletes something on behalf of nobody.

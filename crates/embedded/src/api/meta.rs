@@ -3,17 +3,17 @@
 use pintle_tree::{Map, Node, Str};
 
 /// What is at a path of field names.
-pub(super) fn at<'n>(node: &'n Node, path: &[&str]) -> Option<&'n Node> {
+pub(crate) fn at<'n>(node: &'n Node, path: &[&str]) -> Option<&'n Node> {
     path.iter().try_fold(node, |node, step| node.get(step))
 }
 
 /// The text at a path; empty if there is none.
-pub(super) fn text_at<'n>(node: &'n Node, path: &[&str]) -> &'n str {
+pub(crate) fn text_at<'n>(node: &'n Node, path: &[&str]) -> &'n str {
     at(node, path).and_then(Node::as_str).unwrap_or_default()
 }
 
 /// The number at a path.
-pub(super) fn number_at(node: &Node, path: &[&str]) -> Option<i64> {
+pub(crate) fn number_at(node: &Node, path: &[&str]) -> Option<i64> {
     match at(node, path)? {
         Node::Int(value) => Some(*value),
         Node::Float(value) => Some(*value as i64),
@@ -22,17 +22,17 @@ pub(super) fn number_at(node: &Node, path: &[&str]) -> Option<i64> {
 }
 
 /// The list at a path; empty if there is none.
-pub(super) fn list_at<'n>(node: &'n Node, path: &[&str]) -> &'n [Node] {
+pub(crate) fn list_at<'n>(node: &'n Node, path: &[&str]) -> &'n [Node] {
     at(node, path).and_then(Node::as_list).unwrap_or_default()
 }
 
 /// A field of `metadata` that is text; empty if it is not there.
-pub(super) fn meta<'n>(node: &'n Node, field: &str) -> &'n str {
+pub(crate) fn meta<'n>(node: &'n Node, field: &str) -> &'n str {
     text_at(node, &["metadata", field])
 }
 
 /// The map at a path, made where it is not there.
-pub(super) fn map_at<'n>(node: &'n mut Node, path: &[&str]) -> &'n mut Map<Node> {
+pub(crate) fn map_at<'n>(node: &'n mut Node, path: &[&str]) -> &'n mut Map<Node> {
     if node.as_map().is_none() {
         *node = Node::empty_map();
     }
@@ -44,20 +44,20 @@ pub(super) fn map_at<'n>(node: &'n mut Node, path: &[&str]) -> &'n mut Map<Node>
 }
 
 /// Sets a field.
-pub(super) fn set(node: &mut Node, path: &[&str], value: impl Into<Node>) {
+pub(crate) fn set(node: &mut Node, path: &[&str], value: impl Into<Node>) {
     let Some((last, above)) = path.split_last() else { return };
     map_at(node, above).insert(Str::from(*last), value.into());
 }
 
 /// Removes a field, if it is there.
-pub(super) fn unset(node: &mut Node, path: &[&str]) -> Option<Node> {
+pub(crate) fn unset(node: &mut Node, path: &[&str]) -> Option<Node> {
     let (last, above) = path.split_last()?;
     let map = above.iter().try_fold(node, |node, step| node.as_map_mut()?.get_mut(step))?;
     map.as_map_mut()?.remove(last)
 }
 
 /// Sets a field to what another object has there, or removes it.
-pub(super) fn take_over(node: &mut Node, from: &Node, path: &[&str]) {
+pub(crate) fn take_over(node: &mut Node, from: &Node, path: &[&str]) {
     match at(from, path) {
         Some(value) => set(node, path, value.clone()),
         None => drop(unset(node, path)),
@@ -65,22 +65,22 @@ pub(super) fn take_over(node: &mut Node, from: &Node, path: &[&str]) {
 }
 
 /// The finalizers of an object.
-pub(super) fn finalizers(node: &Node) -> &[Node] {
+pub(crate) fn finalizers(node: &Node) -> &[Node] {
     list_at(node, &["metadata", "finalizers"])
 }
 
 /// Whether the object has this finalizer.
-pub(super) fn has_finalizer(node: &Node, name: &str) -> bool {
+pub(crate) fn has_finalizer(node: &Node, name: &str) -> bool {
     finalizers(node).iter().any(|finalizer| finalizer.as_str() == Some(name))
 }
 
 /// Whether somebody has deleted the object.
-pub(super) fn is_deleted(node: &Node) -> bool {
+pub(crate) fn is_deleted(node: &Node) -> bool {
     !meta(node, "deletionTimestamp").is_empty()
 }
 
 /// Sets the finalizers, or removes the field if there are none.
-pub(super) fn set_finalizers(node: &mut Node, finalizers: Vec<Node>) {
+pub(crate) fn set_finalizers(node: &mut Node, finalizers: Vec<Node>) {
     if finalizers.is_empty() {
         unset(node, &["metadata", "finalizers"]);
     } else {
@@ -89,6 +89,6 @@ pub(super) fn set_finalizers(node: &mut Node, finalizers: Vec<Node>) {
 }
 
 /// A map of texts and other things, for objects that are written here.
-pub(super) fn map<const N: usize>(entries: [(&str, Node); N]) -> Node {
+pub(crate) fn map<const N: usize>(entries: [(&str, Node); N]) -> Node {
     Node::Map(entries.into_iter().map(|(key, value)| (Str::from(key), value)).collect())
 }

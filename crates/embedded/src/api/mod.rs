@@ -15,7 +15,8 @@ mod delete;
 mod discovery;
 mod fitting;
 mod kinds;
-mod meta;
+mod log;
+pub(crate) mod meta;
 mod namespaces;
 mod openapi;
 mod owners;
@@ -46,6 +47,7 @@ pub use query::FieldValidation;
 use crate::schema::Table;
 use crate::status::{Details, Status};
 use crate::store::Store;
+use crate::workloads::{Pace, SimulatedClock, Workloads};
 use accept::Wanted;
 use custom::Customs;
 use kinds::Known;
@@ -66,6 +68,8 @@ struct Inner {
     clock: Arc<dyn Clock>,
     names: clock::Names,
     customs: RwLock<Arc<Customs>>,
+    /// Who moves pods and what makes them, if anybody does.
+    workloads: Option<Workloads>,
 }
 
 /// What an API is made with.
@@ -107,10 +111,32 @@ impl Api {
     /// # Errors
     /// If these cannot be written.
     pub async fn start(options: Options) -> Result<Api, Status> {
+        Api::assemble(options, None).await
+    }
+
+    /// The same with a node on which workloads move: pods run, become ready and end, and what makes pods makes them.
+    /// The annotations `pintle.dev/simulate-…` of a pod steer it.
+    ///
+    /// With [`Pace::Fast`] everything that follows from a request has happened when its answer is there. With
+    /// [`Pace::Real`] things take their time, for as long as somebody runs [`Api::keep_moving`].
+    ///
+    /// # Errors
+    /// If the first objects cannot be written.
+    pub async fn start_moving(options: Options, pace: Pace) -> Result<Api, Status> {
+        let clock = Arc::new(SimulatedClock::over(options.clock));
+        let workloads = Workloads::new(Arc::clone(&clock), pace);
+        let api = Api::assemble(Options { clock, ..options }, Some(workloads)).await?;
+        if let Some(workloads) = &api.0.workloads {
+            workloads.begin(&api).await?;
+        }
+        Ok(api)
+    }
+
+    async fn assemble(options: Options, workloads: Option<Workloads>) -> Result<Api, Status> {
         let Options { table, store, clock, seed } = options;
         let names = clock::Names::new(seed, store.revision());
         let customs = RwLock::new(Arc::new(Customs::read(&store)));
-        let api = Api(Arc::new(Inner { table, store, clock, names, customs }));
+        let api = Api(Arc::new(Inner { table, store, clock, names, customs, workloads }));
         api.make_first_objects().await?;
         Ok(api)
     }
@@ -132,6 +158,24 @@ impl Api {
 
     /// Answers one request.
     pub async fn call(&self, request: Request<Bytes>) -> Response<Body> {
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+        let response = self.call_still(request).await;
+        if !reads && let Some(workloads) = &self.0.workloads {
+            workloads.follow(self).await;
+        }
+        response
+    }
+
+    /// Moves what moves by itself as time goes by. Never ends.
+    pub async fn keep_moving(&self) {
+        match &self.0.workloads {
+            Some(workloads) => workloads.keep_moving(self).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Answers one request; nothing moves because of it yet.
+    pub(crate) async fn call_still(&self, request: Request<Bytes>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let query = Query::read(head.uri.query().unwrap_or_default());
         let wanted = Wanted::read(&head.headers);
@@ -241,8 +285,19 @@ impl Api {
         kinds
     }
 
-    fn now(&self) -> String {
+    /// The time, as objects have it.
+    pub(crate) fn now(&self) -> String {
         clock::spell(self.0.clock.now())
+    }
+
+    /// The time.
+    pub(crate) fn moment(&self) -> std::time::Duration {
+        self.0.clock.now()
+    }
+
+    /// A uid that nobody has yet.
+    pub(crate) fn new_uid(&self) -> String {
+        self.0.names.uid()
     }
 
     /// Where objects are kept, for whoever moves them from inside.

@@ -41,12 +41,13 @@ impl Api {
             ("finalize", "update") => self.finalize(call).await,
             ("eviction", "create") => self.evict(call).await,
             ("binding", "create") => self.bind(call).await,
+            ("log", "get") if self.0.workloads.is_some() => self.log(call),
             // Containers are not here, and what would talk to them is not found.
             _ => self.there(call).and_then(|_| Err(no_such_resource())),
         }
     }
 
-    fn there(&self, call: &Call<'_>) -> Result<Node, Status> {
+    pub(super) fn there(&self, call: &Call<'_>) -> Result<Node, Status> {
         let there = self.0.store.get(&call.key());
         let mut node = there.ok_or_else(|| not_found(call.known.resource(), call.name()))?.node();
         call.known.show(&mut node);

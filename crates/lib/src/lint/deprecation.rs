@@ -6,7 +6,7 @@ use pintle_render::KubeVersion;
 const TABLE: &str = include_str!("deprecations.tsv");
 
 /// What Kubernetes says about `kind` of `api_version` in the given version, if it is deprecated there.
-pub(super) fn check(api_version: &str, kind: &str, version: &KubeVersion) -> Result<(), String> {
+pub(crate) fn check(api_version: &str, kind: &str, version: &KubeVersion) -> Result<(), String> {
     let current = number_pair(&format!("{}.{}", version.major, version.minor))?;
     let row = TABLE
         .lines()

@@ -7,7 +7,7 @@ mod address;
 mod chartfile;
 mod crds;
 mod dependencies;
-mod deprecation;
+pub(crate) mod deprecation;
 mod document;
 mod hooks;
 mod name;

@@ -106,7 +106,7 @@ pub fn preview_install_with_events(
 }
 
 /// Reads the chart and the values that the user gave.
-pub(super) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Result<(Chart, Map<Node>)> {
+pub(crate) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Result<(Chart, Map<Node>)> {
     let path = locate::locate(&request.chart)?;
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
     let chart = locate::load(&path, reporter)?;

@@ -38,6 +38,7 @@ pub use image_copy::{CopyDestination, CopyImagesRequest, CopyPlan, full_name, pl
 pub use image_list::{ImageUse, ListedImage, list_images, resolve_images};
 pub use image_lock::{ImageLock, LockedImage};
 pub use init::init;
+pub(crate) use install::load as load_for_install;
 pub use install::{InstallRequest, install, preview_install, preview_install_with_events};
 pub use lint::{LintRequest, Linted, lint, lint_with_events, subchart_folders};
 pub use list::{ListRequest, list};

@@ -1,0 +1,55 @@
+//! `cluster status`: what is in a cluster in the box.
+
+use std::collections::BTreeMap;
+
+use super::reset::file_of;
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+use crate::{boxed, connect};
+
+/// `cluster status`
+pub(crate) static COMMAND: Command = Command {
+    name: "status",
+    short: "show what is in a cluster in the box",
+    long: "\
+Shows the Kubernetes version of a cluster in the box that is kept in a file, and how many objects it has of each kind.
+
+    {program} cluster status --cluster embedded:web.db",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let chosen = boxed::chosen(&invocation.flags, invocation.environment)?;
+    let (embedded, file) = file_of(chosen)?;
+    if !file.exists() {
+        return Err(Failure::usage(format!("there is no cluster in `{}`", file.display()))
+            .hint("it is made by the first command that uses it"));
+    }
+    let runtime = connect::runtime()?;
+    let text = runtime.block_on(async {
+        let api = embedded.open().await?;
+        let listing = api.store().list("", None, usize::MAX, None, &|_| true);
+        let objects = listing.map(|listing| listing.objects).unwrap_or_default();
+        let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+        for object in &objects {
+            let key = object.key.to_str_lossy();
+            *kinds.entry(key.split('/').next().unwrap_or_default().to_owned()).or_default() += 1;
+        }
+        let mut text = format!(
+            "FILE: {}\nKUBERNETES: {}\nREVISION: {}\nOBJECTS: {}\n",
+            file.display(),
+            api.table().version(),
+            api.store().revision(),
+            objects.len()
+        );
+        for (kind, count) in kinds {
+            text.push_str(&format!("  {count:>6} {kind}\n"));
+        }
+        Ok::<String, Failure>(text)
+    })?;
+    invocation.ui.print(&text)
+}

@@ -1,0 +1,100 @@
+//! `rehearse`: a chart's whole life in a fresh cluster in the box.
+
+mod data;
+mod junit;
+mod text;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pintle::rehearse::{RehearseRequest, Severity};
+
+use crate::clock::SystemClock;
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::{Class, Failure};
+use crate::flag::groups::VALUES;
+use crate::flag::{Flag, Kind, Offer};
+use crate::invocation::Invocation;
+use crate::output::format::{Format, print_json};
+use crate::{chart_reference, connect, request};
+
+/// `rehearse CHART`
+pub(crate) static COMMAND: Command = Command {
+    name: "rehearse",
+    operands_text: "CHART",
+    short: "install, upgrade, roll back and uninstall a chart without a cluster",
+    long: "\
+Installs a chart in a fresh cluster in the box, upgrades it, rolls it back and uninstalls it, and reports every object,
+hook, event and warning: fields that Kubernetes does not know, with file and line, API versions that are deprecated or
+gone, changes that an immutable field refuses, and what stays behind. With --from, the chart to upgrade from is
+installed first:
+
+    {program} rehearse ./web -f production.yaml --from web-1.4.0.tgz --output junit > report.xml
+
+Nothing really runs; annotations steer what becomes of pods, see `{program} cluster --help`.
+
+Exit codes: 0 for a chart that works, 1 for one that does not (with --strict, one that is warned about too), 2 for input
+that cannot be used.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Chart,
+    flags: &[VALUES, OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::text("from", "the older chart to upgrade from: a folder or an archive"),
+    Flag::text("release-name", "the name of the release").or("rehearsal").offer(Offer::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to rehearse on").offer(Offer::Nothing),
+    Flag::of("timeout", Kind::Duration, "3s", "how long to wait in real time for what does not become ready"),
+    Flag::text("output", "text, json, or junit")
+        .short('o')
+        .or("text")
+        .offer(Offer::Words(&["text", "json", "junit"])),
+    Flag::switch("strict", "fail on warnings too"),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    let output = flags.text("output").to_owned();
+    if !matches!(output.as_str(), "text" | "json" | "junit") {
+        return Err(Failure::usage(format!("`{output}` is no form of a report"))
+            .hint("the forms are text, json and junit"));
+    }
+    let from = match flags.text("from") {
+        "" => None,
+        reference => Some(PathBuf::from(chart_reference::locate(reference)?)),
+    };
+    let version = request::kube_version(invocation)?;
+    let namespace = match flags.text_or_setting("namespace", invocation.environment) {
+        namespace if namespace.is_empty() => "default".to_owned(),
+        namespace => namespace,
+    };
+    let rehearsal = RehearseRequest {
+        chart: PathBuf::from(chart_reference::locate(invocation.operand(0))?),
+        from,
+        name: flags.text("release-name").to_owned(),
+        namespace,
+        values: request::overrides(flags)?,
+        kube_version: version.map(|it| format!("{}.{}", it.major, it.minor)).unwrap_or_default(),
+        timeout: flags.duration("timeout"),
+        clock: Arc::new(SystemClock),
+    };
+    let strict = flags.on("strict");
+    let runtime = connect::runtime()?;
+    let report = runtime.block_on(pintle::rehearse::rehearse(&rehearsal)).map_err(|error| {
+        let mut failure = Failure::from(error);
+        failure.class = Class::BadInput;
+        failure
+    })?;
+    match output.as_str() {
+        "json" => print_json(invocation.ui, Format::Json, data::json(&report)?)?,
+        "junit" => invocation.ui.print(&junit::xml(&report))?,
+        _ => invocation.ui.print(&text::text(&report))?,
+    }
+    let limit = if strict { Severity::Warning } else { Severity::Error };
+    if report.worst() >= Some(limit) {
+        return Err(Failure::new(Class::Told, "the rehearsal found problems"));
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Logs of containers: what pods are told to print.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{StreamExt as _, stream};
+use pintle_tree::{Node, Str};
+
+use super::meta::{at, list_at, text_at};
+use super::reply::Reply;
+use super::{Api, Call};
+use crate::status::Status;
+use crate::store::Store;
+use crate::workloads::steer::Steering;
+
+impl Api {
+    /// The log of one container.
+    pub(super) fn log(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        let pod = self.there(call)?;
+        let container = container(&pod, call.query.get("container"))?;
+        let status = status_of(&pod, &container);
+        let previous = call.query.is_set("previous");
+        let part = if previous { "lastState" } else { "state" };
+        let state = status.as_ref().and_then(|status| at(status, &[part]).cloned()).unwrap_or_default();
+        let has_run = state.get("running").or_else(|| state.get("terminated")).is_some();
+        if previous && !has_run {
+            let message =
+                format!("previous terminated container {container:?} in pod {:?} not found", call.name());
+            return Err(Status::bad_request(message));
+        }
+        // A container that waits to be started again shows what it said before.
+        let has_run =
+            has_run || status.as_ref().is_some_and(|it| at(it, &["lastState", "terminated"]).is_some());
+        if !has_run {
+            let reason = match text_at(&state, &["waiting", "reason"]) {
+                "" => "ContainerCreating",
+                reason => reason,
+            };
+            let message =
+                format!("container {container:?} in pod {:?} is waiting to start: {reason}", call.name());
+            return Err(Status::bad_request(message));
+        }
+        let text = shown(&pod, &container, call)?;
+        let goes_on = call.query.is_set("follow") && state.get("running").is_some();
+        if !goes_on {
+            return Ok(Reply::text(200, text, "text/plain"));
+        }
+        let first = stream::once(async move { Bytes::from(text) });
+        let rest = stream::once(until_it_ends(self.clone(), call.key(), container)).filter(|it| {
+            let any = !it.is_empty();
+            async move { any }
+        });
+        Ok(Reply::stream(Box::pin(first.chain(rest))).with_content_type("text/plain"))
+    }
+}
+
+/// Waits until a container no longer runs.
+async fn until_it_ends(api: Api, key: Str, container: String) -> Bytes {
+    let mut changes = api.store().subscribe();
+    while runs(api.store(), &key, &container) {
+        if changes.changed().await.is_err() {
+            break;
+        }
+    }
+    Bytes::new()
+}
+
+fn runs(store: &Store, key: &Str, container: &str) -> bool {
+    let pod = store.get(key).map(|object| Arc::clone(&object));
+    pod.and_then(|pod| status_of(&pod.node(), container))
+        .is_some_and(|status| at(&status, &["state", "running"]).is_some())
+}
+
+/// The container that is meant.
+fn container(pod: &Node, asked: &str) -> Result<String, Status> {
+    let names = |field: &str| -> Vec<String> {
+        list_at(pod, &["spec", field]).iter().map(|it| text_at(it, &["name"]).to_owned()).collect()
+    };
+    let (main, first) = (names("containers"), names("initContainers"));
+    let name = text_at(pod, &["metadata", "name"]);
+    if !asked.is_empty() {
+        let known = main.iter().chain(&first).any(|known| known == asked);
+        return if known {
+            Ok(asked.to_owned())
+        } else {
+            Err(Status::bad_request(format!("container {asked} is not valid for pod {name}")))
+        };
+    }
+    match &main[..] {
+        [only] => Ok(only.clone()),
+        _ => {
+            let mut message = format!(
+                "a container name must be specified for pod {name}, choose one of: [{}]",
+                main.join(" ")
+            );
+            if !first.is_empty() {
+                message.push_str(&format!(" or one of the init containers: [{}]", first.join(" ")));
+            }
+            Err(Status::bad_request(message))
+        }
+    }
+}
+
+fn status_of(pod: &Node, container: &str) -> Option<Node> {
+    ["containerStatuses", "initContainerStatuses"]
+        .iter()
+        .flat_map(|field| list_at(pod, &["status", field]))
+        .find(|status| text_at(status, &["name"]) == container)
+        .cloned()
+}
+
+/// What the container has said, as much of it as is asked for.
+fn shown(pod: &Node, container: &str, call: &Call<'_>) -> Result<String, Status> {
+    let prepares =
+        list_at(pod, &["spec", "initContainers"]).iter().any(|it| text_at(it, &["name"]) == container);
+    // What is steered is the work, not what comes before it.
+    let log = if prepares { String::new() } else { Steering::of(pod).log };
+    let mut lines: Vec<&str> = log.split_inclusive('\n').collect();
+    if let Some(last) = call.query.number("tailLines")? {
+        let last = usize::try_from(last).unwrap_or(0);
+        lines.drain(..lines.len().saturating_sub(last));
+    }
+    let since = text_at(pod, &["status", "startTime"]);
+    let stamp = |line: &str| format!("{since} {line}");
+    let mut text: String = if call.query.is_set("timestamps") {
+        lines.iter().map(|line| stamp(line)).collect()
+    } else {
+        lines.concat()
+    };
+    if let Some(limit) = call.query.number("limitBytes")? {
+        let mut end = usize::try_from(limit).unwrap_or(0).min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+    }
+    Ok(text)
+}

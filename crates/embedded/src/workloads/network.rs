@@ -1,0 +1,240 @@
+//! Services, ingresses and disruption budgets: what is behind a selector, and addresses from outside.
+
+use pintle_tree::{Map, Node, Str};
+
+use super::engine::{Look, Wake};
+use super::hand::{ENDPOINTS, Place, SLICES};
+use super::node;
+use super::scale::share;
+use super::status::{observe, set_condition};
+use super::template::{hash_text, is_active, owner_reference, ready_since};
+use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, text_at};
+use crate::status::Status;
+use crate::store::{Head, Object, key, prefix};
+
+/// Labels that are looked for.
+pub(super) type Labels = Vec<(Str, Str)>;
+
+/// The labels of the pods that a service or a budget is about.
+pub(super) fn selector(object: &Node) -> Labels {
+    let selector = match text_at(object, &["kind"]) {
+        "Service" => at(object, &["spec", "selector"]),
+        _ => at(object, &["spec", "selector", "matchLabels"]),
+    };
+    let wanted = selector.and_then(Node::as_map).into_iter().flat_map(Map::iter);
+    wanted.filter_map(|(name, value)| Some((name.clone(), value.as_text()?.clone()))).collect()
+}
+
+/// Whether pods with these labels are meant. No labels mean no pods.
+pub(super) fn selects(wanted: &[(Str, Str)], pod: &Head) -> bool {
+    !wanted.is_empty() && wanted.iter().all(|pair| pod.labels.contains(pair))
+}
+
+fn pods_of(look: &Look<'_>) -> Vec<Node> {
+    let wanted = selector(&look.object);
+    let prefix = prefix("pods", Some(look.namespace()));
+    let matches = |pod: &Object| selects(&wanted, &pod.head);
+    let listing = look.hand.api.store().list(&prefix, None, usize::MAX, None, &matches);
+    let pods = listing.map(|listing| listing.objects).unwrap_or_default();
+    pods.iter().map(|pod| pod.node()).filter(|pod| !is_deleted(pod)).collect()
+}
+
+/// An address of a load balancer.
+fn outside(uid: &str) -> Node {
+    let number = hash_text(uid);
+    map([("ip", format!("172.18.{}.{}", 200 + (number >> 8) % 50, number % 254 + 1).into())])
+}
+
+pub(super) async fn look_at_service(look: &Look<'_>) -> Result<Option<Wake>, Status> {
+    if look.text(&["spec", "type"]) == "LoadBalancer"
+        && at(&look.object, &["status", "loadBalancer", "ingress"]).is_none()
+    {
+        let mut address = outside(look.uid());
+        set(&mut address, &["ipMode"], "VIP");
+        look.hand
+            .edit(look.key, |it| set(it, &["status", "loadBalancer", "ingress"], vec![address.clone()]))
+            .await?;
+        let source = "service-controller";
+        look.hand
+            .tell(&look.object, source, ("Normal", "EnsuredLoadBalancer"), "Ensured load balancer")
+            .await?;
+    }
+    let has_selector =
+        at(&look.object, &["spec", "selector"]).and_then(Node::as_map).is_some_and(|it| !it.is_empty());
+    if !has_selector || look.text(&["spec", "type"]) == "ExternalName" {
+        return Ok(None);
+    }
+    let pods: Vec<Node> = pods_of(look)
+        .into_iter()
+        .filter(|pod| is_active(pod) && !text_at(pod, &["status", "podIP"]).is_empty())
+        .collect();
+    write_slice(look, &pods).await?;
+    write_endpoints(look, &pods).await?;
+    Ok(None)
+}
+
+/// The number of a port that a service sends to.
+fn target(pods: &[Node], port: &Node) -> Option<i64> {
+    match port.get("targetPort") {
+        Some(Node::Int(number)) => Some(*number),
+        Some(Node::Str(name)) => {
+            let containers = pods.iter().flat_map(|pod| list_at(pod, &["spec", "containers"]));
+            let mut ports = containers.flat_map(|container| list_at(container, &["ports"]));
+            ports
+                .find(|it| it.get("name").and_then(Node::as_text) == Some(name))
+                .and_then(|it| number_at(it, &["containerPort"]))
+        }
+        _ => number_at(port, &["port"]),
+    }
+}
+
+fn ports(look: &Look<'_>, pods: &[Node]) -> Vec<Node> {
+    let port = |port: &Node| {
+        let number = target(pods, port)?;
+        let protocol = text_at(port, &["protocol"]);
+        let mut entry = map([("port", Node::Int(number)), ("protocol", protocol.into())]);
+        let name = text_at(port, &["name"]);
+        set(&mut entry, &["name"], name);
+        Some(entry)
+    };
+    list_at(&look.object, &["spec", "ports"]).iter().filter_map(port).collect()
+}
+
+fn reference(pod: &Node) -> Node {
+    let text = |path: &[&str]| Node::from(text_at(pod, path));
+    map([
+        ("kind", "Pod".into()),
+        ("name", text(&["metadata", "name"])),
+        ("namespace", text(&["metadata", "namespace"])),
+        ("uid", text(&["metadata", "uid"])),
+    ])
+}
+
+async fn write_slice(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
+    let endpoint = |pod: &Node| {
+        let ready = ready_since(pod).is_some();
+        let conditions =
+            map([("ready", ready.into()), ("serving", ready.into()), ("terminating", false.into())]);
+        map([
+            ("addresses", vec![Node::from(text_at(pod, &["status", "podIP"]))].into()),
+            ("conditions", conditions),
+            ("nodeName", node::NAME.into()),
+            ("targetRef", reference(pod)),
+        ])
+    };
+    let endpoints = Node::List(pods.iter().map(endpoint).collect());
+    let ports = Node::List(ports(look, pods));
+    let there = look.owned("endpointslices.discovery.k8s.io");
+    if let Some(slice) = there.first() {
+        let key =
+            key("endpointslices.discovery.k8s.io", look.namespace(), text_at(slice, &["metadata", "name"]));
+        let act = |it: &mut Node| {
+            set(it, &["endpoints"], endpoints.clone());
+            set(it, &["ports"], ports.clone());
+        };
+        return look.hand.edit(&key, act).await;
+    }
+    let mut slice = map([
+        ("apiVersion", "discovery.k8s.io/v1".into()),
+        ("kind", "EndpointSlice".into()),
+        ("addressType", "IPv4".into()),
+        ("endpoints", endpoints),
+        ("ports", ports),
+    ]);
+    set(&mut slice, &["metadata", "generateName"], format!("{}-", look.name()));
+    set(&mut slice, &["metadata", "labels"], labels(look));
+    set(&mut slice, &["metadata", "labels", "kubernetes.io/service-name"], look.name());
+    set(
+        &mut slice,
+        &["metadata", "labels", "endpointslice.kubernetes.io/managed-by"],
+        "endpointslice-controller.k8s.io",
+    );
+    set(&mut slice, &["metadata", "ownerReferences"], vec![owner_reference(&look.object)]);
+    make(look, SLICES, &slice).await
+}
+
+fn labels(look: &Look<'_>) -> Node {
+    at(&look.object, &["metadata", "labels"]).cloned().unwrap_or_else(Node::empty_map)
+}
+
+/// The older way to tell the same. Such objects are known by their name, and go with their service.
+async fn write_endpoints(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
+    let address = |pod: &&Node| {
+        map([
+            ("ip", text_at(pod, &["status", "podIP"]).into()),
+            ("nodeName", node::NAME.into()),
+            ("targetRef", reference(pod)),
+        ])
+    };
+    let (ready, not): (Vec<&Node>, Vec<&Node>) = pods.iter().partition(|pod| ready_since(pod).is_some());
+    let mut subset = Map::new();
+    for (field, pods) in [("addresses", ready), ("notReadyAddresses", not)] {
+        if !pods.is_empty() {
+            subset.insert(Str::from(field), Node::List(pods.iter().map(address).collect()));
+        }
+    }
+    let empty = subset.is_empty();
+    subset.insert("ports".into(), Node::List(ports(look, pods)));
+    let subsets = Node::List(if empty { Vec::new() } else { vec![Node::Map(subset)] });
+    let key = key("endpoints", look.namespace(), look.name());
+    if look.hand.get(&key).is_some() {
+        return look.hand.edit(&key, |it| set(it, &["subsets"], subsets.clone())).await;
+    }
+    let mut endpoints =
+        map([("apiVersion", "v1".into()), ("kind", "Endpoints".into()), ("subsets", subsets)]);
+    set(&mut endpoints, &["metadata", "name"], look.name());
+    set(&mut endpoints, &["metadata", "labels"], labels(look));
+    set(&mut endpoints, &["metadata", "labels", "endpoints.kubernetes.io/managed-by"], "endpoint-controller");
+    set(&mut endpoints, &["metadata", "ownerReferences"], vec![owner_reference(&look.object)]);
+    make(look, ENDPOINTS, &endpoints).await
+}
+
+async fn make(look: &Look<'_>, place: Place, object: &Node) -> Result<(), Status> {
+    match look.hand.make(place, look.namespace(), object).await {
+        Ok(_) => Ok(()),
+        Err(refused) if refused.code == 409 => Ok(()),
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+/// Ingresses get an address, as with any controller that serves them.
+pub(super) async fn look_at_ingress(look: &Look<'_>) -> Result<Option<Wake>, Status> {
+    let address = outside("ingress");
+    if at(&look.object, &["status", "loadBalancer", "ingress"]).is_none() {
+        look.hand
+            .edit(look.key, |it| set(it, &["status", "loadBalancer", "ingress"], vec![address.clone()]))
+            .await?;
+    }
+    Ok(None)
+}
+
+/// A budget counts the pods that it is about.
+pub(super) async fn look_at_budget(look: &Look<'_>) -> Result<Option<Wake>, Status> {
+    let pods = pods_of(look);
+    let all = i64::try_from(pods.iter().filter(|pod| is_active(pod)).count()).unwrap_or(0);
+    let healthy = i64::try_from(pods.iter().filter(|pod| ready_since(pod).is_some()).count()).unwrap_or(0);
+    let least =
+        match (at(&look.object, &["spec", "minAvailable"]), at(&look.object, &["spec", "maxUnavailable"])) {
+            (Some(least), _) => share(Some(least), all, true),
+            (_, Some(most)) => (all - share(Some(most), all, true)).max(0),
+            _ => 0,
+        };
+    let allowed = (healthy - least).max(0);
+    let now = look.hand.api.now();
+    let act = |it: &mut Node| {
+        let numbers = [
+            ("currentHealthy", healthy),
+            ("desiredHealthy", least),
+            ("disruptionsAllowed", allowed),
+            ("expectedPods", all),
+        ];
+        for (field, number) in numbers {
+            set(it, &["status", field], Node::Int(number));
+        }
+        observe(it);
+        let reason = if allowed > 0 { "SufficientPods" } else { "InsufficientPods" };
+        set_condition(it, ("DisruptionAllowed", allowed > 0, reason, ""), &now);
+    };
+    look.hand.edit(look.key, act).await?;
+    Ok(None)
+}

@@ -1,0 +1,89 @@
+//! The one node.
+
+use pintle_tree::Node;
+
+use super::hand::{Hand, NODES};
+use crate::api::meta::{map, set, unset};
+use crate::status::Status;
+use crate::store::key;
+
+/// Its name.
+pub(super) const NAME: &str = "pintle";
+/// Its address.
+pub(super) const ADDRESS: &str = "172.18.0.2";
+
+/// Makes the node, if it is not there.
+pub(super) async fn make(hand: &Hand<'_>) -> Result<(), Status> {
+    let key = key("nodes", "", NAME);
+    if hand.get(&key).is_some() {
+        return Ok(());
+    }
+    let labels = map([
+        ("beta.kubernetes.io/arch", "amd64".into()),
+        ("beta.kubernetes.io/os", "linux".into()),
+        ("kubernetes.io/arch", "amd64".into()),
+        ("kubernetes.io/hostname", NAME.into()),
+        ("kubernetes.io/os", "linux".into()),
+    ]);
+    let metadata = map([("name", NAME.into()), ("labels", labels)]);
+    let node = map([("apiVersion", "v1".into()), ("kind", "Node".into()), ("metadata", metadata)]);
+    hand.make(NODES, "", &node).await?;
+    let now = hand.api.now();
+    let version = format!("v{}", hand.api.table().version());
+    hand.edit(&key, |node| settle(node, &now, &version)).await
+}
+
+fn settle(node: &mut Node, now: &str, version: &str) {
+    unset(node, &["spec", "taints"]);
+    let room = || {
+        map([
+            ("cpu", "64".into()),
+            ("ephemeral-storage", "1Ti".into()),
+            ("memory", "256Gi".into()),
+            ("pods", "1000".into()),
+        ])
+    };
+    set(node, &["status", "capacity"], room());
+    set(node, &["status", "allocatable"], room());
+    let address = |kind: &str, address: &str| map([("type", kind.into()), ("address", address.into())]);
+    let addresses = vec![address("InternalIP", ADDRESS), address("Hostname", NAME)];
+    set(node, &["status", "addresses"], addresses);
+    set(node, &["status", "nodeInfo"], info(version));
+    let condition = |kind: &str, is: bool, reason: &str, message: &str| {
+        map([
+            ("type", kind.into()),
+            ("status", if is { "True" } else { "False" }.into()),
+            ("lastHeartbeatTime", now.into()),
+            ("lastTransitionTime", now.into()),
+            ("reason", reason.into()),
+            ("message", message.into()),
+        ])
+    };
+    let conditions = vec![
+        condition(
+            "MemoryPressure",
+            false,
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+        condition("DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        condition("PIDPressure", false, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        condition("Ready", true, "KubeletReady", "kubelet is posting ready status"),
+    ];
+    set(node, &["status", "conditions"], conditions);
+}
+
+fn info(version: &str) -> Node {
+    map([
+        ("architecture", "amd64".into()),
+        ("bootID", "".into()),
+        ("containerRuntimeVersion", "pintle://0".into()),
+        ("kernelVersion", "simulated".into()),
+        ("kubeProxyVersion", "".into()),
+        ("kubeletVersion", version.into()),
+        ("machineID", "".into()),
+        ("operatingSystem", "linux".into()),
+        ("osImage", "simulated by pintle".into()),
+        ("systemUUID", "".into()),
+    ])
+}

@@ -1,0 +1,216 @@
+//! The states of a pod, as its status tells them.
+
+use std::time::Duration;
+
+use pintle_tree::Node;
+
+use super::super::engine::Look;
+use super::super::node;
+use super::super::status::set_condition;
+use super::super::template::{hash_text, time};
+use super::{address, blank_status, names};
+use crate::api::meta::{at, list_at, map, number_at, set, text_at};
+
+/// Where a pod stands.
+pub(super) enum State {
+    /// Its containers are being made.
+    Creating,
+    /// Something keeps it, and will go on to.
+    Waiting,
+    /// It ended, and will be started again.
+    Crashed { since: Duration, restarts: i64 },
+    /// It runs.
+    Running { since: Duration, restarts: i64 },
+}
+
+impl State {
+    /// Reads it from the status of the first container; all do the same.
+    pub(super) fn of(pod: &Node) -> State {
+        let Some(first) = list_at(pod, &["status", "containerStatuses"]).first() else {
+            return State::Creating;
+        };
+        let restarts = number_at(first, &["restartCount"]).unwrap_or(0);
+        if let Some(running) = at(first, &["state", "running"]) {
+            let since = time(text_at(running, &["startedAt"])).unwrap_or_default();
+            return State::Running { since, restarts };
+        }
+        match text_at(first, &["state", "waiting", "reason"]) {
+            "CrashLoopBackOff" => {
+                let since = time(text_at(first, &["lastState", "terminated", "finishedAt"]));
+                State::Crashed { since: since.unwrap_or_default(), restarts }
+            }
+            "ImagePullBackOff" => State::Waiting,
+            _ => State::Creating,
+        }
+    }
+}
+
+/// What the kubelet knows besides the pod.
+pub(super) struct Moment {
+    now: String,
+    uid: String,
+}
+
+impl Moment {
+    pub(super) fn of(look: &Look<'_>) -> Moment {
+        Moment { now: look.hand.api.now(), uid: look.uid().to_owned() }
+    }
+}
+
+/// The containers that prepare a pod, and those that do its work, with where their states are.
+const KINDS: [(&str, &str); 2] =
+    [("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")];
+
+fn each(pod: &mut Node, act: impl Fn(&Node, &Node, bool) -> Node) {
+    for (kind, field) in KINDS {
+        let containers = list_at(pod, &["spec", kind]).to_vec();
+        if containers.is_empty() {
+            continue;
+        }
+        let before = list_at(pod, &["status", field]).to_vec();
+        let status = |container: &Node| {
+            let name = text_at(container, &["name"]);
+            let there = before.iter().find(|status| text_at(status, &["name"]) == name);
+            let blank = || blank_status(container, Node::empty_map());
+            act(container, &there.cloned().unwrap_or_else(blank), kind == "initContainers")
+        };
+        let statuses: Vec<Node> = containers.iter().map(status).collect();
+        set(pod, &["status", field], statuses);
+    }
+}
+
+/// Whether a container of `initContainers` goes on beside the others.
+fn is_sidecar(container: &Node) -> bool {
+    text_at(container, &["restartPolicy"]) == "Always"
+}
+
+/// The pod is on the node, and its containers are being made.
+pub(super) fn admit(pod: &mut Node, moment: &Moment) {
+    let now = moment.now.as_str();
+    set(pod, &["status", "startTime"], now);
+    set(pod, &["status", "hostIP"], node::ADDRESS);
+    set(pod, &["status", "hostIPs"], vec![map([("ip", node::ADDRESS.into())])]);
+    let prepares = !list_at(pod, &["spec", "initContainers"]).is_empty();
+    let reason = if prepares { "PodInitializing" } else { "ContainerCreating" };
+    each(pod, |container, _, _| {
+        blank_status(container, map([("waiting", map([("reason", reason.into())]))]))
+    });
+    let unready = format!("containers with unready status: {}", names(pod));
+    set_condition(pod, ("PodReadyToStartContainers", false, "", ""), now);
+    set_condition(pod, ("Initialized", !prepares, "", ""), now);
+    set_condition(pod, ("Ready", false, "ContainersNotReady", &unready), now);
+    set_condition(pod, ("ContainersReady", false, "ContainersNotReady", &unready), now);
+    set_condition(pod, ("PodScheduled", true, "", ""), now);
+}
+
+/// A container waits, and says why.
+pub(super) fn wait(pod: &mut Node, name: &str, reason: &str, message: &str) {
+    each(pod, |container, status, _| {
+        let mut status = status.clone();
+        if text_at(container, &["name"]) == name {
+            let why = map([("reason", reason.into()), ("message", message.into())]);
+            set(&mut status, &["state"], map([("waiting", why)]));
+        }
+        status
+    });
+}
+
+/// The containers run.
+pub(super) fn start(pod: &mut Node, moment: &Moment, ready: bool) {
+    let now = moment.now.as_str();
+    set(pod, &["status", "phase"], "Running");
+    let address = address(&moment.uid);
+    set(pod, &["status", "podIP"], address.as_str());
+    set(pod, &["status", "podIPs"], vec![map([("ip", address.into())])]);
+    each(pod, |container, status, prepares| {
+        let mut status = status.clone();
+        let name = text_at(container, &["name"]);
+        let id = format!("containerd://{:016x}", hash_text(&format!("{}/{name}", moment.uid)));
+        set(&mut status, &["containerID"], id.as_str());
+        set(&mut status, &["imageID"], text_at(container, &["image"]));
+        let done = prepares && !is_sidecar(container);
+        let state = if done {
+            map([("terminated", terminated(0, now, now, &id))])
+        } else {
+            map([("running", map([("startedAt", now.into())]))])
+        };
+        set(&mut status, &["state"], state);
+        set(&mut status, &["started"], !done);
+        set(&mut status, &["ready"], ready || prepares);
+        status
+    });
+    set_condition(pod, ("PodReadyToStartContainers", true, "", ""), now);
+    set_condition(pod, ("Initialized", true, "", ""), now);
+    tell_ready(pod, ready, now);
+}
+
+fn tell_ready(pod: &mut Node, ready: bool, now: &str) {
+    let unready = format!("containers with unready status: {}", names(pod));
+    let (reason, message) = if ready { ("", "") } else { ("ContainersNotReady", unready.as_str()) };
+    set_condition(pod, ("Ready", ready, reason, message), now);
+    set_condition(pod, ("ContainersReady", ready, reason, message), now);
+}
+
+/// The pod is ready.
+pub(super) fn become_ready(pod: &mut Node, moment: &Moment) {
+    each(pod, |_, status, _| {
+        let mut status = status.clone();
+        set(&mut status, &["ready"], true);
+        status
+    });
+    tell_ready(pod, true, &moment.now);
+}
+
+/// The pod has ended, and stays so.
+pub(super) fn end(pod: &mut Node, moment: &Moment, code: i64) {
+    let now = moment.now.as_str();
+    set(pod, &["status", "phase"], if code == 0 { "Succeeded" } else { "Failed" });
+    each(pod, |_, status, prepares| {
+        let mut status = status.clone();
+        if at(&status, &["state", "running"]).is_some() {
+            let since = text_at(&status, &["state", "running", "startedAt"]).to_owned();
+            let id = text_at(&status, &["containerID"]).to_owned();
+            let code = if prepares { 0 } else { code };
+            set(&mut status, &["state"], map([("terminated", terminated(code, &since, now, &id))]));
+        }
+        set(&mut status, &["ready"], prepares);
+        set(&mut status, &["started"], false);
+        status
+    });
+    let reason = if code == 0 { "PodCompleted" } else { "PodFailed" };
+    set_condition(pod, ("PodReadyToStartContainers", false, "", ""), now);
+    set_condition(pod, ("Initialized", true, if code == 0 { reason } else { "" }, ""), now);
+    set_condition(pod, ("Ready", false, reason, ""), now);
+    set_condition(pod, ("ContainersReady", false, reason, ""), now);
+}
+
+/// The containers ended and wait to be started again.
+pub(super) fn crash(pod: &mut Node, moment: &Moment, code: i64, restarts: i64, message: &str) {
+    let now = moment.now.as_str();
+    each(pod, |_, status, prepares| {
+        let mut status = status.clone();
+        if prepares {
+            return status;
+        }
+        let since = text_at(&status, &["state", "running", "startedAt"]).to_owned();
+        let id = text_at(&status, &["containerID"]).to_owned();
+        set(&mut status, &["lastState"], map([("terminated", terminated(code, &since, now, &id))]));
+        let why = map([("reason", "CrashLoopBackOff".into()), ("message", message.into())]);
+        set(&mut status, &["state"], map([("waiting", why)]));
+        set(&mut status, &["restartCount"], Node::Int(restarts));
+        set(&mut status, &["ready"], false);
+        set(&mut status, &["started"], false);
+        status
+    });
+    tell_ready(pod, false, now);
+}
+
+fn terminated(code: i64, since: &str, until: &str, id: &str) -> Node {
+    map([
+        ("exitCode", Node::Int(code)),
+        ("reason", if code == 0 { "Completed" } else { "Error" }.into()),
+        ("startedAt", since.into()),
+        ("finishedAt", until.into()),
+        ("containerID", id.into()),
+    ])
+}

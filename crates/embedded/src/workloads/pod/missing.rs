@@ -1,0 +1,159 @@
+//! What a pod needs that is not there: claims before it gets a node, ConfigMaps and Secrets before it starts.
+
+use pintle_tree::Node;
+
+use super::super::engine::Look;
+use crate::api::meta::{at, is_deleted, list_at, text_at};
+use crate::store::{key, prefix};
+
+/// What keeps containers from starting.
+pub(super) enum Missing {
+    /// A volume cannot be mounted.
+    Volume { message: String },
+    /// A variable cannot be set.
+    Setting { container: String, message: String },
+}
+
+/// Why no node is good enough.
+pub(super) fn unschedulable(look: &Look<'_>) -> Option<String> {
+    let pod = &look.object;
+    for volume in list_at(pod, &["spec", "volumes"]) {
+        let claim = match at(volume, &["ephemeral"]) {
+            // Such a claim is made with the pod; here the pod does without.
+            Some(_) => continue,
+            None => text_at(volume, &["persistentVolumeClaim", "claimName"]),
+        };
+        if claim.is_empty() {
+            continue;
+        }
+        match look.hand.get(&key("persistentvolumeclaims", look.namespace(), claim)) {
+            None => return Some(format!("persistentvolumeclaim {claim:?} not found")),
+            Some(claim) if is_deleted(&claim) => {
+                let name = text_at(&claim, &["metadata", "name"]);
+                return Some(format!("persistentvolumeclaim {name:?} is being deleted"));
+            }
+            Some(claim) if text_at(&claim, &["status", "phase"]) != "Bound" => {
+                return Some("pod has unbound immediate PersistentVolumeClaims".to_owned());
+            }
+            Some(_) => {}
+        }
+    }
+    let node = look.hand.get(&key("nodes", "", super::node::NAME))?;
+    let wanted = at(pod, &["spec", "nodeSelector"]).and_then(Node::as_map);
+    let unlike = wanted.into_iter().flat_map(pintle_tree::Map::iter).any(|(name, value)| {
+        at(&node, &["metadata", "labels"]).and_then(|labels| labels.get(name)) != Some(value)
+    });
+    unlike.then(|| "1 node(s) didn't match Pod's node affinity/selector".to_owned())
+}
+
+fn is_optional(node: &Node) -> bool {
+    node.get("optional").and_then(Node::as_bool) == Some(true)
+}
+
+/// The first thing that containers need and that is not there.
+pub(super) fn find(look: &Look<'_>) -> Option<Missing> {
+    let pod = &look.object;
+    let volumes = list_at(pod, &["spec", "volumes"]).iter().find_map(|volume| missing_volume(look, volume));
+    if volumes.is_some() {
+        return volumes;
+    }
+    let containers =
+        list_at(pod, &["spec", "initContainers"]).iter().chain(list_at(pod, &["spec", "containers"]));
+    for container in containers {
+        if let Some(message) = missing_setting(look, container) {
+            return Some(Missing::Setting { container: text_at(container, &["name"]).to_owned(), message });
+        }
+    }
+    None
+}
+
+fn missing_volume(look: &Look<'_>, volume: &Node) -> Option<Missing> {
+    let name = text_at(volume, &["name"]);
+    let single = [("configMap", "name"), ("secret", "secretName")];
+    let direct = single.iter().filter_map(|(kind, field)| Some((*kind, volume.get(kind)?, *field)));
+    let projected = list_at(volume, &["projected", "sources"]).iter().flat_map(|source| {
+        ["configMap", "secret"].into_iter().filter_map(move |kind| Some((kind, source.get(kind)?, "name")))
+    });
+    for (kind, source, field) in direct.chain(projected) {
+        let keys: Vec<&str> =
+            list_at(source, &["items"]).iter().map(|item| text_at(item, &["key"])).collect();
+        let found = lacks(look, kind, text_at(source, &[field]), &keys, is_optional(source));
+        if let Some(what) = found {
+            return Some(Missing::Volume {
+                message: format!("MountVolume.SetUp failed for volume {name:?} : {what}"),
+            });
+        }
+    }
+    None
+}
+
+fn missing_setting(look: &Look<'_>, container: &Node) -> Option<String> {
+    for source in list_at(container, &["envFrom"]) {
+        for (kind, field) in [("configMap", "configMapRef"), ("secret", "secretRef")] {
+            if let Some(reference) = source.get(field)
+                && let Some(what) =
+                    lacks(look, kind, text_at(reference, &["name"]), &[], is_optional(reference))
+            {
+                return Some(what);
+            }
+        }
+    }
+    for variable in list_at(container, &["env"]) {
+        for (kind, field) in [("configMap", "configMapKeyRef"), ("secret", "secretKeyRef")] {
+            if let Some(reference) = at(variable, &["valueFrom", field])
+                && let Some(what) = lacks(
+                    look,
+                    kind,
+                    text_at(reference, &["name"]),
+                    &[text_at(reference, &["key"])],
+                    is_optional(reference),
+                )
+            {
+                return Some(what);
+            }
+        }
+    }
+    None
+}
+
+/// Whether something in the cluster has, or had, the right to make such objects. Since nothing really runs, it may
+/// well have been made by that.
+fn may_be_made(look: &Look<'_>, plural: &str) -> bool {
+    let store = look.hand.api.store();
+    let roles = prefix("roles.rbac.authorization.k8s.io", Some(look.namespace()));
+    [roles, prefix("clusterroles.rbac.authorization.k8s.io", None)].iter().any(|prefix| {
+        let now =
+            store.list(prefix, None, usize::MAX, None, &|_| true).map(|it| it.objects).unwrap_or_default();
+        let past = store.changes(prefix, 0).or_else(|old| store.changes(prefix, old.oldest));
+        let past = past.map(|(events, _)| events).unwrap_or_default();
+        now.iter().any(|role| grants(&role.node(), plural))
+            || past.iter().any(|event| grants(&event.object.node(), plural))
+    })
+}
+
+fn grants(role: &Node, plural: &str) -> bool {
+    list_at(role, &["rules"]).iter().any(|rule| {
+        let has = |field: &str, words: &[&str]| {
+            list_at(rule, &[field]).iter().filter_map(Node::as_str).any(|word| words.contains(&word))
+        };
+        has("apiGroups", &["", "*"]) && has("resources", &[plural, "*"]) && has("verbs", &["create", "*"])
+    })
+}
+
+/// Says what is not there, in the kubelet's words.
+fn lacks(look: &Look<'_>, kind: &str, name: &str, keys: &[&str], optional: bool) -> Option<String> {
+    if optional {
+        return None;
+    }
+    let plural = if kind == "secret" { "secrets" } else { "configmaps" };
+    let Some(object) = look.hand.get(&key(plural, look.namespace(), name)) else {
+        let lost = format!("{} {name:?} not found", kind.to_lowercase());
+        return (!may_be_made(look, plural)).then_some(lost);
+    };
+    let has = |key: &str| {
+        ["data", "binaryData"].iter().any(|field| object.get(field).and_then(|data| data.get(key)).is_some())
+    };
+    let word = if kind == "secret" { "Secret" } else { "ConfigMap" };
+    let lost = keys.iter().find(|key| !has(key))?;
+    Some(format!("couldn't find key {lost} in {word} {}/{name}", look.namespace()))
+}

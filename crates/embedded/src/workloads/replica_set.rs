@@ -1,0 +1,85 @@
+//! ReplicaSets and replication controllers: so many pods of one template.
+
+use std::time::Duration;
+
+use pintle_tree::Node;
+
+use super::engine::{Look, Wake};
+use super::scale::{self, drop_pod, make_pod};
+use super::status::{count, drop_condition, observe, set_condition, set_count};
+use super::template::{is_active, ready_since};
+use crate::api::meta::{at, number_at, set, text_at};
+use crate::status::Status;
+
+/// How long a set waits before it tries again to make a pod that was refused.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
+    let source = match look.text(&["kind"]) {
+        "ReplicaSet" => "replicaset-controller",
+        _ => "replication-controller",
+    };
+    let mut pods: Vec<Node> = look.owned("pods").into_iter().filter(is_active).collect();
+    let wanted = number_at(&look.object, &["spec", "replicas"]).unwrap_or(1).max(0);
+    let wanted = usize::try_from(wanted).unwrap_or(0);
+    let mut refusal = None;
+    while pods.len() < wanted && refusal.is_none() {
+        match make_pod(look, source, &format!("{}-", look.name()), |_| {}).await? {
+            Ok(pod) => pods.push(pod),
+            Err(refused) => refusal = Some(refused.message),
+        }
+    }
+    if pods.len() > wanted {
+        // Those that are not ready go first, then the youngest.
+        pods.sort_by_key(|pod| ready_since(pod).unwrap_or(Duration::MAX));
+        for pod in pods.split_off(wanted) {
+            drop_pod(look, source, &pod).await?;
+        }
+    }
+    let counted = scale::count(look, &pods);
+    let now = look.hand.api.now();
+    let labels = at(&look.object, &["spec", "template", "metadata", "labels"]).and_then(Node::as_map);
+    let is_labelled = |pod: &Node| {
+        labels.is_none_or(|labels| {
+            labels.iter().all(|(name, value)| {
+                at(pod, &["metadata", "labels"]).and_then(|it| it.get(name)) == Some(value)
+            })
+        })
+    };
+    let act = |set_: &mut Node| {
+        set(set_, &["status", "replicas"], Node::Int(i64::try_from(pods.len()).unwrap_or(0)));
+        set_count(set_, "fullyLabeledReplicas", count(&pods, is_labelled));
+        set_count(set_, "readyReplicas", counted.ready);
+        set_count(set_, "availableReplicas", counted.available);
+        observe(set_);
+        match &refusal {
+            Some(why) => set_condition(set_, ("ReplicaFailure", true, "FailedCreate", why), &now),
+            None => drop_condition(set_, "ReplicaFailure"),
+        }
+    };
+    look.hand.edit(look.key, act).await?;
+    let later = refusal.and_then(|_| Wake::some_day(look.now + PATIENCE));
+    Ok(counted.next.or(later))
+}
+
+/// The pods of a set in words, for whoever owns it.
+pub(super) fn numbers(set: &Node) -> Numbers {
+    let number = |path: &[&str]| number_at(set, path).unwrap_or(0);
+    Numbers {
+        wanted: number_at(set, &["spec", "replicas"]).unwrap_or(1),
+        there: number(&["status", "replicas"]),
+        ready: number(&["status", "readyReplicas"]),
+        available: number(&["status", "availableReplicas"]),
+        name: text_at(set, &["metadata", "name"]).to_owned(),
+    }
+}
+
+/// See [`numbers`].
+#[derive(Clone, Debug)]
+pub(super) struct Numbers {
+    pub(super) wanted: i64,
+    pub(super) there: i64,
+    pub(super) ready: i64,
+    pub(super) available: i64,
+    pub(super) name: String,
+}

@@ -1,0 +1,105 @@
+//! As many pods as are wanted: what sets of like pods have in common.
+
+use std::time::Duration;
+
+use pintle_tree::Node;
+
+use super::engine::{Look, Wake};
+use super::hand::{PODS, Refused};
+use super::template::{self, ready_since};
+use crate::api::meta::{number_at, set, text_at};
+use crate::status::Status;
+
+/// Makes a pod of the template of a set. A name that ends in `-` is completed.
+pub(super) async fn make_pod(
+    look: &Look<'_>,
+    source: &str,
+    name: &str,
+    adjust: impl Fn(&mut Node),
+) -> Result<Result<Node, Refused>, Status> {
+    let nothing = Node::Nil;
+    let template = crate::api::meta::at(&look.object, &["spec", "template"]).unwrap_or(&nothing);
+    let mut pod = template::pod(template, &look.object);
+    let field = if name.ends_with('-') { "generateName" } else { "name" };
+    set(&mut pod, &["metadata", field], name);
+    set(&mut pod, &["metadata", "namespace"], look.namespace());
+    adjust(&mut pod);
+    let made = look.hand.make(PODS, look.namespace(), &pod).await;
+    match &made {
+        Ok(pod) if source == "statefulset-controller" => {
+            let name = text_at(pod, &["metadata", "name"]);
+            let text = format!("create Pod {name} in StatefulSet {} successful", look.name());
+            look.hand.tell(&look.object, source, ("Normal", "SuccessfulCreate"), &text).await?;
+        }
+        Ok(pod) => {
+            let text = format!("Created pod: {}", text_at(pod, &["metadata", "name"]));
+            look.hand.tell(&look.object, source, ("Normal", "SuccessfulCreate"), &text).await?;
+        }
+        Err(refused) => {
+            let text = format!("Error creating: {}", refused.message);
+            look.hand.tell(&look.object, source, ("Warning", "FailedCreate"), &text).await?;
+        }
+    }
+    Ok(made)
+}
+
+/// Deletes a pod of a set.
+pub(super) async fn drop_pod(look: &Look<'_>, source: &str, pod: &Node) -> Result<(), Status> {
+    look.hand.delete(PODS, pod, false).await?;
+    let name = text_at(pod, &["metadata", "name"]);
+    let text = match source {
+        "statefulset-controller" => format!("delete Pod {name} in StatefulSet {} successful", look.name()),
+        _ => format!("Deleted pod: {name}"),
+    };
+    look.hand.tell(&look.object, source, ("Normal", "SuccessfulDelete"), &text).await
+}
+
+/// How many of the pods are ready, how many have been for long enough, and when the next will have been.
+pub(super) struct Count {
+    pub(super) ready: i64,
+    pub(super) available: i64,
+    pub(super) next: Option<Wake>,
+}
+
+/// Counts the pods of a set.
+pub(super) fn count(look: &Look<'_>, pods: &[Node]) -> Count {
+    let seconds = number_at(&look.object, &["spec", "minReadySeconds"]).unwrap_or(0);
+    let pause = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    let mut count = Count { ready: 0, available: 0, next: None };
+    for since in pods.iter().filter_map(ready_since) {
+        count.ready += 1;
+        if since + pause <= look.now || pause.is_zero() {
+            count.available += 1;
+        } else if count.next.is_none_or(|next| since + pause < next.at) {
+            count.next = Wake::at(since + pause);
+        }
+    }
+    count
+}
+
+/// A number of pods, or a percentage of all.
+pub(super) fn share(value: Option<&Node>, of: i64, up: bool) -> i64 {
+    match value {
+        Some(Node::Int(number)) => (*number).max(0),
+        Some(Node::Str(text)) => {
+            let text = text.to_str_lossy();
+            let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
+            let hundredths = of.saturating_mul(percent.max(0));
+            if up { (hundredths + 99) / 100 } else { hundredths / 100 }
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_numbers_or_percentages() {
+        assert_eq!(share(Some(&Node::Int(2)), 10, true), 2);
+        assert_eq!(share(Some(&"25%".into()), 3, true), 1);
+        assert_eq!(share(Some(&"25%".into()), 3, false), 0);
+        assert_eq!(share(Some(&"many".into()), 3, true), 0);
+    }
+}

@@ -1,0 +1,76 @@
+//! Writing status: conditions that keep the time since which they hold.
+
+use pintle_tree::Node;
+
+use super::template::condition;
+use crate::api::meta::{list_at, map, set, text_at};
+
+/// A condition as it should be: type, status, reason, message.
+pub(super) type Wanted<'w> = (&'w str, bool, &'w str, &'w str);
+
+/// Sets a condition. The time of its last change stays while its status does.
+pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): Wanted<'_>, now: &str) {
+    let word = if is { "True" } else { "False" };
+    let before = condition(object, kind).cloned();
+    let same = before.as_ref().filter(|it| text_at(it, &["status"]) == word);
+    let since = same.map_or(now, |it| text_at(it, &["lastTransitionTime"])).to_owned();
+    let mut entry =
+        map([("type", kind.into()), ("status", word.into()), ("lastTransitionTime", since.into())]);
+    for (field, text) in [("reason", reason), ("message", message)] {
+        if !text.is_empty() {
+            set(&mut entry, &[field], text);
+        }
+    }
+    // Deployments tell when they were last looked at, pods and jobs when they were probed.
+    let kind_of_object = text_at(object, &["kind"]).to_owned();
+    match kind_of_object.as_str() {
+        "Deployment" => {
+            let said = |it: &&Node| {
+                text_at(it, &["status"]) == word
+                    && text_at(it, &["reason"]) == reason
+                    && text_at(it, &["message"]) == message
+            };
+            let last = before.as_ref().filter(said).map_or(now, |it| text_at(it, &["lastUpdateTime"]));
+            set(&mut entry, &["lastUpdateTime"], last);
+        }
+        "Pod" => set(&mut entry, &["lastProbeTime"], Node::Nil),
+        "Job" => set(&mut entry, &["lastProbeTime"], now),
+        _ => {}
+    }
+    let mut all = list_at(object, &["status", "conditions"]).to_vec();
+    match all.iter_mut().find(|it| text_at(it, &["type"]) == kind) {
+        Some(there) => *there = entry,
+        None => all.push(entry),
+    }
+    set(object, &["status", "conditions"], all);
+}
+
+/// Takes a condition away.
+pub(super) fn drop_condition(object: &mut Node, kind: &str) {
+    let all = list_at(object, &["status", "conditions"]);
+    if all.iter().any(|it| text_at(it, &["type"]) == kind) {
+        let left: Vec<Node> = all.iter().filter(|it| text_at(it, &["type"]) != kind).cloned().collect();
+        set(object, &["status", "conditions"], left);
+    }
+}
+
+/// Sets a number of a status, or removes it when it is zero, as fields that may be left out are.
+pub(super) fn set_count(object: &mut Node, field: &str, count: i64) {
+    if count == 0 {
+        crate::api::meta::unset(object, &["status", field]);
+    } else {
+        set(object, &["status", field], Node::Int(count));
+    }
+}
+
+/// The number of things that hold.
+pub(super) fn count<'n>(all: impl IntoIterator<Item = &'n Node>, holds: impl Fn(&Node) -> bool) -> i64 {
+    i64::try_from(all.into_iter().filter(|node| holds(node)).count()).unwrap_or(i64::MAX)
+}
+
+/// Says that the controller has seen the object as it is.
+pub(super) fn observe(object: &mut Node) {
+    if let Some(generation) = crate::api::meta::number_at(object, &["metadata", "generation"]) {
+        set(object, &["status", "observedGeneration"], Node::Int(generation));
+    }
+}

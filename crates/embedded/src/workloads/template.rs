@@ -1,0 +1,112 @@
+//! From a template to a pod, and what can be read from pods.
+
+use std::time::Duration;
+
+use pintle_time::{GoTime, Zone};
+use pintle_tree::{Node, json};
+
+use crate::api::meta::{at, is_deleted, list_at, map, set, take_over, text_at, unset};
+
+/// Letters of hashes: no vowels, so that they make no words.
+const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// A number for a text (FNV-1a).
+pub(super) fn hash_text(text: &str) -> u64 {
+    hash_bytes(text.as_bytes())
+}
+
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// The mark of a template: templates that differ have different ones.
+pub(super) fn mark(template: &Node) -> String {
+    let number = hash_bytes(&json::write_raw(template).unwrap_or_default());
+    // Ten digits are as many as real ones have.
+    let digits = (number ^ (number >> 32)) & 0xffff_ffff;
+    let letter = |digit: u8| char::from(LETTERS[usize::from(digit) % LETTERS.len()]);
+    digits.to_string().bytes().map(letter).collect()
+}
+
+/// A pod of a template, owned by `owner`; it has no name yet.
+pub(super) fn pod(template: &Node, owner: &Node) -> Node {
+    let mut pod = map([("apiVersion", "v1".into()), ("kind", "Pod".into())]);
+    for field in ["labels", "annotations", "finalizers"] {
+        if at(template, &["metadata", field]).is_some() {
+            take_over(&mut pod, template, &["metadata", field]);
+        }
+    }
+    take_over(&mut pod, template, &["spec"]);
+    unset(&mut pod, &["spec", "nodeName"]);
+    set(&mut pod, &["metadata", "ownerReferences"], vec![owner_reference(owner)]);
+    pod
+}
+
+/// What an object says of the one that controls it.
+pub(super) fn owner_reference(owner: &Node) -> Node {
+    let text = |path: &[&str]| Node::from(text_at(owner, path));
+    map([
+        ("apiVersion", text(&["apiVersion"])),
+        ("kind", text(&["kind"])),
+        ("name", text(&["metadata", "name"])),
+        ("uid", text(&["metadata", "uid"])),
+        ("controller", true.into()),
+        ("blockOwnerDeletion", true.into()),
+    ])
+}
+
+/// The time that a text is; nothing if it is none.
+pub(super) fn time(text: &str) -> Option<Duration> {
+    if text.is_empty() {
+        return None;
+    }
+    let time = GoTime::parse("2006-01-02T15:04:05Z07:00", text, &Zone::utc()).ok()?;
+    u64::try_from(time.unix()).ok().map(Duration::from_secs)
+}
+
+/// A condition of an object.
+pub(super) fn condition<'n>(object: &'n Node, kind: &str) -> Option<&'n Node> {
+    list_at(object, &["status", "conditions"]).iter().find(|it| text_at(it, &["type"]) == kind)
+}
+
+/// Since when a pod is ready; nothing if it is not.
+pub(super) fn ready_since(pod: &Node) -> Option<Duration> {
+    let ready = condition(pod, "Ready").filter(|it| text_at(it, &["status"]) == "True")?;
+    time(text_at(ready, &["lastTransitionTime"])).filter(|_| !is_deleted(pod))
+}
+
+/// Whether a pod has ended.
+pub(super) fn has_ended(pod: &Node) -> bool {
+    matches!(text_at(pod, &["status", "phase"]), "Succeeded" | "Failed")
+}
+
+/// Whether a pod runs or will.
+pub(super) fn is_active(pod: &Node) -> bool {
+    !has_ended(pod) && !is_deleted(pod)
+}
+
+/// A label of an object.
+pub(super) fn label<'n>(object: &'n Node, name: &str) -> &'n str {
+    text_at(object, &["metadata", "labels", name])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_tell_templates_apart_and_make_no_words() {
+        let template = |image: &str| map([("image", image.into())]);
+        assert_eq!(mark(&template("a")), mark(&template("a")));
+        assert_ne!(mark(&template("a")), mark(&template("b")));
+        assert!(mark(&template("a")).bytes().all(|letter| LETTERS.contains(&letter)));
+    }
+
+    #[test]
+    fn times_are_read_as_they_are_written() {
+        assert_eq!(time("2023-11-14T22:13:20Z"), Some(Duration::from_secs(1_700_000_000)));
+        assert_eq!(time("soon"), None);
+    }
+}

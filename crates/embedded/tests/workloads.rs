@@ -1,0 +1,253 @@
+//! Workloads that move: what becomes of objects when somebody looks after them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+
+use std::sync::Arc;
+
+use http::{Method, Request};
+use http_body_util::BodyExt as _;
+use pintle_embedded::schema::Table;
+use pintle_embedded::store::{Store, Window};
+use pintle_embedded::{Api, Options, Pace, SystemClock};
+use pintle_tree::{Node, json};
+
+const APPS: &str = "/apis/apps/v1/namespaces/default";
+const CORE: &str = "/api/v1/namespaces/default";
+const BATCH: &str = "/apis/batch/v1/namespaces/default";
+
+async fn over(store: Store) -> Api {
+    let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
+    Api::start_moving(options, Pace::Fast).await.unwrap()
+}
+
+async fn cluster() -> Api {
+    over(Store::in_memory(Window::default())).await
+}
+
+async fn raw(api: &Api, method: Method, path: &str, body: &str) -> (u16, String) {
+    let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/yaml" };
+    let request = Request::builder().method(method).uri(path).header("Content-Type", kind);
+    let response = api.call(request.body(body.to_owned().into()).unwrap()).await;
+    let code = response.status().as_u16();
+    let text = response.into_body().collect().await.unwrap().to_bytes();
+    (code, String::from_utf8(text.to_vec()).unwrap())
+}
+
+async fn ask(api: &Api, method: Method, path: &str, body: &str) -> Node {
+    let (code, text) = raw(api, method, path, body).await;
+    assert!(code < 300, "{path}: {code} {text}");
+    json::read_exact(text.as_bytes()).unwrap()
+}
+
+async fn get(api: &Api, path: &str) -> Node {
+    ask(api, Method::GET, path, "").await
+}
+
+fn text(node: &Node, path: &str) -> String {
+    let mut node = node.clone();
+    for step in path.split('.') {
+        node = match step.parse::<usize>() {
+            Ok(index) => node.as_list().and_then(|list| list.get(index)).cloned().unwrap_or_default(),
+            Err(_) => node.get(step).cloned().unwrap_or_default(),
+        };
+    }
+    match node {
+        Node::Str(text) => text.to_string(),
+        Node::Int(number) => number.to_string(),
+        Node::Nil => String::new(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn items(list: &Node) -> Vec<Node> {
+    list.get("items").and_then(Node::as_list).unwrap_or_default().to_vec()
+}
+
+fn condition(object: &Node, kind: &str) -> String {
+    let all = object.get("status").and_then(|it| it.get("conditions")).and_then(Node::as_list);
+    let found = all.unwrap_or_default().iter().find(|it| text(it, "type") == kind);
+    found.map(|it| format!("{} {}", text(it, "status"), text(it, "reason"))).unwrap_or_default()
+}
+
+fn deployment(annotations: &str, more: &str) -> String {
+    format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: 3\n  selector: {{matchLabels: {{app: web}}}}\n  template:\n    metadata: {{labels: {{app: web}}, annotations: {{{annotations}}}}}\n    spec: {{containers: [{{name: a, image: nginx{more}}}]}}\n"
+    )
+}
+
+#[tokio::test]
+async fn a_deployment_makes_pods_that_become_ready_and_takes_them_along() {
+    let api = cluster().await;
+    ask(&api, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
+    let web = get(&api, &format!("{APPS}/deployments/web")).await;
+    assert_eq!(text(&web, "status.availableReplicas"), "3");
+    assert_eq!(text(&web, "status.observedGeneration"), text(&web, "metadata.generation"));
+    assert_eq!(condition(&web, "Progressing"), "True NewReplicaSetAvailable");
+    let pods = items(&get(&api, &format!("{CORE}/pods")).await);
+    assert_eq!(pods.len(), 3);
+    assert!(
+        pods.iter().all(|pod| condition(pod, "Ready") == "True " && text(pod, "status.phase") == "Running")
+    );
+    let events = items(&get(&api, &format!("{CORE}/events")).await);
+    for reason in ["ScalingReplicaSet", "SuccessfulCreate", "Scheduled", "Pulled", "Created", "Started"] {
+        assert!(events.iter().any(|event| text(event, "reason") == reason), "{reason}");
+    }
+    ask(&api, Method::DELETE, &format!("{APPS}/deployments/web"), "").await;
+    assert!(items(&get(&api, &format!("{CORE}/pods")).await).is_empty());
+    assert!(items(&get(&api, &format!("{APPS}/replicasets")).await).is_empty());
+}
+
+#[tokio::test]
+async fn an_update_rolls_from_one_set_to_the_next_and_back() {
+    let api = cluster().await;
+    let path = format!("{APPS}/deployments/web");
+    ask(&api, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
+    let image = |image: &str| {
+        format!(r#"{{"spec":{{"template":{{"spec":{{"containers":[{{"name":"a","image":"{image}"}}]}}}}}}}}"#)
+    };
+    for (tag, revision, sets) in [("nginx:2", "2", 2), ("nginx:3", "3", 3)] {
+        ask(&api, Method::PATCH, &path, &image(tag)).await;
+        let web = get(&api, &path).await;
+        assert_eq!(text(&web, "status.updatedReplicas"), "3");
+        assert_eq!(text(&web, "status.replicas"), "3");
+        let annotations = web.get("metadata").unwrap().get("annotations").unwrap();
+        let found = annotations.get("deployment.kubernetes.io/revision").unwrap();
+        assert_eq!(found.as_str(), Some(revision));
+        assert_eq!(items(&get(&api, &format!("{APPS}/replicasets")).await).len(), sets);
+    }
+    ask(&api, Method::PATCH, &path, &image("nginx:2")).await;
+    assert_eq!(
+        items(&get(&api, &format!("{APPS}/replicasets")).await).len(),
+        3,
+        "an old set is taken up again"
+    );
+    let pods = items(&get(&api, &format!("{CORE}/pods")).await);
+    assert!(pods.len() == 3 && pods.iter().all(|pod| text(pod, "spec.containers.0.image") == "nginx:2"));
+}
+
+#[tokio::test]
+async fn a_pod_waits_for_what_it_needs() {
+    let api = cluster().await;
+    let wanting = deployment("", ", envFrom: [{secretRef: {name: keys}}]");
+    ask(&api, Method::POST, &format!("{APPS}/deployments"), &wanting).await;
+    let web = get(&api, &format!("{APPS}/deployments/web")).await;
+    assert_eq!(condition(&web, "Progressing"), "False ProgressDeadlineExceeded");
+    let pods = items(&get(&api, &format!("{CORE}/pods")).await);
+    let waiting = text(&pods[0], "status.containerStatuses.0.state.waiting.message");
+    assert_eq!(waiting, "secret \"keys\" not found");
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\n";
+    ask(&api, Method::POST, &format!("{CORE}/secrets"), secret).await;
+    let web = get(&api, &format!("{APPS}/deployments/web")).await;
+    assert_eq!(condition(&web, "Progressing"), "True NewReplicaSetAvailable");
+}
+
+#[tokio::test]
+async fn what_never_becomes_ready_runs_into_its_deadline() {
+    let api = cluster().await;
+    let never = deployment("pintle.dev/simulate-ready: never", "");
+    ask(&api, Method::POST, &format!("{APPS}/deployments"), &never).await;
+    let web = get(&api, &format!("{APPS}/deployments/web")).await;
+    assert_eq!(condition(&web, "Progressing"), "False ProgressDeadlineExceeded");
+    assert_eq!(condition(&web, "Available"), "False MinimumReplicasUnavailable");
+}
+
+fn job(annotations: &str, limit: u32, policy: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: work}}\nspec:\n  backoffLimit: {limit}\n  template:\n    metadata: {{annotations: {{{annotations}}}}}\n    spec: {{restartPolicy: {policy}, containers: [{{name: a, image: busybox}}]}}\n"
+    )
+}
+
+#[tokio::test]
+async fn a_job_is_tried_again_until_it_works_or_has_failed_too_often() {
+    let twice = "pintle.dev/simulate-failures: '2', pintle.dev/simulate-log: \"one\\ntwo\\nthree\", pintle.dev/simulate-duration: 30s";
+    for (limit, policy, end) in
+        [(3, "Never", "Complete"), (1, "Never", "Failed"), (3, "OnFailure", "Complete")]
+    {
+        let api = cluster().await;
+        ask(&api, Method::POST, &format!("{BATCH}/jobs"), &job(twice, limit, policy)).await;
+        let work = get(&api, &format!("{BATCH}/jobs/work")).await;
+        assert!(condition(&work, end).starts_with("True"), "{limit} {policy} {work:?}");
+        if (limit, policy) == (3, "Never") {
+            assert_eq!(
+                (text(&work, "status.failed"), text(&work, "status.succeeded")),
+                ("2".into(), "1".into())
+            );
+            let pods = items(&get(&api, &format!("{CORE}/pods")).await);
+            let log = format!("{CORE}/pods/{}/log", text(&pods[0], "metadata.name"));
+            assert_eq!(raw(&api, Method::GET, &log, "").await, (200, "one\ntwo\nthree\n".into()));
+            assert_eq!(
+                raw(&api, Method::GET, &format!("{log}?tailLines=1&follow=true"), "").await.1,
+                "three\n"
+            );
+            assert_eq!(raw(&api, Method::GET, &format!("{log}?container=b"), "").await.0, 400);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stateful_set_has_numbers_and_claims_that_outlive_it() {
+    let api = cluster().await;
+    let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  replicas: 2\n  serviceName: db\n  selector: {matchLabels: {app: db}}\n  template:\n    metadata: {labels: {app: db}}\n    spec: {containers: [{name: a, image: pg, volumeMounts: [{name: data, mountPath: /d}]}]}\n  volumeClaimTemplates:\n  - metadata: {name: data}\n    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n";
+    ask(&api, Method::POST, &format!("{APPS}/statefulsets"), set).await;
+    let db = get(&api, &format!("{APPS}/statefulsets/db")).await;
+    assert_eq!(
+        (text(&db, "status.readyReplicas"), text(&db, "status.currentReplicas")),
+        ("2".into(), "2".into())
+    );
+    let pods = items(&get(&api, &format!("{CORE}/pods")).await);
+    assert_eq!(pods.iter().map(|pod| text(pod, "metadata.name")).collect::<Vec<_>>(), ["db-0", "db-1"]);
+    let claims = items(&get(&api, &format!("{CORE}/persistentvolumeclaims")).await);
+    assert!(claims.len() == 2 && claims.iter().all(|claim| text(claim, "status.phase") == "Bound"));
+    ask(&api, Method::DELETE, &format!("{APPS}/statefulsets/db"), "").await;
+    assert!(items(&get(&api, &format!("{CORE}/pods")).await).is_empty());
+    for claim in ["data-db-0", "data-db-1"] {
+        ask(&api, Method::DELETE, &format!("{CORE}/persistentvolumeclaims/{claim}"), "").await;
+    }
+    assert!(items(&get(&api, &format!("{CORE}/persistentvolumeclaims")).await).is_empty());
+    assert!(items(&get(&api, "/api/v1/persistentvolumes").await).is_empty());
+}
+
+#[tokio::test]
+async fn a_service_knows_its_pods_and_gets_an_address() {
+    let api = cluster().await;
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}\n";
+    ask(&api, Method::POST, &format!("{CORE}/services"), service).await;
+    ask(&api, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
+    let endpoints = get(&api, &format!("{CORE}/endpoints/web")).await;
+    let addresses = endpoints.get("subsets").unwrap().as_list().unwrap()[0].get("addresses").unwrap().clone();
+    assert_eq!(addresses.as_list().unwrap().len(), 3);
+    assert_eq!(text(&endpoints, "subsets.0.ports.0.port"), "8080");
+    let web = get(&api, &format!("{CORE}/services/web")).await;
+    assert!(!text(&web, "status.loadBalancer.ingress.0.ip").is_empty());
+    ask(&api, Method::DELETE, &format!("{CORE}/services/web"), "").await;
+    let slices = get(&api, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices").await;
+    assert!(items(&slices).is_empty());
+}
+
+#[tokio::test]
+async fn a_crash_loop_ends_the_look_but_not_the_cluster() {
+    let api = cluster().await;
+    let crashing = deployment("pintle.dev/simulate-failures: always", "");
+    ask(&api, Method::POST, &format!("{APPS}/deployments"), &crashing).await;
+    let pods = items(&get(&api, &format!("{CORE}/pods")).await);
+    assert_eq!(text(&pods[0], "status.containerStatuses.0.state.waiting.reason"), "CrashLoopBackOff");
+    let restarts: i64 = text(&pods[0], "status.containerStatuses.0.restartCount").parse().unwrap();
+    assert!((3..20).contains(&restarts), "{restarts}");
+}
+
+#[tokio::test]
+async fn a_cluster_in_a_file_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cluster.db");
+    let still = {
+        let store = Store::in_file(&path, Window::default()).unwrap();
+        let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
+        Api::start(options).await.unwrap()
+    };
+    ask(&still, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
+    assert!(items(&get(&still, &format!("{CORE}/pods")).await).is_empty(), "nobody moves them");
+    drop(still);
+    let api = over(Store::in_file(&path, Window::default()).unwrap()).await;
+    let web = get(&api, &format!("{APPS}/deployments/web")).await;
+    assert_eq!(text(&web, "status.readyReplicas"), "3");
+}

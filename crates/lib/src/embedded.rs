@@ -1,0 +1,61 @@
+//! The cluster in the box: an embedded Kubernetes API under the ordinary client, so that every operation runs on it as
+//! it does on a real cluster.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pintle_cluster::Cluster;
+pub use pintle_embedded::schema::Table;
+use pintle_embedded::store::{Store, Window};
+pub use pintle_embedded::{Api, Pace, serve};
+use pintle_embedded::{Options, SystemClock};
+
+use crate::{Error, Result};
+
+/// Which cluster in the box it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Embedded {
+    /// The file that keeps it; without one it ends with the process.
+    pub file: Option<PathBuf>,
+    /// The Kubernetes that it is like, such as `1.36`; empty for the newest.
+    pub kube_version: String,
+    /// How fast its workloads move.
+    pub pace: Pace,
+    /// What made-up names come from.
+    pub seed: u64,
+}
+
+impl Embedded {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or no such Kubernetes is known.
+    pub async fn open(&self) -> Result<Api> {
+        let refused = |why: String| Error::Embedded { why };
+        let table = match self.kube_version.as_str() {
+            "" => Table::newest(),
+            version => Table::of(version).map_err(|error| refused(error.to_string()))?,
+        };
+        let store = match &self.file {
+            Some(path) => {
+                Store::in_file(path, Window::default()).map_err(|error| refused(error.to_string()))?
+            }
+            None => Store::in_memory(Window::default()),
+        };
+        let options = Options { table, store, clock: Arc::new(SystemClock), seed: self.seed };
+        let api = Api::start_moving(options, self.pace).await;
+        api.map_err(|status| refused(status.message))
+    }
+}
+
+/// The API as a cluster to work on. Must be called within a runtime.
+pub fn cluster(api: &Api, namespace: &str) -> Cluster {
+    let api = api.clone();
+    Cluster::answered_by(
+        move |request| {
+            let api = api.clone();
+            async move { api.handle(request).await }
+        },
+        namespace,
+    )
+}

@@ -1,0 +1,440 @@
+//! `rehearse`: a release's whole life in a fresh cluster in the box, and what there is to say about it.
+//!
+//! Nothing in a report depends on when it was made: the same chart gives the same bytes.
+
+mod check;
+mod place;
+mod scene;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle_cluster::logs::LogSource;
+use pintle_cluster::store::Native;
+use pintle_objects::{Object, ObjectId};
+use pintle_release::{HookPhase, ReleaseVersion, VersionRef};
+use pintle_tree::LogLine;
+use pintle_values::Overrides;
+
+use crate::embedded::{self, Embedded};
+use crate::ops::{
+    InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade,
+};
+use crate::options::{Delivery, Strategy};
+use crate::{Cancel, Clock, Holder, Lifecycle, ObjectProgress, Reporter, Result, Session};
+use scene::Stagehand;
+
+/// What to rehearse, and how.
+#[derive(Clone)]
+pub struct RehearseRequest {
+    /// The chart.
+    pub chart: PathBuf,
+    /// The chart that is there before it.
+    pub from: Option<PathBuf>,
+    /// The name of the release.
+    pub name: String,
+    /// The namespace of the release.
+    pub namespace: String,
+    /// The value flags.
+    pub values: Overrides,
+    /// The Kubernetes to rehearse on, such as `1.36`; empty for the newest.
+    pub kube_version: String,
+    /// How long each wait may take in real time. Nothing moves after a moment, so that little is enough.
+    pub timeout: Duration,
+    /// The time, and chance.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// It works, and should be looked at.
+    Warning,
+    /// It does not work.
+    Error,
+}
+
+impl Severity {
+    /// One word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// Something worth saying.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was being done.
+    pub stage: &'static str,
+    /// The object that it is about, as `Kind/name`; empty for the release as a whole.
+    pub object: String,
+    /// The template that it comes from; empty when none is known.
+    pub file: String,
+    /// The line in the template, when it can be told; 0 when not.
+    pub line: usize,
+    /// The line in the rendered document; 0 when none is known.
+    pub rendered_line: usize,
+    /// What there is to say.
+    pub message: String,
+}
+
+/// An object of the release after a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectState {
+    /// `Kind/name`, with the namespace before the name where it is not the release's.
+    pub object: String,
+    /// One word for its state.
+    pub state: String,
+    /// Why it is in that state.
+    pub message: String,
+    /// Whether it is as it should be.
+    pub ready: bool,
+}
+
+/// A hook that ran in a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookState {
+    /// `Kind/name`.
+    pub object: String,
+    /// When it runs.
+    pub events: Vec<String>,
+    /// How it ended.
+    pub phase: String,
+    /// What it printed.
+    pub log: String,
+}
+
+/// Something that the cluster told about an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventLine {
+    /// `Kind/name`; names that are made up end in `*`.
+    pub object: String,
+    /// `Normal` or `Warning`.
+    pub kind: String,
+    /// The reason in one word.
+    pub reason: String,
+    /// What happened.
+    pub message: String,
+}
+
+/// One step of the release's life.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stage {
+    /// `install`, `upgrade`, `rollback` or `uninstall`.
+    pub name: &'static str,
+    /// The chart and its version; empty where none is rendered.
+    pub chart: String,
+    /// What went wrong; empty when nothing did.
+    pub error: String,
+    /// The objects of the release.
+    pub objects: Vec<ObjectState>,
+    /// The hooks that ran.
+    pub hooks: Vec<HookState>,
+    /// What the cluster told.
+    pub events: Vec<EventLine>,
+    /// What the API warned about.
+    pub warnings: Vec<String>,
+}
+
+/// What came of a rehearsal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rehearsal {
+    /// The Kubernetes that it was on.
+    pub kube_version: String,
+    /// The name of the release.
+    pub release: String,
+    /// The namespace of the release.
+    pub namespace: String,
+    /// What was done.
+    pub stages: Vec<Stage>,
+    /// What there is to say.
+    pub findings: Vec<Finding>,
+}
+
+impl Rehearsal {
+    /// The worst of it.
+    pub fn worst(&self) -> Option<Severity> {
+        self.findings.iter().map(|finding| finding.severity).max()
+    }
+}
+
+/// Rehearses a chart.
+///
+/// # Errors
+/// When the chart or the values cannot be read, or there is no such Kubernetes. What goes wrong with the chart in the
+/// cluster is part of the report.
+pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
+    let embedded = Embedded { kube_version: request.kube_version.clone(), seed: 1, ..Embedded::default() };
+    let api = embedded.open().await?;
+    let cluster = embedded::cluster(&api, &request.namespace);
+    let session = Session {
+        store: Arc::new(Native::new(cluster.clone())),
+        cluster,
+        others: Vec::new(),
+        clock: Arc::clone(&request.clock),
+        holder: Holder::named("rehearsal"),
+        lease: Duration::from_secs(30),
+        cancel: Cancel::default(),
+        events: Lifecycle::default(),
+    };
+    let mut rehearsing = Rehearsing {
+        request,
+        session: &session,
+        stagehand: Stagehand::new(api, &request.namespace),
+        report: Rehearsal {
+            release: request.name.clone(),
+            namespace: request.namespace.clone(),
+            ..Rehearsal::default()
+        },
+    };
+    rehearsing.report.kube_version = rehearsing.stagehand.kube_version();
+    rehearsing.run().await?;
+    Ok(rehearsing.report)
+}
+
+struct Rehearsing<'r> {
+    request: &'r RehearseRequest,
+    session: &'r Session,
+    stagehand: Stagehand,
+    report: Rehearsal,
+}
+
+/// Hears what an operation says.
+#[derive(Default)]
+struct Listener {
+    logs: Vec<(LogSource, Vec<u8>)>,
+}
+
+impl Reporter for Listener {
+    fn log(&mut self, _line: LogLine) {}
+
+    fn object(&mut self, _progress: &ObjectProgress<'_>) {}
+
+    fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
+        match self.logs.last_mut().filter(|(last, _)| last == source) {
+            Some((_, text)) => text.extend_from_slice(bytes),
+            None => self.logs.push((source.clone(), bytes.to_vec())),
+        }
+    }
+}
+
+impl Rehearsing<'_> {
+    async fn run(&mut self) -> Result<()> {
+        let request = self.request;
+        self.make_namespace().await?;
+        crate::ops::init(self.session).await?;
+        self.stagehand.remember();
+        let first = request.from.as_ref().unwrap_or(&request.chart);
+        let mut goes_on = self.install(first).await?;
+        if goes_on {
+            goes_on = self.upgrade().await?;
+        }
+        if goes_on {
+            self.rollback().await;
+        }
+        self.uninstall().await;
+        self.report.findings.sort_by(|a, b| {
+            b.severity
+                .cmp(&a.severity)
+                .then_with(|| (&a.file, a.line, &a.object).cmp(&(&b.file, b.line, &b.object)))
+        });
+        self.report.findings.dedup_by(|a, b| {
+            (a.severity, &a.object, &a.message, a.line) == (b.severity, &b.object, &b.message, b.line)
+        });
+        Ok(())
+    }
+
+    async fn make_namespace(&self) -> Result<()> {
+        let namespace = Object::of(&ObjectId::new("v1", "Namespace", "", &self.request.namespace));
+        crate::deliver::create_or_apply(self.session, &namespace, crate::Method::ServerSide).await
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery {
+            wait: Strategy::Watcher,
+            wait_for_jobs: true,
+            timeout: self.request.timeout,
+            logs: crate::HookLogs::Stream,
+            ..Delivery::default()
+        }
+    }
+
+    fn target(&self, chart: &std::path::Path) -> InstallRequest {
+        InstallRequest {
+            chart: chart.to_owned(),
+            name: self.request.name.clone(),
+            namespace: self.request.namespace.clone(),
+            values: self.request.values.clone(),
+            delivery: self.delivery(),
+            ..InstallRequest::default()
+        }
+    }
+
+    async fn install(&mut self, chart: &std::path::Path) -> Result<bool> {
+        let target = self.target(chart);
+        self.check("install", &target, false).await?;
+        let mut listener = Listener::default();
+        let outcome = install(self.session, &target, &mut listener).await;
+        Ok(self.close("install", outcome, &listener).await)
+    }
+
+    async fn upgrade(&mut self) -> Result<bool> {
+        let request =
+            UpgradeRequest { target: self.target(&self.request.chart), ..UpgradeRequest::default() };
+        self.check("upgrade", &request.target, true).await?;
+        let mut listener = Listener::default();
+        let outcome = upgrade(self.session, &request, &mut listener).await;
+        Ok(self.close("upgrade", outcome.map(|upgraded| upgraded.version), &listener).await)
+    }
+
+    async fn rollback(&mut self) {
+        let request = RollbackRequest {
+            name: self.request.name.clone(),
+            namespace: self.request.namespace.clone(),
+            to: VersionRef::Before(1),
+            delivery: self.delivery(),
+            ..RollbackRequest::default()
+        };
+        let mut listener = Listener::default();
+        let outcome = rollback(self.session, &request, &mut listener).await;
+        self.close("rollback", outcome, &listener).await;
+    }
+
+    async fn uninstall(&mut self) {
+        let request = UninstallRequest {
+            name: self.request.name.clone(),
+            namespace: self.request.namespace.clone(),
+            ignore_not_found: true,
+            delivery: self.delivery(),
+            ..UninstallRequest::default()
+        };
+        let mut listener = Listener::default();
+        let outcome = uninstall(self.session, &request, &mut listener).await;
+        match outcome {
+            Ok(None) => return,
+            Ok(Some(done)) => drop(self.close("uninstall", Ok(done.version), &listener).await),
+            Err(error) => drop(self.close("uninstall", Err(error), &listener).await),
+        }
+        let left = self.stagehand.left_behind();
+        self.report.findings.extend(left);
+    }
+
+    /// Notes what became of a stage, and says whether there can be another.
+    async fn close(
+        &mut self,
+        name: &'static str,
+        outcome: Result<ReleaseVersion>,
+        listener: &Listener,
+    ) -> bool {
+        let mut stage = Stage { name, ..Stage::default() };
+        let version = match outcome {
+            Ok(version) => Some(version),
+            Err(error) => {
+                stage.error = self.stagehand.plain(&error.to_string());
+                self.find(name, Severity::Error, "", stage.error.clone());
+                crate::ops::get(
+                    self.session,
+                    &self.request.namespace,
+                    &self.request.name,
+                    &VersionRef::Current,
+                )
+                .await
+                .ok()
+            }
+        };
+        if let Some(version) = &version {
+            let metadata = &version.chart.metadata;
+            stage.chart = format!("{}-{}", metadata.name, metadata.version);
+            stage.hooks = self.hooks(version, name, listener);
+            if name != "uninstall" {
+                stage.objects = self.objects(version).await;
+            }
+        }
+        stage.events = self.stagehand.events();
+        stage.warnings = self.session.cluster.take_warnings();
+        for warning in &stage.warnings {
+            self.find(name, Severity::Warning, "", warning.clone());
+        }
+        for event in stage.events.iter().filter(|event| event.kind == "Warning") {
+            let message = format!("{}: {}", event.reason, event.message);
+            self.find(name, Severity::Warning, &event.object, message);
+        }
+        let goes_on = stage.error.is_empty();
+        self.report.stages.push(stage);
+        goes_on
+    }
+
+    fn find(&mut self, stage: &'static str, severity: Severity, object: &str, message: String) {
+        self.report.findings.push(Finding {
+            severity,
+            stage,
+            object: object.to_owned(),
+            file: String::new(),
+            line: 0,
+            rendered_line: 0,
+            message,
+        });
+    }
+
+    fn hooks(&self, version: &ReleaseVersion, stage: &str, listener: &Listener) -> Vec<HookState> {
+        let runs = |event: &str| match stage {
+            "uninstall" => event.ends_with("delete"),
+            stage => event.ends_with(stage),
+        };
+        let hooks = version.hooks.iter().filter(|hook| hook.last_run.phase != HookPhase::Unset);
+        let hooks = hooks.filter(|hook| hook.events.iter().any(|event| runs(event.as_str())));
+        let state = |hook: &pintle_release::StoredHook| {
+            let logs = listener.logs.iter().filter(|(source, _)| {
+                source.pod == hook.name || source.pod.starts_with(&format!("{}-", hook.name))
+            });
+            let log: Vec<u8> = logs.flat_map(|(_, text)| text.clone()).collect();
+            HookState {
+                object: format!("{}/{}", hook.kind, hook.name),
+                events: hook.events.iter().map(|event| event.as_str().to_owned()).collect(),
+                phase: hook.last_run.phase.as_str().to_owned(),
+                log: String::from_utf8_lossy(&log).into_owned(),
+            }
+        };
+        hooks.map(state).collect()
+    }
+
+    /// How the objects of a version are.
+    async fn objects(&self, version: &ReleaseVersion) -> Vec<ObjectState> {
+        let Ok(objects) = Object::read_manifest(version.manifest.as_bytes(), "") else { return Vec::new() };
+        let mut states = Vec::with_capacity(objects.len());
+        for mut object in objects {
+            let Ok(resource) = self.session.cluster.scope(&mut object, &version.namespace).await else {
+                continue;
+            };
+            let live = self.session.cluster.get_at(&resource, object.namespace(), object.name()).await;
+            let name = self.stagehand.name_of(object.kind(), object.namespace(), object.name());
+            states.push(match live.ok().flatten() {
+                Some(live) => {
+                    let readiness = pintle_cluster::wait::ready(&live);
+                    ObjectState {
+                        object: name,
+                        state: format!("{:?}", readiness.state),
+                        message: self.stagehand.plain(&readiness.sentence),
+                        ready: readiness.state == pintle_cluster::wait::State::Current,
+                    }
+                }
+                None => ObjectState {
+                    object: name,
+                    state: "NotFound".to_owned(),
+                    message: "it is not there".to_owned(),
+                    ready: false,
+                },
+            });
+        }
+        states
+    }
+}

@@ -1,0 +1,182 @@
+//! What is in the cluster of a rehearsal: what the chart has brought, what was told about it, what it leaves behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pintle_embedded::Api;
+use pintle_tree::{Node, Str};
+
+use super::{EventLine, Finding, Severity};
+
+/// Looks behind the scene.
+pub(super) struct Stagehand {
+    api: Api,
+    namespace: String,
+    /// What was there before the chart.
+    before: BTreeSet<Str>,
+    /// The events that were told already, with their counts.
+    told: BTreeMap<Str, i64>,
+}
+
+fn text<'n>(node: &'n Node, path: &[&str]) -> &'n str {
+    path.iter().try_fold(node, |node, step| node.get(step)).and_then(Node::as_str).unwrap_or_default()
+}
+
+impl Stagehand {
+    pub(super) fn new(api: Api, namespace: &str) -> Stagehand {
+        let namespace = namespace.to_owned();
+        Stagehand { api, namespace, before: BTreeSet::new(), told: BTreeMap::new() }
+    }
+
+    pub(super) fn kube_version(&self) -> String {
+        self.api.table().version().to_string()
+    }
+
+    /// The minor version.
+    pub(super) fn minor(&self) -> u64 {
+        u64::from(self.api.table().minor())
+    }
+
+    fn all(&self, prefix: &str) -> Vec<(Str, Node)> {
+        let listing = self.api.store().list(prefix, None, usize::MAX, None, &|_| true);
+        let objects = listing.map(|listing| listing.objects).unwrap_or_default();
+        objects.iter().map(|object| (object.key.clone(), object.node())).collect()
+    }
+
+    /// Takes what is there as given.
+    pub(super) fn remember(&mut self) {
+        self.before = self.all("").into_iter().map(|(key, _)| key).collect();
+    }
+
+    /// `Kind/name`, with the namespace where it is another.
+    pub(super) fn name_of(&self, kind: &str, namespace: &str, name: &str) -> String {
+        if namespace.is_empty() || namespace == self.namespace {
+            format!("{kind}/{name}")
+        } else {
+            format!("{kind}/{namespace}/{name}")
+        }
+    }
+
+    /// Names that were made up, with what stands for them.
+    fn made_up(&self) -> Vec<(String, String)> {
+        let mut names = BTreeMap::new();
+        let Ok((events, _)) = self.api.store().changes("", 0) else { return Vec::new() };
+        for event in events {
+            let key = event.object.key.to_str_lossy();
+            if key.starts_with("pods/") || key.starts_with("persistentvolumes/") {
+                let node = event.object.node();
+                let name = text(&node, &["metadata", "name"]).to_owned();
+                let beginning = text(&node, &["metadata", "generateName"]);
+                if !beginning.is_empty() {
+                    names.insert(name, format!("{beginning}*"));
+                } else if name.starts_with("pvc-") {
+                    names.insert(name, "pvc-*".to_owned());
+                }
+                names.insert(text(&node, &["metadata", "uid"]).to_owned(), "*".to_owned());
+            }
+        }
+        // Long ones first, so that none is taken for a part of another.
+        let mut names: Vec<(String, String)> =
+            names.into_iter().filter(|(name, _)| !name.is_empty()).collect();
+        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        names
+    }
+
+    /// A text without names that were made up.
+    pub(super) fn plain(&self, said: &str) -> String {
+        replaced(&without_times(said), &self.made_up())
+    }
+
+    /// What was told since this was asked last, each once.
+    pub(super) fn events(&mut self) -> Vec<EventLine> {
+        let names = self.made_up();
+        let mut lines = BTreeSet::new();
+        for (key, event) in self.all("events/") {
+            let count = match event.get("count") {
+                Some(Node::Int(count)) => *count,
+                _ => 1,
+            };
+            if self.told.insert(key, count) == Some(count) {
+                continue;
+            }
+            let involved = |field: &str| text(&event, &["involvedObject", field]);
+            lines.insert(EventLine {
+                object: replaced(
+                    &self.name_of(involved("kind"), involved("namespace"), involved("name")),
+                    &names,
+                ),
+                kind: text(&event, &["type"]).to_owned(),
+                reason: text(&event, &["reason"]).to_owned(),
+                message: replaced(text(&event, &["message"]), &names),
+            });
+        }
+        lines.into_iter().collect()
+    }
+
+    /// What is there after the release has gone.
+    pub(super) fn left_behind(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for (key, node) in self.all("") {
+            let name = key.to_str_lossy();
+            let owned = node.get("metadata").and_then(|it| it.get("ownerReferences")).is_some();
+            if self.before.contains(&key) || owned || name.starts_with("events/") {
+                continue;
+            }
+            let Some(why) = why_it_stays(&node) else { continue };
+            let object = self.name_of(
+                text(&node, &["kind"]),
+                text(&node, &["metadata", "namespace"]),
+                text(&node, &["metadata", "name"]),
+            );
+            found.push(Finding {
+                severity: Severity::Note,
+                stage: "uninstall",
+                object,
+                file: String::new(),
+                line: 0,
+                rendered_line: 0,
+                message: format!("left behind: {why}"),
+            });
+        }
+        found
+    }
+}
+
+/// Why an object stays; nothing for what only follows from another.
+fn why_it_stays(node: &Node) -> Option<&'static str> {
+    let annotation = |name: &str| text(node, &["metadata", "annotations", name]);
+    let kind = text(node, &["kind"]);
+    if annotation("helm.sh/resource-policy") == "keep" {
+        return Some("its resource policy says keep");
+    }
+    if !annotation("helm.sh/hook").is_empty() {
+        return Some("it is a hook, and no delete policy takes it away");
+    }
+    match kind {
+        "PersistentVolumeClaim" => Some("claims of a StatefulSet outlive it; delete them by hand"),
+        "PersistentVolume" if !text(node, &["spec", "claimRef", "uid"]).is_empty() => None,
+        "CustomResourceDefinition" => Some("definitions in crds/ are never deleted"),
+        // What the cluster itself puts into every namespace.
+        "ServiceAccount" if text(node, &["metadata", "name"]) == "default" => None,
+        "ConfigMap" if text(node, &["metadata", "name"]) == "kube-root-ca.crt" => None,
+        _ => Some("uninstalling does not know of it"),
+    }
+}
+
+/// A diagnosis without its events, which have times; they are told by themselves.
+fn without_times(said: &str) -> String {
+    let told = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().take(2).collect();
+        !(line.trim_start().starts_with("events of ") || words.get(1) == Some(&"ago"))
+    };
+    said.lines().filter(told).collect::<Vec<&str>>().join("\n")
+}
+
+fn replaced(said: &str, names: &[(String, String)]) -> String {
+    let mut said = said.to_owned();
+    for (name, stands) in names {
+        if said.contains(name.as_str()) {
+            said = said.replace(name.as_str(), stands);
+        }
+    }
+    said
+}
