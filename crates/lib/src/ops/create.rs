@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use pintle_chart::package::Times;
 use pintle_chart::{Chart, File};
 use pintle_events::Event;
+use pintle_lua::Permissions;
 
 use crate::report::with_log;
 use crate::{Error, Lifecycle, Reporter, Result, prepare};
@@ -57,6 +58,15 @@ pub fn create_with_events(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
+    // Only a starter can bring scripts.
+    let scripted;
+    let events = match &request.starter {
+        Some(_) if events.may_run_scripts() => {
+            scripted = events.with_scripts_of(&draft(request)?, &Permissions::none())?;
+            &scripted
+        }
+        _ => events,
+    };
     prepare::tell_without_chart(Event::PreCreate, events)?;
     if !events.listens(Event::PostCreate) {
         return create(request, reporter);
