@@ -14,6 +14,7 @@ pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod lint;
 pub(crate) mod list;
+pub(crate) mod lua;
 pub(crate) mod package;
 pub(crate) mod post_render;
 pub(crate) mod reference;
@@ -51,6 +52,7 @@ pub(crate) static ROOT: Command = Command {
         &install::COMMAND,
         &lint::COMMAND,
         &list::COMMAND,
+        &lua::COMMAND,
         &package::COMMAND,
         &post_render::COMMAND,
         &rollback::COMMAND,
