@@ -85,6 +85,28 @@ fn the_worked_examples_render_and_have_no_mistakes() {
 }
 
 #[test]
+fn the_guide_shows_the_scripts_as_they_are() {
+    let guide = include_str!("../../../docs/guide/lua.md");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scripts");
+    let mut shown = 0;
+    for (before, after) in
+        guide.match_indices("`:\n\n```").map(|(at, mark)| (&guide[..at], &guide[at + mark.len()..]))
+    {
+        let name = before.rsplit('`').next().unwrap_or_default();
+        let (_, rest) = after.split_once('\n').expect("the fence names a language");
+        let text = std::fs::read_to_string(folder.join(name)).expect("the file is there");
+        assert!(rest.starts_with(&format!("{text}```\n")), "{name} is not what the guide shows");
+        shown += 1;
+    }
+    assert!(
+        EXAMPLES.iter().all(|(name, ..)| guide.contains(&format!("`{name}/ext/"))) && shown >= 14,
+        "{shown}"
+    );
+    let folders = std::fs::read_dir(&folder).expect("it can be listed").count();
+    assert_eq!(folders, EXAMPLES.len(), "every example is tested");
+}
+
+#[test]
 fn the_worked_examples_are_installed_and_upgraded_in_a_cluster() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {

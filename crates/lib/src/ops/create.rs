@@ -73,14 +73,15 @@ pub fn create_with_events(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
-    // Only a starter can bring scripts.
+    // Only a starter can bring scripts, and one that cannot be read is refused by starting from it.
     let scripted;
-    let events = match &request.starter {
-        Some(_) if events.may_run_scripts() => {
-            scripted = events.with_scripts_of(&draft(request)?, &Permissions::none())?;
+    let starter = request.starter.as_ref().filter(|_| events.may_run_scripts());
+    let events = match starter.and_then(|_| draft(request).ok()) {
+        Some(draft) => {
+            scripted = events.with_scripts_of(&draft, &Permissions::none())?;
             &scripted
         }
-        _ => events,
+        None => events,
     };
     prepare::tell_without_chart(Event::PreCreate, events)?;
     if !events.listens(Event::PostCreate) {
