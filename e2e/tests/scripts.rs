@@ -24,18 +24,22 @@ fn example(name: &str) -> String {
     folder.canonicalize().expect("it is there").display().to_string()
 }
 
+/// The words of a command that waits.
+fn waiting<'a>(words: &[&'a str], flags: &[&'a str]) -> Vec<&'a str> {
+    [words, flags, &["--wait"]].concat()
+}
+
 #[test]
 fn the_worked_examples_are_installed_and_upgraded() {
     let Some(bench) = Bench::new("scripts-examples") else { return };
     let run = |words: &[&str]| bench.run(Program::Pintle, words).succeeded();
     for (name, flags, object, part) in EXAMPLES {
         let chart = example(name);
-        let with = |words: &[&str]| [words, flags, &["--wait"]].concat();
         let (plural, object) = object.split_once('/').expect("a kind and a name");
-        run(&with(&["install", name, &chart]));
+        run(&waiting(&["install", name, &chart], flags));
         let installed = bench.object("v1", plural, object).expect("it is there");
         assert!(installed.to_string().contains(part), "{name}: {installed}");
-        run(&with(&["upgrade", name, &chart]));
+        run(&waiting(&["upgrade", name, &chart], flags));
         let upgraded = bench.object("v1", plural, object).expect("it is there");
         assert_eq!(installed["data"], upgraded["data"], "{name}");
         run(&["rollback", name, "1"]);

@@ -74,9 +74,13 @@ impl Prepared {
         }
         self.objects()?;
         let documents = Documents::of_files(&self.files);
-        let mut context = self.context.clone().with_objects(documents.objects());
-        self.events.emit(event, &mut context)?;
-        if let Some(mut files) = documents.with(context.take_objects(), event, self.chart.name())? {
+        // Values can be large, and nobody may change them any more, so that they are lent instead of copied.
+        let mut context = std::mem::take(&mut self.context).with_objects(documents.objects());
+        let outcome = self.events.emit(event, &mut context);
+        let objects = context.take_objects();
+        self.context = context;
+        outcome?;
+        if let Some(mut files) = documents.with(objects, event, self.chart.name())? {
             files.sort_by(|a, b| a.0.cmp(&b.0));
             self.files = files;
             self.move_images()?;
