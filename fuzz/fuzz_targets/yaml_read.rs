@@ -31,7 +31,11 @@ fn has_an_outline(text: &[u8], readable: bool) {
     match Outline::read_first(text) {
         Ok(outline) => {
             assert!(readable, "an outline of what cannot be read");
-            assert_eq!(Edits::of(&outline).apply().as_deref(), Ok(text), "nothing was changed, and yet it was");
+            assert_eq!(
+                Edits::of(&outline).apply().as_deref(),
+                Ok(text),
+                "nothing was changed, and yet it was"
+            );
         }
         Err(error) => assert!(!readable || error.to_string().contains("UTF-16"), "no outline: {error}"),
     }

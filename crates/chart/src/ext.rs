@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn scripts_have_dotted_names() {
-        let chart = chart(&["ext/lua/chart.lua", "ext/lua/a/b.lua", "ext/lua/a.b.lua", "ext/x.lua", "lua/y.lua"]);
+        let chart =
+            chart(&["ext/lua/chart.lua", "ext/lua/a/b.lua", "ext/lua/a.b.lua", "ext/x.lua", "lua/y.lua"]);
         let names: Vec<String> = scripts(&chart).map(|(name, _)| name).collect();
         assert_eq!(names, ["chart", "a.b"]);
         assert_eq!(chart.files.iter().filter(|file| is_extension(file)).count(), 4);

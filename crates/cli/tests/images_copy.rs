@@ -281,3 +281,90 @@ fn registries_with_certificates_of_their_own_are_trusted_if_told_to() {
         assert!(told.starts_with("exit 1\n") && told.contains("certificate"), "{told}");
     }
 }
+
+#[test]
+fn each_side_has_its_own_login() {
+    let place = Place::new();
+    set(&place);
+    place
+        .write("keys/Chart.yaml", CHART)
+        .write("keys/templates/users.yaml", "users: '{{ htpasswd .Values.user \"secret\" }}'\n");
+    let guarded = |user: &str| {
+        let told = place.pintle(&format!("template keys ./keys --set user={user}"));
+        let line = told.lines().find_map(|line| line.strip_prefix("users: ")).expect(&told);
+        place.write(&format!("{user}.htpasswd"), &format!("{}\n", line.trim_matches('\'')));
+        let file = place.path().join(format!("{user}.htpasswd"));
+        distribution(&format!("auth:\n  htpasswd: {{realm: ours, path: {}}}\n", file.display()))
+    };
+    let (Some(here), Some(there)) = (guarded("anna"), guarded("bob")) else { return };
+    let told = place.pintle(&format!("images copy oci:set {} --retries 0", here.host));
+    assert!(told.starts_with("exit 1\n"), "{told}");
+    let told = place.pintle(&format!(
+        "images copy oci:set {} --dest-creds anna:secret --dest-plain-http --jobs 2 --patience 20s",
+        here.host
+    ));
+    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
+    let image = format!("{}/dockerio/team/web:1.2", here.host);
+    let both = "--src-creds anna:secret --src-plain-http --dest-creds bob:secret";
+    let told = place.pintle(&format!("images copy {image} {} --plain-http {both}", there.host));
+    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
+    let swapped = "--src-creds bob:secret --dest-creds anna:secret --retries 0";
+    let told = place.pintle(&format!("images copy {image} {} {swapped}", there.host));
+    assert!(told.starts_with("exit 1\n") && !told.contains("secret"), "{told}");
+}
+
+#[test]
+fn a_source_may_be_trusted_without_trusting_the_destination() {
+    let place = Place::new();
+    set(&place);
+    certificates(&place);
+    let here = place.path().display();
+    let tls = format!("  tls:\n    certificate: {here}/server.pem\n    key: {here}/server.key\n");
+    let Some(registry) = distribution(&tls) else { return };
+    let told = place.pintle(&format!("images copy oci:set {} --ca-file ca.pem", registry.host));
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    let image = format!("{}/dockerio/team/web:1.2", registry.host);
+    for (flags, code) in [("--src-insecure-skip-tls-verify", 0), ("--dest-insecure-skip-tls-verify", 1)] {
+        let told = place.pintle(&format!("images copy {image} oci:gap-{code} --retries 0 {flags}"));
+        assert!(told.starts_with(&format!("exit {code}\n")), "{told}");
+    }
+}
+
+#[test]
+fn patience_with_a_silent_registry_ends() {
+    let fake = Fake::start(|asked| match asked.is("GET", "/blobs/sha256:") {
+        true => Twist::Changed(|reply| reply.fault(Fault::Silence)),
+        false => Twist::Honest,
+    });
+    let place = Place::new();
+    set(&place);
+    assert!(place.pintle(&format!("images copy oci:set {}", fake.host)).starts_with("exit 0\n"));
+    let begun = Instant::now();
+    let name = fake.name("dockerio/team/web:1.2");
+    let told = place.pintle(&format!("images copy {name} oci:gap --retries 0 --patience 300ms"));
+    assert!(told.starts_with("exit 1\n"), "{told}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn charts_and_releases_are_sources() {
+    let fake = Fake::honest();
+    let place = Place::new();
+    set(&place);
+    assert!(place.pintle(&format!("images copy oci:set {}/mirror", fake.host)).starts_with("exit 0\n"));
+    chart(&place, &fake.host);
+    let told = place.pintle("images copy --from-chart ./web oci:one");
+    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
+    // The template is a pod whose image is the value.
+    let release = format!(
+        "- name: web\n  namespace: team\n  version: 1\n  info: {{status: deployed}}\n  chart:\n    \
+         metadata: {{apiVersion: v2, name: web, version: 0.1.0}}\n    \
+         templates: [{{name: templates/pod.yaml, data: YXBpVmVyc2lvbjogdjEKa2luZDogUG9kCm1ldGFkYXRhOiB7bmFtZTogYX0Kc3BlYzoge2NvbnRhaW5lcnM6IFt7bmFtZTogYSwgaW1hZ2U6ICJ7eyAuVmFsdWVzLmltYWdlIH19In1dfQo=}}]\n  \
+         config: {{image: '{}/mirror/dockerio/team/web:1.2'}}\n",
+        fake.host
+    );
+    place.write("releases.yaml", &release);
+    let variables = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
+    let told = place.called("pintle", "images copy --from-release web -n team oci:two", &variables);
+    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
+}

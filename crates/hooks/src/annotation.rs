@@ -136,20 +136,8 @@ pub(crate) enum Words {
     Filter,
 }
 
-const NATIVE: [&str; 10] = [
-    "pre-install",
-    "post-install",
-    "pre-delete",
-    "post-delete",
-    "pre-upgrade",
-    "post-upgrade",
-    "pre-rollback",
-    "post-rollback",
-    "test",
-    "test-success",
-];
-
-/// `test-failure` is of Helm 2. Helm drops such hooks today; the filter leaves that to Helm.
+/// All words. The last two are older ones for `test`: Helm still takes the first of them, and drops hooks of the second,
+/// which the filter leaves to Helm.
 const FILTER: [&str; 11] = [
     "pre-install",
     "post-install",
@@ -164,11 +152,16 @@ const FILTER: [&str; 11] = [
     "test-failure",
 ];
 
+const NATIVE: &[&str] = FILTER.split_at(10).0;
+
+/// The words of today, one for each event.
+pub const EVENT_WORDS: &[&str] = FILTER.split_at(9).0;
+
 impl Words {
     /// Reads the word for an event. Natively `test-success` is but another word for `test`.
     pub(crate) fn event(self, word: &str) -> Result<&'static str, Problem> {
         let (found, known): (_, &'static [&'static str]) = match self {
-            Words::Native => (Event::from_word(&normal(word)).map(Event::as_str), &NATIVE),
+            Words::Native => (Event::from_word(&normal(word)).map(Event::as_str), NATIVE),
             Words::Filter => (FILTER.into_iter().find(|known| *known == word.trim()), &FILTER),
         };
         found.ok_or_else(|| Problem::UnknownEvent { word: word.trim().to_owned(), known })

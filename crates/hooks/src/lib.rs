@@ -48,7 +48,7 @@ mod view;
 mod weight;
 
 pub use annotation::{
-    Annotations, DELETE_POLICY, ENV, HOOK, LOG_POLICY, NAME_SUFFIX, POLICY, WEIGHT, WEIGHTS,
+    Annotations, DELETE_POLICY, ENV, EVENT_WORDS, HOOK, LOG_POLICY, NAME_SUFFIX, POLICY, WEIGHT, WEIGHTS,
 };
 pub use env::EnvRule;
 pub use error::{Error, Problem, Result};

@@ -23,6 +23,10 @@ struct Renamed {
     namespace: Box<str>,
 }
 
+/// The kinds that others refer to by name.
+const REFERRED_TO: [&str; 6] =
+    ["ClusterRole", "ConfigMap", "PersistentVolumeClaim", "Role", "Secret", "ServiceAccount"];
+
 fn target(kind: &str, name: &str) -> String {
     [kind, name].join("/")
 }
@@ -30,6 +34,9 @@ fn target(kind: &str, name: &str) -> String {
 impl Renames {
     /// Notes that the part of an object that runs at `event` has a name of its own.
     pub(crate) fn add(&mut self, event: &'static str, kind: &str, namespace: &str, name: &str) {
+        if !REFERRED_TO.contains(&kind) {
+            return;
+        }
         let renamed = Renamed { event, namespace: namespace.into() };
         self.targets.entry(target(kind, name).into()).or_default().push(renamed);
     }

@@ -1,6 +1,6 @@
 //! `hooks`: which hooks a chart or a release has, and when they run.
 
-use pintle::hooks::{DeletePolicy, LogPolicy};
+use pintle::hooks::{DeletePolicy, EVENT_WORDS, LogPolicy};
 use pintle::objects::Event;
 use pintle::ops::{PlannedHook, plan_hooks, planned_hooks};
 use pintle::release::VersionRef;
@@ -50,17 +50,8 @@ have the same weight; with --hook-parallelism, they run together.",
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::list("event", "only hooks that run at these events").offer(Offer::Words(&[
-    "pre-install",
-    "post-install",
-    "pre-delete",
-    "post-delete",
-    "pre-upgrade",
-    "post-upgrade",
-    "pre-rollback",
-    "post-rollback",
-    "test",
-]))];
+static OWN: &[Flag] =
+    &[Flag::list("event", "only hooks that run at these events").offer(Offer::Words(EVENT_WORDS))];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let wanted = events(invocation)?;
