@@ -15,6 +15,7 @@ pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod lint;
 pub(crate) mod list;
+pub(crate) mod lua;
 pub(crate) mod package;
 pub(crate) mod post_render;
 pub(crate) mod reference;
@@ -54,6 +55,7 @@ pub(crate) static ROOT: Command = Command {
         &install::COMMAND,
         &lint::COMMAND,
         &list::COMMAND,
+        &lua::COMMAND,
         &package::COMMAND,
         &post_render::COMMAND,
         &rehearse::COMMAND,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pintle::cluster::{Cluster, Proxies, Settings, store};
 use pintle::release::{MemoryStore, Store, StoreError};
-use pintle::{Cancel, Lifecycle, Session};
+use pintle::{Cancel, Session};
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 use tokio::runtime::Runtime;
@@ -19,7 +19,7 @@ use crate::flag::parsed::Parsed;
 use crate::flag::value::Value;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
-use crate::{boxed, holder, kubeconfig, ui};
+use crate::{boxed, holder, kubeconfig, scripts, ui};
 
 /// A session, and the threads that it runs on.
 pub(crate) struct Connection {
@@ -57,7 +57,7 @@ impl Connection {
             holder: holder::this_process(invocation.environment),
             lease: lease(&invocation.flags),
             cancel: Cancel::default(),
-            events: Lifecycle::default(),
+            events: scripts::lifecycle(invocation)?,
         };
         let personality = invocation.personality;
         Ok(Connection { session, namespace, has_cluster: driver != Driver::Memory, personality, runtime })

@@ -24,6 +24,7 @@ mod reference;
 mod report;
 mod request;
 mod run;
+mod scripts;
 mod text_template;
 mod ui;
 

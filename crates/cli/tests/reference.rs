@@ -163,7 +163,14 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
+    | `--lua` |  |  | begin with a script that acts on events of the chart's life |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `-p`, `--starter` | string |  | the chart to start from: a name in the starters folder, or an absolute path |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle dependency
 
@@ -179,16 +186,22 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
     | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
     | `--cert-file` | string |  | the client certificate to present over TLS |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--insecure-skip-tls-verify` |  |  | do not check the server's certificate when fetching charts |
     | `--key-file` | string |  | the key of the client certificate |
     | `--keyring` | string | environment | the file of public keys for --verify |
     | `--password` | string |  | the password for the repository or registry |
     | `--plain-http` |  |  | fetch charts over HTTP without TLS |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `--skip-refresh` |  |  | use the cached indexes of repositories as they are |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--username` | string |  | the user name for the repository or registry |
     | `--verify` |  |  | check the signatures of what is fetched |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle dependency list
 
@@ -559,6 +572,8 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
     | `--atomic` |  |  | undo everything if the operation fails (deprecated: use --rollback-on-failure instead) |
     | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
     | `--cert-file` | string |  | the client certificate to present over TLS |
@@ -570,6 +585,7 @@ fn all_commands_and_flags_are_known() {
     | `--dry-run` | string, bare: unset | `none` | only show what would be done: none (do it), client (ask nobody) or server (ask the cluster) |
     | `--enable-dns` |  |  | let templates look up host names |
     | `--exclude-registries` | strings |  | with --rewrite-images, registries whose images stay |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
     | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
     | `--force-replace` |  |  | replace objects instead of patching them |
@@ -599,6 +615,7 @@ fn all_commands_and_flags_are_known() {
     | `--repo` | string |  | the URL of the repository that has the chart |
     | `--rewrite-images` | string, bare:  |  | point the images of rendered objects at another registry, as a mapping file or --target-registry says |
     | `--rollback-on-failure` |  |  | undo everything if the operation fails; implies --wait=watcher |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `--server-side` |  | `true` | let the server merge changes instead of doing it here |
     | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
     | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
@@ -607,6 +624,7 @@ fn all_commands_and_flags_are_known() {
     | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
     | `--skip-crds` |  |  | leave custom resource definitions out |
     | `--skip-schema-validation` |  |  | do not check values against the charts' schemas |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--source-registries` | strings |  | with --rewrite-images, the registries whose images move |
     | `--take-ownership` |  |  | adopt objects that exist already, whoever made them |
     | `--target-registry` | string |  | with --rewrite-images, the registry that images go to: host[:port][/path] |
@@ -617,6 +635,7 @@ fn all_commands_and_flags_are_known() {
     | `--version` | string |  | the version of the chart, or a range such as ^2.0.0; without it, the newest |
     | `--wait` | WaitStrategy, bare: watcher | `hookOnly` | how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy |
     | `--wait-for-jobs` |  |  | with --wait, also wait for Jobs to complete |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle lint
 
@@ -626,17 +645,23 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--kube-version` | string |  | the Kubernetes version to check against |
     | `--quiet` |  |  | print warnings and errors only |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
     | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
     | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
     | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
     | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
     | `--skip-schema-validation` |  |  | do not check values against the charts' schemas |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--strict` |  |  | fail on warnings too |
     | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
     | `--with-subcharts` |  |  | look at the charts in charts/ too |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle list
 
@@ -666,6 +691,45 @@ fn all_commands_and_flags_are_known() {
     | `--uninstalled` |  |  | show releases that were uninstalled with --keep-history |
     | `--uninstalling` |  |  | show releases that are being uninstalled |
 
+    ## pintle lua
+
+    check and try out the scripts of a chart
+
+    ## pintle lua check
+
+    look for mistakes in scripts without running them
+
+        pintle lua check CHART [flags]
+
+    ## pintle lua run
+
+    call the handlers of one event, and show what they change
+
+        pintle lua run CHART EVENT [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
+    | `--is-upgrade` |  |  | call handlers as for an upgrade instead of an installation |
+    | `--release` | string | `release-name` | the name of the release |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
+    | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
+    | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
+    | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
+    | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
+    | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
+    | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
+
+    ## pintle lua types
+
+    print the types of what scripts can use, for editors
+
+        pintle lua types [flags]
+
     ## pintle package
 
     make an archive of a chart
@@ -674,11 +738,14 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
     | `--app-version` | string |  | write this appVersion into the archive's Chart.yaml |
     | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
     | `--cert-file` | string |  | the client certificate to present over TLS |
     | `-u`, `--dependency-update` |  |  | first fetch into charts/ what Chart.yaml asks for |
     | `-d`, `--destination` | string | `.` | the folder to put the archive into |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--insecure-skip-tls-verify` |  |  | do not check the server's certificate when fetching charts |
     | `--key` | string |  | the name of the key to sign with |
     | `--key-file` | string |  | the key of the client certificate |
@@ -686,9 +753,12 @@ fn all_commands_and_flags_are_known() {
     | `--passphrase-file` | string |  | the file with the passphrase of the key; - for standard input |
     | `--password` | string |  | the password for the repository or registry |
     | `--plain-http` |  |  | fetch charts over HTTP without TLS |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `--sign` |  |  | sign the archive with a PGP key |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--username` | string |  | the user name for the repository or registry |
     | `--version` | string |  | write this version into the archive's Chart.yaml |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle post-render
 
@@ -749,8 +819,11 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
     | `--cleanup-on-fail` |  |  | delete what a failing operation has created anew |
     | `--dry-run` | string, bare: unset | `none` | only show what would be done: none (do it), client (ask nobody) or server (ask the cluster) |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
     | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
     | `--force-replace` |  |  | replace objects instead of patching them |
@@ -760,10 +833,13 @@ fn all_commands_and_flags_are_known() {
     | `--logs` | string |  | when to show the logs of hooks: end, or stream to see them live |
     | `--no-hooks` |  |  | leave hooks out |
     | `--no-log-output` |  |  | show no logs of hooks |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `--server-side` | string | `auto` | whether the server merges changes: true, false, or auto to do as the earlier version did |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
     | `--wait` | WaitStrategy, bare: watcher | `hookOnly` | how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy |
     | `--wait-for-jobs` |  |  | with --wait, also wait for Jobs to complete |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle schema
 
@@ -866,6 +942,28 @@ fn all_commands_and_flags_are_known() {
     | `--verify` |  |  | check the signature of the chart before using it |
     | `--version` | string |  | the version of the chart, or a range such as ^2.0.0; without it, the newest |
 
+    ## pintle show permissions
+
+    show what the scripts of a chart ask for
+
+        pintle show permissions [CHART] [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
+    | `--cert-file` | string |  | the client certificate to present over TLS |
+    | `--devel` |  |  | let pre-releases count too, as --version '>0.0.0-0' does; --version wins over it |
+    | `--insecure-skip-tls-verify` |  |  | do not check the server's certificate when fetching charts |
+    | `--key-file` | string |  | the key of the client certificate |
+    | `--keyring` | string | environment | the file of public keys for --verify |
+    | `--pass-credentials` |  |  | send credentials to every host, not just the repository's |
+    | `--password` | string |  | the password for the repository or registry |
+    | `--plain-http` |  |  | fetch charts over HTTP without TLS |
+    | `--repo` | string |  | the URL of the repository that has the chart |
+    | `--username` | string |  | the user name for the repository or registry |
+    | `--verify` |  |  | check the signature of the chart before using it |
+    | `--version` | string |  | the version of the chart, or a range such as ^2.0.0; without it, the newest |
+
     ## pintle show readme
 
     show the README of a chart
@@ -930,6 +1028,8 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
     | `-a`, `--api-versions` | strings |  | further API versions that the cluster is to have; may be repeated |
     | `--atomic` |  |  | undo everything if the operation fails (deprecated: use --rollback-on-failure instead) |
     | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
@@ -943,6 +1043,7 @@ fn all_commands_and_flags_are_known() {
     | `--dry-run` | string, bare: unset | `client` | whom to ask about the cluster: client (nobody) or server |
     | `--enable-dns` |  |  | let templates look up host names |
     | `--exclude-registries` | strings |  | with --rewrite-images, registries whose images stay |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
     | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
     | `--force-replace` |  |  | replace objects instead of patching them |
@@ -971,6 +1072,7 @@ fn all_commands_and_flags_are_known() {
     | `--repo` | string |  | the URL of the repository that has the chart |
     | `--rewrite-images` | string, bare:  |  | point the images of rendered objects at another registry, as a mapping file or --target-registry says |
     | `--rollback-on-failure` |  |  | undo everything if the operation fails; implies --wait=watcher |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `--server-side` |  | `true` | let the server merge changes instead of doing it here |
     | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
     | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
@@ -980,6 +1082,7 @@ fn all_commands_and_flags_are_known() {
     | `-s`, `--show-only` | stringArray |  | print only what comes from these templates; may be repeated |
     | `--skip-crds` |  |  | leave custom resource definitions out |
     | `--skip-schema-validation` |  |  | do not check values against the charts' schemas |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--skip-tests` |  |  | leave test hooks out |
     | `--source-registries` | strings |  | with --rewrite-images, the registries whose images move |
     | `--take-ownership` |  |  | adopt objects that exist already, whoever made them |
@@ -992,6 +1095,7 @@ fn all_commands_and_flags_are_known() {
     | `--version` | string |  | the version of the chart, or a range such as ^2.0.0; without it, the newest |
     | `--wait` | WaitStrategy, bare: watcher | `hookOnly` | how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy |
     | `--wait-for-jobs` |  |  | with --wait, also wait for Jobs to complete |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle test
 
@@ -1001,9 +1105,15 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--filter` | strings |  | only tests of this name (name=x), or all but that (!name=x); may be repeated |
     | `--logs` |  |  | print the logs of the tests' pods when all have ended |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle uninstall
 
@@ -1015,9 +1125,12 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
     | `--cascade` | string | `background` | how to delete what objects own: background, foreground or orphan |
     | `--description` | string |  | a description to keep with the release |
     | `--dry-run` |  |  | only say what would be uninstalled |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--hook-env` |  |  | tell every hook its event and weight in its environment |
     | `--hook-parallelism` | uint | `1` | how many hooks of equal weight run together |
     | `--ignore-not-found` |  |  | take a release that does not exist for uninstalled |
@@ -1025,8 +1138,11 @@ fn all_commands_and_flags_are_known() {
     | `--logs` | string |  | when to show the logs of hooks: end, or stream to see them live |
     | `--no-hooks` |  |  | leave hooks out |
     | `--no-log-output` |  |  | show no logs of hooks |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
     | `--wait` | WaitStrategy, bare: watcher | `hookOnly` | how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle unlock
 
@@ -1046,6 +1162,8 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
     | `--atomic` |  |  | undo everything if the operation fails (deprecated: use --rollback-on-failure instead) |
     | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
     | `--cert-file` | string |  | the client certificate to present over TLS |
@@ -1058,6 +1176,7 @@ fn all_commands_and_flags_are_known() {
     | `--dry-run` | string, bare: unset | `none` | only show what would be done: none (do it), client (ask nobody) or server (ask the cluster) |
     | `--enable-dns` |  |  | let templates look up host names |
     | `--exclude-registries` | strings |  | with --rewrite-images, registries whose images stay |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--force` |  |  | replace objects instead of patching them (deprecated: use --force-replace instead) |
     | `--force-conflicts` |  |  | take over fields that others manage, when applying on the server |
     | `--force-replace` |  |  | replace objects instead of patching them |
@@ -1089,6 +1208,7 @@ fn all_commands_and_flags_are_known() {
     | `--reuse-values` |  |  | keep the values of the earlier version, the chart's defaults included |
     | `--rewrite-images` | string, bare:  |  | point the images of rendered objects at another registry, as a mapping file or --target-registry says |
     | `--rollback-on-failure` |  |  | undo everything if the operation fails; implies --wait=watcher |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `--server-side` | string | `auto` | whether the server merges changes: true, false, or auto to do as the earlier version did |
     | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
     | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
@@ -1097,6 +1217,7 @@ fn all_commands_and_flags_are_known() {
     | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
     | `--skip-crds` |  |  | leave custom resource definitions out |
     | `--skip-schema-validation` |  |  | do not check values against the charts' schemas |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--source-registries` | strings |  | with --rewrite-images, the registries whose images move |
     | `--take-ownership` |  |  | adopt objects that exist already, whoever made them |
     | `--target-registry` | string |  | with --rewrite-images, the registry that images go to: host[:port][/path] |
@@ -1107,6 +1228,7 @@ fn all_commands_and_flags_are_known() {
     | `--version` | string |  | the version of the chart, or a range such as ^2.0.0; without it, the newest |
     | `--wait` | WaitStrategy, bare: watcher | `hookOnly` | how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy |
     | `--wait-for-jobs` |  |  | with --wait, also wait for Jobs to complete |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle version
 

@@ -1,6 +1,7 @@
 //! Registers handlers and calls them in an order that is the same every time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::chart_path::ChartPath;
 use crate::context::Context;
@@ -9,7 +10,10 @@ use crate::event::Event;
 use crate::handler::{Handler, HandlerId, Registration, Wrapper};
 
 /// All handlers of an operation.
-#[derive(Default)]
+///
+/// A clone calls the same handlers, and what is registered on it afterwards is its own: that is how one operation adds
+/// the handlers of its chart to those of the program.
+#[derive(Clone, Default)]
 pub struct Emitter {
     /// The handlers of each event in the order of their turns.
     handlers: BTreeMap<Event, Vec<Registered>>,
@@ -19,18 +23,25 @@ pub struct Emitter {
     next: u64,
 }
 
+#[derive(Clone)]
 struct Registered {
     id: HandlerId,
     weight: f64,
     chart: ChartPath,
     place: String,
-    handler: Handler,
+    handler: Arc<Mutex<Handler>>,
 }
 
+#[derive(Clone)]
 struct Wrapping {
     event: Event,
     chart: ChartPath,
-    wrapper: Wrapper,
+    wrapper: Arc<Mutex<Wrapper>>,
+}
+
+/// What is behind a lock, even if it has panicked: whoever called it was told.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Emitter {
@@ -60,6 +71,7 @@ impl Emitter {
             other.weight.total_cmp(&weight).then_with(|| other.chart.cmp(&chart)).is_le()
         };
         let turn = handlers.partition_point(before);
+        let handler = Arc::new(Mutex::new(handler));
         handlers.insert(turn, Registered { id, weight, chart, place, handler });
         Ok(id)
     }
@@ -96,20 +108,21 @@ impl Emitter {
     /// # Errors
     /// The first error of a handler. The handlers after it are not called.
     pub fn emit(&mut self, event: Event, context: &mut Context) -> Result<()> {
-        let Some(handlers) = self.handlers.get_mut(&event) else { return Ok(()) };
+        let Some(handlers) = self.handlers.get(&event) else { return Ok(()) };
         let mut outcome = Ok(());
-        for registered in handlers.iter_mut() {
+        for registered in handlers {
             if is_silenced(&self.silenced, &registered.chart, event) {
                 continue;
             }
             context.give_turn(event, &registered.chart);
-            let mut around: Vec<&mut Wrapper> = self
+            let mut around: Vec<MutexGuard<'_, Wrapper>> = self
                 .wrappers
-                .iter_mut()
+                .iter()
                 .filter(|wrapping| wrapping.event == event && wrapping.chart == registered.chart)
-                .map(|wrapping| &mut wrapping.wrapper)
+                .map(|wrapping| lock(&wrapping.wrapper))
                 .collect();
-            outcome = call(&mut registered.handler, &mut around, context).map_err(|source| Error::Handler {
+            let mut handler = lock(&registered.handler);
+            outcome = call(&mut handler, &mut around, context).map_err(|source| Error::Handler {
                 event,
                 chart: registered.chart.clone(),
                 place: registered.place.clone(),
@@ -131,7 +144,7 @@ fn is_silenced(silenced: &BTreeSet<(ChartPath, Event)>, chart: &ChartPath, event
 /// Calls a handler through everything that stands around it, the last first.
 fn call(
     handler: &mut Handler,
-    around: &mut [&mut Wrapper],
+    around: &mut [MutexGuard<'_, Wrapper>],
     context: &mut Context,
 ) -> Result<(), HandlerError> {
     match around.split_last_mut() {
@@ -164,7 +177,11 @@ impl Subchart<'_> {
     /// When there is no such event, or when it is a core event.
     pub fn wrap(&mut self, event: &str, wrapper: Wrapper) -> Result<usize> {
         let event = Event::for_handlers(event)?;
-        self.emitter.wrappers.push(Wrapping { event, chart: self.chart.clone(), wrapper });
+        self.emitter.wrappers.push(Wrapping {
+            event,
+            chart: self.chart.clone(),
+            wrapper: Arc::new(Mutex::new(wrapper)),
+        });
         Ok(self.count(event))
     }
 
@@ -228,6 +245,17 @@ mod tests {
         }
         emitter.emit(Event::PreInstall, &mut Context::default()).expect("all succeed");
         assert_eq!(calls.text(), "early early-program cache log db web1 web2 program late");
+    }
+
+    #[test]
+    fn a_clone_shares_handlers_and_keeps_new_ones_to_itself() {
+        let (calls, mut emitter) = (Calls::default(), Emitter::new());
+        emitter.on(at("ready", 0.5, ChartPath::program()), calls.handler("program")).expect("good");
+        let mut of_one_operation = emitter.clone();
+        of_one_operation.on(at("ready", 0.5, ChartPath::top("web")), calls.handler("web")).expect("good");
+        of_one_operation.emit(Event::Ready, &mut Context::default()).expect("all succeed");
+        emitter.emit(Event::Ready, &mut Context::default()).expect("all succeed");
+        assert_eq!(calls.text(), "web program program");
     }
 
     #[test]

@@ -132,6 +132,17 @@ pub enum Error {
     /// A handler of a lifecycle event failed.
     #[error("{}", with_causes(.0))]
     Event(Box<pintle_events::Error>),
+    /// The scripts of a chart cannot be used.
+    #[error("{}", with_causes(.0))]
+    Scripts(Box<pintle_lua::Error>),
+    /// A chart asks for permissions that it did not get.
+    #[error("chart {chart} asks for permissions that were not granted: {missing}")]
+    PermissionsRefused {
+        /// The topmost chart.
+        chart: String,
+        /// What it did not get.
+        missing: pintle_lua::Permissions,
+    },
     /// Several things are wrong.
     #[error("[{}]", joined(.errors, ", "))]
     Several {
@@ -403,6 +414,12 @@ impl From<pintle_events::Error> for Error {
     }
 }
 
+impl From<pintle_lua::Error> for Error {
+    fn from(error: pintle_lua::Error) -> Self {
+        Error::Scripts(Box::new(error))
+    }
+}
+
 fn joined(errors: &[Error], separator: &str) -> String {
     errors.iter().map(Error::to_string).collect::<Vec<_>>().join(separator)
 }
@@ -454,6 +471,9 @@ impl Error {
         Some(match self {
             Error::Registry(error) => return error.hint(),
             Error::Images(error) => return error.hint(),
+            Error::PermissionsRefused { missing, .. } => format!(
+                "look at what its scripts do with it in `ext/lua`, then grant it with `--accept-perms {missing}` or `--yes`"
+            ),
             Error::RemoteChart { .. } => {
                 "pull the chart with another tool and give the path of the archive or folder".to_owned()
             }

@@ -37,6 +37,8 @@ mod session;
 
 pub use error::{Error, Result};
 pub use lifecycle::Lifecycle;
+pub use lifecycle::network::Network;
+pub use lifecycle::scripts::{Consent, Granted, Scripting};
 pub use options::{Delivery, HookLogs, Method, MethodChoice, Mode, Rendering, Strategy};
 pub use report::{ObjectProgress, Reporter, Silent};
 pub use session::{Cancel, Clock, Holder, Session};
@@ -46,6 +48,7 @@ pub use pintle_cluster as cluster;
 pub use pintle_events as events;
 pub use pintle_hooks as hooks;
 pub use pintle_images as images;
+pub use pintle_lua as lua;
 pub use pintle_objects as objects;
 pub use pintle_registry as registry;
 pub use pintle_release as release;

@@ -5,7 +5,10 @@
 //! event that nobody listens to.
 
 pub(crate) mod context;
+pub(crate) mod kept;
+pub(crate) mod network;
 pub(crate) mod objects;
+pub(crate) mod scripts;
 pub(crate) mod sources;
 
 use std::fmt;
@@ -13,8 +16,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pintle_events::{Context, Emitter, Event, Handler, HandlerId, Registration, TABLE};
+use pintle_lua::Permissions;
 
 use crate::{Error, Result};
+use scripts::Scripting;
 
 /// The handlers of lifecycle events. A clone is cheap and has the same handlers.
 ///
@@ -42,6 +47,12 @@ struct Shared {
     emitter: Mutex<Emitter>,
     /// One bit for each event that someone listens to, so that asking costs nothing, even while a handler runs.
     listened: AtomicU64,
+    /// How the scripts of charts are run; none if they are left alone.
+    scripting: Option<Scripting>,
+    /// What these handlers were before those of a chart came to them.
+    program: Option<Lifecycle>,
+    /// What the scripts of the chart may do.
+    granted: Permissions,
 }
 
 // Each event has a bit of its own.
@@ -50,8 +61,13 @@ const _: () = assert!(TABLE.len() <= 64);
 impl Lifecycle {
     /// Takes the handlers of an emitter.
     pub fn new(emitter: Emitter) -> Lifecycle {
-        let listened = AtomicU64::new(listened(&emitter));
-        Lifecycle(Arc::new(Shared { emitter: Mutex::new(emitter), listened }))
+        Lifecycle::of(Shared { emitter: Mutex::new(emitter), ..Shared::default() })
+    }
+
+    fn of(mut shared: Shared) -> Lifecycle {
+        let emitter = shared.emitter.get_mut().unwrap_or_else(PoisonError::into_inner);
+        shared.listened = AtomicU64::new(listened(emitter));
+        Lifecycle(Arc::new(shared))
     }
 
     /// Registers a handler.

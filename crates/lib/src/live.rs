@@ -80,6 +80,11 @@ pub(crate) async fn tell_loaded(
     aside(Event::ChartLoaded, move || loaded(chart, user, &events)).await
 }
 
+/// Tells an event about what was rendered, on a thread where handlers may take their time.
+pub(crate) async fn tell_rendered(event: Event, mut prepared: Prepared) -> Result<Prepared> {
+    aside(event, move || prepared.tell(event).map(|()| prepared)).await
+}
+
 /// Renders on a thread where waiting for look-ups is allowed.
 pub(crate) async fn render(
     chart: Chart,
@@ -94,7 +99,7 @@ pub(crate) async fn render(
         let mut log = Kept::default();
         let outcome = finish(chart, user, &target, rules, &events, &mut log).and_then(|mut prepared| {
             // What comes out of here is checked against the cluster next.
-            prepared.tell(Event::PreValidate, &events)?;
+            prepared.tell(Event::PreValidate)?;
             Ok(prepared)
         });
         (outcome, log)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pintle_chart::Chart;
 use pintle_events::{Context, Event};
 use pintle_images::Policy;
+use pintle_lua::Permissions;
 use pintle_objects::{Manifest, Order, Sorted};
 use pintle_render::{Rendered, RenderedFile, Target};
 use pintle_semver::{Constraint, Version};
@@ -47,6 +48,8 @@ pub struct Prepared {
     pub notes: Vec<u8>,
     /// What handlers of later events are told, but for the objects; empty when there are no handlers.
     pub(crate) context: Context,
+    /// Who is told of events: the program's handlers and those of the chart's scripts.
+    events: Lifecycle,
     /// Where images go that rendered objects name.
     images: Option<Arc<Policy>>,
 }
@@ -65,20 +68,29 @@ impl Prepared {
     ///
     /// # Errors
     /// When a document is no object, or a handler fails.
-    pub(crate) fn tell(&mut self, event: Event, events: &Lifecycle) -> Result<()> {
-        if !events.listens(event) {
+    pub(crate) fn tell(&mut self, event: Event) -> Result<()> {
+        if !self.events.listens(event) {
             return Ok(());
         }
         self.objects()?;
         let documents = Documents::of_files(&self.files);
-        let mut context = self.context.clone().with_objects(documents.objects());
-        events.emit(event, &mut context)?;
-        if let Some(mut files) = documents.with(context.take_objects(), event, self.chart.name())? {
+        // Values can be large, and nobody may change them any more, so that they are lent instead of copied.
+        let mut context = std::mem::take(&mut self.context).with_objects(documents.objects());
+        let outcome = self.events.emit(event, &mut context);
+        let objects = context.take_objects();
+        self.context = context;
+        outcome?;
+        if let Some(mut files) = documents.with(objects, event, self.chart.name())? {
             files.sort_by(|a, b| a.0.cmp(&b.0));
             self.files = files;
             self.move_images()?;
         }
         Ok(())
+    }
+
+    /// What the scripts of the chart may do.
+    pub(crate) fn granted(&self) -> &Permissions {
+        self.events.granted()
     }
 
     /// Points images at other registries, if that is wanted: those of hooks, too, and whoever put them there.
@@ -131,6 +143,7 @@ pub fn prepare(
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let chart = process(chart, &user, &rules, reporter)?;
+    let events = &events.with_scripts_of(&chart, &Permissions::none())?;
     let (chart, user) = loaded(chart, user, events)?;
     finish(chart, user, target, rules, events, reporter)
 }
@@ -179,6 +192,10 @@ pub(crate) fn tell_without_chart(event: Event, events: &Lifecycle) -> Result<()>
 /// # Errors
 /// When a handler fails, or wants other charts than Chart.yaml does, because only Chart.yaml is built from yet.
 pub(crate) fn tell_dependencies(chart: &Chart, event: Event, events: &Lifecycle) -> Result<()> {
+    let events = events.with_scripts_of(chart, &Permissions::none())?;
+    if !events.listens(event) {
+        return Ok(());
+    }
     let mut context = context::of_chart(chart, chart.values.clone());
     let before: Vec<_> = context.all_charts().iter().map(|part| part.dependencies.clone()).collect();
     events.emit(event, &mut context)?;
@@ -239,8 +256,9 @@ pub(crate) fn finish(
         true => Context::default(),
         false => context::of_rendering(&chart, values.clone(), target),
     };
-    let mut prepared = Prepared { chart, user, values, files, notes, context, images: rules.images };
-    prepared.tell(Event::PostRender, events)?;
+    let (events, images) = (events.clone(), rules.images);
+    let mut prepared = Prepared { chart, user, values, files, notes, context, events, images };
+    prepared.tell(Event::PostRender)?;
     prepared.move_images()?;
     Ok(prepared)
 }
@@ -313,6 +331,7 @@ pub(crate) fn render_for_lint(
 ) -> Option<Rendered> {
     let nulls = NullRules::Helm4;
     let chart = pintle_values::process_dependencies(chart, &options.values, nulls, &mut findings.log).ok()?;
+    let events = &noted(events.with_scripts_of(&chart, &Permissions::none()), findings)?;
     let (chart, user) = noted(loaded(chart, options.values.clone(), events), findings)?;
     // Helm merges twice here; the second time changes nothing but repeats the warnings.
     let once = pintle_values::coalesce(&chart, &user, nulls, &mut findings.log).ok()?;
@@ -363,11 +382,19 @@ fn tell_lint(
         rendered.files.into_iter().partition(|file| file.path.ends_with("NOTES.txt"));
     let files = files.into_iter().map(|file| (file.path, file.text)).collect();
     let context = context::of_rendering(&chart, values.clone(), target);
-    let mut prepared =
-        Prepared { chart, user: Map::new(), values, files, notes: Vec::new(), context, images: None };
+    let mut prepared = Prepared {
+        chart,
+        user: Map::new(),
+        values,
+        files,
+        notes: Vec::new(),
+        context,
+        events: events.clone(),
+        images: None,
+    };
     if prepared.objects().is_ok() {
-        prepared.tell(Event::PostRender, events)?;
-        prepared.tell(Event::PreLint, events)?;
+        prepared.tell(Event::PostRender)?;
+        prepared.tell(Event::PreLint)?;
     }
     rendered.files = notes;
     for (path, text) in prepared.files {

@@ -91,6 +91,11 @@ impl Cancel {
         self.0.send_replace(true);
     }
 
+    /// Whether someone has called [`Cancel::cancel`].
+    pub fn is_cancelled(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Returns once someone has called [`Cancel::cancel`].
     pub async fn cancelled(&self) {
         let mut receiver = self.0.subscribe();

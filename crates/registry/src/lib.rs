@@ -37,6 +37,7 @@ mod client;
 pub mod copy;
 mod digest;
 mod error;
+pub mod fetch;
 mod layout;
 mod manifest;
 mod name;

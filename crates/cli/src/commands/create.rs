@@ -12,6 +12,7 @@ use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
 use crate::path::{base, directory};
 use crate::report::Reporting;
+use crate::scripts::{self, SCRIPTS};
 
 /// `create NAME`
 pub(crate) static COMMAND: Command = Command {
@@ -39,7 +40,8 @@ left alone.",
             .or("v2")
             .offer(Offer::Words(&["v2", "v3"]))
             .hidden(),
-    ]],
+        Flag::switch("lua", "begin with a script that acts on events of the chart's life"),
+    ], SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
@@ -53,8 +55,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         name: base(&name).to_owned(),
         starter: starter(invocation),
         now: clock::now(),
+        scripts: invocation.flags.on("lua"),
     };
-    pintle::ops::create(&request, &mut Reporting::new(invocation.ui))?;
+    let events = scripts::lifecycle(invocation)?;
+    pintle::ops::create_with_events(&request, &events, &mut Reporting::new(invocation.ui))?;
     Ok(())
 }
 

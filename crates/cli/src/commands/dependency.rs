@@ -12,6 +12,7 @@ use crate::invocation::Invocation;
 use crate::output::table::table;
 use crate::path::clean;
 use crate::report::Reporting;
+use crate::scripts::{self, SCRIPTS};
 
 /// `dependency`
 pub(crate) static COMMAND: Command = Command {
@@ -48,7 +49,7 @@ static BUILD: Command = Command {
 Fills charts/ with exactly the versions in Chart.lock. Without a Chart.lock, does what `{program} dependency update`
 does. CHART is the current folder if not given.",
     operands: Operands::AtMost(1),
-    flags: &[FETCH, REMOTE],
+    flags: &[FETCH, REMOTE, SCRIPTS],
     run: Some(build),
     ..Command::BLANK
 };
@@ -86,7 +87,10 @@ fn chart(invocation: &Invocation<'_>) -> PathBuf {
 }
 
 fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    Ok(pintle::ops::dependency::build(&chart(invocation), clock::now(), &mut Reporting::new(invocation.ui))?)
+    let events = scripts::lifecycle(invocation)?;
+    let (chart, now) = (chart(invocation), clock::now());
+    let mut reporter = Reporting::new(invocation.ui);
+    Ok(pintle::ops::dependency::build_with_events(&chart, now, &events, &mut reporter)?)
 }
 
 fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

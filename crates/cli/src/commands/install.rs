@@ -19,6 +19,7 @@ use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
 use crate::report::Watching;
+use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, clock, kubeconfig, path, request};
 
 /// `install [NAME] [CHART]`
@@ -33,10 +34,13 @@ Values come from files (-f) and from flags (--set and its kin); what is given la
 
     {program} install web ./web -f production.yaml --set replicas=3
 
-With --dry-run nothing is done, and what would be installed is shown; Secrets too, unless --hide-secret is given.",
+With --dry-run nothing is done, and what would be installed is shown; Secrets too, unless --hide-secret is given.
+
+A chart may bring scripts. What they may do beyond changing values and objects is asked for; --accept-perms and --yes
+answer beforehand.",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::NameAndChart,
-    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS],
+    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK
@@ -118,6 +122,7 @@ pub(crate) fn deliver(
     if let Some(connection) = connection {
         obey_signals(invocation, connection)?;
     }
+    let events = scripts::lifecycle(invocation)?;
     with_dependencies(invocation, &request, |invocation| {
         let data = Format::of(&invocation.flags).is_data();
         let mut reporter = Watching::new(invocation.ui, data);
@@ -125,7 +130,10 @@ pub(crate) fn deliver(
             Some(connection) => {
                 connection.try_run(pintle::ops::install(&connection.session, &request, &mut reporter))
             }
-            None => pintle::ops::preview_install(&request, SystemClock.now(), &mut reporter),
+            None => {
+                let now = SystemClock.now();
+                pintle::ops::preview_install_with_events(&request, now, &events, &mut reporter)
+            }
         };
         if let Err(error) = &outcome {
             log(error, &mut reporter);

@@ -12,6 +12,7 @@ use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::report::Reporting;
+use crate::scripts::{self, SCRIPTS};
 use crate::{kubeconfig, request};
 
 /// `lint PATH`
@@ -23,7 +24,7 @@ pub(crate) static COMMAND: Command = Command {
 Looks at charts in folders or archives, and reports what would make them fail as [ERROR], what is against custom as
 [WARNING], and what could be better as [INFO].",
     operands: Operands::AtLeast(1),
-    flags: &[SCHEMA, VALUES, OWN],
+    flags: &[SCHEMA, VALUES, OWN, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
@@ -36,6 +37,7 @@ static OWN: &[Flag] = &[
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let events = scripts::lifecycle(invocation)?;
     let flags = &invocation.flags;
     let request = LintRequest {
         kube_version: request::kube_version(invocation)?,
@@ -55,7 +57,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     let (mut failed, mut remarkable) = (0, false);
     for chart in &charts {
-        let linted = pintle::ops::lint(Path::new(chart), &request, &mut Reporting::new(invocation.ui))?;
+        let linted = {
+            let mut reporter = Reporting::new(invocation.ui);
+            pintle::ops::lint_with_events(Path::new(chart), &request, &events, &mut reporter)?
+        };
         let worst = linted.findings.worst();
         let noticed = linted.problem.is_some() || worst >= Some(Severity::Warning);
         remarkable |= noticed;

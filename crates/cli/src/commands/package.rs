@@ -12,6 +12,7 @@ use crate::flag::groups::REMOTE;
 use crate::flag::{Flag, Need, Offer};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
+use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, clock};
 
 /// `package [CHART_PATH] [...]`
@@ -20,7 +21,7 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[CHART_PATH] [...]",
     short: "make an archive of a chart",
     long: "Makes archives of charts in folders, named after the chart and its version, ready for a repository.",
-    flags: &[OWN, REMOTE],
+    flags: &[OWN, REMOTE, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
@@ -41,6 +42,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage("need at least one argument, the path to the chart")
             .hint(format!("usage: {}", invocation.place.usage_line())));
     }
+    let events = scripts::lifecycle(invocation)?;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     for chart in invocation.flags.operands.clone() {
         if let Err(error) = std::fs::metadata(&chart) {
@@ -64,7 +66,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             epoch: invocation.environment.source_date_epoch(),
             now,
         };
-        let archive = pintle::ops::package(&request, &mut Reporting::new(invocation.ui))?;
+        let mut reporter = Reporting::new(invocation.ui);
+        let archive = pintle::ops::package_with_events(&request, &events, &mut reporter)?;
         let line = format!("Successfully packaged chart and saved it to: {}\n", archive.display());
         invocation.ui.print(&line)?;
     }

@@ -9,6 +9,7 @@ use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
 use crate::invocation::Invocation;
 use crate::report::Watching;
 use crate::request;
+use crate::scripts::SCRIPTS;
 
 /// `rollback <RELEASE> [REVISION]`
 pub(crate) static COMMAND: Command = Command {
@@ -22,7 +23,7 @@ history` shows the versions of a release.
 Nothing is rendered again; the objects of that version are applied as they were recorded, as a new version.",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::ReleaseAndVersion,
-    flags: &[ROLLBACK, DRY_RUN, HOOKS],
+    flags: &[ROLLBACK, DRY_RUN, HOOKS, SCRIPTS],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pintle::lua::Permission;
 use pintle::ops::Shown;
 
 use crate::command::{Command, OperandOffer, Operands};
@@ -9,6 +10,7 @@ use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::flag::groups::{CHART, DEVEL, REMOTE};
 use crate::invocation::Invocation;
+use crate::output::table::table;
 use crate::report::Reporting;
 use crate::{chart_reference, jsonpath};
 
@@ -18,7 +20,7 @@ pub(crate) static COMMAND: Command = Command {
     aliases: &["inspect"],
     short: "show what is in a chart",
     long: "Shows parts of a chart, or all of them, as they are in it.",
-    subcommands: &[&ALL, &CHART_COMMAND, &CRDS, &README, &VALUES_COMMAND],
+    subcommands: &[&ALL, &CHART_COMMAND, &CRDS, &PERMISSIONS, &README, &VALUES_COMMAND],
     ..Command::BLANK
 };
 
@@ -51,6 +53,16 @@ static CRDS: Command = Command {
     short: "show the custom resource definitions of a chart",
     long: "Shows the custom resource definitions in crds/, those of subcharts included.",
     run: Some(|invocation| run(invocation, Part::Crds)),
+    ..PART
+};
+
+static PERMISSIONS: Command = Command {
+    name: "permissions",
+    short: "show what the scripts of a chart ask for",
+    long: "\
+Shows the permissions that the scripts of a chart and of the charts below it ask for in ext/permissions.yaml. Nothing is
+run. Installing asks for them; --accept-perms and --yes answer beforehand.",
+    run: Some(permissions),
     ..PART
 };
 
@@ -93,6 +105,23 @@ fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
         part => text(part, &shown),
     };
     Ok(invocation.ui.out().write_all(&out)?)
+}
+
+fn permissions(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let chart = chart_reference::locate(invocation.operand(0))?;
+    let asked = pintle::ops::permissions(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
+    if asked.charts.is_empty() {
+        return invocation.ui.print("The chart asks for no permissions.\n");
+    }
+    let mut cells = vec![["CHART", "PERMISSION", "WHAT IT ALLOWS"].map(str::to_owned).to_vec()];
+    for (path, permissions) in &asked.charts {
+        let name = path.names().join("/");
+        let row = |permission: Permission| {
+            vec![name.clone(), permission.to_string(), permission.description().to_owned()]
+        };
+        cells.extend(permissions.iter().map(row));
+    }
+    invocation.ui.print(&format!("{}\n", table(&cells, usize::MAX)))
 }
 
 /// The parts as they are in the chart, each with a line break after it.

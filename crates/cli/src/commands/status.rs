@@ -47,6 +47,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return print_data(invocation.ui, format, &resources::record(&version, &resources));
     }
     let tables = resources::tables(&resources);
-    let shown = Shown { details: false, resources: &tables, ..Shown::of(&version, invocation) };
+    let mut shown = Shown { details: false, resources: &tables, ..Shown::of(&version, invocation) };
+    let granted = pintle::ops::granted_permissions(&version);
+    if !granted.is_empty() {
+        shown.remarks.push(format!("PERMISSIONS: {granted}"));
+    }
     shown.print(format, invocation.ui)
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pintle::Lifecycle;
 use pintle::ops::{Layout, TemplateRequest, Templated};
 use pintle::values::NullRules;
 use pintle_tree::quote::quote;
@@ -19,6 +20,7 @@ use crate::flag::value::read_bool;
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
+use crate::scripts::{self, SCRIPTS};
 use crate::ui::Ui;
 use crate::{kubeconfig, path, request};
 
@@ -36,7 +38,7 @@ from --kube-version and --api-versions, which may be repeated or given as a list
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::NameAndChart,
-    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, OWN],
+    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS],
     exclusive: &[
         &["force-replace", "force-conflicts"],
         &["force", "force-conflicts"],
@@ -104,11 +106,23 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         images: rewrite::wanted(flags)?,
         ..TemplateRequest::default()
     };
-    let connection = if live { Some(Connection::open(invocation)?) } else { None };
-    match render(invocation, &request, connection.as_ref()) {
+    let way = if live {
+        Way::Live(Box::new(Connection::open(invocation)?))
+    } else {
+        Way::Offline(scripts::lifecycle(invocation)?)
+    };
+    match render(invocation, &request, &way) {
         Ok(templated) => print(invocation, &request, &templated),
         Err(error) => Err(explain(invocation, error)?),
     }
+}
+
+/// Where to render.
+enum Way {
+    /// Without a cluster, with these handlers.
+    Offline(Lifecycle),
+    /// For a cluster.
+    Live(Box<Connection>),
 }
 
 /// Whose rules hold where Helm 3 and Helm 4 differ.
@@ -130,25 +144,26 @@ fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
 fn render(
     invocation: &mut Invocation<'_>,
     request: &TemplateRequest,
-    connection: Option<&Connection>,
+    way: &Way,
 ) -> pintle::Result<Templated> {
-    let outcome = render_once(request, connection, invocation.ui);
+    let outcome = render_once(request, way, invocation.ui);
     if matches!(outcome, Err(pintle::Error::MissingDependencies(_)))
         && invocation.flags.on("dependency-update")
     {
         pintle::ops::dependency::update(&request.chart, clock::now(), &mut Reporting::new(invocation.ui))?;
-        return render_once(request, connection, invocation.ui);
+        return render_once(request, way, invocation.ui);
     }
     outcome
 }
 
-fn render_once(
-    request: &TemplateRequest,
-    connection: Option<&Connection>,
-    ui: &mut Ui,
-) -> pintle::Result<Templated> {
+fn render_once(request: &TemplateRequest, way: &Way, ui: &mut Ui) -> pintle::Result<Templated> {
     let mut reporter = Reporting::new(ui);
-    let Some(connection) = connection else { return pintle::ops::template(request, &mut reporter) };
+    let connection = match way {
+        Way::Offline(events) => {
+            return pintle::ops::template_with_events(request, events, &mut reporter);
+        }
+        Way::Live(connection) => connection,
+    };
     let rendered =
         connection.try_run(pintle::ops::template_live(&connection.session, request, &mut reporter));
     if let Err(error) = &rendered {

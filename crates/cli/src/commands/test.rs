@@ -13,6 +13,7 @@ use crate::output::format::Format;
 use crate::output::release::Shown;
 use crate::personality::Personality;
 use crate::report::Watching;
+use crate::scripts::SCRIPTS;
 
 /// `test [RELEASE]`
 pub(crate) static COMMAND: Command = Command {
@@ -25,7 +26,7 @@ Runs the test hooks of a release that is deployed, and shows how they went. --fi
     {program} test web --filter name=login,'!name=slow'",
     operands: Operands::Exactly(1),
     offer: OperandOffer::Release,
-    flags: &[PATIENCE, OWN],
+    flags: &[PATIENCE, OWN, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };

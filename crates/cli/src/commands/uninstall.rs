@@ -10,6 +10,7 @@ use crate::flag::delivery::{HOOKS, UNINSTALL};
 use crate::invocation::Invocation;
 use crate::report::Watching;
 use crate::request;
+use crate::scripts::SCRIPTS;
 
 /// `uninstall RELEASE_NAME [...]`
 pub(crate) static COMMAND: Command = Command {
@@ -24,7 +25,7 @@ Objects with the annotation `helm.sh/resource-policy: keep` stay and are listed.
 too, so that `{program} rollback` can bring the release back.",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::Releases,
-    flags: &[UNINSTALL, HOOKS],
+    flags: &[UNINSTALL, HOOKS, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };

@@ -17,6 +17,7 @@ use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::report::Watching;
 use crate::request;
+use crate::scripts::SCRIPTS;
 
 /// `upgrade [RELEASE] [CHART]`
 pub(crate) static COMMAND: Command = Command {
@@ -34,7 +35,7 @@ Without any values, those that were given for the last version hold. With some, 
 With --dry-run nothing is done, and what would be applied is shown; Secrets too, unless --hide-secret is given.",
     operands: Operands::Exactly(2),
     offer: OperandOffer::ReleaseAndChart,
-    flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS],
+    flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK

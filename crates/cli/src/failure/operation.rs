@@ -1,7 +1,7 @@
 //! Failed operations in both voices: the library's text is Helm's, and the facts in its errors are ours to tell.
 
 use pintle::render::{self, Frame};
-use pintle::{Error, chart, cluster, objects, registry, values};
+use pintle::{Error, chart, cluster, events, lua, objects, registry, values};
 
 use super::{Class, Failure};
 use crate::commands::images::policy;
@@ -17,6 +17,13 @@ impl From<Error> for Failure {
             Error::Dependencies(cause) => {
                 split(&mut failure, "cannot work out the dependencies of the chart", cause)
             }
+            Error::Event(error) => tell_handler(error, &mut failure),
+            Error::Scripts(error) => tell_scripts(error, &mut failure),
+            Error::PermissionsRefused { missing, .. } => {
+                let own = failure.text.clone();
+                failure.text.push_str(&format!("; --accept-perms {missing} or --yes grants them"));
+                failure.own = Some(own);
+            }
             Error::MissingDependencies(cause) => split(&mut failure, "the chart is not complete", cause),
             Error::File { action, path, source } => {
                 split(&mut failure, &format!("cannot {action} `{}`", path.display()), &reason(source));
@@ -31,6 +38,35 @@ impl From<Error> for Failure {
             _ => {}
         }
         failure
+    }
+}
+
+/// A handler that failed: whose it is, what it said and where, and the calls that led there.
+fn tell_handler(error: &events::Error, failure: &mut Failure) {
+    let events::Error::Handler { event, chart, source, .. } = error else { return };
+    let told = source.to_string();
+    let (said, excerpt) = told.split_once('\n').unwrap_or((&told, ""));
+    failure.own = Some(format!("the `{event}` handler of {chart} failed: {said}"));
+    add_excerpt(excerpt, source.trace().unwrap_or_default(), failure);
+}
+
+/// Scripts that cannot be loaded.
+fn tell_scripts(error: &lua::Error, failure: &mut Failure) {
+    let lua::Error::Load { chart, source } = error else { return };
+    failure.own = Some(match (&source.file, source.line) {
+        (Some(file), Some(line)) => format!("{file}:{line} of {chart}: {}", source.message),
+        _ => format!("the scripts of {chart} cannot be loaded: {}", source.message),
+    });
+    add_excerpt(source.excerpt.as_deref().unwrap_or_default(), &source.trace.join("\n"), failure);
+    failure.hint.get_or_insert_with(|| "`pintle lua check CHART` looks for mistakes in scripts".to_owned());
+}
+
+fn add_excerpt(excerpt: &str, trace: &str, failure: &mut Failure) {
+    let mut lines: Vec<String> = excerpt.lines().map(|line| format!("  {line}")).collect();
+    // The first call is the place that the excerpt shows.
+    lines.extend(trace.lines().skip(1).map(|call| format!("  called from {call}")));
+    if !lines.is_empty() {
+        failure.excerpt = Some(lines.join("\n"));
     }
 }
 
@@ -86,6 +122,8 @@ fn class(error: &Error) -> Class {
         },
         Error::Images(error) => policy::class(error),
         Error::Embedded { .. } => Class::BadInput,
+        Error::Scripts(_) => Class::BadChart,
+        Error::PermissionsRefused { .. } => Class::BadInput,
         Error::Cancelled => Class::Cancelled,
         Error::HooksFailed { source, .. }
         | Error::ReleaseFailed { source, .. }

@@ -10,6 +10,8 @@ use pintle_release::{ReleaseVersion, Status};
 use pintle_render::Target;
 use pintle_tree::{Map, Node};
 
+use super::kept;
+
 /// The folder of a chart that is none of the handlers' business: their own scripts and permissions.
 const EXTENSIONS: &str = "ext/";
 
@@ -37,10 +39,10 @@ pub(crate) fn of_rendering(chart: &Chart, values: Map<Node>, target: &Target) ->
     of_chart(chart, values).with_release(release).with_capabilities(capabilities)
 }
 
-/// What is told about a stored version. Records keep the topmost chart only.
+/// What is told about a stored version. Of charts below the topmost, records keep the scripts only.
 pub(crate) fn of_version(version: &ReleaseVersion) -> Context {
     let values = crate::ops::computed_values(version, &mut Vec::new());
-    of_chart(&version.chart.to_chart(), values.unwrap_or_default())
+    of_chart(&kept::chart(&version.chart), values.unwrap_or_default())
 }
 
 /// What is told about the release that a version belongs to.

@@ -55,6 +55,18 @@ impl Documents {
         self.documents.iter().filter_map(of).collect()
     }
 
+    /// Whether these are its objects, in its order.
+    fn has(&self, objects: &[RenderedObject]) -> bool {
+        let mut documents = self.documents.iter().filter(|document| document.object.is_some());
+        let same = objects.iter().all(|rendered| {
+            documents.next().is_some_and(|document| {
+                rendered.template.as_deref() == Some(document.path.as_str())
+                    && document.object.as_ref() == Some(&rendered.object)
+            })
+        });
+        same && documents.next().is_none()
+    }
+
     /// The documents with the objects that handlers gave back, each as a file of its own; none when nothing changed.
     /// Objects that come from no template are put under `chart`.
     ///
@@ -66,7 +78,7 @@ impl Documents {
         event: Event,
         chart: &str,
     ) -> Result<Option<Files>> {
-        if self.objects() == objects {
+        if self.has(&objects) {
             return Ok(None);
         }
         let added = format!("{chart}/{event}.yaml");

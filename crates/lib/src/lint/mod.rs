@@ -11,6 +11,7 @@ pub(crate) mod deprecation;
 mod document;
 mod hooks;
 mod name;
+mod scripts;
 mod templates;
 mod values;
 
@@ -117,5 +118,6 @@ pub fn lint_with_events(chart: &Path, options: &Options, events: &Lifecycle) -> 
     templates::check(&folder, options, events, &mut findings);
     dependencies::check(&folder, &mut findings);
     crds::check(&folder, &mut findings);
+    scripts::check(&folder, &mut findings);
     findings
 }

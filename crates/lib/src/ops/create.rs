@@ -4,14 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pintle_chart::package::Times;
-use pintle_chart::{Chart, File};
+use pintle_chart::{Chart, File, ext};
 use pintle_events::Event;
+use pintle_lua::Permissions;
 
 use crate::report::with_log;
 use crate::{Error, Lifecycle, Reporter, Result, prepare};
 
 /// Stands for the name of the chart in starters.
 const PLACEHOLDER: &str = "<CHARTNAME>";
+
+/// The script that a chart begins with, if it is to have one.
+const SCRIPT: &str = include_str!("scaffold.lua");
 
 /// Which chart to make, and where.
 #[derive(Clone, Debug)]
@@ -24,12 +28,20 @@ pub struct CreateRequest {
     pub starter: Option<PathBuf>,
     /// The time of files whose source has none, in seconds since 1970.
     pub now: i64,
+    /// Whether the chart begins with a script.
+    pub scripts: bool,
 }
 
 impl CreateRequest {
     /// Returns a request for the built-in scaffold.
     pub fn new(folder: impl AsRef<Path>, name: impl Into<String>) -> Self {
-        CreateRequest { folder: folder.as_ref().to_owned(), name: name.into(), starter: None, now: 0 }
+        CreateRequest {
+            folder: folder.as_ref().to_owned(),
+            name: name.into(),
+            starter: None,
+            now: 0,
+            scripts: false,
+        }
     }
 }
 
@@ -38,14 +50,18 @@ impl CreateRequest {
 /// # Errors
 /// A bad name, a starter that cannot be read, or files that cannot be written.
 pub fn create(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
-    let CreateRequest { folder, name, starter, now } = request;
-    match starter {
-        None => Ok(pintle_chart::create::create(name, folder, &mut |line| reporter.progress(line))?),
+    let CreateRequest { folder, name, starter, now, scripts } = request;
+    let made = match starter {
+        None => pintle_chart::create::create(name, folder, &mut |line| reporter.progress(line))?,
         Some(starter) => with_log(reporter, |log| {
             let times = Times { all: None, fallback: *now };
             Ok(pintle_chart::create::create_from(name, folder, starter, times, log)?)
-        }),
+        })?,
+    };
+    if *scripts && !made.join(ext::MAIN).exists() {
+        write(&made, &File::new(ext::MAIN, SCRIPT.as_bytes()))?;
     }
+    Ok(made)
 }
 
 /// As [`create`], with handlers of lifecycle events, which may change the chart before it is written.
@@ -57,6 +73,16 @@ pub fn create_with_events(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
+    // Only a starter can bring scripts, and one that cannot be read is refused by starting from it.
+    let scripted;
+    let starter = request.starter.as_ref().filter(|_| events.may_run_scripts());
+    let events = match starter.and_then(|_| draft(request).ok()) {
+        Some(draft) => {
+            scripted = events.with_scripts_of(&draft, &Permissions::none())?;
+            &scripted
+        }
+        None => events,
+    };
     prepare::tell_without_chart(Event::PreCreate, events)?;
     if !events.listens(Event::PostCreate) {
         return create(request, reporter);
@@ -96,21 +122,26 @@ fn write_changes(folder: &Path, before: &Chart, after: &Chart) -> Result<()> {
         chart.templates.iter().chain(&chart.files).chain(values).cloned().collect()
     };
     let (before, after) = (all(before), all(after));
-    let failed = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::File { action, path, source }
-    };
     for file in before.iter().filter(|file| !after.iter().any(|other| other.name == file.name)) {
         let path = folder.join(&file.name);
-        fs::remove_file(&path).map_err(failed("remove", &path))?;
+        fs::remove_file(&path).map_err(|source| Error::File { action: "remove", path, source })?;
     }
     let is_new = |file: &&File| !before.iter().any(|old| old.name == file.name && old.data == file.data);
     for file in after.iter().filter(is_new) {
         // Handlers can only name paths that stay inside.
-        let path = folder.join(&file.name);
-        let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).map_err(failed("make", parent))?;
-        fs::write(&path, &file.data).map_err(failed("write", &path))?;
+        write(folder, file)?;
     }
     Ok(())
+}
+
+/// Writes a file into the folder of the new chart.
+fn write(folder: &Path, file: &File) -> Result<()> {
+    let path = folder.join(&file.name);
+    let parent = path.parent().unwrap_or(folder);
+    fs::create_dir_all(parent).map_err(|source| Error::File {
+        action: "make",
+        path: parent.to_owned(),
+        source,
+    })?;
+    fs::write(&path, &file.data).map_err(|source| Error::File { action: "write", path, source })
 }

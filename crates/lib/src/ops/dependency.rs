@@ -42,7 +42,7 @@ pub fn build_with_events(
 
 /// Tells an event about the chart as it is in its folder. A chart that cannot be read is refused by building it.
 fn tell(chart: &Path, event: Event, events: &Lifecycle) -> Result<()> {
-    if !events.listens(event) {
+    if !events.listens(event) && !events.may_run_scripts() {
         return Ok(());
     }
     match pintle_chart::load_any_version(chart, &mut Vec::new()) {

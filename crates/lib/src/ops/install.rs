@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
+use pintle_lua::Permissions;
 use pintle_objects::{Event, Object, ObjectId};
-use pintle_release::{Info, Moment, ReleaseVersion, Status, StoredChart, Summary};
+use pintle_release::{Info, Moment, ReleaseVersion, Status, Summary};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{LogLine, Map, Node};
 use pintle_values::Overrides;
@@ -14,6 +15,7 @@ use pintle_values::Overrides;
 use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
 use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
+use crate::lifecycle::kept;
 use crate::options::{Delivery, Method, Mode, Rendering};
 use crate::prepare::{Prepared, prepare, process};
 use crate::records::Records;
@@ -128,6 +130,8 @@ pub(super) async fn install_loaded(
     let records = Records::of(session, &request.namespace, &request.name);
     let before = last_of_the_name(&records, request, reporter).await?;
     let chart = process(chart, &user, &request.rendering.rules(), reporter)?;
+    let (none, wait) = (Permissions::none(), request.delivery.timeout);
+    let session = &session.scripted(&chart, &request.namespace, &none, wait).await?;
     let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
     install_crds(session, request, &chart, reporter).await?;
     let prepared = render(session, request, chart, user, reporter).await?;
@@ -237,6 +241,8 @@ fn first_version(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     super::check_labels(&request.labels)?;
+    let mut labels = request.labels.clone();
+    kept::grant(&mut labels, prepared.granted());
     let recorded = live::record(prepared, request.rendering.hide_secrets, reporter)?;
     Ok(ReleaseVersion {
         name: request.name.clone(),
@@ -252,12 +258,12 @@ fn first_version(
             notes: recorded.notes,
             rollback_revision: None,
         },
-        chart: StoredChart::of(&prepared.chart),
+        chart: kept::stored(&prepared.chart),
         config: Some(prepared.user.clone()),
         manifest: recorded.manifest,
         hooks: recorded.hooks,
         apply_method: request.method.as_str().to_owned(),
-        labels: request.labels.clone(),
+        labels,
         ..ReleaseVersion::default()
     })
 }

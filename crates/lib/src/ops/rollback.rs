@@ -80,6 +80,7 @@ pub async fn rollback(
     if request.mode.is_preview() {
         return Ok(version);
     }
+    let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
     run(session, request, &records, &history, current, version, method, reporter).await
 }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use futures::StreamExt as _;
 use pintle_cluster::{Cluster, Resource, Selection};
+use pintle_lua::Permissions;
 use pintle_objects::{Object, ObjectId};
 use pintle_release::{ReleaseVersion, VersionRef};
 use pintle_tree::{LogLine, Map, Node};
 
 use super::get::content;
+use crate::lifecycle::kept;
 use crate::{Reporter, Result, Session};
 
 /// How many objects are read at once.
@@ -147,6 +149,11 @@ async fn pods(
     let items = page.objects.into_iter().map(|pod| Node::Map(pod.into_body())).collect();
     list.insert("items".into(), Node::List(items));
     Ok(vec![Object::new(list)])
+}
+
+/// What the scripts of a release's chart were allowed to do.
+pub fn granted_permissions(version: &ReleaseVersion) -> Permissions {
+    kept::granted(&version.labels)
 }
 
 /// The labels that a version has in the store: the user's, and those that Helm finds it by.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pintle_images::Policy;
+use pintle_lua::Permissions;
 use pintle_objects::{Event, Sorted};
 use pintle_release::ReleaseVersion;
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
@@ -15,8 +16,8 @@ use pintle_values::{NullRules, Overrides, SchemaCheck};
 use super::install::UNINSTALLED_CRDS;
 use super::{locate, name};
 use crate::deliver::{Claims, Scene};
-use crate::options::{Method, Rendering};
-use crate::prepare::{Prepared, Rules, loaded, prepare, process, push_document, shown};
+use crate::options::{Delivery, Method, Rendering};
+use crate::prepare::{Prepared, Rules, prepare, process, push_document, shown};
 use crate::{Error, Lifecycle, Reporter, Result, Session, Silent, input, live};
 
 /// What to render, and how.
@@ -150,7 +151,7 @@ pub fn template_with_events(
     locate::check_installable(&chart, reporter)?;
     name::check(&request.name, reporter)?;
     let mut prepared = prepare(chart, user, &request.target(), request.rules(), events, reporter)?;
-    prepared.tell(pintle_events::Event::PostTemplate, events)?;
+    prepared.tell(pintle_events::Event::PostTemplate)?;
     output(request, &prepared, reporter)
 }
 
@@ -174,12 +175,14 @@ pub async fn template_live(
     if !chart.crds().is_empty() && !request.skip_crds {
         reporter.log(LogLine::warn(UNINSTALLED_CRDS, Vec::new()));
     }
-    let (chart, user) = loaded(chart, user, &session.events)?;
+    let wait = Delivery::default().timeout;
+    let session = &session.scripted(&chart, &request.namespace, &Permissions::none(), wait).await?;
+    let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
     let facts = session.cluster.facts().await?;
     let rendering = Rendering { dns: request.dns, ..Rendering::default() };
     let target = live::target(&session.cluster, &facts, request.target().release, &rendering, true);
-    let mut prepared = live::render(chart, user, target, request.rules(), &session.events, reporter).await?;
-    prepared.tell(pintle_events::Event::PostTemplate, &session.events)?;
+    let prepared = live::render(chart, user, target, request.rules(), &session.events, reporter).await?;
+    let prepared = live::tell_rendered(pintle_events::Event::PostTemplate, prepared).await?;
     check_against(session, request, &prepared).await?;
     output(request, &prepared, reporter)
 }

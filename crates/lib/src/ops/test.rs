@@ -96,6 +96,7 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
         return Err(Error::NoSuchRelease { name: request.name.clone() });
     };
     let mut version = records.load(seen.number).await?;
+    let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
     let (running, skipped): (Vec<StoredHook>, Vec<StoredHook>) =
         std::mem::take(&mut version.hooks).into_iter().partition(|hook| request.takes_part(&hook.name));
     version.hooks = running;

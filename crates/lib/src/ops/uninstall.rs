@@ -79,6 +79,7 @@ pub async fn uninstall(
     if version.info.status == Status::Uninstalled {
         return again(&records, request, &history, version).await.map(Some);
     }
+    let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
     run(session, request, &records, &history, version, reporter).await.map(Some)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
 use pintle_objects::Event;
-use pintle_release::{Info, ReleaseVersion, Status, StoredChart, Summary, VersionRef};
+use pintle_release::{Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_render::Release;
 use pintle_tree::{LogLine, Map, Node};
 
@@ -13,6 +13,7 @@ use super::install::{self, InstallRequest};
 use super::rollback::{self, RollbackRequest};
 use super::{adopt, name};
 use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
+use crate::lifecycle::kept;
 use crate::options::{Delivery, Method, MethodChoice, Mode};
 use crate::prepare::{Prepared, process};
 use crate::records::{Records, newest_deployed};
@@ -132,7 +133,7 @@ impl<'s> Upgrade<'s> {
     }
 
     async fn run(
-        mut self,
+        self,
         mut chart: Chart,
         user: Map<Node>,
         reporter: &mut dyn Reporter,
@@ -145,6 +146,20 @@ impl<'s> Upgrade<'s> {
                 Error::Dependencies(source) => Error::Values(source),
                 other => other,
             })?;
+        let before = kept::granted(&self.base.labels);
+        let (namespace, wait) = (&self.base.namespace, target.delivery.timeout);
+        let session = self.session.scripted(&chart, namespace, &before, wait).await?;
+        Upgrade { session: &session, ..self }.run_scripted(chart, user, reporter).await
+    }
+
+    /// Goes on when the scripts of the chart are loaded.
+    async fn run_scripted(
+        mut self,
+        chart: Chart,
+        user: Map<Node>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<ReleaseVersion> {
+        let target = &self.request.target;
         let (chart, user) = live::tell_loaded(&self.session.events, chart, user).await?;
         let prepared = self.render(chart, user, reporter).await?;
         let mut version = self.next_version(&prepared, reporter)?;
@@ -227,6 +242,8 @@ impl<'s> Upgrade<'s> {
         let target = &self.request.target;
         let recorded = live::record(prepared, target.rendering.hide_secrets, reporter)?;
         super::check_labels(&target.labels)?;
+        let mut labels = merged_labels(&self.last.labels, &target.labels);
+        kept::grant(&mut labels, prepared.granted());
         Ok(ReleaseVersion {
             name: target.name.clone(),
             namespace: self.base.namespace.clone(),
@@ -241,12 +258,12 @@ impl<'s> Upgrade<'s> {
                 notes: recorded.notes,
                 rollback_revision: None,
             },
-            chart: StoredChart::of(&prepared.chart),
+            chart: kept::stored(&prepared.chart),
             config: Some(prepared.user.clone()),
             manifest: recorded.manifest,
             hooks: recorded.hooks,
             apply_method: self.method.as_str().to_owned(),
-            labels: merged_labels(&self.last.labels, &target.labels),
+            labels,
             ..ReleaseVersion::default()
         })
     }

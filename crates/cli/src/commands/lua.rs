@@ -1,0 +1,130 @@
+//! `lua`: tools for those who write scripts for charts.
+
+use std::path::{Path, PathBuf};
+
+use pintle::events::{Event, TABLE};
+use pintle::ops::{TriedEvent, TryEventRequest};
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::{Class, Failure};
+use crate::flag::Flag;
+use crate::flag::groups::VALUES;
+use crate::invocation::Invocation;
+use crate::output::format::yaml;
+use crate::report::Reporting;
+use crate::scripts::{self, SCRIPTS};
+use crate::{chart_reference, kubeconfig, request};
+
+/// `lua`
+pub(crate) static COMMAND: Command = Command {
+    name: "lua",
+    short: "check and try out the scripts of a chart",
+    long: "\
+A chart may bring scripts that act on events of its life: ext/lua/chart.lua is loaded with it. These commands help to
+write them. `{program} create --lua` makes a chart with a script to start from.",
+    subcommands: &[&CHECK, &RUN, &TYPES],
+    ..Command::BLANK
+};
+
+static CHECK: Command = Command {
+    name: "check",
+    operands_text: "CHART",
+    short: "look for mistakes in scripts without running them",
+    long: "\
+Looks at the scripts of a chart and of the charts below it: syntax, events that do not exist, names that scripts do not
+have, modules that cannot be required, and permissions that are not asked for.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::Chart,
+    run: Some(check),
+    ..Command::BLANK
+};
+
+static RUN: Command = Command {
+    name: "run",
+    operands_text: "CHART EVENT",
+    short: "call the handlers of one event, and show what they change",
+    long: "\
+Calls the handlers that a chart has for one event, and prints what they were given and what they made of it, as two YAML
+documents. Nothing is written, and no cluster is asked. Handlers of other events are not called: for an event after
+rendering, the chart is rendered without them.
+
+    {program} lua run ./web pre-render --set replicas=3 --explain",
+    operands: Operands::Exactly(2),
+    offer: OperandOffer::Chart,
+    flags: &[VALUES, SCRIPTS, OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::text("release", "the name of the release").or("release-name"),
+    Flag::switch("is-upgrade", "call handlers as for an upgrade instead of an installation"),
+];
+
+static TYPES: Command = Command {
+    name: "types",
+    short: "print the types of what scripts can use, for editors",
+    long: "\
+Prints a definition file for luau-lsp, which gives editors completion and checks:
+
+    {program} lua types > pintle.d.luau",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    run: Some(types),
+    ..Command::BLANK
+};
+
+fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let chart = chart_reference::locate(invocation.operand(0))?;
+    let findings = pintle::ops::check_scripts(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
+    for finding in &findings {
+        invocation.ui.print(&format!("{finding}\n"))?;
+    }
+    match findings.len() {
+        0 => invocation.ui.print("No mistakes were found.\n"),
+        1 => Err(Failure::new(Class::BadChart, "1 mistake was found")),
+        count => Err(Failure::new(Class::BadChart, format!("{count} mistakes were found"))),
+    }
+}
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let event = event(invocation.operand(1))?;
+    let events = scripts::lifecycle(invocation)?;
+    let flags = &invocation.flags;
+    let request = TryEventRequest {
+        chart: PathBuf::from(chart_reference::locate(invocation.operand(0))?),
+        event,
+        values: request::overrides(flags)?,
+        name: flags.text("release").to_owned(),
+        namespace: kubeconfig::namespace(flags, invocation.environment),
+        is_upgrade: flags.on("is-upgrade"),
+    };
+    let TriedEvent { before, after, heard } =
+        pintle::ops::try_event(&request, &events, &mut Reporting::new(invocation.ui))?;
+    if !heard {
+        invocation.ui.warn(&format!("no handler listens to `{event}`"));
+    }
+    for (title, context) in [("before", &before), ("after", &after)] {
+        invocation.ui.print(&format!("---\n# {title} {event}\n"))?;
+        let text = yaml(context)?;
+        invocation.ui.out().write_all(&text)?;
+    }
+    Ok(())
+}
+
+fn event(name: &str) -> Result<Event, Failure> {
+    Event::for_handlers(name).map_err(|error| {
+        let close = TABLE.iter().filter(|entry| !entry.core && entry.name.contains(name));
+        let close: Vec<&str> = close.map(|entry| entry.name).collect();
+        let failure = Failure::usage(error.to_string());
+        if close.is_empty() || name.is_empty() {
+            failure
+        } else {
+            failure.hint(format!("perhaps {}", close.join(" or ")))
+        }
+    })
+}
+
+fn types(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    invocation.ui.print(pintle::lua::TYPE_DEFINITIONS)
+}

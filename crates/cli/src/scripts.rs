@@ -1,0 +1,226 @@
+//! The scripts of charts, at the edge of the program: flags, the question about permissions, and what scripts may reach.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pintle::events::{ChartPath, Event};
+use pintle::lua::{Asked, Level, Listener, Permissions, Services, System};
+use pintle::{Consent, Lifecycle, Network, Scripting};
+use pintle_tree::LogLine;
+
+use crate::clock;
+use crate::env::Environment;
+use crate::failure::Failure;
+use crate::flag::{Flag, Offer};
+use crate::invocation::Invocation;
+use crate::personality::Personality;
+
+/// Flags of every command that runs scripts.
+pub(crate) static SCRIPTS: &[Flag] = &[
+    Flag::switch("yes", "grant the scripts of the chart all permissions that they ask for").short('y'),
+    Flag::list("accept-perms", "the permissions that scripts of the chart may have: network, filesystem, os")
+        .offer(Offer::Words(&["network", "filesystem", "os"])),
+    Flag::switch("skip-scripts", "do not run the scripts of the chart"),
+    Flag::switch("explain", "tell on standard error what scripts of the chart changed"),
+    Flag::text("scripts-folder", "the folder for scripts with the permission filesystem").or("."),
+    Flag::switch("allow-private-network", "let scripts with the permission network reach private addresses"),
+];
+
+/// The handlers that the flags of a command ask for.
+///
+/// # Errors
+///
+/// A permission that there is none of.
+pub(crate) fn lifecycle(invocation: &Invocation<'_>) -> Result<Lifecycle, Failure> {
+    let flags = &invocation.flags;
+    if !flags.declares("skip-scripts") || flags.on("skip-scripts") {
+        return Ok(Lifecycle::default());
+    }
+    let accepted = Permissions::parse(&flags.list("accept-perms").join(","))
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let consent =
+        Asking { all: flags.on("yes"), decided: flags.given("accept-perms"), granted: Mutex::new(accepted) };
+    let network =
+        if flags.on("allow-private-network") { Network::with_private_addresses() } else { Network::public() };
+    let ear =
+        Ear { personality: invocation.personality, explains: flags.on("explain"), debug: invocation.debug() };
+    let services = Services {
+        listener: Some(Arc::new(ear)),
+        network: Some(Arc::new(network)),
+        folder: Some(PathBuf::from(flags.text("scripts-folder"))),
+        system: Some(Arc::new(ThisSystem)),
+        ..Services::default()
+    };
+    Ok(Lifecycle::default().with_scripting(Scripting::new(services, consent)))
+}
+
+/// Asks the user, if flags have not answered already.
+struct Asking {
+    /// Whether everything is granted.
+    all: bool,
+    /// Whether the flags say all that there is to say.
+    decided: bool,
+    /// What flags or the user have granted.
+    granted: Mutex<Permissions>,
+}
+
+impl Consent for Asking {
+    fn ask(&self, chart: &str, asked: &Asked, new: &Permissions) -> pintle::Result<Permissions> {
+        if self.all {
+            return Ok(new.clone());
+        }
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = new.without(&granted);
+        let can_ask = !self.decided && io::stdin().is_terminal() && io::stderr().is_terminal();
+        if !missing.is_empty() && can_ask && said_yes(&question(chart, asked, &missing)) {
+            *granted = granted.iter().chain(missing.iter()).collect();
+        }
+        Ok(new.and(&granted))
+    }
+}
+
+/// Who wants to do what, and whether that is all right.
+fn question(chart: &str, asked: &Asked, missing: &Permissions) -> String {
+    let mut text = format!("The chart {chart} asks for permissions:\n");
+    for permission in missing.iter() {
+        text.push_str(&format!("- {permission}: {}", permission.description()));
+        let who: Vec<String> = asked
+            .charts
+            .iter()
+            .filter(|(path, permissions)| permissions.contains(permission) && !path.below_top().is_empty())
+            .map(|(path, _)| path.to_string())
+            .collect();
+        if !who.is_empty() {
+            text.push_str(&format!(" ({})", who.join(", ")));
+        }
+        text.push('\n');
+    }
+    text.push_str("Allow? (y, yes, n, no) > ");
+    text
+}
+
+/// Asks until there is an answer; the end of input is one, too.
+fn said_yes(question: &str) -> bool {
+    loop {
+        let mut error = io::stderr().lock();
+        // Whoever cannot be asked has not agreed.
+        if write!(error, "{question}").and_then(|()| error.flush()).is_err() {
+            return false;
+        }
+        let mut line = String::new();
+        match io::stdin().lock().read_line(&mut line) {
+            Ok(0) | Err(_) => return false,
+            Ok(_) => {}
+        }
+        match answer(&line) {
+            Some(answer) => return answer,
+            None => continue,
+        }
+    }
+}
+
+fn answer(line: &str) -> Option<bool> {
+    match line.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Some(true),
+        "n" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// Passes on what scripts say and do.
+struct Ear {
+    personality: Personality,
+    explains: bool,
+    debug: bool,
+}
+
+impl Ear {
+    fn write(&self, line: &str) {
+        // A failing standard error leaves nobody to tell about it.
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+}
+
+impl Listener for Ear {
+    fn log(&self, chart: &ChartPath, level: Level, text: &str) {
+        if level == Level::Debug && !self.debug {
+            return;
+        }
+        let (word, own) = match level {
+            Level::Debug => ("DEBUG", "debug"),
+            Level::Info => ("INFO", "note"),
+            Level::Warn => ("WARN", "warning"),
+            Level::Error => ("ERROR", "error"),
+        };
+        match self.personality {
+            Personality::Helm => {
+                let attributes = vec![("chart", chart.names().join("/"))];
+                let line = LogLine { level: word, message: text.to_owned().into(), attributes };
+                self.write(&line.to_string());
+            }
+            Personality::Pintle => self.write(&format!("{own}: {chart}: {text}")),
+        }
+    }
+
+    fn wants_changes(&self) -> bool {
+        self.explains
+    }
+
+    fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
+        self.write(&format!("{event}: {chart}: {place} changed"));
+        for path in paths {
+            self.write(&format!("  {path}"));
+        }
+    }
+}
+
+/// The system that the program runs on.
+struct ThisSystem;
+
+impl System for ThisSystem {
+    fn variable(&self, name: &str) -> Option<String> {
+        // A name with one of these is never set, and asking for it is an error of the caller.
+        let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+        is_name.then(|| Environment::of_process().variable(name)).flatten()
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "seconds since 1970 are exact for a very long time")]
+    fn now(&self) -> f64 {
+        clock::now() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permissions(list: &str) -> Permissions {
+        Permissions::parse(list).expect("known")
+    }
+
+    #[test]
+    fn l_052_the_question_names_the_chart_and_each_permission() {
+        let top = ChartPath::top("web");
+        let charts =
+            vec![(top.clone(), permissions("network")), (top.child("db"), permissions("network,io"))];
+        let text = question("web", &Asked { charts }, &permissions("network,io"));
+        assert_eq!(
+            text,
+            "The chart web asks for permissions:\n- network: Access the network (chart web/db)\n\
+             - filesystem: Access the local filesystem (chart web/db)\nAllow? (y, yes, n, no) > "
+        );
+        assert_eq!([answer("Yes\n"), answer(" n "), answer("maybe")], [Some(true), Some(false), None]);
+    }
+
+    #[test]
+    fn l_053_flags_grant_all_or_a_set() {
+        let asking = |all, list: &str| Asking { all, decided: true, granted: Mutex::new(permissions(list)) };
+        let ask = |asking: Asking| {
+            asking.ask("web", &Asked::default(), &permissions("network,os")).expect("an answer").to_string()
+        };
+        assert_eq!(ask(asking(true, "")), "network,os");
+        assert_eq!(ask(asking(false, "network,filesystem")), "network");
+        assert_eq!(ask(asking(false, "")), "");
+    }
+}

@@ -1,0 +1,348 @@
+//! Charts that act by scripts: the worked examples, permissions, and what commands make of it all.
+
+#[path = "support/cluster.rs"]
+mod cluster;
+mod support;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+
+use support::Place;
+
+/// The path of a worked example.
+fn example(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scripts").join(name);
+    folder.canonicalize().expect("it is there").display().to_string()
+}
+
+/// The ten worked examples, what to give them, and what must come of it.
+const EXAMPLES: [(&str, &str, &[&str]); 10] = [
+    ("labels", "", &["example.com/team: blue", "example.com/release: demo"]),
+    ("sized", "--set size=large", &["replicas: \"5\"", "memory: \"4Gi\""]),
+    ("checked", "--set tls=true", &["chart checked: tls has no effect without ingress.enabled"]),
+    ("password", "--set password=kept", &["password: \"kept\""]),
+    ("cluster-aware", "--set storageClass=fast", &["storageClass: \"fast\""]),
+    ("readiness", "", &["greeting: \"hello\""]),
+    ("parent", "", &["greeting: \"from the parent, changed by the subchart, and by the parent after it\""]),
+    ("no-templates", "", &["name: demo-north", "languages: no,sv", "name: demo-south"]),
+    ("with-library", "", &["name: demo-one", "name: demo-two", "app.kubernetes.io/managed-by: Helm"]),
+    ("permissions", "--yes", &["greeting: \"hello\""]),
+];
+
+fn has(shown: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(shown.contains(part), "no {part:?} in:\n{shown}");
+    }
+}
+
+/// A chart with one ConfigMap and a script.
+fn chart(place: &Place, name: &str, script: &str, permissions: &str) {
+    place
+        .write(&format!("{name}/Chart.yaml"), &format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n"))
+        .write(&format!("{name}/values.yaml"), "greeting: hello\n")
+        .write(
+            &format!("{name}/templates/config.yaml"),
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}\"}\n\
+             data: {greeting: \"{{ .Values.greeting }}\"}\n",
+        )
+        .write(&format!("{name}/ext/lua/chart.lua"), script);
+    if !permissions.is_empty() {
+        place.write(&format!("{name}/ext/permissions.yaml"), permissions);
+    }
+}
+
+/// A script that tells of every event.
+const TELLS: &str = "for _, name in {'chart-loaded', 'pre-render', 'post-render', 'pre-validate', 'post-validate', \
+    'post-template', 'pre-lint', 'pre-package', 'pre-install', 'post-install', 'pre-upgrade', 'post-upgrade', \
+    'pre-rollback', 'post-rollback', 'pre-delete', 'post-delete', 'pre-test', 'post-test', 'wait', 'ready', \
+    'pre-dependency-build', 'post-dependency-build', 'pre-create', 'post-create'} do
+    events.on(name, function(ctx) log.info('at ' .. ctx.event) end)
+end";
+
+/// The events that a script told of, in order.
+fn told(shown: &str) -> String {
+    let events: Vec<&str> =
+        shown.lines().filter_map(|line| line.split_once(": at ").map(|(_, event)| event)).collect();
+    events.join(" ")
+}
+
+#[test]
+fn the_worked_examples_render_and_have_no_mistakes() {
+    let place = Place::new();
+    for (name, flags, parts) in EXAMPLES {
+        let chart = example(name);
+        has(&place.pintle(&format!("template demo {chart} {flags}")), parts);
+        assert_eq!(
+            place.pintle(&format!("lua check {chart}")),
+            "exit 0\n--- stdout\nNo mistakes were found.\n"
+        );
+        has(&place.pintle(&format!("lint {chart} --yes")), &["1 chart(s) linted, 0 chart(s) failed"]);
+        let once = place.helm(&format!("template demo {chart} {flags}"));
+        has(&once, &["exit 0"]);
+        assert_eq!(once, place.helm(&format!("template demo {chart} {flags}")), "two runs of {name} differ");
+    }
+}
+
+#[test]
+fn the_guide_shows_the_scripts_as_they_are() {
+    let guide = include_str!("../../../docs/guide/lua.md");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scripts");
+    let mut shown = 0;
+    for (before, after) in
+        guide.match_indices("`:\n\n```").map(|(at, mark)| (&guide[..at], &guide[at + mark.len()..]))
+    {
+        let name = before.rsplit('`').next().unwrap_or_default();
+        let (_, rest) = after.split_once('\n').expect("the fence names a language");
+        let text = std::fs::read_to_string(folder.join(name)).expect("the file is there");
+        assert!(rest.starts_with(&format!("{text}```\n")), "{name} is not what the guide shows");
+        shown += 1;
+    }
+    assert!(
+        EXAMPLES.iter().all(|(name, ..)| guide.contains(&format!("`{name}/ext/"))) && shown >= 14,
+        "{shown}"
+    );
+    let folders = std::fs::read_dir(&folder).expect("it can be listed").count();
+    assert_eq!(folders, EXAMPLES.len(), "every example is tested");
+}
+
+#[test]
+fn the_worked_examples_are_installed_and_upgraded_in_a_cluster() {
+    let flag = cluster::start();
+    for driver in ["secret", "native"] {
+        let place = Place::new();
+        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        for (name, flags, parts) in EXAMPLES {
+            let (chart, release) = (example(name), format!("{name}-{driver}"));
+            let installed = run(&format!("install {release} {chart} {flags} --wait"));
+            has(&installed, &["exit 0", "STATUS: deployed"]);
+            let upgraded = run(&format!("upgrade {release} {chart} {flags} --wait"));
+            has(&upgraded, &["exit 0", "REVISION: 2"]);
+            let parts: Vec<String> = parts.iter().map(|part| part.replace("demo", &release)).collect();
+            let shown = format!("{upgraded}{}", run(&format!("get manifest {release}")));
+            has(&shown, &parts.iter().map(String::as_str).collect::<Vec<_>>());
+            has(&run(&format!("uninstall {release}")), &["exit 0"]);
+        }
+    }
+}
+
+#[test]
+fn a_password_is_made_once_and_kept() {
+    let (place, flag) = (Place::new(), cluster::start());
+    let chart = example("password");
+    let manifest = || place.pintle(&format!("get manifest keeper {flag}"));
+    has(&place.pintle(&format!("install keeper {chart} {flag}")), &["exit 0"]);
+    let first = manifest();
+    has(&place.pintle(&format!("upgrade keeper {chart} {flag}")), &["REVISION: 2"]);
+    // The embedded API keeps `stringData` as the server does: in `data`.
+    assert_eq!(manifest(), first);
+}
+
+#[test]
+fn every_command_tells_the_scripts_of_its_chart() {
+    let (place, flag) = (Place::new(), cluster::start());
+    chart(&place, "web", TELLS, "");
+    let at = |line: &str| {
+        let shown = place.pintle(line);
+        assert!(shown.starts_with("exit 0\n"), "{line}: {shown}");
+        told(&shown)
+    };
+    assert_eq!(at("template demo web"), "chart-loaded pre-render post-render post-template");
+    assert_eq!(at("lint web"), "chart-loaded pre-render post-render pre-lint");
+    assert_eq!(at("package web"), "pre-package");
+    assert_eq!(at("dependency build web"), "pre-dependency-build post-dependency-build");
+    let here = place.path().display();
+    assert_eq!(at(&format!("create new --starter {here}/web")), "pre-create post-create");
+    let rendering = "chart-loaded pre-render post-render pre-validate post-validate";
+    assert_eq!(at(&format!("install demo web --dry-run=server {flag}")), rendering);
+    assert_eq!(at("install demo web --dry-run=client"), "chart-loaded pre-render post-render");
+    assert_eq!(
+        at(&format!("install demo web --wait {flag}")),
+        format!("{rendering} pre-install post-install wait ready")
+    );
+    assert_eq!(at(&format!("upgrade demo web {flag}")), format!("{rendering} pre-upgrade post-upgrade"));
+    assert_eq!(at(&format!("rollback demo 1 {flag}")), "pre-rollback post-rollback");
+    assert_eq!(at(&format!("test demo {flag}")), "pre-test post-test");
+    assert_eq!(at(&format!("uninstall demo {flag}")), "pre-delete post-delete");
+    assert_eq!(at("template demo web --skip-scripts"), "");
+}
+
+#[test]
+fn records_keep_the_scripts_of_subcharts_and_libraries() {
+    let (place, flag) = (Place::new(), cluster::start());
+    chart(
+        &place,
+        "web",
+        "events.on('pre-delete', function() log.info('at ' .. require('common/x')) end)",
+        "",
+    );
+    place
+        .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
+        .write("web/charts/db/ext/lua/chart.lua", TELLS)
+        .write(
+            "web/library/common/Chart.yaml",
+            "apiVersion: v2\nname: common\ntype: library\nversion: 1.0.0\n",
+        )
+        .write("web/library/common/ext/lua/x.lua", "return 'the library'")
+        .write("web/requirements.yaml", "libraries:\n- {name: common, version: ^1.0.0}\n");
+    for driver in ["secret", "native"] {
+        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        has(&run("install demo web"), &["exit 0"]);
+        let shown = run("uninstall demo");
+        assert_eq!(told(&shown), "pre-delete the library post-delete", "{shown}");
+    }
+}
+
+#[test]
+fn l_052_without_a_terminal_the_answer_is_no_and_the_flag_is_named() {
+    let place = Place::new();
+    chart(&place, "web", "events.on('pre-render', function() end)", "lua: [network, os]");
+    let shown = place.pintle("template demo web");
+    has(&shown, &["exit 2", "chart web asks for permissions that were not granted: network,os"]);
+    has(&shown, &["--accept-perms network,os", "--yes"]);
+    let shown = place.helm("template demo web");
+    has(&shown, &["exit 1", "--accept-perms network,os or --yes grants them"]);
+    assert!(place.pintle("install demo web --dry-run=client").starts_with("exit 2\n"));
+}
+
+#[test]
+fn l_053_flags_grant_all_permissions_or_a_set() {
+    let place = Place::new();
+    chart(&place, "web", "events.on('pre-render', function() end)", "lua: [network, io]");
+    for (flags, code) in [
+        ("--yes", 0),
+        ("-y", 0),
+        ("--accept-perms network,filesystem", 0),
+        ("--accept-perms io --accept-perms network,os", 0),
+        ("--accept-perms network", 2),
+        ("--accept-perms everything", 2),
+    ] {
+        let shown = place.pintle(&format!("template demo web {flags}"));
+        assert!(shown.starts_with(&format!("exit {code}\n")), "{flags}: {shown}");
+    }
+    has(&place.pintle("template demo web --accept-perms all"), &["there is no permission `all`"]);
+    // A chart that asks for nothing needs no answer.
+    chart(&place, "plain", "events.on('pre-render', function() end)", "");
+    assert!(place.pintle("template demo plain --accept-perms os").starts_with("exit 0\n"));
+}
+
+#[test]
+fn l_054_permissions_are_kept_shown_and_asked_for_again_when_there_are_more() {
+    let flag = cluster::start();
+    for driver in ["secret", "native"] {
+        let place = Place::new();
+        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        chart(&place, "web", TELLS, "");
+        place
+            .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
+            .write("web/charts/db/ext/permissions.yaml", "lua: [network]");
+        has(&run("install demo web"), &["exit 2", "not granted: network"]);
+        has(&run("list"), &["exit 0"]);
+        assert!(!run("list").contains("demo"), "nothing was recorded");
+        has(&run("install demo web --accept-perms network"), &["exit 0"]);
+        has(&run("status demo"), &["PERMISSIONS: network\n"]);
+        // What was granted once is not asked for again, whatever the operation.
+        has(&run("upgrade demo web"), &["exit 0"]);
+        place.write("web/ext/permissions.yaml", "lua: [os]");
+        has(&run("upgrade demo web"), &["exit 2", "not granted: os\n"]);
+        has(&run("upgrade demo web --accept-perms os"), &["exit 0"]);
+        has(&run("status demo"), &["PERMISSIONS: network,os\n"]);
+        has(&run("rollback demo 1"), &["exit 0"]);
+        has(&run("status demo"), &["PERMISSIONS: network\n"]);
+        has(&run("uninstall demo"), &["exit 0"]);
+    }
+    let asked = Place::new().pintle(&format!("show permissions {}", example("permissions")));
+    has(&asked, &["permissions\tnetwork", "Access the network", "Access the local filesystem"]);
+}
+
+#[test]
+fn nothing_is_applied_when_a_handler_fails_before_and_the_record_tells_of_one_after() {
+    let (place, flag) = (Place::new(), cluster::start());
+    chart(&place, "web", "events.on('pre-install', function() error('not today', 0) end)", "");
+    let shown = place.pintle(&format!("install demo web {flag}"));
+    has(&shown, &["exit 1", "the `pre-install` handler of chart web failed", "not today", ">    1 |"]);
+    has(&place.pintle(&format!("status demo {flag}")), &["exit 1"]);
+    chart(&place, "web", "events.on('post-install', function() error('too late', 0) end)", "");
+    has(&place.pintle(&format!("install demo web {flag}")), &["exit 1", "too late"]);
+    has(&place.pintle(&format!("status demo {flag}")), &["STATUS: failed", "too late"]);
+}
+
+#[test]
+fn the_network_is_public_unless_the_user_says_otherwise() {
+    let place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has an address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            let _ =
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nthere");
+        }
+    });
+    let line = format!("template demo {} --yes --set from=http://{address}/", example("permissions"));
+    has(&place.pintle(&line), &["exit 1", "127.0.0.1, which is no address of the public network"]);
+    has(&place.pintle(&format!("{line} --allow-private-network")), &["greeting: \"there\""]);
+}
+
+#[test]
+fn files_and_the_environment_are_reached_with_permission() {
+    let place = Place::new();
+    place.write("files/hello.txt", "from a file").write("secret.txt", "not for scripts");
+    let line = format!("template demo {} --yes --scripts-folder files", example("permissions"));
+    has(&place.pintle(&format!("{line} --set file=hello.txt")), &["greeting: \"from a file\""]);
+    has(&place.pintle(&format!("{line} --set file=../secret.txt")), &["exit 1", "leads out of the folder"]);
+    has(&place.called("pintle", &line, &[("GREETING", "hi")]), &["greeting: \"hi\""]);
+}
+
+#[test]
+fn what_scripts_change_is_explained_and_must_fit_the_schema() {
+    let place = Place::new();
+    let sized = example("sized");
+    let shown = place.pintle(&format!("template demo {sized} --explain"));
+    has(
+        &shown,
+        &["pre-render: chart sized: ext/lua/chart.lua:7 changed\n  values.memory\n  values.replicas\n"],
+    );
+    chart(&place, "web", "events.on('pre-render', function(ctx) ctx.values.greeting = 7 end)", "");
+    place.write("web/values.schema.json", r#"{"properties": {"greeting": {"type": "string"}}}"#);
+    has(&place.pintle("template demo web"), &["exit 2", "got number, want string"]);
+}
+
+#[test]
+fn authors_check_try_out_and_begin_scripts() {
+    let place = Place::new();
+    has(&place.pintle("create new --lua"), &["exit 0"]);
+    has(&place.pintle("lua check new"), &["No mistakes were found."]);
+    has(&place.pintle("template demo new"), &["example.com/chart: new"]);
+    has(
+        &place.pintle("lua run new post-render"),
+        &["# before post-render", "# after post-render", "example.com/chart: new"],
+    );
+    has(&place.pintle("lua run new ready"), &["warning: no handler listens to `ready`"]);
+    has(&place.pintle("lua run new instal"), &["exit 2", "there is no event `instal`"]);
+    has(&place.pintle("lua types"), &["exit 0", "declare "]);
+    place.write("new/ext/lua/chart.lua", "events.on('pre-instal', print)\nio.open('x')\n");
+    let shown = place.pintle("lua check new");
+    has(
+        &shown,
+        &["ext/lua/chart.lua:1: there is no event `pre-instal`", "ext/lua/chart.lua:2: there is no `io`"],
+    );
+    has(&shown, &["exit 3", "2 mistakes were found"]);
+    has(&place.pintle("lint new"), &["[ERROR] ext/lua/chart.lua: line 1: there is no event `pre-instal`"]);
+    has(&place.pintle("template demo new"), &["exit 3", "there is no event `pre-instal`", ">    1 |"]);
+}
+
+#[test]
+fn what_is_packed_can_be_changed_by_a_script() {
+    let place = Place::new();
+    let script = "events.on('pre-package', function(ctx) table.insert(ctx.files, {name = 'built.txt', data = 'x'}) end)";
+    chart(&place, "web", script, "");
+    has(&place.pintle("package web"), &["exit 0"]);
+    let listed = std::process::Command::new("tar")
+        .args(["-tzf", "web-0.1.0.tgz"])
+        .current_dir(place.path())
+        .output()
+        .expect("tar runs");
+    has(&String::from_utf8_lossy(&listed.stdout), &["web/built.txt", "web/ext/lua/chart.lua"]);
+    assert!(!place.path().join("web/built.txt").exists());
+}

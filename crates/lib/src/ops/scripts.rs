@@ -1,0 +1,150 @@
+//! `show permissions` and `lua check|run`: the scripts of a chart, looked at and tried out.
+
+use std::path::{Path, PathBuf};
+
+use pintle_chart::Chart;
+use pintle_events::{ChartPart, Context, Event, Part, SourceFile};
+use pintle_lua::{Asked, Finding, Permissions};
+use pintle_render::{Capabilities, Release, Target};
+use pintle_tree::{Map, Node};
+use pintle_values::Overrides;
+
+use super::locate;
+use crate::lifecycle::context;
+use crate::lifecycle::objects::Documents;
+use crate::prepare::{Rules, finish, process};
+use crate::{Lifecycle, Reporter, Result, input};
+
+/// What a chart and the charts below it ask for.
+///
+/// # Errors
+/// When the chart cannot be read, or an `ext/permissions.yaml` is not what it should be.
+pub fn permissions(chart: &Path, reporter: &mut dyn Reporter) -> Result<Asked> {
+    Ok(pintle_lua::asked(&locate::load(chart, reporter)?)?)
+}
+
+/// Looks at the scripts of a chart without running them.
+///
+/// # Errors
+/// When the chart cannot be read, or an `ext/permissions.yaml` is not what it should be.
+pub fn check_scripts(chart: &Path, reporter: &mut dyn Reporter) -> Result<Vec<Finding>> {
+    Ok(pintle_lua::check(&locate::load(chart, reporter)?)?)
+}
+
+/// Which event to try out, and on what.
+#[derive(Clone, Debug)]
+pub struct TryEventRequest {
+    /// The chart: a folder or an archive.
+    pub chart: PathBuf,
+    /// The event.
+    pub event: Event,
+    /// The value flags.
+    pub values: Overrides,
+    /// The name of the release.
+    pub name: String,
+    /// The namespace of the release.
+    pub namespace: String,
+    /// Whether it is an upgrade.
+    pub is_upgrade: bool,
+}
+
+/// What an event was told, and what handlers made of that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TriedEvent {
+    /// The context before.
+    pub before: Node,
+    /// The context after.
+    pub after: Node,
+    /// Whether anyone listens to the event.
+    pub heard: bool,
+}
+
+/// Calls the handlers that a chart has for one event, and nothing else: the chart is rendered without handlers if the
+/// event comes after rendering. Nothing is written, and no cluster is asked.
+///
+/// # Errors
+/// The first stage or handler that fails.
+pub fn try_event(
+    request: &TryEventRequest,
+    events: &Lifecycle,
+    reporter: &mut dyn Reporter,
+) -> Result<TriedEvent> {
+    let user = pintle_values::layer(&request.values, &mut input::read_values)?;
+    let chart = locate::load(&request.chart, reporter)?;
+    let rules = Rules::default();
+    let chart = process(chart, &user, &rules, reporter)?;
+    let events = events.with_scripts_of(&chart, &Permissions::none())?;
+    let mut context = about(request, chart, user, rules, reporter)?;
+    let before = shown(&context);
+    events.emit(request.event, &mut context)?;
+    Ok(TriedEvent { before, after: shown(&context), heard: events.listens(request.event) })
+}
+
+/// What the event is told.
+fn about(
+    request: &TryEventRequest,
+    chart: Chart,
+    user: Map<Node>,
+    rules: Rules,
+    reporter: &mut dyn Reporter,
+) -> Result<Context> {
+    let release = Release {
+        name: request.name.clone(),
+        namespace: request.namespace.clone(),
+        revision: if request.is_upgrade { 2 } else { 1 },
+        is_upgrade: request.is_upgrade,
+    };
+    let target = Target::offline(release, Capabilities::default());
+    let event = request.event;
+    if matches!(event, Event::PreCreate | Event::PreList | Event::PostList) {
+        return Ok(Context::default());
+    }
+    // What may change of a chart's files may do so before rendering, and there are no objects then.
+    if event.may_change(Part::Values) || event.may_change(Part::Dependencies) || is_before_rendering(event) {
+        let values = match event {
+            Event::ChartLoaded => user,
+            Event::PreRender => {
+                let read = &mut input::read_referenced;
+                let (nulls, schema) = (rules.nulls, rules.schema);
+                pintle_values::render_values(&chart, &user, nulls, schema, read, &mut Vec::new())?
+            }
+            _ => chart.values.clone(),
+        };
+        return Ok(context::of_rendering(&chart, values, &target));
+    }
+    let prepared = finish(chart, user, &target, rules, &Lifecycle::default(), reporter)?;
+    prepared.objects()?;
+    let objects = Documents::of_files(&prepared.files).objects();
+    Ok(context::of_rendering(&prepared.chart, prepared.values, &target).with_objects(objects))
+}
+
+fn is_before_rendering(event: Event) -> bool {
+    matches!(event, Event::PostDependencyBuild)
+}
+
+/// The parts of a context that handlers may change, as one tree.
+fn shown(context: &Context) -> Node {
+    let mut map = Map::new();
+    map.insert("values".into(), Node::Map(context.all_values().clone()));
+    if let Some(top) = context.all_charts().first() {
+        add_sources(top, &mut map);
+    }
+    if !context.objects().is_empty() {
+        let objects = context.objects().iter().map(|rendered| Node::Map(rendered.object.body().clone()));
+        map.insert("objects".into(), Node::List(objects.collect()));
+    }
+    Node::Map(map)
+}
+
+fn add_sources(chart: &ChartPart, map: &mut Map<Node>) {
+    let names = |files: &[SourceFile]| {
+        Node::List(files.iter().map(|file| Node::from(file.name.as_str())).collect::<Vec<Node>>())
+    };
+    map.insert("files".into(), names(&chart.files));
+    map.insert("templates".into(), names(&chart.templates));
+    let dependencies = chart.dependencies.iter().map(|dependency| {
+        let fields = [("name", &dependency.name), ("version", &dependency.version)];
+        Node::Map(fields.into_iter().map(|(key, text)| (key.into(), Node::from(text.as_str()))).collect())
+    });
+    map.insert("dependencies".into(), Node::List(dependencies.collect()));
+}
