@@ -169,10 +169,11 @@ fn the_first_steps_with_images_go_as_they_say() {
 }
 
 /// Pages without commands whose answers are shown, and the tests that hold what they tell.
-const TOLD_ELSEWHERE: [(&str, &str); 3] = [
+const TOLD_ELSEWHERE: [(&str, &str); 4] = [
     ("hooks.md", "e2e/tests/hook_filter.rs"),
     ("air-gap.md", "crates/registry/tests/copies.rs"),
     ("lua.md", "crates/cli/tests/scripts.rs"),
+    ("embedded.md", "crates/cli/tests/embedded.rs"),
 ];
 
 #[test]
