@@ -88,9 +88,11 @@ async fn what_an_earlier_copy_left_is_gone_on_with() {
     assert!(matches!(error, Error::Network { .. }), "{error}");
     assert!(open(folder.path()).names().is_empty());
     let partial = folder.path().join("ingest").join(format!("sha256-{}", layer.hex()));
-    assert_eq!(std::fs::metadata(&partial).unwrap().len(), 100_000);
+    // How much of what was sent gets here before the connection breaks is up to the system.
+    let left = std::fs::metadata(&partial).unwrap().len();
+    assert!((1..=100_000).contains(&left), "{left}");
     fetch(&fake, &client(), folder.path()).await.unwrap();
-    assert!(fake.asked().iter().any(|asked| asked.header("range") == "bytes=100000-"));
+    assert!(fake.asked().iter().any(|asked| asked.header("range") == format!("bytes={left}-")));
     assert!(!partial.exists());
 }
 
