@@ -1,5 +1,7 @@
 //! `tidy`: what no compiler checks about the house.
 
+mod cited;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ pub(crate) fn run() -> Result<()> {
         problems.extend(check_file(&path)?);
     }
     problems.extend(required_documents());
+    problems.extend(cited::problems()?);
     for problem in &problems {
         say(&format!("tidy: {problem}"));
     }

@@ -36,6 +36,8 @@ pub(crate) enum OperandOffer {
     FirstFile,
     /// A chart for the first operand, and nothing after it.
     Chart,
+    /// A chart and then an event that handlers listen to.
+    ChartAndEvent,
     /// A name and then a chart.
     NameAndChart,
     /// A release for the first operand, and nothing after it.
@@ -133,6 +135,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The name that the program was called by.
+    pub(crate) fn program(&self) -> &str {
+        self.path.split(' ').next().unwrap_or_default()
+    }
+
     /// The usage line: the path, the operands and `[flags]`.
     pub(crate) fn usage_line(&self) -> String {
         let operands = self.command.operands_text;

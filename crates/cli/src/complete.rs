@@ -4,6 +4,8 @@ mod flags;
 mod live;
 pub(crate) mod script;
 
+use pintle::events::TABLE;
+
 use crate::command::find::find;
 use crate::command::{OperandOffer, Place};
 use crate::commands::ROOT;
@@ -159,7 +161,12 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Answer {
     match invocation.place.command.offer {
         OperandOffer::Files => Answer::nothing(Directive::Default),
         OperandOffer::FirstFile if count == 0 => Answer::nothing(Directive::Default),
-        OperandOffer::Chart if count == 0 => charts(unfinished),
+        OperandOffer::Chart | OperandOffer::ChartAndEvent if count == 0 => charts(unfinished),
+        OperandOffer::ChartAndEvent if count == 1 => {
+            let events = TABLE.iter().filter(|entry| !entry.core && entry.name.starts_with(unfinished));
+            let choices = events.map(|entry| (entry.name.to_owned(), entry.when.to_owned())).collect();
+            Answer::new(Directive::NoFiles, choices)
+        }
         OperandOffer::NameAndChart => {
             let before = usize::from(!parsed.on("generate-name"));
             if count == before { charts(unfinished) } else { Answer::nothing(Directive::NoFiles) }

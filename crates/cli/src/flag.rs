@@ -106,6 +106,8 @@ pub(crate) enum Offer {
     Namespaces,
     /// The revisions of the release that is named.
     Revisions,
+    /// The versions of Kubernetes that the cluster in the box can be.
+    KubeVersions,
 }
 
 /// What a flag needs that this program cannot do yet; using such a flag is refused, never ignored.

@@ -6,13 +6,17 @@ use crate::command::{Command, Place};
 use crate::env::{Environment, Setting};
 use crate::flag::groups::GLOBAL;
 use crate::flag::{Fallback, Flag, HELP, Kind};
-use crate::personality::Personality;
+use crate::personality::{Door, Personality};
 
 /// The whole help of a command: what it is for, and its usage.
 pub(crate) fn help(place: &Place, personality: Personality, environment: &Environment) -> String {
     let command = place.command;
     let text = if command.long.is_empty() { command.short } else { command.long };
-    format!("{}\n\n{}", named(text, personality).trim_end(), usage(place, personality, environment))
+    let text = match Door::of(place.program()) {
+        Some(door) => named(&door.shorten(text), personality),
+        None => named(text, personality),
+    };
+    format!("{}\n\n{}", text.trim_end(), usage(place, personality, environment))
 }
 
 /// How to use a command: usage line, other names, subcommands and flags.

@@ -48,6 +48,11 @@ impl Door {
         let stem = Path::new(called_as).file_stem().and_then(|stem| stem.to_str())?;
         DOORS.into_iter().find(|door| door.name == stem)
     }
+
+    /// A text about commands, with the way to them as it is typed by whoever uses this door.
+    pub(crate) fn shorten(self, text: &str) -> String {
+        text.replace(&format!("{{program}} {}", self.way.join(" ")), self.name)
+    }
 }
 
 #[cfg(test)]
@@ -66,5 +71,10 @@ mod tests {
     fn some_commands_have_a_door_of_their_own() {
         assert_eq!(Door::of("/usr/bin/irr").map(|door| door.way), Some(&["images"][..]));
         assert_eq!(Door::of("pintle"), None);
+        let door = Door::of("irr").expect("a door");
+        assert_eq!(
+            door.shorten("{program} template | {program} images rewrite"),
+            "{program} template | irr rewrite"
+        );
     }
 }

@@ -130,3 +130,11 @@ fn the_flags_of_the_kubernetes_logger_are_accepted() {
     v4.2.4
     ");
 }
+
+#[test]
+fn debugging_does_not_tell_the_steps_of_helms_own_code() {
+    let place = Place::new();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    place.write("web/templates/a.yaml", "kind: ConfigMap\n");
+    assert_eq!(place.helm("template web --debug"), place.helm("template web"));
+}

@@ -92,6 +92,35 @@ fn values_are_offered_where_they_are_known() {
 }
 
 #[test]
+fn events_kubernetes_versions_and_permissions_are_offered() {
+    let place = Place::new();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    assert_snapshot!(place.pintle("__complete lua run web pre-r"), @"
+    exit 0
+    --- stdout
+    pre-render	After values are merged, before templates are rendered. There are no objects yet.
+    pre-rollback	Before a stored version is delivered again, with its stored objects.
+    :4
+    --- stderr
+    Completion ended with directive: ShellCompDirectiveNoFileComp
+    ");
+    assert_snapshot!(place.pintle("__completeNoDesc install web ./web --accept-perms ''"), @"
+    exit 0
+    --- stdout
+    network
+    filesystem
+    os
+    :4
+    --- stderr
+    Completion ended with directive: ShellCompDirectiveNoFileComp
+    ");
+    for line in ["rehearse ./web", "cluster serve"] {
+        let offered = place.pintle(&format!("__completeNoDesc {line} --kube-version ''"));
+        assert!(offered.contains("\n1.36.") && offered.contains("\n1.34."), "{offered}");
+    }
+}
+
+#[test]
 fn a_finished_command_line_says_so() {
     assert_snapshot!(Place::new().helm("__complete version ''"), @"
     exit 0

@@ -108,6 +108,8 @@ fn a_chart_that_is_not_there_is_told_before_a_cluster_that_is_not_there() {
     exit 2
     --- stderr
     error: there is no chart at `./nope`
+
+    hint: give the path of a folder or an archive
     ");
     assert_snapshot!(place.helm(&format!("install a ./web {NOBODY}")), @r#"
     exit 1

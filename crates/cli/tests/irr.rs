@@ -798,6 +798,9 @@ fn the_door_has_only_the_commands_about_images() {
     let place = Place::new();
     let run = irr(&place, "--help");
     assert!(run.code == 0 && run.out.contains("Usage:\n  irr [command]\n"), "{}", run.out);
+    assert!(run.out.contains("    irr inspect ./web\n") && !run.out.contains("pintle images"), "{}", run.out);
+    let run = irr(&place, "rewrite --help");
+    assert!(run.out.contains("pintle template web ./web | irr rewrite --registry-file"), "{}", run.out);
     let run = irr(&place, "override --help");
     assert!(run.out.contains("  irr override [CHART|RELEASE] [flags]"), "{}", run.out);
     assert_eq!(irr(&place, "install").code, 2);

@@ -298,7 +298,7 @@ fn charts_that_are_not_here_are_refused() {
     --- stderr
     error: there is no chart at `oci://example.com/web`, and charts in repositories, registries and at URLs are not supported yet
 
-    hint: pull it first and give its path
+    hint: fetch it by other means, as with `helm pull`, and give its path
     ");
     assert_snapshot!(place.pintle("template web --repo https://example.com"), @"
     exit 1

@@ -18,10 +18,11 @@ use crate::prepare::{Prepared, Rules, finish, loaded, push_document, shown};
 use crate::report::Kept;
 use crate::{Error, Reporter, Result};
 
-/// Answers `lookup` from the cluster. Rendering runs on a thread of its own, where waiting for the answer is allowed.
-struct LiveLookup {
-    cluster: Cluster,
-    handle: Handle,
+/// Answers `lookup` from the cluster. Rendering runs on a thread of its own, where waiting for the answer is allowed, and
+/// so do handlers.
+pub(crate) struct LiveLookup {
+    pub(crate) cluster: Cluster,
+    pub(crate) handle: Handle,
 }
 
 impl Lookup for LiveLookup {

@@ -50,7 +50,7 @@ rendering, the chart is rendered without them.
 
     {program} lua run ./web pre-render --set replicas=3 --explain",
     operands: Operands::Exactly(2),
-    offer: OperandOffer::Chart,
+    offer: OperandOffer::ChartAndEvent,
     flags: &[VALUES, SCRIPTS, OWN],
     run: Some(run),
     ..Command::BLANK

@@ -45,7 +45,7 @@ that cannot be used.",
 static OWN: &[Flag] = &[
     Flag::text("from", "the older chart to upgrade from: a folder or an archive"),
     Flag::text("release-name", "the name of the release").or("rehearsal").offer(Offer::Nothing),
-    Flag::text("kube-version", "the Kubernetes version to rehearse on").offer(Offer::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to rehearse on").offer(Offer::KubeVersions),
     Flag::of("timeout", Kind::Duration, "3s", "how long to wait in real time for what does not become ready"),
     Flag::text("output", "text, json, or junit")
         .short('o')

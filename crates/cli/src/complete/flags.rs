@@ -1,5 +1,7 @@
 //! Names and values of flags for the shell.
 
+use pintle::embedded::Table;
+
 use super::{Answer, Directive, live};
 use crate::command::Place;
 use crate::flag::groups::GLOBAL;
@@ -66,6 +68,10 @@ pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Answer {
         Offer::Contexts => {
             let file = invocation.flags.text("kubeconfig");
             Answer::new(Directive::NoFiles, crate::kubeconfig::contexts(file, invocation.environment))
+        }
+        Offer::KubeVersions => {
+            let versions = Table::versions().iter().map(|version| (version.to_string(), String::new()));
+            Answer::new(Directive::NoFiles, versions.collect())
         }
         Offer::Namespaces => live::namespaces(invocation),
         Offer::Revisions => match invocation.flags.operands.as_slice() {

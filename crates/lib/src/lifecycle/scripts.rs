@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pintle_chart::{Chart, ext};
-use pintle_cluster::Cluster;
 use pintle_events::Event;
 use pintle_lua::{Asked, Discover, Limits, Permissions, Scripts, Services};
 use pintle_release::ReleaseVersion;
-use pintle_tree::{Map, Node};
+use pintle_render::Lookup as _;
+use pintle_tree::Node;
 use tokio::runtime::Handle;
 
 use super::{Lifecycle, Shared, aside, kept};
+use crate::live::LiveLookup;
 use crate::{Error, Result, Session};
 
 /// How the scripts of charts are run.
@@ -159,7 +160,8 @@ impl Session {
             events.scripted(&chart, &before, |scripting| {
                 scripting.limits.wait = wait;
                 scripting.services.cancelled = Arc::new(move || cancel.is_cancelled());
-                scripting.services.cluster = Some(Arc::new(LiveCluster { cluster, handle, namespace }));
+                let live = LiveLookup { cluster, handle };
+                scripting.services.cluster = Some(Arc::new(LiveCluster { live, namespace }));
             })
         };
         let events = aside(Event::ChartLoaded, load).await?;
@@ -180,29 +182,15 @@ impl Session {
     }
 }
 
-/// The cluster as scripts see it. Handlers run on threads where waiting for an answer is allowed.
+/// The cluster as scripts see it.
 struct LiveCluster {
-    cluster: Cluster,
-    handle: Handle,
+    live: LiveLookup,
     namespace: String,
-}
-
-impl LiveCluster {
-    fn lookup(
-        &self,
-        api_version: &str,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-    ) -> std::result::Result<Map<Node>, String> {
-        let answer = self.cluster.lookup(api_version, kind, namespace, name);
-        self.handle.block_on(answer).map_err(|error| error.to_string())
-    }
 }
 
 impl Discover for LiveCluster {
     fn has_kind(&self, api_version: &str, kind: &str) -> std::result::Result<bool, String> {
-        match self.handle.block_on(self.cluster.resource(api_version, kind)) {
+        match self.live.handle.block_on(self.live.cluster.resource(api_version, kind)) {
             Ok(_) => Ok(true),
             Err(pintle_cluster::Error::NoSuchKind { .. }) => Ok(false),
             Err(error) => Err(error.to_string()),
@@ -220,12 +208,12 @@ impl Discover for LiveCluster {
             return Err("the name of the object is missing".to_owned());
         }
         let namespace = if namespace.is_empty() { &self.namespace } else { namespace };
-        let found = self.lookup(api_version, kind, namespace, name)?;
+        let found = self.live.lookup(api_version, kind, namespace, name)?;
         Ok((!found.is_empty()).then_some(Node::Map(found)))
     }
 
     fn storage_classes(&self) -> std::result::Result<Vec<Node>, String> {
-        let mut found = self.lookup("storage.k8s.io/v1", "StorageClass", "", "")?;
+        let mut found = self.live.lookup("storage.k8s.io/v1", "StorageClass", "", "")?;
         match found.remove("items") {
             Some(Node::List(classes)) => Ok(classes),
             _ => Ok(Vec::new()),

@@ -31,7 +31,7 @@ static OWN: &[Flag] = &[
     Flag::text("address", "the address to listen at; port 0 takes any that is free")
         .or("127.0.0.1:0")
         .offer(Offer::Nothing),
-    Flag::text("kube-version", "the Kubernetes version to be like").offer(Offer::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to be like").offer(Offer::KubeVersions),
     Flag::text("pace", "how fast workloads move: fast, or real to take their time")
         .or("fast")
         .offer(Offer::Words(&["fast", "real"])),

@@ -9,7 +9,8 @@ use pintle_release::helm::{self, Stamp};
 use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary};
 use pintle_tree::{Map, Node};
 
-use super::{CREATE, HelmStore, Holder, UPDATE, summary};
+use super::listing::summary;
+use super::{CREATE, HelmStore, Holder, UPDATE};
 use crate::store::{chance, wire};
 
 /// How often a record is tried again that somebody changed without taking it away.

@@ -1,0 +1,82 @@
+//! Where the cluster in the box is not like a real one on purpose. COMPATIBILITY.md tells of each, and names its test.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+
+mod support;
+
+use http::{Method, Request};
+use pintle_embedded::Api;
+use support::{ask, cluster, get, text};
+
+const CORE: &str = "/api/v1/namespaces/default";
+
+/// Makes a pod and tells what becomes of it.
+async fn phase(api: &Api, name: &str, spec: &str) -> String {
+    let pod = format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [{{name: a, image: b}}], {spec}}}}}"
+    );
+    ask(api, Method::POST, &format!("{CORE}/pods"), &pod).await;
+    text(&get(api, &format!("{CORE}/pods/{name}")).await, "status.phase")
+}
+
+#[tokio::test]
+async fn quotas_and_limits_hold_nobody_back() {
+    let api = cluster().await;
+    let quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {pods: 0}}}";
+    ask(&api, Method::POST, &format!("{CORE}/resourcequotas"), quota).await;
+    let limits = "{apiVersion: v1, kind: LimitRange, metadata: {name: small}, spec: {limits: [{type: Container, max: {cpu: 1m}}]}}";
+    ask(&api, Method::POST, &format!("{CORE}/limitranges"), limits).await;
+    assert_eq!(phase(&api, "web", "restartPolicy: Always").await, "Running");
+}
+
+#[tokio::test]
+async fn of_all_rules_for_scheduling_only_the_node_selector_counts() {
+    let api = cluster().await;
+    let affinity = "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: \
+                    [{matchExpressions: [{key: disk, operator: In, values: [fast]}]}]}}}";
+    assert_eq!(phase(&api, "near", affinity).await, "Running");
+    assert_eq!(phase(&api, "chosen", "nodeSelector: {disk: fast}").await, "Pending");
+}
+
+#[tokio::test]
+async fn a_secret_that_somebody_may_make_is_taken_to_be_made() {
+    let api = cluster().await;
+    let volume = "volumes: [{name: s, secret: {secretName: made-by-nobody}}]";
+    assert_eq!(phase(&api, "early", volume).await, "Pending");
+    let rules = "rules: [{apiGroups: [''], resources: [secrets], verbs: [create]}]";
+    let role = format!(
+        "{{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {{name: maker}}, {rules}}}"
+    );
+    ask(&api, Method::POST, "/apis/rbac.authorization.k8s.io/v1/clusterroles", &role).await;
+    assert_eq!(phase(&api, "late", volume).await, "Running");
+}
+
+#[tokio::test]
+async fn a_job_without_labels_gets_none_of_its_uid() {
+    let api = cluster().await;
+    let job = "{apiVersion: batch/v1, kind: Job, metadata: {name: one}, spec: {template: {metadata: {labels: {a: b}}, \
+               spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}}";
+    let made = ask(&api, Method::POST, "/apis/batch/v1/namespaces/default/jobs", job).await;
+    let labels = made.get("metadata").and_then(|metadata| metadata.get("labels"));
+    assert!(
+        labels.is_none_or(|labels| labels.get("batch.kubernetes.io/controller-uid").is_none()),
+        "{labels:?}"
+    );
+    let template = made.get("spec").and_then(|spec| spec.get("template")?.get("metadata")?.get("labels"));
+    assert!(template.is_some_and(|labels| labels.get("batch.kubernetes.io/controller-uid").is_some()));
+}
+
+#[tokio::test]
+async fn a_format_that_nobody_knows_is_not_warned_about() {
+    let api = cluster().await;
+    let crd = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.x.io}, \
+               spec: {group: x.io, scope: Namespaced, names: {plural: things, kind: Thing}, versions: [{name: v1, \
+               served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: \
+               {a: {type: string, format: nobody-knows}}}}}]}}";
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+        .header("Content-Type", "application/yaml");
+    let response = api.call(request.body(crd.to_owned().into()).unwrap()).await;
+    assert_eq!((response.status().as_u16(), response.headers().get("warning")), (201, None));
+}

@@ -1,0 +1,73 @@
+//! Tests that documents cite: a sentence that says what pins it must not outlive the test.
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+
+use crate::shell::root;
+
+/// The documents that cite tests.
+const DOCUMENTS: [&str; 2] = ["COMPATIBILITY.md", "docs/lua-rules.md"];
+
+/// What is cited and is not there. A citation is code such as `cli/tests/lint.rs: what_it_tells`, with the path from the
+/// root or from `crates/`; `…` at the end of a name stands for the rest of it.
+pub(super) fn problems() -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for document in DOCUMENTS {
+        let text =
+            fs::read_to_string(root().join(document)).with_context(|| format!("cannot read {document}"))?;
+        for (index, line) in text.lines().enumerate() {
+            let missing = citations(line).filter_map(|(path, test)| missing(path, test));
+            problems.extend(missing.map(|what| format!("{document}:{}: {what}", index + 1)));
+        }
+    }
+    Ok(problems)
+}
+
+/// The files of code that a line cites, and the tests in them, if these are named.
+fn citations(line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let codes = line.split('`').skip(1).step_by(2);
+    codes.filter_map(|code| match code.split_once(": ") {
+        Some((path, test)) if path.ends_with(".rs") => Some((path, Some(test))),
+        None if code.ends_with(".rs") && code.contains('/') => Some((code, None)),
+        _ => None,
+    })
+}
+
+fn missing(path: &str, test: Option<&str>) -> Option<String> {
+    let text = [root().join(path), root().join("crates").join(path)]
+        .into_iter()
+        .find_map(|file| fs::read_to_string(file).ok());
+    match (text, test) {
+        (None, _) => Some(format!("there is no `{path}`")),
+        (Some(text), Some(test)) if !has_function(&text, test) => Some(format!("`{path}` has no `{test}`")),
+        _ => None,
+    }
+}
+
+fn has_function(text: &str, name: &str) -> bool {
+    match name.strip_suffix('…') {
+        Some(beginning) => text.contains(&format!("fn {beginning}")),
+        None => text.contains(&format!("fn {name}(")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn citations_are_paths_with_or_without_a_test() {
+        let line = "| `--x` | `cli/tests/lint.rs: it_tells_…`, `lib.rs` | `e2e/tests/hooks.rs` | `a: b` |";
+        let found: Vec<_> = citations(line).collect();
+        assert_eq!(found, [("cli/tests/lint.rs", Some("it_tells_…")), ("e2e/tests/hooks.rs", None)]);
+    }
+
+    #[test]
+    fn what_is_cited_must_be_there() {
+        assert_eq!(missing("xtask/src/tidy/cited.rs", Some("what_is_cited_must…")), None);
+        assert_eq!(missing("tree/src/lib.rs", None), None);
+        assert!(missing("xtask/src/tidy/cited.rs", Some("what_is_cited")).is_some());
+        assert!(missing("nowhere/x.rs", None).is_some());
+    }
+}
