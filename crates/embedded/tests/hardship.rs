@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,7 +15,7 @@ use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use pintle_embedded::schema::Table;
 use pintle_embedded::store::{Expect, Store, Window, key};
-use pintle_embedded::{Api, Options, SystemClock, serve};
+use pintle_embedded::{Api, Options, Pace, SystemClock, serve};
 use pintle_tree::{Node, json};
 
 async fn api(store: Store) -> Api {
@@ -40,12 +41,44 @@ fn config_map(name: &str, value: &str) -> String {
     )
 }
 
+async fn moving(store: Store) -> Api {
+    let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
+    Api::start_moving(options, Pace::Fast).await.unwrap()
+}
+
 const FILE: &str = "PINTLE_TEST_FILE";
+const MOVES: &str = "PINTLE_TEST_MOVES";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+
+fn deployment(name: &str, replicas: u32) -> String {
+    format!(
+        r#"{{"metadata":{{"name":"{name}"}},"spec":{{"replicas":{replicas},"selector":{{"matchLabels":{{"app":"{name}"}}}},
+            "template":{{"metadata":{{"labels":{{"app":"{name}"}}}},"spec":{{"containers":[{{"name":"c","image":"i"}}]}}}}}}}}"#
+    )
+}
+
+fn at<'n>(node: &'n Node, path: &[&str]) -> &'n Node {
+    path.iter().try_fold(node, |node, step| node.get(step)).unwrap_or(&Node::Nil)
+}
+
+/// The same with an API whose workloads move, so that the end comes in the middle of a rollout.
+#[tokio::test]
+async fn a_cluster_that_will_be_killed() {
+    let Some(file) = std::env::var_os(FILE).filter(|_| std::env::var_os(MOVES).is_some()) else { return };
+    let store = Store::in_file(Path::new(&file), Window::default()).unwrap();
+    let begin = store.revision();
+    let api = moving(store).await;
+    for index in begin.. {
+        let (code, made) = ask(&api, Method::POST, DEPLOYMENTS, deployment(&format!("d{index}"), 2)).await;
+        assert_eq!(code, 201, "{made:?}");
+        println!("acknowledged {index} {}", at(&made, &["metadata", "resourceVersion"]).as_str().unwrap());
+    }
+}
 
 /// The part of the next test that is killed: writes one object after another and says which are acknowledged.
 #[tokio::test]
 async fn a_writer_that_will_be_killed() {
-    let Some(file) = std::env::var_os(FILE) else { return };
+    let Some(file) = std::env::var_os(FILE).filter(|_| std::env::var_os(MOVES).is_none()) else { return };
     let store = Store::in_file(Path::new(&file), Window::default()).unwrap();
     for index in store.revision().. {
         let object = json::read_exact(config_map(&format!("o{index}"), "x").as_bytes()).unwrap();
@@ -87,6 +120,190 @@ fn nothing_that_was_acknowledged_is_lost_in_a_power_cut() {
             assert!(there.is_some(), "round {round}: o{index} is lost");
         }
     }
+}
+
+#[test]
+fn a_rollout_that_was_cut_off_goes_on_when_the_file_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cluster.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for round in 0..number("PINTLE_TEST_KILLS", 12).div_ceil(4) {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_cluster_that_will_be_killed", "--nocapture", "--test-threads=1"])
+            .env(FILE, &file)
+            .env(MOVES, "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut indexes = lines
+            .filter_map(|line| line.split("acknowledged ").nth(1)?.split(' ').next()?.parse::<u64>().ok());
+        let mut acknowledged: Vec<u64> = indexes.by_ref().take(1).collect();
+        std::thread::sleep(Duration::from_micros(1_370 * (round as u64 % 11)));
+        child.kill().unwrap();
+        acknowledged.extend(indexes);
+        child.wait().unwrap();
+        runtime.block_on(async {
+            let api = moving(Store::in_file(&file, Window::default()).unwrap()).await;
+            for index in acknowledged {
+                let path = format!("{DEPLOYMENTS}/d{index}");
+                let (code, there) = ask(&api, Method::GET, &path, "").await;
+                assert_eq!(code, 200, "round {round}: d{index} is lost");
+                assert_eq!(
+                    at(&there, &["status", "readyReplicas"]),
+                    &Node::Int(2),
+                    "round {round}: {there:?}"
+                );
+            }
+        });
+    }
+}
+
+/// Follows a watch until something called `zz-end` is there; gives what is there then, and the revision.
+async fn replay(api: Api, path: String) -> (BTreeMap<String, String>, String) {
+    let request = Request::get(path).body(Bytes::new()).unwrap();
+    let mut body = api.call(request).await.into_body();
+    let (mut there, mut last, mut rest) = (BTreeMap::new(), 0, Vec::new());
+    loop {
+        rest.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            let told = json::read_exact(&line).unwrap();
+            let text = |path: &[&str]| at(&told, path).as_str().unwrap_or_default().to_owned();
+            let (name, version) =
+                (text(&["object", "metadata", "name"]), text(&["object", "metadata", "resourceVersion"]));
+            let revision: u64 = version.parse().unwrap();
+            assert!(revision > last, "{revision} after {last}");
+            last = revision;
+            let before = there.get(&name).cloned();
+            match text(&["type"]).as_str() {
+                "ADDED" => assert_eq!(before, None, "{name} is added twice"),
+                "MODIFIED" | "DELETED" => assert!(before.is_some(), "{name} was not there"),
+                other => panic!("{other}: {told:?}"),
+            }
+            if text(&["type"]) == "DELETED" {
+                there.remove(&name);
+            } else {
+                there.insert(name.clone(), version.clone());
+            }
+            if name == "zz-end" {
+                return (there, version);
+            }
+        }
+    }
+}
+
+/// Workloads roll, grow and go while a hundred clients watch their pods: what each of them is told comes to exactly what
+/// a list says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_watchers_of_moving_workloads_see_what_a_list_says() {
+    let api = moving(Store::in_memory(Window::default())).await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let (_, before) = ask(&api, Method::GET, pods, "").await;
+    let start = at(&before, &["metadata", "resourceVersion"]).as_str().unwrap().to_owned();
+    let watchers: Vec<_> = (0..100)
+        .map(|_| {
+            let path = format!("{pods}?watch=1&resourceVersion={start}&timeoutSeconds=600");
+            tokio::spawn(replay(api.clone(), path))
+        })
+        .collect();
+    let writers: Vec<_> = (0..number("PINTLE_TEST_WRITERS", 10))
+        .map(|index| {
+            let api = api.clone();
+            tokio::spawn(async move {
+                let name = format!("w{index}");
+                let path = format!("{DEPLOYMENTS}/{name}");
+                assert_eq!(ask(&api, Method::POST, DEPLOYMENTS, deployment(&name, 3)).await.0, 201);
+                assert_eq!(ask(&api, Method::DELETE, &path, "").await.0, 200);
+                assert_eq!(ask(&api, Method::POST, DEPLOYMENTS, deployment(&name, 1)).await.0, 201);
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let last = r#"{"metadata":{"name":"zz-end"},"spec":{"containers":[{"name":"c","image":"i"}]}}"#;
+    assert_eq!(ask(&api, Method::POST, pods, last).await.0, 201);
+    for watcher in watchers {
+        let (there, version) = watcher.await.unwrap();
+        let exactly = format!("{pods}?resourceVersion={version}&resourceVersionMatch=Exact");
+        let (code, list) = ask(&api, Method::GET, &exactly, "").await;
+        assert_eq!(code, 200);
+        let text = |item: &Node, field| at(item, &["metadata", field]).as_str().unwrap().to_owned();
+        let items = at(&list, &["items"]).as_list().unwrap();
+        let listed: BTreeMap<String, String> =
+            items.iter().map(|item| (text(item, "name"), text(item, "resourceVersion"))).collect();
+        assert_eq!(there, listed);
+        assert!(listed.len() > number("PINTLE_TEST_WRITERS", 10), "{}", listed.len());
+    }
+}
+
+/// Whoever asks for a billion pods gets some, and an answer.
+#[tokio::test]
+async fn nobody_can_ask_for_more_pods_than_there_is_room_for() {
+    let api = moving(Store::in_memory(Window::default())).await;
+    let body = r#"{"metadata":{"name":"j"},"spec":{"parallelism":2000000000,"completions":2000000000,"completionMode":"Indexed",
+        "template":{"spec":{"restartPolicy":"Never","schedulingGates":[{"name":"a.b/c"}],"containers":[{"name":"c","image":"i"}]}}}}"#;
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    let (code, answer) = ask(&api, Method::POST, jobs, body).await;
+    assert_eq!(code, 201, "{answer:?}");
+    let (_, pods) = ask(&api, Method::GET, "/api/v1/namespaces/default/pods", "").await;
+    assert_eq!(at(&pods, &["items"]).as_list().unwrap().len(), 1_000);
+    let (_, told) = ask(&api, Method::GET, "/api/v1/events?fieldSelector=reason=FailedCreate", "").await;
+    let message = at(&at(&told, &["items"]).as_list().unwrap()[0], &["message"]).as_str().unwrap();
+    assert!(message.contains("one owner has at most 1000 here"), "{message}");
+}
+
+const FILLED: &str = "PINTLE_TEST_FILLED";
+
+/// The part of the next test that is measured: many objects, and one that is written over and over.
+#[tokio::test]
+async fn a_cluster_that_is_filled() {
+    let Some(count) = std::env::var(FILLED).ok().and_then(|text| text.parse::<usize>().ok()) else { return };
+    let api = api(Store::in_memory(Window::default())).await;
+    let all = "/api/v1/namespaces/default/configmaps";
+    let high = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().to_owned();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
+    };
+    let empty = high();
+    for index in 0..count {
+        let body = config_map(&format!("o{index:06}"), &"x".repeat(500));
+        assert_eq!(ask(&api, Method::POST, all, body).await.0, 201);
+    }
+    let full = high();
+    for index in 0..count {
+        let value = format!("{index}{}", "x".repeat(500));
+        let (code, _) =
+            ask(&api, Method::PUT, &format!("{all}/o000000"), config_map("o000000", &value)).await;
+        assert_eq!(code, 200);
+    }
+    println!("measured {empty} {full} {}", high());
+}
+
+/// An object takes a few times its size, and what was written over is forgotten.
+#[test]
+fn memory_is_bounded_by_what_is_there() {
+    if !Path::new("/proc/self/status").exists() {
+        return println!("skipped: this system does not tell");
+    }
+    let count = number("PINTLE_TEST_OBJECTS", 2_000);
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_cluster_that_is_filled", "--nocapture", "--test-threads=1"])
+        .env(FILLED, count.to_string())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let figures = said.split("measured ").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let figures: Vec<usize> =
+        figures.lines().next().unwrap().split(' ').map(|word| word.parse().unwrap()).collect();
+    let (empty, full, after) = (figures[0], figures[1], figures[2]);
+    println!("{count} objects: {empty} kB before, {full} kB with them, {after} kB after as many changes");
+    // The window of the past holds at most 64 MiB of texts, and may fill up only now.
+    let (window, slack) = (64 << 10, 16 << 10);
+    assert!(full - empty <= count * 4 + window + slack, "{full} kB");
+    assert!(after <= full + window + slack, "{after} kB after {full} kB");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -166,7 +383,7 @@ impl Chance {
 
 #[tokio::test]
 async fn nonsense_is_answered_and_nothing_falls_over() {
-    let api = api(Store::in_memory(Window::default())).await;
+    let api = moving(Store::in_memory(Window::default())).await;
     let mut chance = Chance(42);
     let paths = [
         "/api/v1/namespaces/default/configmaps",
@@ -234,9 +451,14 @@ async fn nonsense_is_answered_and_nothing_falls_over() {
                     [chance.next(4)],
             );
         let response = api.call(request.body(Bytes::from(body)).unwrap()).await;
-        assert_ne!(response.status().as_u16(), 0);
+        let code = response.status().as_u16();
+        let is_json = response.headers().get("Content-Type").is_some_and(|it| it == "application/json");
         let watched = tokio::time::timeout(Duration::from_millis(20), response.into_body().collect());
-        let _ = watched.await;
+        if let (true, Ok(Ok(body))) = (code >= 400 && is_json, watched.await) {
+            let status = json::read_exact(&body.to_bytes()).unwrap();
+            assert_eq!(at(&status, &["kind"]), &Node::from("Status"), "{status:?}");
+            assert_eq!(at(&status, &["code"]), &Node::Int(i64::from(code)), "{status:?}");
+        }
     }
     assert_eq!(ask(&api, Method::GET, "/api/v1/namespaces", "").await.0, 200);
 }

@@ -85,7 +85,8 @@ impl Api {
         let selector = self.selector(call)?;
         let prefix = prefix(&call.known.store_name(), call.target.namespace.as_deref());
         let matches = |object: &Object| selector.matches(object);
-        let listing = self.0.store.list(&prefix, None, usize::MAX, None, &matches);
+        let clue = selector.clue(&call.place());
+        let listing = self.0.store.find(&prefix, None, usize::MAX, None, (&clue, &matches));
         let listing = listing.map_err(|_| Status::new(410, "Expired", "the list is too old"))?;
         let mut items = Vec::new();
         for object in &listing.objects {

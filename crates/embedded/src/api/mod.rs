@@ -4,6 +4,7 @@
 //! [`crate::serve`].
 
 mod accept;
+mod allotted;
 mod body;
 mod change;
 mod clock;
@@ -33,6 +34,7 @@ mod server_side;
 mod table;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
@@ -67,6 +69,7 @@ struct Inner {
     store: Store,
     clock: Arc<dyn Clock>,
     names: clock::Names,
+    allotted: allotted::Allotted,
     customs: RwLock<Arc<Customs>>,
     /// Who moves pods and what makes them, if anybody does.
     workloads: Option<Workloads>,
@@ -136,7 +139,8 @@ impl Api {
         let Options { table, store, clock, seed } = options;
         let names = clock::Names::new(seed, store.revision());
         let customs = RwLock::new(Arc::new(Customs::read(&store)));
-        let api = Api(Arc::new(Inner { table, store, clock, names, customs, workloads }));
+        let allotted = allotted::Allotted::default();
+        let api = Api(Arc::new(Inner { table, store, clock, names, allotted, customs, workloads }));
         api.make_first_objects().await?;
         Ok(api)
     }
@@ -160,10 +164,21 @@ impl Api {
     pub async fn call(&self, request: Request<Bytes>) -> Response<Body> {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         let response = self.call_still(request).await;
-        if !reads && let Some(workloads) = &self.0.workloads {
+        if let Some(workloads) = &self.0.workloads
+            && (!reads || workloads.is_unfinished())
+        {
             workloads.follow(self).await;
         }
         response
+    }
+
+    /// Goes on with what was too much for the last request, if anything was; says whether there was.
+    async fn go_on(&self) -> bool {
+        match &self.0.workloads {
+            Some(workloads) if workloads.is_unfinished() => workloads.follow(self).await,
+            _ => return false,
+        }
+        true
     }
 
     /// Moves what moves by itself as time goes by. Never ends.
@@ -273,13 +288,9 @@ impl Api {
     /// All kinds that are served, once each.
     fn all_kinds(&self) -> Vec<Known> {
         let built_in = self.0.table.resources().iter().filter(|it| it.can("create") && it.can("delete"));
-        let mut kinds: Vec<Known> = Vec::new();
-        for resource in built_in {
-            let known = Known::BuiltIn(resource);
-            if !kinds.iter().any(|other| other.store_name() == known.store_name()) {
-                kinds.push(known);
-            }
-        }
+        let mut names = BTreeSet::new();
+        let built_in = built_in.map(Known::BuiltIn).filter(|known| names.insert(known.store_name()));
+        let mut kinds: Vec<Known> = built_in.collect();
         let customs = self.customs();
         kinds.extend(customs.stored().map(|kind| Known::Custom(Arc::clone(kind))));
         kinds
@@ -322,6 +333,13 @@ impl Call<'_> {
 
     fn key(&self) -> Str {
         crate::store::key(&self.known.store_name(), self.namespace(), self.name())
+    }
+
+    /// The kind, as keys begin with it, and the namespace, where only one is meant.
+    fn place(&self) -> (String, Option<&str>) {
+        let namespaced = self.known.resource().namespaced;
+        let namespace = if namespaced { self.target.namespace.as_deref() } else { Some("") };
+        (self.known.store_name(), namespace)
     }
 
     /// Tells something beside the answer, once.

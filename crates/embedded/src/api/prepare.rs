@@ -106,22 +106,6 @@ impl Api {
 /// What new objects get from the rest of the cluster.
 struct Around<'a>(&'a Api);
 
-impl Around<'_> {
-    /// The first number, from a different one on each time, that no text of a service contains in this spelling.
-    fn free(&self, count: u64, spelled: impl Fn(u64) -> String) -> u64 {
-        let start = self.0.0.store.revision();
-        let services = self.0.0.store.list("services/", None, usize::MAX, None, &|_| true);
-        let services = services.map(|listing| listing.objects).unwrap_or_default();
-        let is_taken = |text: &str| services.iter().any(|service| contains(&service.text, text.as_bytes()));
-        let mut numbers = (0..count).map(|step| (start + step) % count);
-        numbers.find(|number| !is_taken(&spelled(*number))).unwrap_or(0)
-    }
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
-}
-
 /// The addresses of services: 10.96.0.0/16 without its ends.
 fn address(number: u64) -> String {
     let number = number + 10;
@@ -134,11 +118,13 @@ impl Surroundings for Around<'_> {
     }
 
     fn cluster_ip(&mut self) -> String {
-        address(self.free(65_500, |number| format!("\"clusterIP\":\"{}\"", address(number))))
+        let inner = &self.0.0;
+        address(inner.allotted.free(&inner.store, 65_500, address))
     }
 
     fn node_port(&mut self) -> u16 {
-        let number = self.free(2_767, |number| format!("\"nodePort\":{}", 30_000 + number));
+        let inner = &self.0.0;
+        let number = inner.allotted.free(&inner.store, 2_767, |number| (30_000 + number).to_string());
         u16::try_from(30_000 + number).unwrap_or(30_000)
     }
 

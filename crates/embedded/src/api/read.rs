@@ -47,7 +47,8 @@ impl Api {
         let prefix = prefix(&call.known.store_name(), call.target.namespace.as_deref());
         let after = start.key.as_ref().map(|key| Str::from(format!("{prefix}{key}")));
         let matches = |object: &Object| selector.matches(object);
-        let listing = self.0.store.list(&prefix, after.as_ref(), limit, start.revision, &matches);
+        let clue = selector.clue(&call.place());
+        let listing = self.0.store.find(&prefix, after.as_ref(), limit, start.revision, (&clue, &matches));
         let listing = listing.map_err(|too_old| expired(&start, too_old))?;
         let mut metadata = map([("resourceVersion", listing.revision.to_string().into())]);
         if call.known.is_custom() && call.wanted.view == View::Whole {

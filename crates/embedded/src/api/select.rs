@@ -1,10 +1,10 @@
 //! Selectors: which objects of a list are wanted, by labels and by fields.
 
-use pintle_tree::Node;
+use pintle_tree::{Node, Str};
 
 use crate::schema::Kind;
 use crate::status::Status;
-use crate::store::{Head, Object};
+use crate::store::{Clue, Head, Object, key};
 
 /// One condition on labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,24 @@ impl Selector {
     /// Whether everything is wanted.
     pub(super) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// What it says about where to look. `place` is the kind, as keys begin with it, and the namespace, where only one
+    /// is meant.
+    pub(super) fn clue(&self, (kind, namespace): &(String, Option<&str>)) -> Clue {
+        let is_name = |it: &&FieldRequirement| it.path == "metadata.name" && it.equal;
+        if let (Some(namespace), Some(name)) = (*namespace, self.fields.iter().find(is_name)) {
+            return Clue::Key(key(kind, namespace, &name.value));
+        }
+        let pair = |requirement: &Requirement| match requirement {
+            Requirement::In(key, values) => match values.as_slice() {
+                [value] => Some((Str::from(key.as_str()), Str::from(value.as_str()))),
+                _ => None,
+            },
+            _ => None,
+        };
+        let pairs: Vec<(Str, Str)> = self.labels.iter().filter_map(pair).collect();
+        if pairs.is_empty() { Clue::Nothing } else { Clue::Labels(pairs) }
     }
 
     /// Whether an object is wanted.

@@ -17,7 +17,7 @@ use super::reply::{Reply, json_of};
 use super::select::Selector;
 use super::{Api, Call, read, table};
 use crate::status::{Cause, Status};
-use crate::store::{Event, Object, prefix};
+use crate::store::{Clue, Event, Object, prefix};
 
 /// How long a watch goes on that names no time; the real server chooses between this and twice this.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
@@ -78,7 +78,8 @@ impl Api {
         // Who names no revision is told of everything that is there first.
         let from_now = !call.query.has("sendInitialEvents") && (asked.is_empty() || asked == "0");
         if from_now || initial {
-            watch.begin(initial);
+            let clue = watch.selector.clue(&call.place());
+            watch.begin(initial, &clue);
         } else if call.query.has("sendInitialEvents") && revision == 0 {
             watch.revision = self.0.store.revision();
         }
@@ -120,10 +121,11 @@ fn parse_revision(text: &str) -> Result<u64, Status> {
 
 impl Watch {
     /// Tells of what is there now.
-    fn begin(&mut self, marked: bool) {
+    fn begin(&mut self, marked: bool, clue: &Clue) {
         let selector = self.selector.clone();
         let matches = move |object: &Object| selector.matches(object);
-        let Ok(listing) = self.api.0.store.list(&self.prefix, None, usize::MAX, None, &matches) else {
+        let Ok(listing) = self.api.0.store.find(&self.prefix, None, usize::MAX, None, (clue, &matches))
+        else {
             return;
         };
         self.revision = listing.revision;
@@ -147,7 +149,8 @@ impl Watch {
             }
             self.news.mark_unchanged();
             self.catch_up();
-            if !self.ready.is_empty() {
+            // Whoever waits for something to happen lets it happen.
+            if !self.ready.is_empty() || self.api.go_on().await {
                 continue;
             }
             let wake = if self.bookmarks { self.next_bookmark.min(self.end) } else { self.end };

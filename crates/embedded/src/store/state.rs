@@ -8,6 +8,7 @@ use pintle_tree::{Node, Str};
 
 use super::Listing;
 use super::history::{Event, History, TooOld, Window};
+use super::labelled::{Clue, Labelled};
 use super::object::Object;
 
 /// What a writer takes to be there.
@@ -50,6 +51,7 @@ pub(super) struct State {
     uids: BTreeMap<Str, Str>,
     /// The keys of those that an object owns, by its uid.
     dependents: BTreeMap<Str, BTreeSet<Str>>,
+    labels: Labelled,
     revision: u64,
     history: History,
 }
@@ -60,6 +62,7 @@ impl State {
             objects: BTreeMap::new(),
             uids: BTreeMap::new(),
             dependents: BTreeMap::new(),
+            labels: Labelled::default(),
             revision,
             history: History::new(revision, window),
         }
@@ -80,6 +83,10 @@ impl State {
     pub(super) fn dependents(&self, uid: &Str) -> Vec<Arc<Object>> {
         let keys = self.dependents.get(uid).into_iter().flatten();
         keys.filter_map(|key| self.objects.get(key).cloned()).collect()
+    }
+
+    pub(super) fn count_dependents(&self, uid: &Str) -> usize {
+        self.dependents.get(uid).map_or(0, BTreeSet::len)
     }
 
     fn under(&self, prefix: &str, after: Option<&Str>) -> impl Iterator<Item = &Arc<Object>> {
@@ -131,6 +138,31 @@ impl State {
         Ok(Listing { revision, objects, remaining })
     }
 
+    /// The same as [`State::list`] now, where the clue leads to a few of many. Nobody counts what is left then.
+    pub(super) fn find(
+        &self,
+        prefix: &str,
+        after: Option<&Str>,
+        limit: usize,
+        clue: &Clue,
+        matches: &dyn Fn(&Object) -> bool,
+    ) -> Option<Listing> {
+        let is_meant =
+            |key: &&Str| key.starts_with(prefix.as_bytes()) && after.is_none_or(|after| *key > after);
+        let mut keys: Box<dyn Iterator<Item = &Str> + '_> = match clue {
+            Clue::Nothing => return None,
+            Clue::Key(key) => Box::new(self.objects.get_key_value(key).map(|(key, _)| key).into_iter()),
+            Clue::Labels(pairs) => self.labels.under(prefix, pairs)?,
+        };
+        let mut objects = Vec::new();
+        let candidates = keys.by_ref().filter(is_meant).filter_map(|key| self.objects.get(key));
+        objects.extend(candidates.filter(|object| matches(object)).take(limit).cloned());
+        let is_full = objects.len() >= limit;
+        let last = objects.last().map(|object: &Arc<Object>| &object.key);
+        let remaining = usize::from(is_full && self.under(prefix, last.or(after)).next().is_some());
+        Some(Listing { revision: self.revision, objects, remaining })
+    }
+
     /// What was under the keys that changed after `revision`, before they did.
     fn differences(&self, prefix: &str, revision: u64) -> Result<BTreeMap<Str, Option<Arc<Object>>>, TooOld> {
         let mut then = BTreeMap::new();
@@ -179,6 +211,7 @@ impl State {
         if !object.head.uid.is_empty() {
             self.uids.insert(object.head.uid.clone(), key.clone());
         }
+        self.labels.add(&object);
         self.objects.insert(key.clone(), object);
     }
 
@@ -192,6 +225,7 @@ impl State {
             }
         }
         self.uids.remove(&object.head.uid);
+        self.labels.remove(object);
         self.objects.remove(&object.key);
     }
 }

@@ -1,14 +1,16 @@
 //! Who looks at what, and when.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pintle_tree::{Node, Str};
 use tokio::sync::Mutex;
 
 use super::hand::Hand;
-use super::network::Labels;
+use super::later::Later;
+use super::selecting::{self, Selecting};
 use super::{Pace, SimulatedClock};
 use super::{claim, cron_job, daemon_set, deployment, job, network, node, pod, replica_set, stateful_set};
 use crate::api::meta::{is_deleted, list_at, text_at};
@@ -16,8 +18,11 @@ use crate::api::{Api, Clock as _};
 use crate::status::Status;
 use crate::store::{Event, Object, prefix};
 
-/// The most looks that follow from one request; whatever is left comes with the next.
-const MOST_LOOKS: usize = 50_000;
+/// How much may follow from one request; whatever is left comes with the next, or while somebody watches. A look counts
+/// as one, and so do some of the objects that belong to what is looked at.
+const MOST_WORK: usize = 20_000;
+/// So many objects that belong to another are read in the time of a look.
+const READ_IN_A_LOOK: usize = 16;
 /// How long nothing may be due before somebody looks anyway.
 const IDLE: Duration = Duration::from_secs(3600);
 
@@ -46,6 +51,8 @@ pub(crate) struct Workloads {
     clock: Arc<SimulatedClock>,
     pace: Pace,
     agenda: Mutex<Agenda>,
+    /// Whether something was left over.
+    unfinished: AtomicBool,
 }
 
 /// What is to be looked at.
@@ -56,16 +63,18 @@ struct Agenda {
     queue: VecDeque<Str>,
     queued: BTreeSet<Str>,
     /// Who wants to be looked at later.
-    later: BTreeMap<Str, Wake>,
+    later: Later,
     /// Pods that wait for something that is not there.
     wanting: BTreeSet<Str>,
-    /// The labels of the pods that services and budgets are about, so that not all are read for every pod.
-    selectors: BTreeMap<Str, Labels>,
+    /// Claims that were deleted and wait for pods to go.
+    leaving: BTreeSet<Str>,
+    /// Who looks for pods by their labels.
+    selecting: Selecting,
 }
 
 impl Workloads {
     pub(crate) fn new(clock: Arc<SimulatedClock>, pace: Pace) -> Workloads {
-        Workloads { clock, pace, agenda: Mutex::new(Agenda::default()) }
+        Workloads { clock, pace, agenda: Mutex::new(Agenda::default()), unfinished: AtomicBool::new(false) }
     }
 
     /// Makes the node and looks at everything that is there.
@@ -86,6 +95,12 @@ impl Workloads {
         }
     }
 
+    /// Whether there is more to do than was done with the last request.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        // At a real pace somebody else goes on.
+        self.pace == Pace::Fast && self.unfinished.load(Ordering::Relaxed)
+    }
+
     /// Works whenever something has changed or is due.
     pub(crate) async fn keep_moving(&self, api: &Api) {
         let mut changes = api.store().subscribe();
@@ -93,8 +108,12 @@ impl Workloads {
             changes.mark_unchanged();
             let mut agenda = self.agenda.lock().await;
             self.work(api, &mut agenda).await;
-            let next = agenda.later.values().map(|wake| wake.at).min();
+            let next = agenda.later.next();
             drop(agenda);
+            if self.unfinished.load(Ordering::Relaxed) {
+                tokio::task::yield_now().await;
+                continue;
+            }
             let pause = next.map_or(IDLE, |at| at.saturating_sub(self.clock.now())).min(IDLE);
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
@@ -104,19 +123,20 @@ impl Workloads {
     }
 
     async fn work(&self, api: &Api, agenda: &mut Agenda) {
-        for _ in 0..MOST_LOOKS {
+        let mut work = 0;
+        while work < MOST_WORK {
             agenda.hear(api);
             agenda.take_due(self.clock.now());
             if let Some(key) = agenda.next() {
-                agenda.look(api, &key).await;
+                work += 1 + agenda.look(api, &key).await / READ_IN_A_LOOK;
                 continue;
             }
-            let jump = agenda.later.values().filter(|wake| wake.jumps).map(|wake| wake.at).min();
-            match jump.filter(|_| self.pace == Pace::Fast) {
+            match agenda.later.next_jump().filter(|_| self.pace == Pace::Fast) {
                 Some(at) => self.clock.jump_to(at),
-                None => return,
+                None => return self.unfinished.store(false, Ordering::Relaxed),
             }
         }
+        self.unfinished.store(true, Ordering::Relaxed);
     }
 }
 
@@ -134,10 +154,7 @@ impl Agenda {
     }
 
     fn take_due(&mut self, now: Duration) {
-        let due: Vec<Str> =
-            self.later.iter().filter(|(_, wake)| wake.at <= now).map(|(key, _)| key.clone()).collect();
-        for key in due {
-            self.later.remove(&key);
+        while let Some(key) = self.later.take_due(now) {
             self.push(key);
         }
     }
@@ -164,7 +181,7 @@ impl Agenda {
         for (kind, _) in CONTROLLERS {
             let listing = api.store().list(&prefix(kind, None), None, usize::MAX, None, &|_| true);
             for object in listing.iter().flat_map(|listing| &listing.objects) {
-                self.note_selector(kind, object);
+                self.note_what_waits(kind, object);
                 self.push(object.key.clone());
             }
         }
@@ -178,9 +195,10 @@ impl Agenda {
         if event.removed {
             self.later.remove(&object.key);
             self.wanting.remove(&object.key);
-            self.selectors.remove(&object.key);
+            self.leaving.remove(&object.key);
+            self.selecting.forget(&object.key);
         } else if CONTROLLERS.iter().any(|(name, _)| *name == kind) {
-            self.note_selector(kind, object);
+            self.note_what_waits(kind, object);
             self.push(object.key.clone());
         }
         for owner in &object.head.owners {
@@ -189,10 +207,9 @@ impl Agenda {
             }
         }
         match kind {
-            "pods" => self.note_pod(api, namespace, event),
+            "pods" => self.note_pod(namespace, event),
             "secrets" | "configmaps" | "persistentvolumeclaims" | "serviceaccounts" => {
-                let waits = self.wanting.iter().filter(|key| is_in(key, namespace)).cloned();
-                for key in waits.collect::<Vec<Str>>() {
+                for key in under(&self.wanting, &prefix("pods", Some(namespace))) {
                     self.push(key);
                 }
             }
@@ -200,42 +217,33 @@ impl Agenda {
         }
     }
 
-    fn note_selector(&mut self, kind: &str, object: &Object) {
-        if SELECTING.contains(&kind) {
-            self.selectors.insert(object.key.clone(), network::selector(&object.node()));
+    /// Takes note of what waits for pods: services look for them, and claims that are deleted for those that use them.
+    fn note_what_waits(&mut self, kind: &str, object: &Object) {
+        if selecting::KINDS.contains(&kind) {
+            self.selecting.note(object);
+        } else if kind == CLAIMS && is_deleted(&object.node()) {
+            self.leaving.insert(object.key.clone());
         }
     }
 
-    /// Services look for pods, and claims that are deleted wait for those that use them.
-    fn note_pod(&mut self, api: &Api, namespace: &str, event: &Event) {
-        let head = &event.object.head;
-        for kind in SELECTING {
-            let first = Str::from(prefix(kind, Some(namespace)));
-            let these = self.selectors.range(first.clone()..);
-            let these = these.take_while(|(key, _)| key.starts_with(&first[..]));
-            let these =
-                these.filter(|(_, labels)| network::selects(labels, head)).map(|(key, _)| key.clone());
-            for key in these.collect::<Vec<Str>>() {
+    fn note_pod(&mut self, namespace: &str, event: &Event) {
+        for key in self.selecting.of(&event.object.key, &event.object.head) {
+            self.push(key);
+        }
+        if event.removed {
+            for key in under(&self.leaving, &prefix(CLAIMS, Some(namespace))) {
                 self.push(key);
             }
         }
-        if event.removed {
-            let claims = prefix("persistentvolumeclaims", Some(namespace));
-            let listing = api.store().list(&claims, None, usize::MAX, None, &|_| true);
-            for claim in listing.iter().flat_map(|listing| &listing.objects) {
-                if is_deleted(&claim.node()) {
-                    self.push(claim.key.clone());
-                }
-            }
-        }
     }
 
-    async fn look(&mut self, api: &Api, key: &Str) {
+    /// Looks at one object, and says how many belong to it.
+    async fn look(&mut self, api: &Api, key: &Str) -> usize {
         self.later.remove(key);
-        let Some(object) = api.store().get(key) else { return };
+        let Some(object) = api.store().get(key) else { return 0 };
         let kind = key.to_str_lossy();
         let kind = kind.split('/').next().unwrap_or_default();
-        let Some((_, controller)) = CONTROLLERS.iter().find(|(name, _)| *name == kind) else { return };
+        let Some((_, controller)) = CONTROLLERS.iter().find(|(name, _)| *name == kind) else { return 0 };
         let look = Look { hand: Hand::of(api), key, object: object.node(), now: api.moment() };
         let outcome = controller.look(&look).await;
         if *controller == Controller::Pod {
@@ -243,7 +251,7 @@ impl Agenda {
         }
         match outcome {
             Ok(Next::Done) => {}
-            Ok(Next::Wake(wake)) => drop(self.later.insert(key.clone(), wake)),
+            Ok(Next::Wake(wake)) => self.later.insert(key.clone(), wake),
             Ok(Next::Wants) => drop(self.wanting.insert(key.clone())),
             // What the API refuses now may be right later.
             Err(_) => {
@@ -251,14 +259,16 @@ impl Agenda {
                 self.later.insert(key.clone(), wake);
             }
         }
+        api.store().count_dependents(&object.head.uid)
     }
 }
 
-/// The kinds that look for pods by their labels.
-const SELECTING: [&str; 2] = ["services", "poddisruptionbudgets.policy"];
+const CLAIMS: &str = "persistentvolumeclaims";
 
-fn is_in(key: &Str, namespace: &str) -> bool {
-    key.to_str_lossy().split('/').nth(1) == Some(namespace)
+/// The keys that begin with `prefix`.
+fn under(keys: &BTreeSet<Str>, prefix: &str) -> Vec<Str> {
+    let these = keys.range(Str::from(prefix)..);
+    these.take_while(|key| key.starts_with(prefix.as_bytes())).cloned().collect()
 }
 
 /// What comes after a look.
@@ -339,7 +349,7 @@ const CONTROLLERS: [(&str, Controller); 13] = [
     ("jobs.batch", Controller::Job),
     ("cronjobs.batch", Controller::CronJob),
     ("pods", Controller::Pod),
-    ("persistentvolumeclaims", Controller::Claim),
+    (CLAIMS, Controller::Claim),
     ("persistentvolumes", Controller::Volume),
     ("services", Controller::Service),
     ("ingresses.networking.k8s.io", Controller::Ingress),

@@ -1,5 +1,6 @@
 //! Jobs: pods that end, tried again until enough have succeeded or too many have failed.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use pintle_tree::Node;
@@ -93,13 +94,14 @@ async fn grow(look: &Look<'_>, pods: &[Node], active: usize, succeeded: i64) -> 
         number_at(&look.object, &["spec", "completions"]).map_or(parallel, |wanted| wanted - succeeded);
     let wanted = usize::try_from(parallel.min(left)).unwrap_or(0);
     let indexed = look.text(&["spec", "completionMode"]) == "Indexed";
-    let mut taken: Vec<i64> = pods
+    let taken: BTreeSet<i64> = pods
         .iter()
         .filter(|pod| text_at(pod, &["status", "phase"]) != "Failed" && !is_deleted(pod))
         .filter_map(|pod| text_at(pod, &["metadata", "annotations", INDEX]).parse().ok())
         .collect();
+    let mut free = (0..).filter(|index| !taken.contains(index));
     for _ in active..wanted {
-        let index = (0..).find(|index| !taken.contains(index)).unwrap_or(0);
+        let index = free.next().unwrap_or(0);
         let name = if indexed { format!("{}-{index}-", look.name()) } else { format!("{}-", look.name()) };
         let adjust = |pod: &mut Node| {
             if indexed {
@@ -110,7 +112,6 @@ async fn grow(look: &Look<'_>, pods: &[Node], active: usize, succeeded: i64) -> 
         if make_pod(look, SOURCE, &name, adjust).await?.is_err() {
             return Ok(Wake::some_day(look.now + Duration::from_secs(60)));
         }
-        taken.push(index);
     }
     Ok(None)
 }

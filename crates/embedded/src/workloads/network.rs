@@ -10,7 +10,7 @@ use super::status::{observe, set_condition};
 use super::template::{hash_text, is_active, owner_reference, ready_since};
 use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, text_at};
 use crate::status::Status;
-use crate::store::{Head, Object, key, prefix};
+use crate::store::{Clue, Head, Object, key, prefix};
 
 /// Labels that are looked for.
 pub(super) type Labels = Vec<(Str, Str)>;
@@ -34,7 +34,8 @@ fn pods_of(look: &Look<'_>) -> Vec<Node> {
     let wanted = selector(&look.object);
     let prefix = prefix("pods", Some(look.namespace()));
     let matches = |pod: &Object| selects(&wanted, &pod.head);
-    let listing = look.hand.api.store().list(&prefix, None, usize::MAX, None, &matches);
+    let clue = Clue::Labels(wanted.clone());
+    let listing = look.hand.api.store().find(&prefix, None, usize::MAX, None, (&clue, &matches));
     let pods = listing.map(|listing| listing.objects).unwrap_or_default();
     pods.iter().map(|pod| pod.node()).filter(|pod| !is_deleted(pod)).collect()
 }

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use pintle_tree::Node;
+use pintle_tree::{Node, Str};
 
 use super::engine::{Look, Wake};
 use super::hand::{PODS, Refused};
 use super::template::{self, ready_since};
 use crate::api::meta::{number_at, set, text_at};
 use crate::status::Status;
+
+/// The most that belong to one owner: whoever asks for a billion pods gets these.
+const MOST_PODS: usize = 1_000;
 
 /// Makes a pod of the template of a set. A name that ends in `-` is completed.
 pub(super) async fn make_pod(
@@ -24,7 +27,10 @@ pub(super) async fn make_pod(
     set(&mut pod, &["metadata", field], name);
     set(&mut pod, &["metadata", "namespace"], look.namespace());
     adjust(&mut pod);
-    let made = look.hand.make(PODS, look.namespace(), &pod).await;
+    let made = match look.hand.api.store().count_dependents(&Str::from(look.uid())) {
+        MOST_PODS.. => Err(full(name)),
+        _ => look.hand.make(PODS, look.namespace(), &pod).await,
+    };
     match &made {
         Ok(pod) if source == "statefulset-controller" => {
             let name = text_at(pod, &["metadata", "name"]);
@@ -41,6 +47,11 @@ pub(super) async fn make_pod(
         }
     }
     Ok(made)
+}
+
+fn full(name: &str) -> Refused {
+    let message = format!("pods {name:?} is forbidden: one owner has at most {MOST_PODS} here");
+    Refused { code: 403, message }
 }
 
 /// Deletes a pod of a set.
