@@ -1,16 +1,20 @@
 //! The cluster in the box: an embedded Kubernetes API under the ordinary client, so that every operation runs on it as
 //! it does on a real cluster.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pintle_cluster::Cluster;
 pub use pintle_embedded::schema::Table;
-use pintle_embedded::store::{Store, Window};
+use pintle_embedded::store::{FileError, Store, Window};
 pub use pintle_embedded::{Api, Pace, serve};
 use pintle_embedded::{Options, SystemClock};
 
 use crate::{Error, Result};
+
+/// How long a file may be in use by somebody else.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Which cluster in the box it is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,14 +41,27 @@ impl Embedded {
             version => Table::of(version).map_err(|error| refused(error.to_string()))?,
         };
         let store = match &self.file {
-            Some(path) => {
-                Store::in_file(path, Window::default()).map_err(|error| refused(error.to_string()))?
-            }
+            Some(path) => open_file(path).await?,
             None => Store::in_memory(Window::default()),
         };
         let options = Options { table, store, clock: Arc::new(SystemClock), seed: self.seed };
         let api = Api::start_moving(options, self.pace).await;
         api.map_err(|status| refused(status.message))
+    }
+}
+
+/// Opens a file. Most commands take a moment, so that those that come at the same time wait for each other.
+async fn open_file(path: &Path) -> Result<Store> {
+    let limit = Instant::now() + PATIENCE;
+    loop {
+        match Store::in_file(path, Window::default()) {
+            Ok(store) => return Ok(store),
+            Err(FileError::InUse(_)) if Instant::now() < limit => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(FileError::InUse(file)) => return Err(Error::EmbeddedInUse { file }),
+            Err(error) => return Err(Error::Embedded { why: error.to_string() }),
+        }
     }
 }
 

@@ -41,6 +41,12 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// The file of the cluster in the box is open elsewhere.
+    #[error("{} is in use by another process", .file.display())]
+    EmbeddedInUse {
+        /// The file.
+        file: std::path::PathBuf,
+    },
     /// Images cannot be moved as told.
     #[error(transparent)]
     Images(#[from] pintle_images::Error),
@@ -474,6 +480,9 @@ impl Error {
             Error::PermissionsRefused { missing, .. } => format!(
                 "look at what its scripts do with it in `ext/lua`, then grant it with `--accept-perms {missing}` or `--yes`"
             ),
+            Error::EmbeddedInUse { .. } => {
+                "while `pintle cluster serve` has it, use the kubeconfig that it gives".to_owned()
+            }
             Error::RemoteChart { .. } => {
                 "pull the chart with another tool and give the path of the archive or folder".to_owned()
             }

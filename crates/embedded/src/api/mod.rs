@@ -200,6 +200,9 @@ impl Api {
         let sent = Sent { method: &head.method, path, query: &query, headers: &head.headers, body: &body };
         let answered = match wanted {
             Ok(wanted) => self.answer(&sent, wanted, &warnings).await,
+            Err(_) if path == "/openapi/v2" && openapi::is_packed(&head.headers) => {
+                Ok(self.openapi2_packed())
+            }
             Err(status) => Err(status),
         };
         let reply = answered.unwrap_or_else(|status| Reply::refusal(&status));
@@ -304,6 +307,11 @@ impl Api {
     /// The time.
     pub(crate) fn moment(&self) -> std::time::Duration {
         self.0.clock.now()
+    }
+
+    /// How fast things move, if anything does.
+    pub(crate) fn pace(&self) -> Pace {
+        self.0.workloads.as_ref().map_or(Pace::Fast, Workloads::pace)
     }
 
     /// A uid that nobody has yet.

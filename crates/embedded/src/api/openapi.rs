@@ -6,12 +6,23 @@ use pintle_tree::{Map, Node, Str, json};
 
 use super::Api;
 use super::custom::{self, DEFINITIONS};
-use super::meta::{map, set};
+use super::meta::{at, map, set};
 use super::reply::Reply;
 use crate::schema::Resource;
 
 const REFERENCE: &str = "#/components/schemas/";
+/// A definition of the usual kind.
+const EXAMPLE: &str = "io.k8s.api.apps.v1.Deployment";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+
+/// How the older form is asked for and given in its own language.
+const PACKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const PACKED_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// Whether the older form is wanted in its own language.
+pub(super) fn is_packed(headers: &http::HeaderMap) -> bool {
+    headers.get(http::header::ACCEPT).and_then(|it| it.to_str().ok()).is_some_and(|it| it.contains(PACKED))
+}
 
 impl Api {
     /// The list of documents.
@@ -106,18 +117,27 @@ impl Api {
         let key = Str::from(format!("{DEFINITIONS}/{}", resource.qualified()));
         let definition = self.0.store.get(&key)?.node();
         let mut schema = custom::schema_of(&definition, &resource.version.to_str_lossy())?;
-        let text = |description: &str| map([("type", "string".into()), ("description", description.into())]);
-        set(
-            &mut schema,
-            &["properties", "apiVersion"],
-            text("The version of the schema that the object is written in."),
-        );
-        set(&mut schema, &["properties", "kind"], text("The kind of the object."));
-        let metadata =
-            map([("allOf", vec![map([("$ref", format!("{REFERENCE}{META}ObjectMeta").into())])].into())]);
-        set(&mut schema, &["properties", "metadata"], metadata);
+        // What all objects have is told as it is of those that are built in.
+        let mut built_in = Map::new();
+        self.add_definitions(vec![Str::from(EXAMPLE)], &mut built_in);
+        for field in ["apiVersion", "kind", "metadata"] {
+            let told = built_in.get(EXAMPLE).and_then(|it| at(it, &["properties", field]).cloned());
+            set(&mut schema, &["properties", field], told.unwrap_or_default());
+        }
         set(&mut schema, &["x-kubernetes-group-version-kind"], vec![kind_of(resource)]);
         Some((custom_name(resource), schema))
+    }
+
+    /// The older form in a language of its own (protobuf), which clients ask for that have met a kind that nobody knows,
+    /// or that the newer form says nothing of. What they look up there is not there either, so that the head is enough.
+    pub(super) fn openapi2_packed(&self) -> Reply {
+        let field = |number: u8, text: &str| {
+            // Short texts have one byte for their length.
+            let length = u8::try_from(text.len()).unwrap_or(0).min(0x7f);
+            format!("{}{}{text}", char::from(number << 3 | 2), char::from(length))
+        };
+        let info = field(1, "Kubernetes") + &field(2, &format!("v{}", self.0.table.version()));
+        Reply::text(200, field(1, "2.0") + &field(2, &info), PACKED_ANSWER)
     }
 
     /// The whole in the older form.

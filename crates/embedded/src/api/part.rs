@@ -42,6 +42,7 @@ impl Api {
             ("eviction", "create") => self.evict(call).await,
             ("binding", "create") => self.bind(call).await,
             ("log", "get") if self.0.workloads.is_some() => self.log(call),
+            (part, _) if self.0.workloads.is_some() => self.there(call).and_then(|_| Err(beyond(part))),
             // Containers are not here, and what would talk to them is not found.
             _ => self.there(call).and_then(|_| Err(no_such_resource())),
         }
@@ -85,7 +86,7 @@ impl Api {
         }
         set(&mut scale, &["status", "replicas"], Node::Int(number(&paths.there).unwrap_or(0)));
         let selector: Vec<&str> = paths.selector.iter().map(String::as_str).collect();
-        let selector = match at(object, &selector) {
+        let selector = match at(object, &selector).filter(|_| !selector.is_empty()) {
             Some(Node::Str(text)) => text.to_string(),
             Some(selector @ Node::Map(_)) => selector_text(selector),
             _ => String::new(),
@@ -161,6 +162,15 @@ impl Api {
         self.change(call, &options, &Edit::With(&act)).await?;
         Ok(Reply::tree(201, success(Some(201), None)))
     }
+}
+
+/// What would need containers that run, or somebody who checks who one is.
+fn beyond(part: &str) -> Status {
+    let why = match part {
+        "token" => "this cluster knows no users, and makes no tokens",
+        _ => "containers do not really run in this cluster, and nothing can be done inside of them",
+    };
+    Status::new(501, "NotImplemented", format!("{part} is not possible: {why}")).about(Details::default())
 }
 
 fn read_scale(call: &Call<'_>) -> Result<Node, Status> {

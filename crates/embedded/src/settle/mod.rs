@@ -193,7 +193,12 @@ fn job(object: &mut Node, uid: &str) {
             labels.insert(key.into(), value.into());
         }
     };
+    let is_bare = at(object, &["metadata", "labels"]).and_then(Node::as_map).is_none_or(Map::is_empty);
     let Some(map) = object.as_map_mut() else { return };
+    // A job without labels has those of its template.
+    if is_bare && let Some(labels) = made(map, "metadata").and_then(|metadata| made(metadata, "labels")) {
+        label(labels);
+    }
     let Some(spec) = inner(map, "spec") else { return };
     let template = made(spec, "template").and_then(|template| made(template, "metadata"));
     if let Some(labels) = template.and_then(|metadata| made(metadata, "labels")) {

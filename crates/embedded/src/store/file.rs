@@ -56,16 +56,29 @@ pub enum FileError {
 pub(super) fn open(path: &Path, window: Window) -> Result<(Database, State), FileError> {
     let database = Builder::new().set_cache_size(CACHE).create(path).map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => FileError::InUse(path.to_owned()),
-        error => FileError::Unreadable { path: path.to_owned(), reason: error.to_string() },
+        error => FileError::Unreadable { path: path.to_owned(), reason: reason(&error.into()) },
     })?;
     let unreadable =
-        |error: redb::Error| FileError::Unreadable { path: path.to_owned(), reason: error.to_string() };
+        |error: redb::Error| FileError::Unreadable { path: path.to_owned(), reason: reason(&error) };
     let format = prepare(&database).map_err(unreadable)?;
     if format != FORMAT {
         return Err(FileError::OtherFormat { path: path.to_owned(), found: format });
     }
     let state = restore(&database, window).map_err(unreadable)?;
     Ok((database, state))
+}
+
+/// Why a file cannot be used, for somebody who knows nothing of how it is kept.
+fn reason(error: &redb::Error) -> String {
+    use std::io::ErrorKind::{InvalidData, IsADirectory, NotFound, PermissionDenied};
+    let redb::Error::Io(error) = error else { return format!("it is damaged ({error})") };
+    match error.kind() {
+        IsADirectory => "it is a folder".to_owned(),
+        PermissionDenied => "permission denied".to_owned(),
+        NotFound => "its folder does not exist".to_owned(),
+        InvalidData => "it is another kind of file".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Makes the tables if they are not there, and returns the format.

@@ -1,4 +1,5 @@
-//! The time of the node: it goes on as that of the machine, and jumps ahead when nothing else is left to do.
+//! The time of the node: that of the machine, unless it jumped ahead because nothing else was left to do. Then it stands
+//! still until the machine has caught up, so that clients, which ask their own clocks, see few things from the future.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,24 +20,53 @@ pub enum Pace {
 /// A clock that can be put ahead.
 pub(crate) struct SimulatedClock {
     real: Arc<dyn Clock>,
-    /// By how many milliseconds it is ahead.
-    ahead: AtomicU64,
+    /// The moment that it jumped to last, in milliseconds.
+    reached: AtomicU64,
 }
 
 impl SimulatedClock {
     pub(crate) fn over(real: Arc<dyn Clock>) -> SimulatedClock {
-        SimulatedClock { real, ahead: AtomicU64::new(0) }
+        SimulatedClock { real, reached: AtomicU64::new(0) }
     }
 
     /// Makes it at least `moment`.
     pub(super) fn jump_to(&self, moment: Duration) {
-        let missing = moment.saturating_sub(self.now()).as_nanos().div_ceil(1_000_000);
-        self.ahead.fetch_add(u64::try_from(missing).unwrap_or(0), Ordering::Relaxed);
+        let moment = moment.as_nanos().div_ceil(1_000_000);
+        self.reached.fetch_max(u64::try_from(moment).unwrap_or(0), Ordering::Relaxed);
     }
 }
 
 impl Clock for SimulatedClock {
     fn now(&self) -> Duration {
-        self.real.now() + Duration::from_millis(self.ahead.load(Ordering::Relaxed))
+        self.real.now().max(Duration::from_millis(self.reached.load(Ordering::Relaxed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that is put by hand.
+    struct ByHand(AtomicU64);
+
+    impl Clock for ByHand {
+        fn now(&self) -> Duration {
+            Duration::from_secs(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn after_a_jump_it_stands_still_until_the_machine_has_caught_up() {
+        let real = Arc::new(ByHand(AtomicU64::new(100)));
+        let clock = SimulatedClock::over(Arc::clone(&real) as Arc<dyn Clock>);
+        let now_when_it_is = |seconds: u64| {
+            real.0.store(seconds, Ordering::Relaxed);
+            clock.now().as_secs()
+        };
+        assert_eq!(now_when_it_is(101), 101);
+        clock.jump_to(Duration::from_secs(130));
+        clock.jump_to(Duration::from_secs(120));
+        assert_eq!(now_when_it_is(110), 130);
+        assert_eq!(now_when_it_is(131), 131);
     }
 }

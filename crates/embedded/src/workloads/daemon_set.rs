@@ -6,6 +6,7 @@ use pintle_tree::Node;
 
 use super::engine::{Look, Wake};
 use super::node;
+use super::revision::{self, Label};
 use super::scale::{self, drop_pod, make_pod};
 use super::status::{count, observe, set_count};
 use super::template::{is_active, label, mark};
@@ -20,6 +21,8 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
     let nothing = Node::Nil;
     let mark = mark(at(&look.object, &["spec", "template"]).unwrap_or(&nothing));
     let mut pods: Vec<Node> = look.owned("pods").into_iter().filter(is_active).collect();
+    let is_used = |revision: &Node| pods.iter().any(|pod| label(pod, HASH) == label(revision, HASH));
+    revision::keep(look, Label(HASH), &mark, is_used).await?;
     let wanted = usize::from(fits(look));
     let rolls = look.text(&["spec", "updateStrategy", "type"]) != "OnDelete";
     let (keep, mut surplus): (Vec<Node>, Vec<Node>) =

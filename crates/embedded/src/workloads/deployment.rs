@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pintle_tree::{Node, Str};
+use pintle_tree::{Map, Node, Str};
 
 use super::engine::{Look, Wake};
 use super::hand::REPLICA_SETS;
@@ -67,6 +67,7 @@ async fn make_set(look: &Look<'_>, mark: &str, old: &[Node]) -> Result<Node, Sta
     }
     set(&mut replica_set, &["metadata", "labels", HASH], mark);
     set(&mut replica_set, &["metadata", "ownerReferences"], vec![owner_reference(&look.object)]);
+    set(&mut replica_set, &["metadata", "annotations"], Node::Map(handed_on(&look.object)));
     let next = old.iter().map(revision).max().unwrap_or(0) + 1;
     set(&mut replica_set, &["metadata", "annotations", REVISION], next.to_string());
     let (surge, _) = room(look);
@@ -101,14 +102,36 @@ async fn make_set(look: &Look<'_>, mark: &str, old: &[Node]) -> Result<Node, Sta
     }
 }
 
+/// The annotations of a deployment that its sets get, too: those that say nothing of the deployment alone.
+fn handed_on(deployment: &Node) -> Map<Node> {
+    const OWN: [&str; 6] = [
+        "kubectl.kubernetes.io/last-applied-configuration",
+        REVISION,
+        "deployment.kubernetes.io/revision-history",
+        "deployment.kubernetes.io/desired-replicas",
+        "deployment.kubernetes.io/max-replicas",
+        "deprecated.deployment.rollback.to",
+    ];
+    let all = at(deployment, &["metadata", "annotations"]).and_then(Node::as_map);
+    let all = all.into_iter().flat_map(Map::iter);
+    all.filter(|(name, _)| !OWN.iter().any(|own| **name == **own))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
 /// A set that is taken up again counts as the newest.
 async fn adopt_revision(look: &Look<'_>, new: &Node, old: &[Node]) -> Result<(), Status> {
     let newest = old.iter().map(revision).max().unwrap_or(0);
     let number = if revision(new) > newest { revision(new) } else { newest + 1 };
     let text = number.to_string();
-    look.hand
-        .edit(&set_key(look, new), |it| set(it, &["metadata", "annotations", REVISION], text.as_str()))
-        .await?;
+    let annotations = handed_on(&look.object);
+    let act = |it: &mut Node| {
+        for (name, value) in annotations.iter() {
+            set(it, &["metadata", "annotations", &name.to_str_lossy()], value.clone());
+        }
+        set(it, &["metadata", "annotations", REVISION], text.as_str());
+    };
+    look.hand.edit(&set_key(look, new), act).await?;
     look.hand.edit(look.key, |it| set(it, &["metadata", "annotations", REVISION], text.as_str())).await
 }
 
@@ -227,6 +250,9 @@ async fn report(look: &Look<'_>, new: Option<&Node>, old: &[Node]) -> Result<Opt
         set_count(it, "readyReplicas", ready);
         set_count(it, "availableReplicas", available);
         set_count(it, "unavailableReplicas", (wanted.max(there) - available).max(0));
+        if look.hand.api.table().minor() >= 35 {
+            set(it, &["status", "terminatingReplicas"], Node::Int(sum(|it| it.leaving)));
+        }
         if available >= wanted - unavailable {
             let message = "Deployment has minimum availability.";
             set_condition(it, ("Available", true, "MinimumReplicasAvailable", message), &now);

@@ -77,6 +77,11 @@ impl Workloads {
         Workloads { clock, pace, agenda: Mutex::new(Agenda::default()), unfinished: AtomicBool::new(false) }
     }
 
+    /// How fast things move.
+    pub(crate) fn pace(&self) -> Pace {
+        self.pace
+    }
+
     /// Makes the node and looks at everything that is there.
     pub(crate) async fn begin(&self, api: &Api) -> Result<(), Status> {
         node::make(&Hand::of(api)).await?;

@@ -3,10 +3,9 @@
 use pintle_tree::{Node, Str};
 
 use super::hand::Hand;
-use super::template::hash_text;
 use crate::api::meta::{map, number_at, set, text_at};
 use crate::status::Status;
-use crate::store::{Expect, Refusal, key};
+use crate::store::{Expect, Refusal, key, prefix};
 
 /// Who tells something.
 pub(super) const KUBELET: &str = "kubelet";
@@ -18,6 +17,18 @@ impl Hand<'_> {
         &self,
         about: &Node,
         source: &str,
+        reason: (&str, &str),
+        message: &str,
+    ) -> Result<(), Status> {
+        self.tell_of_part(about, "", source, reason, message).await
+    }
+
+    /// The same about a container of a pod, such as `spec.containers{web}`.
+    pub(super) async fn tell_of_part(
+        &self,
+        about: &Node,
+        part: &str,
+        source: &str,
         (kind, reason): (&str, &str),
         message: &str,
     ) -> Result<(), Status> {
@@ -27,20 +38,34 @@ impl Hand<'_> {
             namespace => namespace,
         };
         let uid = text_at(about, &["metadata", "uid"]);
-        let mark = hash_text(&format!("{uid}/{reason}/{message}"));
-        let key = key("events", namespace, &format!("{name}.{mark:016x}"));
         let now = self.api.now();
-        let again = |event: &mut Node| {
-            let count = number_at(event, &["count"]).unwrap_or(1);
-            set(event, &["count"], Node::Int(count.saturating_add(1)));
-            set(event, &["lastTimestamp"], now.as_str());
+        let is_it = |event: &Node| {
+            text_at(event, &["reason"]) == reason
+                && text_at(event, &["message"]) == message
+                && text_at(event, &["involvedObject", "uid"]) == uid
+                && text_at(event, &["involvedObject", "fieldPath"]) == part
         };
-        let event =
-            self.event(about, (namespace, &format!("{name}.{mark:016x}")), (source, kind, reason), message);
-        match self.api.store().put(key.clone(), Expect::Absent, event).await {
-            Ok(_) => Ok(()),
+        let beginning = format!("{}{name}.", prefix("events", Some(namespace)));
+        let there = self.api.store().list(&beginning, None, usize::MAX, None, &|_| true);
+        let there = there.map(|listing| listing.objects).unwrap_or_default();
+        if let Some(known) = there.iter().find(|event| is_it(&event.node())) {
+            let again = |event: &mut Node| {
+                let count = number_at(event, &["count"]).unwrap_or(1);
+                set(event, &["count"], Node::Int(count.saturating_add(1)));
+                set(event, &["lastTimestamp"], now.as_str());
+            };
+            return self.edit(&known.key, again).await;
+        }
+        // Names grow, so that lists are in the order in which things happened.
+        let moment = self.api.moment().as_nanos() + u128::from(self.api.store().revision());
+        let name = format!("{name}.{moment:016x}");
+        let mut event = self.event(about, (namespace, &name), (source, kind, reason), message);
+        if !part.is_empty() {
+            set(&mut event, &["involvedObject", "fieldPath"], part);
+        }
+        match self.api.store().put(key("events", namespace, &name), Expect::Absent, event).await {
             Err(Refusal::Broken(why)) => Err(Status::new(500, "InternalError", why.to_string())),
-            Err(_) => self.edit(&key, again).await,
+            _ => Ok(()),
         }
     }
 

@@ -21,6 +21,7 @@ pub(super) const NODES: Place = ("/api/v1", "nodes");
 pub(super) const ENDPOINTS: Place = ("/api/v1", "endpoints");
 pub(super) const SLICES: Place = ("/apis/discovery.k8s.io/v1", "endpointslices");
 pub(super) const REPLICA_SETS: Place = ("/apis/apps/v1", "replicasets");
+pub(super) const REVISIONS: Place = ("/apis/apps/v1", "controllerrevisions");
 pub(super) const JOBS: Place = ("/apis/batch/v1", "jobs");
 
 /// A request that was refused.

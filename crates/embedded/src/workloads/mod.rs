@@ -19,6 +19,7 @@ mod network;
 mod node;
 mod pod;
 mod replica_set;
+mod revision;
 mod scale;
 mod selecting;
 mod stateful_set;

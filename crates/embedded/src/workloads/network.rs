@@ -12,6 +12,9 @@ use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, text_at};
 use crate::status::Status;
 use crate::store::{Clue, Head, Object, key, prefix};
 
+/// Tells when what is behind a service changed last.
+const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+
 /// Labels that are looked for.
 pub(super) type Labels = Vec<(Str, Str)>;
 
@@ -125,11 +128,15 @@ async fn write_slice(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
     };
     let endpoints = Node::List(pods.iter().map(endpoint).collect());
     let ports = Node::List(ports(look, pods));
+    let now = look.hand.api.now();
     let there = look.owned("endpointslices.discovery.k8s.io");
     if let Some(slice) = there.first() {
         let key =
             key("endpointslices.discovery.k8s.io", look.namespace(), text_at(slice, &["metadata", "name"]));
         let act = |it: &mut Node| {
+            if it.get("endpoints") != Some(&endpoints) || it.get("ports") != Some(&ports) {
+                set(it, &["metadata", "annotations", TRIGGER], now.as_str());
+            }
             set(it, &["endpoints"], endpoints.clone());
             set(it, &["ports"], ports.clone());
         };
@@ -142,6 +149,7 @@ async fn write_slice(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
         ("endpoints", endpoints),
         ("ports", ports),
     ]);
+    set(&mut slice, &["metadata", "annotations", TRIGGER], now.as_str());
     set(&mut slice, &["metadata", "generateName"], format!("{}-", look.name()));
     set(&mut slice, &["metadata", "labels"], labels(look));
     set(&mut slice, &["metadata", "labels", "kubernetes.io/service-name"], look.name());
@@ -177,13 +185,21 @@ async fn write_endpoints(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
     let empty = subset.is_empty();
     subset.insert("ports".into(), Node::List(ports(look, pods)));
     let subsets = Node::List(if empty { Vec::new() } else { vec![Node::Map(subset)] });
+    let now = look.hand.api.now();
     let key = key("endpoints", look.namespace(), look.name());
     if look.hand.get(&key).is_some() {
-        return look.hand.edit(&key, |it| set(it, &["subsets"], subsets.clone())).await;
+        let act = |it: &mut Node| {
+            if it.get("subsets") != Some(&subsets) {
+                set(it, &["metadata", "annotations", TRIGGER], now.as_str());
+            }
+            set(it, &["subsets"], subsets.clone());
+        };
+        return look.hand.edit(&key, act).await;
     }
     let mut endpoints =
         map([("apiVersion", "v1".into()), ("kind", "Endpoints".into()), ("subsets", subsets)]);
     set(&mut endpoints, &["metadata", "name"], look.name());
+    set(&mut endpoints, &["metadata", "annotations", TRIGGER], now.as_str());
     set(&mut endpoints, &["metadata", "labels"], labels(look));
     set(&mut endpoints, &["metadata", "labels", "endpoints.kubernetes.io/managed-by"], "endpoint-controller");
     set(&mut endpoints, &["metadata", "ownerReferences"], vec![owner_reference(&look.object)]);

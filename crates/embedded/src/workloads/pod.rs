@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pintle_tree::Node;
 
+use super::Pace;
 use super::engine::{Look, Next, Wake};
 use super::event::{KUBELET, SCHEDULER};
 use super::hand::PODS;
@@ -19,10 +20,17 @@ use crate::status::Status;
 use life::{Moment, State};
 use missing::Missing;
 
-/// How long containers take to start, and a try that ends to do so.
-const MOMENT: Duration = Duration::from_secs(1);
 /// After so many restarts the clock no longer jumps to the next.
 const RESTARTS: i64 = 5;
+
+/// How long containers take to start, and a try that ends to do so. When nobody waits for it, it takes no time, so that
+/// the clock need not jump.
+fn moment(look: &Look<'_>) -> Duration {
+    match look.hand.api.pace() {
+        Pace::Fast => Duration::ZERO,
+        Pace::Real => Duration::from_secs(1),
+    }
+}
 
 /// Does the next thing for a pod.
 pub(super) async fn look(look: &Look<'_>) -> Result<Next, Status> {
@@ -56,8 +64,10 @@ async fn leave(look: &Look<'_>) -> Result<Next, Status> {
     if number_at(&look.object, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) > 0 {
         if matches!(State::of(&look.object), State::Running { .. }) {
             for container in list_at(&look.object, &["spec", "containers"]) {
-                let text = format!("Stopping container {}", text_at(container, &["name"]));
-                look.hand.tell(&look.object, KUBELET, ("Normal", "Killing"), &text).await?;
+                let name = text_at(container, &["name"]);
+                let text = format!("Stopping container {name}");
+                let part = part("containers", name);
+                look.hand.tell_of_part(&look.object, &part, KUBELET, ("Normal", "Killing"), &text).await?;
             }
         }
         look.hand.delete(PODS, &look.object, true).await?;
@@ -107,7 +117,8 @@ async fn create(look: &Look<'_>) -> Result<Next, Status> {
         }
         Some(Missing::Setting { container, message }) => {
             let text = format!("Error: {message}");
-            look.hand.tell(pod, KUBELET, ("Warning", "Failed"), &text).await?;
+            let part = part("containers", &container);
+            look.hand.tell_of_part(pod, &part, KUBELET, ("Warning", "Failed"), &text).await?;
             let act = |pod: &mut Node| life::wait(pod, &container, "CreateContainerConfigError", &message);
             look.hand.edit(look.key, act).await?;
             return Ok(Next::Wants);
@@ -117,21 +128,13 @@ async fn create(look: &Look<'_>) -> Result<Next, Status> {
     if !steering.has_image {
         return lack_image(look).await;
     }
-    let due = time(look.text(&["status", "startTime"])).unwrap_or(look.now) + MOMENT;
+    let due = time(look.text(&["status", "startTime"])).unwrap_or(look.now) + moment(look);
     if look.now < due {
         return Ok(Wake::at(due).into());
     }
-    for container in
-        list_at(pod, &["spec", "initContainers"]).iter().chain(list_at(pod, &["spec", "containers"]))
-    {
-        let (name, image) = (text_at(container, &["name"]), text_at(container, &["image"]));
-        let told = [
-            ("Pulled", format!("Container image {image:?} already present on machine")),
-            ("Created", format!("Created container: {name}")),
-            ("Started", format!("Started container {name}")),
-        ];
-        for (reason, message) in told {
-            look.hand.tell(pod, KUBELET, ("Normal", reason), &message).await?;
+    for kind in ["initContainers", "containers"] {
+        for container in list_at(pod, &["spec", kind]) {
+            tell_start(look, kind, container).await?;
         }
     }
     let moment = Moment::of(look);
@@ -140,14 +143,43 @@ async fn create(look: &Look<'_>) -> Result<Next, Status> {
     Ok(Next::Done)
 }
 
+/// The part of a pod that events are about.
+fn part(kind: &str, container: &str) -> String {
+    format!("spec.{kind}{{{container}}}")
+}
+
+async fn tell_start(look: &Look<'_>, kind: &str, container: &Node) -> Result<(), Status> {
+    let (name, image) = (text_at(container, &["name"]), text_at(container, &["image"]));
+    let pulled = format!("Container image {image:?} already present on machine");
+    let told = if look.hand.api.table().minor() < 35 {
+        [
+            ("Pulled", pulled),
+            ("Created", format!("Created container: {name}")),
+            ("Started", format!("Started container {name}")),
+        ]
+    } else {
+        [
+            ("Pulled", format!("{pulled} and can be accessed by the pod")),
+            ("Created", "Container created".to_owned()),
+            ("Started", "Container started".to_owned()),
+        ]
+    };
+    for (reason, message) in told {
+        let reason = ("Normal", reason);
+        look.hand.tell_of_part(&look.object, &part(kind, name), KUBELET, reason, &message).await?;
+    }
+    Ok(())
+}
+
 async fn lack_image(look: &Look<'_>) -> Result<Next, Status> {
     let containers = list_at(&look.object, &["spec", "containers"]);
     let Some(container) = containers.first() else { return Ok(Next::Done) };
     let (name, image) = (text_at(container, &["name"]).to_owned(), text_at(container, &["image"]));
     let failed = format!("Failed to pull image {image:?}: it is said to be missing");
     let message = format!("Back-off pulling image {image:?}");
-    look.hand.tell(&look.object, KUBELET, ("Warning", "Failed"), &failed).await?;
-    look.hand.tell(&look.object, KUBELET, ("Normal", "BackOff"), &message).await?;
+    let part = part("containers", &name);
+    look.hand.tell_of_part(&look.object, &part, KUBELET, ("Warning", "Failed"), &failed).await?;
+    look.hand.tell_of_part(&look.object, &part, KUBELET, ("Normal", "BackOff"), &message).await?;
     look.hand.edit(look.key, |pod| life::wait(pod, &name, "ImagePullBackOff", &message)).await?;
     Ok(Next::Done)
 }
@@ -180,7 +212,7 @@ async fn run(look: &Look<'_>, since: Duration, restarts: i64) -> Result<Next, St
     let steering = Steering::of(pod);
     let fails = tries(look, restarts) < steering.failures;
     if fails || ends(pod) {
-        let due = since + steering.duration.max(MOMENT);
+        let due = since + steering.duration.max(moment(look));
         if look.now < due {
             return Ok(Wake::at(due).into());
         }
@@ -230,7 +262,8 @@ async fn end(look: &Look<'_>, steering: &Steering, fails: bool, restarts: i64) -
         look.namespace(),
         look.uid()
     );
-    look.hand.tell(&look.object, KUBELET, ("Warning", "BackOff"), &text).await?;
+    let part = part("containers", name);
+    look.hand.tell_of_part(&look.object, &part, KUBELET, ("Warning", "BackOff"), &text).await?;
     let crash = |pod: &mut Node| life::crash(pod, &moment, steering.exit_code, restarts + 1, &text);
     look.hand.edit(look.key, crash).await?;
     Ok(Next::Done)

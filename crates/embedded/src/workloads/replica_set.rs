@@ -8,7 +8,7 @@ use super::engine::{Look, Wake};
 use super::scale::{self, drop_pod, make_pod};
 use super::status::{count, drop_condition, observe, set_condition, set_count};
 use super::template::{is_active, ready_since};
-use crate::api::meta::{at, number_at, set, text_at};
+use crate::api::meta::{at, is_deleted, number_at, set, text_at};
 use crate::status::Status;
 
 /// How long a set waits before it tries again to make a pod that was refused.
@@ -19,7 +19,8 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
         "ReplicaSet" => "replicaset-controller",
         _ => "replication-controller",
     };
-    let mut pods: Vec<Node> = look.owned("pods").into_iter().filter(is_active).collect();
+    let (mut pods, others): (Vec<Node>, Vec<Node>) = look.owned("pods").into_iter().partition(is_active);
+    let leaving = count(&others, is_deleted);
     let wanted = number_at(&look.object, &["spec", "replicas"]).unwrap_or(1).max(0);
     let wanted = usize::try_from(wanted).unwrap_or(0);
     let mut refusal = None;
@@ -51,6 +52,9 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
         set_count(set_, "fullyLabeledReplicas", count(&pods, is_labelled));
         set_count(set_, "readyReplicas", counted.ready);
         set_count(set_, "availableReplicas", counted.available);
+        if look.hand.api.table().minor() >= 35 {
+            set(set_, &["status", "terminatingReplicas"], Node::Int(leaving));
+        }
         observe(set_);
         match &refusal {
             Some(why) => set_condition(set_, ("ReplicaFailure", true, "FailedCreate", why), &now),
@@ -70,6 +74,7 @@ pub(super) fn numbers(set: &Node) -> Numbers {
         there: number(&["status", "replicas"]),
         ready: number(&["status", "readyReplicas"]),
         available: number(&["status", "availableReplicas"]),
+        leaving: number(&["status", "terminatingReplicas"]),
         name: text_at(set, &["metadata", "name"]).to_owned(),
     }
 }
@@ -81,5 +86,6 @@ pub(super) struct Numbers {
     pub(super) there: i64,
     pub(super) ready: i64,
     pub(super) available: i64,
+    pub(super) leaving: i64,
     pub(super) name: String,
 }

@@ -34,7 +34,8 @@ pub(super) async fn make_pod(
     match &made {
         Ok(pod) if source == "statefulset-controller" => {
             let name = text_at(pod, &["metadata", "name"]);
-            let text = format!("create Pod {name} in StatefulSet {} successful", look.name());
+            let text =
+                format!("{} Pod {name} in StatefulSet {} successful", verb(look, "Create"), look.name());
             look.hand.tell(&look.object, source, ("Normal", "SuccessfulCreate"), &text).await?;
         }
         Ok(pod) => {
@@ -59,10 +60,17 @@ pub(super) async fn drop_pod(look: &Look<'_>, source: &str, pod: &Node) -> Resul
     look.hand.delete(PODS, pod, false).await?;
     let name = text_at(pod, &["metadata", "name"]);
     let text = match source {
-        "statefulset-controller" => format!("delete Pod {name} in StatefulSet {} successful", look.name()),
+        "statefulset-controller" => {
+            format!("{} Pod {name} in StatefulSet {} successful", verb(look, "Delete"), look.name())
+        }
         _ => format!("Deleted pod: {name}"),
     };
     look.hand.tell(&look.object, source, ("Normal", "SuccessfulDelete"), &text).await
+}
+
+/// What a StatefulSet did, as its controller spells it.
+pub(super) fn verb(look: &Look<'_>, verb: &str) -> String {
+    if look.hand.api.table().minor() < 35 { verb.to_lowercase() } else { verb.to_owned() }
 }
 
 /// How many of the pods are ready, how many have been for long enough, and when the next will have been.

@@ -6,7 +6,8 @@ use pintle_tree::Node;
 
 use super::engine::{Look, Wake};
 use super::hand::CLAIMS;
-use super::scale::{self, drop_pod, make_pod};
+use super::revision::{self, Label};
+use super::scale::{self, drop_pod, make_pod, verb};
 use super::status::{count, observe, set_count};
 use super::template::{has_ended, label, mark, owner_reference, ready_since};
 use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, take_over, text_at};
@@ -21,6 +22,12 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
     let mark = mark(at(&look.object, &["spec", "template"]).unwrap_or(&nothing));
     let revision = format!("{}-{mark}", look.name());
     let pods = look.owned("pods");
+    let status = ["currentRevision", "updateRevision"].map(|field| look.text(&["status", field]));
+    let is_used = |revision: &Node| {
+        let name = text_at(revision, &["metadata", "name"]);
+        status.contains(&name) || pods.iter().any(|pod| label(pod, HASH) == name)
+    };
+    revision::keep(look, Label("controller.kubernetes.io/hash"), &mark, is_used).await?;
     let later = step(look, &pods, &revision).await?;
     let pods: Vec<Node> = look.owned("pods").into_iter().filter(|pod| !is_deleted(pod)).collect();
     let counted = scale::count(look, &pods);
@@ -173,12 +180,14 @@ async fn make_claim(look: &Look<'_>, template: &Node, pod: &str) -> Result<(), S
     let made = look.hand.make(CLAIMS, look.namespace(), &claim).await;
     let (kind, text) = match &made {
         Ok(_) => {
-            let text = format!("create Claim {name} Pod {pod} in StatefulSet {} success", look.name());
+            let verb = verb(look, "Create");
+            let text = format!("{verb} Claim {name} Pod {pod} in StatefulSet {} success", look.name());
             (("Normal", "SuccessfulCreate"), text)
         }
         Err(refused) => {
             let text = format!(
-                "create Claim {name} for Pod {pod} in StatefulSet {} failed error: {}",
+                "{} Claim {name} for Pod {pod} in StatefulSet {} failed error: {}",
+                verb(look, "Create"),
                 look.name(),
                 refused.message
             );

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use pintle_tree::Node;
+use sha2::{Digest as _, Sha256};
 
 use super::super::engine::Look;
 use super::super::node;
-use super::super::status::set_condition;
+use super::super::status::{drop_condition, set_condition};
 use super::super::template::{hash_text, time};
 use super::{address, blank_status, names};
 use crate::api::meta::{at, list_at, map, number_at, set, text_at};
@@ -96,6 +97,8 @@ pub(super) fn admit(pod: &mut Node, moment: &Moment) {
         blank_status(container, map([("waiting", map([("reason", reason.into())]))]))
     });
     let unready = format!("containers with unready status: {}", names(pod));
+    // The kubelet tells all, and what the scheduler said comes last.
+    drop_condition(pod, "PodScheduled");
     set_condition(pod, ("PodReadyToStartContainers", false, "", ""), now);
     set_condition(pod, ("Initialized", !prepares, "", ""), now);
     set_condition(pod, ("Ready", false, "ContainersNotReady", &unready), now);
@@ -127,7 +130,7 @@ pub(super) fn start(pod: &mut Node, moment: &Moment, ready: bool) {
         let name = text_at(container, &["name"]);
         let id = format!("containerd://{:016x}", hash_text(&format!("{}/{name}", moment.uid)));
         set(&mut status, &["containerID"], id.as_str());
-        set(&mut status, &["imageID"], text_at(container, &["image"]));
+        set(&mut status, &["imageID"], image_id(text_at(container, &["image"])));
         let done = prepares && !is_sidecar(container);
         let state = if done {
             map([("terminated", terminated(0, now, now, &id))])
@@ -142,6 +145,16 @@ pub(super) fn start(pod: &mut Node, moment: &Moment, ready: bool) {
     set_condition(pod, ("PodReadyToStartContainers", true, "", ""), now);
     set_condition(pod, ("Initialized", true, "", ""), now);
     tell_ready(pod, ready, now);
+}
+
+/// What the runtime calls an image: a digest, here of its name.
+fn image_id(image: &str) -> String {
+    use std::fmt::Write as _;
+    let mut id = "sha256:".to_owned();
+    for byte in Sha256::digest(image.as_bytes()) {
+        let _ = write!(id, "{byte:02x}");
+    }
+    id
 }
 
 fn tell_ready(pod: &mut Node, ready: bool, now: &str) {
