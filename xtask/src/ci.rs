@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::shell::{cache, cargo, corpus, run, say, step};
-use crate::{bench, contract, e2e, fuzz, images_report, instructions, registries, tidy};
+use crate::{bench, clients, contract, e2e, fuzz, images_report, instructions, registries, tidy};
 
 /// What is run on the oldest supported Kubernetes: that everything works there, too. What does not depend on the version
 /// (faults, sizes, many charts) is left to the newest.
@@ -27,6 +27,7 @@ pub(crate) fn run_all() -> Result<()> {
     step("dependencies", deny)?;
     step("conformance", conformance)?;
     step("contract with the real server", || contract::run(&[]))?;
+    step("clients on both clusters", || clients::run(&[]))?;
     step("real cluster", || e2e::run(&[]))?;
     step("real cluster, oldest Kubernetes", || e2e::run(&OLDEST.map(ToOwned::to_owned)))?;
     step("benches", bench::smoke)?;

@@ -3,6 +3,7 @@
 mod bench;
 mod bench_cluster;
 mod ci;
+mod clients;
 mod cluster;
 mod compare;
 mod contract;
@@ -49,6 +50,8 @@ cargo xtask CHORE
   registries             build the registries that the tests of copies need
   contract [--record] [--on NAME] [STORY]
                          ask a real API server what the embedded API is held to, or record its answers
+  clients [--record] [--on NAME] [STORY]
+                         what kubectl and Helm print on the cluster in the box and on a real one, or record the latter
   gen                    take the tables of built-in kinds (crates/embedded/tables) from real API servers
 ";
 
@@ -82,6 +85,7 @@ fn run() -> Result<()> {
         "registries" => registries::build(),
         "gen" => tables::run(rest),
         "contract" => contract::run(rest),
+        "clients" => clients::run(rest),
         "help" | "--help" | "-h" => {
             shell::say(HELP);
             Ok(())

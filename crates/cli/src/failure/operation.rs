@@ -122,6 +122,7 @@ fn class(error: &Error) -> Class {
         },
         Error::Images(error) => policy::class(error),
         Error::Embedded { .. } => Class::BadInput,
+        Error::EmbeddedInUse { .. } => Class::RunTime,
         Error::Scripts(_) => Class::BadChart,
         Error::PermissionsRefused { .. } => Class::BadInput,
         Error::Cancelled => Class::Cancelled,

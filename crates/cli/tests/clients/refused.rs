@@ -1,0 +1,34 @@
+//! What the cluster in the box cannot do, and how clients tell it.
+
+use crate::side::{Side, Tools};
+use crate::story::Story;
+
+#[test]
+fn what_needs_running_containers_is_refused_in_clear_words() {
+    let story = Story {
+        namespace: "refused".to_owned(),
+        files: vec![("file".to_owned(), "text".to_owned())],
+        steps: Vec::new(),
+    };
+    let tools = match Tools::find(&story) {
+        Ok(tools) => tools,
+        Err(missing) => return println!("skipped: {missing}"),
+    };
+    let stage = Side::boxed().stage(&story, &tools);
+    assert_eq!(stage.run("kubectl run web --image=nginx").0, 0);
+    let inside = "containers do not really run in this cluster";
+    for (command, why) in [
+        ("kubectl exec web -- ls", inside),
+        ("kubectl attach web", inside),
+        ("kubectl cp file web:/tmp/file", inside),
+        ("kubectl port-forward web 0:80", inside),
+        ("kubectl get --raw /api/v1/namespaces/refused/pods/web/proxy/", inside),
+        ("kubectl debug web --image=busybox --profile=general", inside),
+        ("kubectl create token default", "makes no tokens"),
+        ("kubectl top pods", "Metrics API not available"),
+        ("kubectl exec none -- ls", "pods \"none\" not found"),
+    ] {
+        let (code, said) = stage.run(command);
+        assert!(code != 0 && code != 124 && said.contains(why), "{command} ends with {code}: {said}");
+    }
+}

@@ -1,0 +1,198 @@
+//! The two clusters, and the programs that are run on them.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::story::Story;
+
+/// How long one command may take.
+const LIMIT: &str = "120";
+
+/// The programs that stories use.
+pub(crate) struct Tools {
+    programs: Vec<(&'static str, PathBuf)>,
+    pub(crate) kubectl_version: String,
+}
+
+impl Tools {
+    /// Finds those that a story needs, or says which is missing.
+    pub(crate) fn find(story: &Story) -> Result<Tools, String> {
+        let mut programs = vec![("pintle", PathBuf::from(env!("CARGO_BIN_EXE_pintle")))];
+        let is_used = |name: &str| {
+            story.steps.iter().any(|step| {
+                step.command
+                    .split(['|', '(', ';', '&'])
+                    .any(|part| part.split_whitespace().any(|word| word == name))
+            })
+        };
+        // Every story gets its namespace by kubectl.
+        let kubectl = on_the_path("kubectl").ok_or("there is no kubectl")?;
+        programs.push(("kubectl", kubectl.clone()));
+        for (name, variable, version) in
+            [("helm", "PINTLE_HELM", "4.2.4"), ("helm3", "PINTLE_HELM3", "3.21.4")]
+        {
+            if is_used(name) {
+                let found = helm(variable, version);
+                programs.push((name, found.ok_or_else(|| format!("there is no Helm {version}"))?));
+            }
+        }
+        Ok(Tools { programs, kubectl_version: kubectl_version(&kubectl)? })
+    }
+}
+
+fn on_the_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// The real Helm, where somebody names it or the chores have built it.
+fn helm(variable: &str, version: &str) -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os(variable) {
+        return Some(path.into());
+    }
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+    let helm = cache.join("pintle").join(format!("helm-v{version}/helm"));
+    helm.is_file().then_some(helm)
+}
+
+/// The first two numbers of the version of kubectl, by which what it prints may differ.
+fn kubectl_version(kubectl: &Path) -> Result<String, String> {
+    let output = Command::new(kubectl).args(["version", "--client"]).output();
+    let output = output.map_err(|error| format!("kubectl cannot be run: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text.lines().find_map(|line| line.strip_prefix("Client Version: v"));
+    let numbers: Vec<&str> = version.unwrap_or_default().split('.').take(2).collect();
+    Ok(format!("v{}", numbers.join(".")))
+}
+
+/// A cluster.
+pub(crate) enum Side {
+    Real(PathBuf),
+    Boxed,
+}
+
+impl Side {
+    /// The real one. Only those that were made for tests are written to.
+    pub(crate) fn real(kubeconfig: &Path) -> Side {
+        let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
+        assert!(text.contains("current-context: pintle-e2e"), "that cluster is not for tests");
+        Side::Real(kubeconfig.to_owned())
+    }
+
+    pub(crate) fn boxed() -> Side {
+        Side::Boxed
+    }
+
+    /// A folder with the files of a story, and a namespace for it.
+    pub(crate) fn stage(&self, story: &Story, tools: &Tools) -> Stage {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let config = folder.path().join("kubeconfig");
+        let server = match self {
+            Side::Real(path) => {
+                std::fs::copy(path, &config).expect("the kubeconfig can be copied");
+                None
+            }
+            Side::Boxed => Some(Server::start(&config, &[])),
+        };
+        let programs = folder.path().join(".bin");
+        std::fs::create_dir(&programs).expect("a folder can be made");
+        for (name, path) in &tools.programs {
+            std::os::unix::fs::symlink(path, programs.join(name)).expect("links can be made");
+        }
+        for (name, text) in &story.files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("folders can be made");
+            std::fs::write(path, text).expect("files can be written");
+        }
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/charts");
+        std::os::unix::fs::symlink(examples, folder.path().join("charts")).expect("links can be made");
+        let stage = Stage { folder, namespace: story.namespace.clone(), _server: server };
+        stage.prepare();
+        stage
+    }
+}
+
+/// `pintle cluster serve`, until it is dropped.
+pub(crate) struct Server(Child);
+
+impl Server {
+    pub(crate) fn start(kubeconfig: &Path, flags: &[&str]) -> Server {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_pintle"))
+            .args(["cluster", "serve", "--write-kubeconfig"])
+            .arg(kubeconfig)
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let mut line = String::new();
+        let output = server.stdout.take().expect("it prints");
+        BufReader::new(output).read_line(&mut line).expect("it says where it is");
+        assert!(line.starts_with("export KUBECONFIG="), "{line}");
+        Server(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Where a story is played.
+pub(crate) struct Stage {
+    folder: TempDir,
+    namespace: String,
+    _server: Option<Server>,
+}
+
+impl Stage {
+    fn prepare(&self) {
+        let ns = &self.namespace;
+        let must = |line: &str| {
+            let (code, said) = self.run(line);
+            assert_eq!(code, 0, "{line}: {said}");
+        };
+        must(&format!("kubectl delete namespace {ns} --ignore-not-found --timeout=100s"));
+        must(&format!("kubectl create namespace {ns}"));
+        must(&format!("kubectl config set-context --current --namespace={ns}"));
+        // Without it no pod can be made.
+        must(
+            "for i in 1 2 3 4 5 6 7 8 9; do kubectl get serviceaccount default && exit; sleep 1; done; exit 1",
+        );
+    }
+
+    /// Runs a line; gives its exit code and all that it printed.
+    pub(crate) fn run(&self, line: &str) -> (i32, String) {
+        let here = self.folder.path();
+        let mut path = std::ffi::OsString::from(here.join(".bin"));
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let output = Command::new("timeout")
+            .args([LIMIT, "sh", "-c", line])
+            .current_dir(here)
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", here)
+            .env("TZ", "UTC")
+            .env("KUBECONFIG", here.join("kubeconfig"))
+            .env("HELM_NAMESPACE", &self.namespace)
+            .stdin(Stdio::null())
+            .output()
+            .expect("the shell runs");
+        let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said.push_str(&String::from_utf8_lossy(&output.stderr));
+        (output.status.code().unwrap_or(-1), said.replace(&*here.to_string_lossy(), "{here}"))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // What a story found must not be hidden behind a failure to clean up.
+        let _ = self.run(&format!("kubectl delete namespace {} --wait=false", self.namespace));
+    }
+}

@@ -1,0 +1,225 @@
+//! `cluster serve`: the cluster in the box on a port, and who may use its file at the same time
+
+mod support;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::Place;
+
+const CHART: &str = "\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .Release.Name }}-check
+  annotations: {helm.sh/hook: pre-install}
+spec:
+  template:
+    metadata:
+      annotations:
+        pintle.dev/simulate-duration: {{ .Values.takes | default \"0s\" }}
+    spec:
+      restartPolicy: Never
+      containers: [{name: check, image: busybox}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: {{ .Release.Name }}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx}]}
+";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    place.write("web/templates/all.yaml", CHART);
+    place
+}
+
+fn holds(shown: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(shown.contains(part), "no {part:?} in:\n{shown}");
+    }
+}
+
+/// `pintle cluster serve`, and where it listens.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts it; its kubeconfig is `config.yaml`.
+    fn start(place: &Place, flags: &str) -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_pintle"))
+            .args(["cluster", "serve", "--write-kubeconfig", "config.yaml"])
+            .args(flags.split(' ').filter(|flag| !flag.is_empty()))
+            .current_dir(place.path())
+            .env_clear()
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("it prints")).read_line(&mut line).expect("it prints");
+        assert_eq!(line, "export KUBECONFIG=config.yaml\n");
+        let config = std::fs::read_to_string(place.path().join("config.yaml")).expect("it was written");
+        let address = config.split_once("server: http://").expect("it names a server").1;
+        let address = address.lines().next().unwrap_or_default().to_owned();
+        Server { child, address }
+    }
+
+    /// What is at a path.
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers");
+        text
+    }
+
+    /// Sends a signal; gives the exit code.
+    fn end(mut self, signal: &str) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status().expect("kill is there");
+        assert!(sent.success());
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn it_stops_when_it_is_asked_to_and_keeps_everything() {
+    let place = place();
+    for (name, signal) in [("a", "-INT"), ("b", "-TERM")] {
+        let server = Server::start(&place, "--cluster embedded:box.db");
+        // Somebody watches, and does not keep it from ending.
+        let mut watch = TcpStream::connect(&server.address).expect("it listens");
+        write!(watch, "GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n").expect("it reads");
+        let installed =
+            place.called("pintle", &format!("install {name} web --wait"), &[("KUBECONFIG", "config.yaml")]);
+        holds(&installed, &["exit 0", "STATUS: deployed"]);
+        assert_eq!(server.end(signal), Some(0), "{signal}");
+        let refused = place.pintle("list --kubeconfig config.yaml");
+        holds(&refused, &["exit 1"]);
+        holds(&place.pintle("list --cluster embedded:box.db"), &["exit 0", &format!("\n{name} ")]);
+    }
+}
+
+#[test]
+fn it_is_like_the_kubernetes_that_is_asked_for() {
+    let place = place();
+    for version in ["1.34", "1.35", "1.36"] {
+        let server = Server::start(&place, &format!("--kube-version {version}"));
+        holds(&server.get("/version"), &["200 OK", &format!("\"gitVersion\":\"v{version}.")]);
+        holds(&place.pintle("install a web --wait --kubeconfig config.yaml"), &["exit 0"]);
+        let node = server.get("/api/v1/nodes/pintle");
+        holds(&node, &[&format!("\"kubeletVersion\":\"v{version}.")]);
+    }
+}
+
+#[test]
+fn at_a_real_pace_things_take_their_time() {
+    let place = place();
+    let installed = |flags: &str| {
+        let _server = Server::start(&place, flags);
+        let start = Instant::now();
+        let shown = place.pintle("install a web --set takes=4s --wait --kubeconfig config.yaml");
+        holds(&shown, &["exit 0", "STATUS: deployed"]);
+        start.elapsed()
+    };
+    assert!(installed("--pace real") >= Duration::from_secs(4));
+    assert!(installed("--pace fast") < Duration::from_secs(4));
+}
+
+#[test]
+fn what_is_taken_is_refused_with_a_way_out() {
+    let place = place();
+    let server = Server::start(&place, "--cluster embedded:box.db");
+    let taken = ["exit 1", "box.db is in use by another process", "`pintle cluster serve`"];
+    std::thread::scope(|scope| {
+        for command in ["cluster serve", "cluster status", "cluster reset", "install a web"] {
+            let (place, taken) = (&place, &taken);
+            scope.spawn(move || holds(&place.pintle(&format!("{command} --cluster embedded:box.db")), taken));
+        }
+    });
+    let address = &server.address;
+    let shown = place.pintle(&format!("cluster serve --address {address}"));
+    holds(&shown, &["exit 1", &format!("cannot listen at {address}: address already in use")]);
+    let shown = place.pintle("cluster serve --write-kubeconfig none/config.yaml");
+    holds(&shown, &["exit 1", "cannot write `none/config.yaml`"]);
+}
+
+#[test]
+fn commands_on_one_file_wait_for_each_other() {
+    let place = place();
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            let line = format!("install r{number} web --wait --cluster embedded:box.db");
+            let place = &place;
+            scope.spawn(move || holds(&place.pintle(&line), &["exit 0"]));
+        }
+    });
+    holds(&place.pintle("list --cluster embedded:box.db"), &["\nr0 ", "\nr1 ", "\nr2 ", "\nr3 "]);
+}
+
+#[test]
+fn files_that_cannot_be_clusters_are_left_alone() {
+    let place = place();
+    place.write("folder/file", "").write("notes.txt", "mine").write("empty.db", "");
+    holds(&place.pintle("install a web --cluster embedded:empty.db"), &["exit 0"]);
+    let whole = std::fs::read(place.path().join("empty.db")).expect("it is there");
+    std::fs::write(place.path().join("half.db"), &whole[..3000]).expect("it can be written");
+    for (file, why) in [
+        ("folder", "it is a folder"),
+        ("notes.txt", "it is another kind of file"),
+        ("half.db", "it is damaged"),
+        ("none/box.db", "its folder does not exist"),
+    ] {
+        let why = format!("cannot open {file} as a cluster: {why}");
+        for command in ["cluster serve", "list"] {
+            holds(&place.pintle(&format!("{command} --cluster embedded:{file}")), &["exit 2", &why]);
+        }
+    }
+    assert_eq!(std::fs::read(place.path().join("notes.txt")).expect("it is there"), b"mine");
+    assert_eq!(std::fs::read(place.path().join("half.db")).expect("it is there").len(), 3000);
+}
+
+/// The words of a text; those with digits in them, such as times and ids, are one mark.
+fn timeless(shown: &str) -> Vec<&str> {
+    let blur = |word| if str::contains(word, |letter: char| letter.is_ascii_digit()) { "#" } else { word };
+    shown.split_whitespace().map(blur).collect()
+}
+
+#[test]
+fn over_a_port_commands_say_what_they_say_of_a_file() {
+    let place = place();
+    let _server = Server::start(&place, "");
+    for command in [
+        "install a web --wait",
+        "upgrade a web --wait --set takes=30s",
+        "list",
+        "history a",
+        "status a",
+        "get all a",
+        "install a web",
+        "rollback a 1 --wait",
+        "upgrade b web",
+        "uninstall a --wait",
+        "list --all",
+    ] {
+        let port = place.pintle(&format!("{command} --kubeconfig config.yaml"));
+        let file = place.pintle(&format!("{command} --cluster embedded:box.db"));
+        assert_eq!(timeless(&port), timeless(&file), "{command}");
+    }
+}
