@@ -35,6 +35,7 @@ pub struct Context {
     release: Option<ReleaseFacts>,
     capabilities: Option<CapabilityFacts>,
     objects: Vec<RenderedObject>,
+    values_changed: bool,
     turn: Option<Turn>,
 }
 
@@ -90,6 +91,11 @@ impl Context {
     /// The values of the topmost chart.
     pub fn all_values(&self) -> &Map<Node> {
         &self.values
+    }
+
+    /// Whether a handler has had the values for changing them. Comparing them would take longer than most handlers.
+    pub fn values_changed(&self) -> bool {
+        self.values_changed
     }
 
     /// Takes the values of the topmost chart.
@@ -177,6 +183,7 @@ impl Context {
     /// When the event does not let values change.
     pub fn values_mut(&mut self) -> Result<&mut Map<Node>, Refused> {
         self.check(Part::Values)?;
+        self.values_changed = true;
         let scope = self.turn.as_ref().map(|turn| turn.chart.below_top()).unwrap_or_default();
         let mut values = &mut self.values;
         for name in scope {

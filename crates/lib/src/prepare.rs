@@ -39,14 +39,13 @@ pub struct Prepared {
     pub chart: Chart,
     /// The values that the user gave.
     pub user: Map<Node>,
-    /// The final values.
-    pub values: Map<Node>,
     /// The rendered files without notes, in order of their paths. A file that handlers have changed is there once for
     /// each of its documents.
     pub files: Vec<(String, Vec<u8>)>,
     /// The text of NOTES.txt.
     pub notes: Vec<u8>,
-    /// What handlers of later events are told, but for the objects; empty when there are no handlers.
+    /// What handlers of later events are told, but for the objects; nothing but the final values when there are no
+    /// handlers.
     pub(crate) context: Context,
     /// Who is told of events: the program's handlers and those of the chart's scripts.
     events: Lifecycle,
@@ -55,6 +54,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// The final values.
+    pub fn values(&self) -> &Map<Node> {
+        self.context.all_values()
+    }
+
     /// The objects and hooks of the rendered files.
     ///
     /// # Errors
@@ -243,7 +247,8 @@ pub(crate) fn finish(
     check_kubernetes(&chart, target)?;
     if events.listens(Event::PreRender) {
         with_log(reporter, |log| {
-            values = before_rendering(&mut chart, &values, target, rules.schema, events, log)?;
+            values =
+                before_rendering(&mut chart, std::mem::take(&mut values), target, rules.schema, events, log)?;
             Ok(())
         })?;
     }
@@ -253,11 +258,11 @@ pub(crate) fn finish(
         rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
     files.sort_by(|a, b| a.0.cmp(&b.0));
     let context = match events.is_empty() {
-        true => Context::default(),
-        false => context::of_rendering(&chart, values.clone(), target),
+        true => Context::default().with_values(values),
+        false => context::of_rendering(&chart, values, target),
     };
     let (events, images) = (events.clone(), rules.images);
-    let mut prepared = Prepared { chart, user, values, files, notes, context, events, images };
+    let mut prepared = Prepared { chart, user, files, notes, context, events, images };
     prepared.tell(Event::PostRender)?;
     prepared.move_images()?;
     Ok(prepared)
@@ -267,21 +272,22 @@ pub(crate) fn finish(
 /// the files of the chart.
 fn before_rendering(
     chart: &mut Chart,
-    values: &Map<Node>,
+    values: Map<Node>,
     target: &Target,
     check: SchemaCheck,
     events: &Lifecycle,
     log: &mut Vec<LogLine>,
 ) -> Result<Map<Node>> {
     let event = Event::PreRender;
-    let mut context = context::of_rendering(chart, values.clone(), target);
+    // Values can be large: they are lent to the handlers, and come back.
+    let mut context = context::of_rendering(chart, values, target);
     events.emit(event, &mut context)?;
     sources::take_files(chart, &mut context, event)?;
-    let changed = context.take_values();
-    if changed == *values {
-        return Ok(changed);
+    let values = context.take_values();
+    if !context.values_changed() {
+        return Ok(values);
     }
-    let changed = Node::Map(sources::share_globals(chart, &changed)?);
+    let changed = Node::Map(sources::share_globals(chart, values)?);
     if check == SchemaCheck::Check {
         pintle_values::schema::check(chart, &changed, &mut input::read_referenced, log)?;
     }
@@ -360,7 +366,7 @@ fn finish_for_lint(
     let read = &mut input::read_referenced;
     let mut values = pintle_values::render_values(&chart, user, NullRules::Helm4, schema, read, log)?;
     if events.listens(Event::PreRender) {
-        values = before_rendering(&mut chart, &values, target, schema, events, log)?;
+        values = before_rendering(&mut chart, values, target, schema, events, log)?;
     }
     let rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
     if events.listens(Event::PostRender) || events.listens(Event::PreLint) {
@@ -381,11 +387,10 @@ fn tell_lint(
     let (notes, files): (Vec<RenderedFile>, Vec<RenderedFile>) =
         rendered.files.into_iter().partition(|file| file.path.ends_with("NOTES.txt"));
     let files = files.into_iter().map(|file| (file.path, file.text)).collect();
-    let context = context::of_rendering(&chart, values.clone(), target);
+    let context = context::of_rendering(&chart, values, target);
     let mut prepared = Prepared {
         chart,
         user: Map::new(),
-        values,
         files,
         notes: Vec::new(),
         context,

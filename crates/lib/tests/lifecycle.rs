@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use pintle::events::{ChartPath, Context, HandlerError, Registration, RenderedObject, SourceFile};
+use pintle::lua::{Limits, Services};
 use pintle::objects::{Object, ObjectId};
 use pintle::ops::{
     CreateRequest, Layout, LintRequest, PackageRequest, TemplateRequest, create_with_events, dependency,
     lint_with_events, package_with_events, template, template_with_events,
 };
-use pintle::{Error, Lifecycle, Silent};
+use pintle::{Error, Granted, Lifecycle, Scripting, Silent};
 use pintle_tree::Node;
 use tempfile::TempDir;
 
@@ -102,6 +103,25 @@ fn template_fires_its_events_in_order_and_handlers_that_only_look_change_nothing
     let plain = template(&request(&chart), &mut Silent).expect("it renders");
     assert_eq!(text(&chart, &calls.everything()).as_bytes(), plain.text);
     assert_eq!(calls.all(), ["chart-loaded 0", "pre-render 0", "post-render 3", "post-template 3"]);
+}
+
+#[test]
+fn a_chart_without_scripts_makes_no_state_for_them() {
+    // No state gets along with so little.
+    let limits = Limits { memory: 1, ..Limits::default() };
+    let scripting = Scripting { limits, ..Scripting::new(Services::default(), Granted::default()) };
+    let lifecycle = Lifecycle::default().with_scripting(scripting);
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for name in ["charts/web", "charts/umbrella", "charts/library-user"] {
+        let request = request(&examples.join(name));
+        let plain = template(&request, &mut Silent).expect("it renders").text;
+        let listened =
+            template_with_events(&request, &lifecycle, &mut Silent).expect("nothing is loaded").text;
+        assert!(listened == plain, "{name}");
+    }
+    let acting = request(&examples.join("scripts/labels"));
+    let refused = template_with_events(&acting, &lifecycle, &mut Silent).expect_err("it needs a state");
+    assert!(refused.to_string().contains("memory"), "{refused}");
 }
 
 #[test]

@@ -76,9 +76,12 @@ pub(crate) fn set_defaults(chart: &mut Chart, values: Map<Node>, event: Event) -
 ///
 /// # Errors
 /// When the values of a subchart are no map.
-pub(crate) fn share_globals(chart: &Chart, values: &Map<Node>) -> Result<Map<Node>> {
+pub(crate) fn share_globals(chart: &Chart, values: Map<Node>) -> Result<Map<Node>> {
+    if chart.subcharts.is_empty() {
+        return Ok(values);
+    }
     // Charts without defaults bring nothing back that a handler has taken away.
-    Ok(pintle_values::coalesce(&names(chart), values, pintle_values::NullRules::Helm4, &mut Vec::new())?)
+    Ok(pintle_values::coalesce(&names(chart), &values, pintle_values::NullRules::Helm4, &mut Vec::new())?)
 }
 
 /// The tree of charts with nothing but their names.
@@ -141,7 +144,7 @@ mod tests {
         db.metadata.name = "db".into();
         top.subcharts.push(db);
         let values = pintle_yaml::read_values(b"global: {a: 2}\ndb: {global: {a: 1}, x: 1}\n").expect("good");
-        let shared = share_globals(&top, &values).expect("they fit");
+        let shared = share_globals(&top, values).expect("they fit");
         let text = pintle_yaml::write(&shared).expect("can be written");
         assert_eq!(text, b"db:\n  global:\n    a: 2\n  x: 1\nglobal:\n  a: 2\n");
     }

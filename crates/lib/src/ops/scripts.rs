@@ -112,10 +112,11 @@ fn about(
         };
         return Ok(context::of_rendering(&chart, values, &target));
     }
-    let prepared = finish(chart, user, &target, rules, &Lifecycle::default(), reporter)?;
+    let mut prepared = finish(chart, user, &target, rules, &Lifecycle::default(), reporter)?;
     prepared.objects()?;
     let objects = Documents::of_files(&prepared.files).objects();
-    Ok(context::of_rendering(&prepared.chart, prepared.values, &target).with_objects(objects))
+    let values = prepared.context.take_values();
+    Ok(context::of_rendering(&prepared.chart, values, &target).with_objects(objects))
 }
 
 fn is_before_rendering(event: Event) -> bool {
