@@ -1,10 +1,11 @@
-//! Runs the scripts of a chart beside handlers of this program: `cargo run -p pintle --example scripts -- CHART`.
+//! Runs the scripts of a chart: `cargo run -p pintle --example scripts -- examples/scripts/labels`.
 //!
-//! The program decides what scripts may reach and which permissions they get; its own handler runs after theirs and sees
-//! what they made of the objects.
+//! Scripts reach nothing but what the program gives them (`Services`), and run only if the program consents to what
+//! their chart asks for (`Consent`). A handler of the program, on the same emitter, sees what they made of the objects.
 #![allow(clippy::print_stdout)]
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use pintle::events::{ChartPath, Event, Registration};
@@ -12,33 +13,58 @@ use pintle::lua::{Level, Listener, Permissions, Services};
 use pintle::ops::{TemplateRequest, template_with_events};
 use pintle::{Granted, Lifecycle, Network, Scripting, Silent};
 
-/// Prints what scripts say, and what they change.
-struct Loud;
+/// Notes what scripts say, and what they change.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
 
-impl Listener for Loud {
-    fn log(&self, chart: &ChartPath, level: Level, text: &str) {
-        println!("# {chart} says ({level:?}): {text}");
+impl Notes {
+    fn note(&self, text: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
+    fn text(&self) -> String {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .map(|note| format!("# {note}\n"))
+            .collect()
+    }
+}
+
+impl Listener for Notes {
+    fn log(&self, chart: &ChartPath, level: Level, text: &str) {
+        self.note(format!("{chart} says ({level:?}): {text}"));
+    }
+
+    // Finding out what has changed takes time, so that it must be asked for.
     fn wants_changes(&self) -> bool {
         true
     }
 
     fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
-        println!("# {chart} changed {} at {event} ({place})", paths.join(", "));
+        self.note(format!("{chart} changed {} at {event} ({place})", paths.join(", ")));
     }
 }
 
 fn main() -> Result<()> {
-    let chart = std::env::args().nth(1).context("name a chart")?.into();
+    let chart = std::env::args().nth(1).context("name a chart")?;
+    print!("{}", rendered(chart.into())?);
+    Ok(())
+}
+
+/// What a chart with scripts renders to, after notes of what the scripts did.
+pub(crate) fn rendered(chart: PathBuf) -> Result<String> {
+    let notes = Arc::new(Notes::default());
     let services = Services {
-        listener: Some(Arc::new(Loud)),
+        listener: Some(notes.clone()),
         network: Some(Arc::new(Network::public())),
         ..Services::default()
     };
     // A chart that asks for anything but the network is refused. A program with users would ask them: see `Consent`.
     let granted = Granted(Permissions::parse("network")?);
     let lifecycle = Lifecycle::default().with_scripting(Scripting::new(services, granted));
+    let counting = Arc::clone(&notes);
     lifecycle.on(
         Registration {
             event: "post-render",
@@ -46,13 +72,12 @@ fn main() -> Result<()> {
             chart: ChartPath::program(),
             place: "examples/library/scripts.rs".to_owned(),
         },
-        Box::new(|context| {
-            println!("# {} objects after the scripts", context.objects().len());
+        Box::new(move |context| {
+            counting.note(format!("{} objects after the scripts", context.objects().len()));
             Ok(())
         }),
     )?;
     let request = TemplateRequest { chart, name: "demo".to_owned(), ..TemplateRequest::default() };
     let rendered = template_with_events(&request, &lifecycle, &mut Silent)?;
-    print!("{}", String::from_utf8_lossy(&rendered.text));
-    Ok(())
+    Ok(format!("{}{}", notes.text(), String::from_utf8_lossy(&rendered.text)))
 }
