@@ -36,6 +36,10 @@ pub(crate) struct Handles {
     pub(crate) shadow: Table,
     /// The parts of the context that were looked at.
     pub(crate) roots: Table,
+    /// What tables that may change were filled with.
+    pub(crate) copies: Table,
+    /// Gives the tables that are not what they were filled with.
+    pub(crate) changed: mlua::Function,
     /// The metatable of tables that are to be filled.
     pub(crate) lazy: Table,
     /// The metatable of read-only tables.

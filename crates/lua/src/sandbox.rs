@@ -1,6 +1,6 @@
 //! The state of a chart: a list of what is allowed, and nothing else.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, LightUserData, Lua, LuaOptions, LuaString, Number, StdLib, Table, Value, VmState};
@@ -108,9 +108,22 @@ pub(crate) fn open(host: &Arc<Host>) -> mlua::Result<Lua> {
     install(&lua, host, &globals, &prelude)?;
     lua.sandbox(true)?;
     lua.set_memory_limit(host.limits.memory)?;
+    meter(&lua, host);
+    Ok(lua)
+}
+
+/// Counts every step from now on.
+fn meter(lua: &Lua, host: &Arc<Host>) {
     let metered = Arc::clone(host);
     lua.set_interrupt(move |lua| metered.meter.step(lua).map(|()| VmState::Continue));
-    Ok(lua)
+}
+
+/// Does something in the state that is the host's own doing, and does not count.
+pub(crate) fn unmetered<T>(lua: &Lua, host: &Arc<Host>, work: impl FnOnce() -> T) -> T {
+    lua.remove_interrupt();
+    let outcome = work();
+    meter(lua, host);
+    outcome
 }
 
 /// Compiles a script.
@@ -139,6 +152,16 @@ fn keep_only(table: &Table, keep: impl Fn(&str) -> bool) -> mlua::Result<()> {
     gone.into_iter().try_for_each(|key| table.raw_set(key, Value::Nil))
 }
 
+/// The prelude, compiled once for all states.
+fn prelude_code() -> mlua::Result<&'static [u8]> {
+    static CODE: OnceLock<Vec<u8>> = OnceLock::new();
+    if let Some(code) = CODE.get() {
+        return Ok(code);
+    }
+    let code = Compiler::new().compile(include_str!("prelude.luau"))?;
+    Ok(CODE.get_or_init(|| code))
+}
+
 /// Runs the prelude, which wraps functions of the language and gives what is to be installed.
 fn run_prelude(lua: &Lua, host: &Arc<Host>) -> mlua::Result<Table> {
     let functions = lua.create_table()?;
@@ -149,13 +172,16 @@ fn run_prelude(lua: &Lua, host: &Arc<Host>) -> mlua::Result<Table> {
     let limits = lua.create_table()?;
     limits.raw_set("elements", host.limits.elements)?;
     limits.raw_set("text", host.limits.text)?;
-    let (pending, shadow, roots) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
-    let prelude = lua.load(include_str!("prelude.luau")).set_name(format!("={PRELUDE}"));
-    let prelude: Table = prelude.call((functions, &pending, &shadow, &roots, limits))?;
+    let (pending, shadow) = (lua.create_table()?, lua.create_table()?);
+    let (roots, copies) = (lua.create_table()?, lua.create_table()?);
+    let prelude = lua.load(prelude_code()?).set_name(format!("={PRELUDE}")).set_mode(ChunkMode::Binary);
+    let prelude: Table = prelude.call((functions, &pending, &shadow, &roots, &copies, limits))?;
     let handles = Handles {
         pending,
         shadow,
         roots,
+        copies,
+        changed: prelude.raw_get("changed")?,
         lazy: prelude.raw_get("lazy")?,
         read_only: prelude.raw_get("read_only")?,
         list: prelude.raw_get("list")?,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mlua::{Function, Lua, MultiValue, Value};
+use mlua::{Function, Lua, MultiValue, Table, Value};
 use pintle_events::{Context, Event, HandlerError, Next};
 
 use crate::bridge;
@@ -175,7 +175,7 @@ impl Script {
     /// Ends the handler's hold on the context: its tables stand for nothing any more.
     fn end(&self) -> Context {
         let handles = self.host.handles();
-        for table in [&handles.pending, &handles.shadow, &handles.roots] {
+        for table in [&handles.pending, &handles.shadow, &handles.roots, &handles.copies] {
             // Only tables that are locked cannot be emptied, and these never are.
             let _ = table.clear();
         }
@@ -184,7 +184,9 @@ impl Script {
 
     fn return_changes(&self, place: &str) -> Result<(), Fault> {
         let listener = self.host.services.listener.as_ref().filter(|listener| listener.wants_changes());
-        let paths = bridge::return_changes(&self.host, listener.is_some())?;
+        let changed = || self.host.handles().changed.call::<Vec<Table>>(());
+        let changed = sandbox::unmetered(&self.lua, &self.host, changed)?;
+        let paths = bridge::return_changes(&self.host, &changed, listener.is_some())?;
         let event = self.host.frame().context().and_then(Context::event);
         if let (Some(listener), Some(event), false) = (listener, event, paths.is_empty()) {
             listener.changed(&self.host.chart, event, place, &paths);

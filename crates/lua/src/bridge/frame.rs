@@ -1,6 +1,7 @@
 //! The context while a handler has it: which table stands for which part.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use mlua::Table;
 use pintle_events::{Context, Part, RenderedObject};
@@ -158,7 +159,26 @@ pub(super) struct Source {
 pub(super) struct Book {
     entries: Vec<Entry>,
     /// The tables that stand for something, by address. The state keeps them alive as long as the frame lasts.
-    tables: HashMap<usize, u32>,
+    tables: HashMap<usize, u32, BuildHasherDefault<AddressHasher>>,
+}
+
+/// Spreads addresses, which scripts cannot choose. There can be tens of thousands of them.
+#[derive(Default)]
+pub(super) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_usize(usize::from(*byte)));
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        // The golden ratio; the upper half of the product depends on all of the address.
+        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
 }
 
 static NOTHING: Map<Node> = Map::new();
@@ -273,6 +293,18 @@ impl Frame {
 
     pub(super) fn entry(&self, id: u32) -> Entry {
         self.book.entry(id)
+    }
+
+    /// Tells of each number whether its table is one of these, or what it stood for has one of them in it.
+    pub(super) fn around(&self, tables: &[Table]) -> Vec<bool> {
+        let mut around = vec![false; self.book.entries.len()];
+        for mut id in tables.iter().filter_map(|table| self.id(table)) {
+            while !std::mem::replace(&mut around[id as usize], true) {
+                let Place::Child { parent, .. } = self.entry(id).place else { break };
+                id = parent;
+            }
+        }
+        around
     }
 
     /// What stands at a place.

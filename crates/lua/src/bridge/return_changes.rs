@@ -26,13 +26,18 @@ enum Slot {
     Made(Map<Node>),
 }
 
-/// Takes what a handler has changed into its context, and gives the paths of it if they are wanted.
+/// Takes what a handler has changed into its context, and gives the paths of it if they are wanted. Of the tables that
+/// stand for parts of the context only those in `changed`, and those around them, are looked at.
 ///
 /// # Errors
 /// What cannot be taken, in words.
-pub(crate) fn return_changes(host: &Host, wants_paths: bool) -> Result<Vec<String>, Fault> {
+pub(crate) fn return_changes(
+    host: &Host,
+    changed: &[Table],
+    wants_paths: bool,
+) -> Result<Vec<String>, Fault> {
     let mut frame = host.frame();
-    let changes = changes(&frame, host)?;
+    let changes = changes(&frame, host, changed)?;
     let mut paths = Vec::new();
     if wants_paths {
         changes.iter().for_each(|change| add_paths(change, &mut paths));
@@ -47,8 +52,8 @@ pub(crate) fn return_changes(host: &Host, wants_paths: bool) -> Result<Vec<Strin
 }
 
 /// All changes, found before the first is made: tables may stand for parts of other fields.
-fn changes(frame: &Frame, host: &Host) -> Result<Vec<FieldChange>, Fault> {
-    let mut taker = Taker::new(frame, host, String::new());
+fn changes(frame: &Frame, host: &Host, changed: &[Table]) -> Result<Vec<FieldChange>, Fault> {
+    let mut taker = Taker::new(frame, host, String::new()).only_around(changed);
     let mut changes = Vec::new();
     for root in Root::ALL {
         if frame.context().is_none() || frame.is_read_only(root) {

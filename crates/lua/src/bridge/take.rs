@@ -51,6 +51,8 @@ pub(super) struct Taker<'a> {
     nodes: usize,
     bytes: usize,
     path: Path,
+    /// Which tables that stand for something were changed, or have one in them that was; none when it is not known.
+    touched: Option<Vec<bool>>,
     /// The tables that are being walked, to find those that contain themselves.
     open: Vec<usize>,
 }
@@ -92,7 +94,13 @@ impl<'a> Taker<'a> {
     pub(super) fn new(frame: &'a Frame, host: &Host, start: String) -> Self {
         let path = Path { start, steps: Vec::new() };
         let list = host.handles().list.clone();
-        Taker { frame, limits: host.limits, list, nodes: 0, bytes: 0, path, open: Vec::new() }
+        Taker { frame, limits: host.limits, list, nodes: 0, bytes: 0, path, touched: None, open: Vec::new() }
+    }
+
+    /// Takes all tables that stand for something to be as they were, but for these and those around them.
+    pub(super) fn only_around(mut self, changed: &[Table]) -> Self {
+        self.touched = Some(self.frame.around(changed));
+        self
     }
 
     /// Begins somewhere else, with what is left of the limits.
@@ -177,7 +185,8 @@ impl<'a> Taker<'a> {
         let Some(id) = self.frame.id(table) else { return self.fresh(table).map(Change::New) };
         let entry = self.frame.entry(id);
         let in_place = place == Some(entry.place);
-        let change = match entry.filled && !entry.read_only {
+        let is_touched = self.touched.as_ref().is_none_or(|touched| touched[id as usize]);
+        let change = match entry.filled && !entry.read_only && is_touched {
             true => self.known(table, id)?,
             false => Change::Same,
         };
