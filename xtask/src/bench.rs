@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::bench_cluster;
+use crate::bench_scripts;
 use crate::helm::{VERSION, bare, helm};
 use crate::instructions::{benches_binary, hot_paths};
 use crate::shell::{corpus, output, release_binary, root, say};
@@ -59,10 +60,10 @@ impl Row {
 
 /// Measures the charts given, or the usual ones and the growth with subcharts, and keeps the table.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if let Some((first, rest)) = arguments.split_first()
-        && first == "cluster"
-    {
-        return bench_cluster::run(rest);
+    match arguments.split_first() {
+        Some((first, rest)) if first == "cluster" => return bench_cluster::run(rest),
+        Some((first, rest)) if first == "scripts" => return bench_scripts::run(rest),
+        _ => {}
     }
     if arguments.iter().any(|argument| argument == "--smoke") {
         return smoke();
@@ -270,9 +271,13 @@ pub(crate) fn keep(kind: &str, how: &str, table: &str) -> Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let folder = root().join("benches/runs").join(format!("{date}{kind}"));
     fs::create_dir_all(&folder)?;
+    let scale = match kind {
+        "-scripts" => "Less is better.",
+        _ => "Ratios are Helm over Pintle: more is better for us.",
+    };
     let text = format!(
         "# {date}\n\n{how}\nAt commit {}; {cores} cores of {}.\n\
-         Ratios are Helm over Pintle: more is better for us.\n\n{table}",
+         {scale}\n\n{table}",
         String::from_utf8_lossy(&commit).trim(),
         cpu.trim_start_matches([' ', '\t', ':']),
     );

@@ -56,10 +56,15 @@ fn count(program: &Path, name: &str, runs: u32) -> Result<u64> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg(program).args([name, &runs.to_string()]);
+    collected(&mut command)
+}
+
+/// The instructions that a run under callgrind tells of.
+pub(crate) fn collected(command: &mut Command) -> Result<u64> {
     let finished = command.output().context("cannot run valgrind")?;
     let printed = String::from_utf8_lossy(&finished.stderr);
     if !finished.status.success() {
-        bail!("{name} ended with {} under valgrind: {printed}", finished.status);
+        bail!("{command:?} ended with {}: {printed}", finished.status);
     }
     // The summary ends in a line like `==1234== Collected : 5678`.
     let collected =

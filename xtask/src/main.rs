@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_cluster;
+mod bench_scripts;
 mod ci;
 mod clients;
 mod cluster;
@@ -35,6 +36,8 @@ cargo xtask CHORE
                          run Helm and Pintle side by side and print ratios
   bench cluster [--on NAME] [--rounds COUNT]
                          the same on a cluster: many objects, many releases
+  bench scripts [ROUNDS]
+                         what the scripts of charts cost, over the same charts without them
   instructions [--write]
                          count the instructions of the hot paths and compare with benches/instructions.tsv
   images-report [--write]
