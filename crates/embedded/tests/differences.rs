@@ -80,3 +80,18 @@ async fn a_format_that_nobody_knows_is_not_warned_about() {
     let response = api.call(request.body(crd.to_owned().into()).unwrap()).await;
     assert_eq!((response.status().as_u16(), response.headers().get("warning")), (201, None));
 }
+
+#[tokio::test]
+async fn rules_in_cel_are_kept_and_not_asked() {
+    let api = cluster().await;
+    let crd = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.x.io}, \
+               spec: {group: x.io, scope: Namespaced, names: {plural: things, kind: Thing}, versions: [{name: v1, \
+               served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: \
+               {a: {type: integer, x-kubernetes-validations: [{rule: self > 5}]}}}}}]}}";
+    let made = ask(&api, Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd).await;
+    let rules = "spec.versions.0.schema.openAPIV3Schema.properties.a.x-kubernetes-validations.0.rule";
+    assert_eq!(text(&made, rules), "self > 5");
+    let thing = "{apiVersion: x.io/v1, kind: Thing, metadata: {name: small}, a: 1}";
+    let thing = ask(&api, Method::POST, "/apis/x.io/v1/namespaces/default/things", thing).await;
+    assert_eq!(text(&thing, "metadata.name"), "small");
+}

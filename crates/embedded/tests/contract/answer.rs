@@ -69,6 +69,12 @@ impl Masked {
         Masked { head: head.trim().to_owned(), body }
     }
 
+    /// The same with managers in an order that does not depend on the second in which each of them wrote.
+    pub(crate) fn in_any_order(mut self) -> Masked {
+        sort_managers(&mut self.body);
+        self
+    }
+
     /// Where two answers differ first.
     pub(crate) fn difference(&self, other: &Masked) -> Option<String> {
         if self.head != other.head {
@@ -107,6 +113,23 @@ fn difference(path: &str, wanted: &Node, found: &Node) -> Option<String> {
         }
         (wanted, found) if wanted == found => None,
         (wanted, found) => Some(format!("{path}: {}\n      not\n      {}", short(found), short(wanted))),
+    }
+}
+
+fn sort_managers(node: &mut Node) {
+    match node {
+        Node::Map(map) => {
+            for (key, value) in map.iter_mut() {
+                match value {
+                    Node::List(list) if *key == *"managedFields" => {
+                        list.sort_by_cached_key(|it| json::write_raw(it).unwrap_or_default());
+                    }
+                    value => sort_managers(value),
+                }
+            }
+        }
+        Node::List(list) => list.iter_mut().for_each(sort_managers),
+        _ => {}
     }
 }
 

@@ -1,0 +1,113 @@
+//! What controllers leave behind for people: revisions to go back to, and events in the order in which things happened.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+
+mod support;
+
+use std::sync::Arc;
+
+use http::{Method, Request};
+use http_body_util::BodyExt as _;
+use pintle_embedded::schema::Table;
+use pintle_embedded::store::{Store, Window};
+use pintle_embedded::{Api, Options, Pace, SystemClock};
+use pintle_tree::Node;
+use support::{ask, cluster, get, items, text};
+
+const CORE: &str = "/api/v1/namespaces/default";
+const APPS: &str = "/apis/apps/v1/namespaces/default";
+
+fn set(kind: &str) -> String {
+    let service = if kind == "StatefulSet" { "serviceName: db, " } else { "" };
+    format!(
+        "{{apiVersion: apps/v1, kind: {kind}, metadata: {{name: db}}, spec: {{revisionHistoryLimit: 3, {service}\
+         selector: {{matchLabels: {{app: db}}}}, template: {{metadata: {{labels: {{app: db}}}}, \
+         spec: {{containers: [{{name: main, image: a}}]}}}}}}}}"
+    )
+}
+
+/// The numbers of all revisions, and the image of the newest.
+async fn revisions(api: &Api) -> (Vec<i64>, String) {
+    let mut all = items(&get(api, &format!("{APPS}/controllerrevisions")).await);
+    let number = |it: &Node| text(it, "revision").parse::<i64>().unwrap();
+    all.sort_by_key(number);
+    let newest = text(all.last().unwrap(), "data.spec.template.spec.containers.0.image");
+    (all.iter().map(number).collect(), newest)
+}
+
+#[tokio::test]
+async fn templates_are_kept_and_an_old_one_becomes_the_newest() {
+    for (kind, plural) in [("StatefulSet", "statefulsets"), ("DaemonSet", "daemonsets")] {
+        let api = cluster().await;
+        ask(&api, Method::POST, &format!("{APPS}/{plural}"), &set(kind)).await;
+        assert_eq!(revisions(&api).await, (vec![1], "a".to_owned()), "{kind}");
+        let change = async |image: &str| {
+            let patch = format!(
+                r#"{{"spec":{{"template":{{"spec":{{"containers":[{{"name":"main","image":"{image}"}}]}}}}}}}}"#
+            );
+            ask(&api, Method::PATCH, &format!("{APPS}/{plural}/db"), &patch).await;
+        };
+        change("b").await;
+        assert_eq!(revisions(&api).await, (vec![1, 2], "b".to_owned()), "{kind}");
+        change("a").await;
+        assert_eq!(revisions(&api).await, (vec![2, 3], "a".to_owned()), "{kind}");
+        for image in ["c", "d", "e", "f"] {
+            change(image).await;
+        }
+        let (numbers, newest) = revisions(&api).await;
+        assert_eq!((numbers.last(), newest.as_str()), (Some(&7), "f"), "{kind}");
+        assert!(numbers.len() <= 5, "{kind}: {numbers:?}");
+        ask(&api, Method::DELETE, &format!("{APPS}/{plural}/db"), "").await;
+        assert!(items(&get(&api, &format!("{APPS}/controllerrevisions")).await).is_empty(), "{kind}");
+    }
+}
+
+/// What is told about a pod, in the order of the list.
+async fn told(version: &str) -> Vec<String> {
+    let store = Store::in_memory(Window::default());
+    let options =
+        Options { table: Table::of(version).unwrap(), store, clock: Arc::new(SystemClock), seed: 1 };
+    let api = Api::start_moving(options, Pace::Fast).await.unwrap();
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a, image: b}]}}";
+    ask(&api, Method::POST, &format!("{CORE}/pods"), pod).await;
+    let events = items(&get(&api, &format!("{CORE}/events")).await);
+    events
+        .iter()
+        .map(|it| format!("{} {}", text(it, "involvedObject.fieldPath"), text(it, "message")))
+        .collect()
+}
+
+#[tokio::test]
+async fn events_stand_in_order_and_in_the_words_of_the_version() {
+    let assigned = " Successfully assigned default/web to pintle";
+    let image = r#"spec.containers{a} Container image "b" already present on machine"#;
+    let new = [
+        assigned.to_owned(),
+        format!("{image} and can be accessed by the pod"),
+        "spec.containers{a} Container created".to_owned(),
+        "spec.containers{a} Container started".to_owned(),
+    ];
+    let old = [
+        assigned.to_owned(),
+        image.to_owned(),
+        "spec.containers{a} Created container: a".to_owned(),
+        "spec.containers{a} Started container a".to_owned(),
+    ];
+    assert_eq!(told("1.36").await, new);
+    assert_eq!(told("1.34").await, old);
+}
+
+#[tokio::test]
+async fn whoever_meets_an_unknown_kind_finds_an_empty_document() {
+    let api = cluster().await;
+    let request = Request::get("/openapi/v2")
+        .header("Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
+    let response = api.call(request.body(bytes::Bytes::new()).unwrap()).await;
+    assert_eq!(response.status().as_u16(), 200);
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    // Field 1 is the version of the form, field 2 what it is about.
+    let version = format!("v{}", Table::newest().version());
+    let length = |text: &str| char::from(u8::try_from(text.len()).unwrap());
+    let about = format!("\n\nKubernetes\u{12}{}{version}", length(&version));
+    assert_eq!(bytes, format!("\n\u{3}2.0\u{12}{}{about}", length(&about)));
+}
