@@ -5,6 +5,7 @@
 
 use pintle_hooks::{Filter, split};
 use pintle_objects::Object;
+use pintle_testkit::{Random, mutate};
 use pintle_tree::Node;
 use pintle_yaml::outline::documents;
 
@@ -59,36 +60,6 @@ const PIECES: &[&str] = &[
     "metadata: ",
 ];
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit.max(1) as u64) as usize
-    }
-}
-
-fn mutate(text: &str, random: &mut Random) -> Vec<u8> {
-    let mut text = text.as_bytes().to_vec();
-    for _ in 0..=random.below(2) {
-        let at = random.below(text.len() + 1);
-        let length = random.below(6).min(text.len() - at);
-        match random.below(4) {
-            0 => drop(text.drain(at..at + length)),
-            1 => {
-                let from = random.below(text.len() + 1);
-                let piece = text[from..text.len().min(from + random.below(30))].to_vec();
-                drop(text.splice(at..at, piece));
-            }
-            2 => drop(text.splice(at..at + length, PIECES[random.below(PIECES.len())].bytes())),
-            _ => drop(text.splice(at..at, PIECES[random.below(PIECES.len())].bytes())),
-        }
-    }
-    text
-}
-
 fn objects(text: &[u8]) -> Option<Vec<Object>> {
     let mut objects = Vec::new();
     for document in documents(text) {
@@ -105,7 +76,7 @@ fn whatever_is_accepted_comes_out_as_trees_do() {
     let mut random = Random(0x5bd1_e995_9e37_79b9);
     let (mut split_up, mut refused) = (0, 0);
     for round in 0..rounds {
-        let text = mutate(TEXTS[round % TEXTS.len()], &mut random);
+        let text = mutate(TEXTS[round % TEXTS.len()].as_bytes(), PIECES, &mut random);
         let shown = String::from_utf8_lossy(&text);
         let Ok(filter) = Filter::read(&text) else {
             refused += 1;

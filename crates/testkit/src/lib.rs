@@ -1,7 +1,11 @@
-//! For tests only: where the corpus of real charts and recorded behaviour of Helm is.
+//! For tests only: where the corpus of real charts and recorded behaviour of Helm is, and texts with mistakes in them.
 //!
 //! The corpus lies beside the repository (`../shared`), or where `PINTLE_CORPUS` says. Tests pass without it: those that
 //! need it say that they are skipped.
+
+mod mutation;
+
+pub use mutation::{Random, mutate};
 
 use std::path::{Path, PathBuf};
 

@@ -10,6 +10,9 @@ use super::place::{Entry, Kind, Place, Style};
 use super::render::{Setting, in_style_of, question_mark, write_lead};
 use crate::error::Error;
 
+/// How long a key may be that does not say that it is one, with something to spare for its anchor and tag.
+const LONGEST_KEY: usize = 900;
+
 /// Changes to the text of an outline. Nothing is changed before [`Edits::apply`], and what is not changed stays as it
 /// is, byte for byte.
 #[derive(Debug)]
@@ -85,6 +88,9 @@ impl<'o> Edits<'o> {
 
     /// Replaces a node. Its tag would give the new text another meaning, and goes; its anchor stays.
     fn replace_node(&mut self, place: Place<'o>, mut new: Vec<u8>) {
+        if place.lacks_colon() {
+            self.ready_for_colon(place);
+        }
         let mut range = place.range();
         if (place.kind() == Kind::Sequence || is_block(place)) && begins_line(self.outline, range.start) {
             // Dashes, and the signs of blocks, may stand right below their key, other things may not.
@@ -105,6 +111,20 @@ impl<'o> Edits<'o> {
             (range.start, new) = (from, kept);
         }
         self.replace_text(range, new);
+    }
+
+    /// Makes sure that the key before a value can be given its colon.
+    fn ready_for_colon(&mut self, value: Place<'o>) {
+        let Some(key) = value.before() else { return };
+        let start = key.start_with_properties();
+        if key.range().end == self.outline.text.len() {
+            self.close(key);
+        } else if (key.has_lines() || key.source().len() > LONGEST_KEY)
+            && question_mark(self.outline.text, start) == start
+        {
+            // A key that is long or goes over several lines must say that it is one.
+            self.replace(start..start, "? ");
+        }
     }
 
     /// Replaces a piece of text behind which a comment may stand, even without a blank where brackets or quotes ended it.
@@ -157,7 +177,8 @@ impl<'o> Edits<'o> {
     /// The text with all changes made.
     ///
     /// # Errors
-    /// When two changes are about the same bytes.
+    /// When two changes are about the same bytes, or when text that nobody reads stands behind a document that changes:
+    /// after the change it might be read.
     pub fn apply(self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::with_capacity(self.outline.text.len() + 256);
         self.apply_to(&mut out)?;
@@ -184,6 +205,7 @@ impl<'o> Edits<'o> {
         }
         // Insertions at one place stay in their order, and before what is replaced there.
         self.changes.sort_by_key(|change| (change.range.start, change.range.end));
+        self.check_unread()?;
         let text = self.outline.text;
         let mut at = piece.start;
         let inside = |range: &Range<usize>| piece.start <= range.start && range.end <= piece.end;
@@ -197,6 +219,30 @@ impl<'o> Edits<'o> {
             at = range.end;
         }
         out.extend_from_slice(&text[at..piece.end]);
+        Ok(())
+    }
+
+    fn check_unread(&self) -> Result<(), Error> {
+        let roots: Vec<Place<'_>> = self.outline.roots().collect();
+        for (number, root) in roots.iter().enumerate() {
+            let next =
+                roots.get(number + 1).map_or(self.outline.text.len(), |next| next.start_with_properties());
+            let first = if number == 0 { 0 } else { root.start_with_properties() };
+            let from = self.changes.partition_point(|change| change.range.start < first);
+            let mut changes =
+                self.changes[from..].iter().take_while(|change| change.range.start < next).peekable();
+            if changes.peek().is_none() {
+                continue;
+            }
+            let end = root.range().end;
+            let last_changes = changes.any(|change| change.range.end == end);
+            if let Some(at) = unread(&self.outline.text[end..next], last_changes) {
+                let line = self.outline.line(end + at);
+                return Err(Error::new(format!(
+                    "yaml: line {line}: text behind the end of the document is in the way"
+                )));
+            }
+        }
         Ok(())
     }
 
@@ -321,9 +367,9 @@ impl<'o> Edits<'o> {
         }
         for child in rest.iter().filter(|child| !kept(child)) {
             let mut lines = outline.whole_lines(child.start..child.end);
-            if outline.place(child.place).before().is_some_and(is_block) {
-                // Blank lines after it would come to belong to the scalar before it.
-                lines.end = blank_lines_end(outline, lines.end);
+            if let Some(scalar) = outline.place(child.place).before().filter(|before| is_block(*before)) {
+                // Otherwise lines after it would come to belong to the scalar before it.
+                lines.end = lines_taken_in(scalar, lines.end);
             }
             self.replace(lines, "");
         }
@@ -380,6 +426,24 @@ fn listed(collection: Place<'_>) -> Vec<Child> {
     collection.items().map(child).collect()
 }
 
+/// Where text stands behind a document that belongs to nothing. Plain scalars take in tabs on lines of their own, what
+/// may come in their place does not.
+fn unread(behind: &[u8], last_changes: bool) -> Option<usize> {
+    let mut at = 0;
+    for (number, line) in behind.split(|byte| matches!(byte, b'\n' | b'\r')).enumerate() {
+        if number > 0 && (line.starts_with(b"---") || line.starts_with(b"...")) {
+            return None;
+        }
+        let rest = line.trim_ascii_start();
+        let tabs = number > 0 && last_changes && line[..line.len() - rest.len()].contains(&b'\t');
+        if tabs || !matches!(rest.first(), None | Some(b'#')) {
+            return Some(at);
+        }
+        at += line.len() + 1;
+    }
+    None
+}
+
 /// Whether only blanks go before a byte on its line.
 fn begins_line(outline: &Outline<'_>, offset: usize) -> bool {
     outline.text[outline.line_start(offset)..offset].iter().all(|&byte| byte == b' ')
@@ -390,23 +454,31 @@ fn is_block(place: Place<'_>) -> bool {
     matches!(place.kind(), Kind::Scalar(Style::Literal | Style::Folded))
 }
 
-/// Where the blank lines after the line that ends at `end` end.
-fn blank_lines_end(outline: &Outline<'_>, mut end: usize) -> usize {
+/// Where the lines after the line that ends at `end` end that a block scalar would take in: blank ones, and comments
+/// that stand as far to the right as its text.
+fn lines_taken_in(scalar: Place<'_>, mut end: usize) -> usize {
+    let outline = scalar.outline;
+    // A scalar without text takes its indentation from what comes.
+    let indent = (outline.item(scalar.index).next as usize).max(1);
     loop {
         let start = outline.next_line(end);
         let next = outline.line_end(start);
-        if start == outline.text.len() || !outline.text[start..next].iter().all(|&byte| byte == b' ') {
+        let line = &outline.text[start..next];
+        let text = line.trim_ascii_start();
+        let taken = text.is_empty() || (text.starts_with(b"#") && line.len() - text.len() >= indent);
+        if start == outline.text.len() || !taken {
             return end;
         }
         end = next;
     }
 }
 
-/// The last node in a child.
+/// The last node of a child that is written: where a key has no colon, that is the key.
 fn last_scalar<'o>(collection: Place<'o>, child: &Child) -> Place<'o> {
     let key = collection.outline.place(child.place);
     let node = if collection.kind() == Kind::Mapping { collection.outline.place(key.after()) } else { key };
-    node.last_inside()
+    let last = node.last_inside();
+    if last.lacks_colon() { last.before().unwrap_or(last) } else { last }
 }
 
 /// Whether a map in brackets has its keys in double quotes, as JSON has.

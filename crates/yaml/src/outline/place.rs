@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::record::Form;
-use super::{Outline, scalar};
+use super::{Outline, UNICODE_BREAKS, scalar};
 use crate::builder::Assemble as _;
 use crate::exact::Exact;
 use crate::read::key_text;
@@ -172,12 +172,13 @@ impl<'o> Place<'o> {
     fn properties(self) -> impl Iterator<Item = &'o [u8]> {
         let mut rest = &self.outline.text[self.start_with_properties()..self.range().start];
         std::iter::from_fn(move || {
-            rest = rest.trim_ascii_start();
-            if !matches!(rest.first(), Some(b'&' | b'!')) {
+            // Between them are blanks; what follows a `#` is a comment.
+            let start = rest.iter().position(|byte| matches!(byte, b'&' | b'!' | b'#'))?;
+            if rest[start] == b'#' {
                 return None;
             }
-            let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
-            let (word, after) = rest.split_at(end);
+            rest = &rest[start..];
+            let (word, after) = rest.split_at(word_end(rest));
             rest = after;
             Some(word)
         })
@@ -244,9 +245,15 @@ impl<'o> Place<'o> {
         range.is_empty() && (self.lead() + 1 == range.start || self.has_properties())
     }
 
+    /// Whether it is the value of a key that has not even a colon.
+    pub(super) fn lacks_colon(self) -> bool {
+        let range = self.range();
+        range.is_empty() && !self.is_root() && self.lead() + 1 != range.start && !self.has_properties()
+    }
+
     /// Whether it goes over several lines.
     pub(super) fn has_lines(self) -> bool {
-        memchr::memchr2(b'\n', b'\r', self.source()).is_some()
+        self.outline.line_end(self.range().start) < self.range().end
     }
 
     pub(super) fn is_root(self) -> bool {
@@ -370,4 +377,11 @@ impl<'o> Place<'o> {
     pub fn value(self) -> Option<pintle_tree::Node> {
         scalar::value(self.target())
     }
+}
+
+/// Where a word ends: at a blank or at a line break of whatever kind.
+fn word_end(text: &[u8]) -> usize {
+    let ascii = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    let breaks = UNICODE_BREAKS.iter().filter_map(|unicode| memchr::memmem::find(&text[..ascii], unicode));
+    breaks.min().unwrap_or(ascii)
 }

@@ -176,7 +176,7 @@ pub(super) fn write_lead(place: Place<'_>, setting: Setting, out: &mut Vec<u8>) 
         }
         return;
     }
-    if place.lead() + 1 != start && !place.has_properties() {
+    if place.lacks_colon() {
         if !setting.flow {
             setting.new_line(place.parent().map_or(0, Place::indentation), out);
         }
@@ -185,11 +185,16 @@ pub(super) fn write_lead(place: Place<'_>, setting: Setting, out: &mut Vec<u8>) 
     out.push(b' ');
 }
 
-/// Where the question mark before a key stands, if there is one.
+/// Where the question mark before a key stands, if there is one. In brackets it needs no blank; on a line before the key
+/// it is one if nothing but dashes go before it there.
 pub(super) fn question_mark(text: &[u8], start: usize) -> usize {
     let before = text[..start].trim_ascii_end();
-    let blank = text[before.len()..start].iter().all(|byte| matches!(byte, b' ' | b'\t'));
-    if before.ends_with(b"?") && blank && before.len() < start { before.len() - 1 } else { start }
+    let Some(line) = before.strip_suffix(b"?") else { return start };
+    let same_line = text[before.len()..start].iter().all(|byte| matches!(byte, b' ' | b'\t'));
+    let alone = || {
+        line.iter().rev().take_while(|byte| !matches!(byte, b'\n' | b'\r')).all(|byte| b" -".contains(byte))
+    };
+    if same_line || alone() { line.len() } else { start }
 }
 
 /// A literal block with the indentation of the one it replaces, without its last line break.

@@ -328,7 +328,8 @@ pub(crate) fn scalar_text(source: &[u8], indent: usize) -> Option<Vec<u8>> {
     let token = match source.first()? {
         b'\'' | b'"' => scanner.quoted_scalar(),
         b'|' | b'>' => {
-            let digit = source.iter().take(3).find(|byte| matches!(byte, b'1'..=b'9'));
+            let signs = source[1..].iter().take_while(|byte| matches!(byte, b'+' | b'-' | b'1'..=b'9'));
+            let digit = signs.take(2).find(|byte| byte.is_ascii_digit());
             if let Some(digit) = digit {
                 scanner.indent = indent as isize - (digit - b'0') as isize;
             }

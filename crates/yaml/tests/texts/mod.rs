@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses what it needs")]
 
+pub(crate) use pintle_testkit::Random;
 use serde_json::Value;
 
 /// The recorded texts, if they are present.
@@ -26,19 +27,8 @@ pub(crate) const ORDINARY: &[&str] = &[
     "a:\n  b:\n    c: 1\n  d:\n\n    # x\n    e: http://x:80/#y\nf: .5\n80: x\non: y\n---\nb: [\n",
 ];
 
-/// A small generator of numbers, so that failures can be repeated.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit.max(1) as u64) as usize
-    }
-}
-
-pub(crate) const PIECES: &[&str] = &[
+/// What mistakes are made of.
+const PIECES: &[&str] = &[
     " ",
     "  ",
     "\n",
@@ -98,22 +88,7 @@ pub(crate) const PIECES: &[&str] = &[
     "=",
 ];
 
+/// The text with a few mistakes.
 pub(crate) fn mutate(text: &[u8], random: &mut Random) -> Vec<u8> {
-    let mut text = text.to_vec();
-    for _ in 0..=random.below(3) {
-        let at = random.below(text.len() + 1);
-        let length = random.below(4).min(text.len() - at);
-        match random.below(5) {
-            0 => drop(text.drain(at..at + length)),
-            1 => text.truncate(at),
-            2 => {
-                let from = random.below(text.len() + 1);
-                let piece = text[from..text.len().min(from + random.below(12))].to_vec();
-                drop(text.splice(at..at, piece));
-            }
-            3 => drop(text.splice(at..at + length, PIECES[random.below(PIECES.len())].bytes())),
-            _ => drop(text.splice(at..at, PIECES[random.below(PIECES.len())].bytes())),
-        }
-    }
-    text
+    pintle_testkit::mutate(text, PIECES, random)
 }
