@@ -97,6 +97,9 @@ This version works on charts that are files, and on clusters:
 - {program} upgrade:     bring a release to another chart or other values
 - {program} rollback:    bring a release back to an earlier version
 - {program} list:        see the releases of a cluster
+- {program} rehearse:    try the whole life of a release without a cluster
+
+All of them work without a cluster, too, with --cluster embedded: see `{program} cluster --help`.
 
 Helm's environment variables are honoured; `{program} env` shows what they come to:
 

@@ -24,6 +24,9 @@ fn all_commands_and_flags_are_known() {
     - pintle upgrade:     bring a release to another chart or other values
     - pintle rollback:    bring a release back to an earlier version
     - pintle list:        see the releases of a cluster
+    - pintle rehearse:    try the whole life of a release without a cluster
+
+    All of them work without a cluster, too, with --cluster embedded: see `pintle cluster --help`.
 
     Helm's environment variables are honoured; `pintle env` shows what they come to:
 
