@@ -106,6 +106,7 @@ impl Api {
         if known.is("", "Namespace") && !removed {
             self.namespace_changed(object, queue).await?;
         }
+        self.count_for_quotas(object, queue).await?;
         if *removed {
             for dependent in self.0.store.dependents(&object.head.uid) {
                 self.collect(&dependent.key, queue).await?;

@@ -25,6 +25,7 @@ mod part;
 mod prepare;
 mod print;
 mod query;
+mod quota;
 mod read;
 mod reply;
 mod review;
@@ -73,6 +74,8 @@ struct Inner {
     customs: RwLock<Arc<Customs>>,
     /// Who moves pods and what makes them, if anybody does.
     workloads: Option<Workloads>,
+    /// Held by whoever makes what a quota counts.
+    quotas: tokio::sync::Mutex<()>,
 }
 
 /// What an API is made with.
@@ -140,7 +143,8 @@ impl Api {
         let names = clock::Names::new(seed, store.revision());
         let customs = RwLock::new(Arc::new(Customs::read(&store)));
         let allotted = allotted::Allotted::default();
-        let api = Api(Arc::new(Inner { table, store, clock, names, allotted, customs, workloads }));
+        let quotas = tokio::sync::Mutex::default();
+        let api = Api(Arc::new(Inner { table, store, clock, names, allotted, customs, workloads, quotas }));
         api.make_first_objects().await?;
         Ok(api)
     }

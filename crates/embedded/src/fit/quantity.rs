@@ -77,6 +77,24 @@ impl Quantity {
         self.digits == 0
     }
 
+    /// A whole number.
+    pub(crate) fn of(number: i64) -> Quantity {
+        Quantity { digits: number.into(), exponent: 0, format: Format::Decimal }
+    }
+
+    /// The sum, written as the greater part is; one that is too large stays at what was there.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Quantity) -> Quantity {
+        let exponent = self.exponent.min(other.exponent);
+        let digits = |quantity: &Quantity| {
+            let lift = 10_i128.checked_pow((quantity.exponent - exponent).unsigned_abs())?;
+            quantity.digits.checked_mul(lift)
+        };
+        let sum = digits(self).zip(digits(other)).and_then(|(one, two)| one.checked_add(two));
+        let format = if self.is_zero() { other.format } else { self.format };
+        sum.map_or(*self, |digits| Quantity { digits, exponent, format })
+    }
+
     /// Whether it is below zero.
     pub(crate) fn is_negative(&self) -> bool {
         self.digits < 0
@@ -172,6 +190,14 @@ fn read_suffix(suffix: &str) -> Option<(i32, i32, Format)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_are_added() {
+        let sum = |one: &str, two: &str| Quantity::read(one).unwrap().plus(&Quantity::read(two).unwrap());
+        assert_eq!(sum("500m", "1").canonical(), "1500m");
+        assert_eq!(sum("0", "1Gi").canonical(), "1Gi");
+        assert_eq!(sum("1Gi", "1Gi").canonical(), "2Gi");
+    }
 
     #[test]
     fn amounts_have_one_spelling() {

@@ -1,7 +1,5 @@
 //! DaemonSets: one pod on the one node.
 
-use std::time::Duration;
-
 use pintle_tree::Node;
 
 use super::engine::{Look, Wake};
@@ -37,7 +35,7 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
         let adjust = |pod: &mut Node| set(pod, &["metadata", "labels", HASH], mark.as_str());
         match make_pod(look, SOURCE, &format!("{}-", look.name()), adjust).await? {
             Ok(pod) => pods.push(pod),
-            Err(_) => later = Wake::some_day(look.now + Duration::from_secs(60)),
+            Err(_) => later = scale::again(look),
         }
     }
     let counted = scale::count(look, &pods);

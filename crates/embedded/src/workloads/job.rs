@@ -7,7 +7,7 @@ use pintle_tree::Node;
 
 use super::engine::{Look, Wake};
 use super::hand::{JOBS, PODS};
-use super::scale::make_pod;
+use super::scale::{again, make_pod};
 use super::status::{count, set_condition, set_count};
 use super::template::{condition, is_active, ready_since, time};
 use crate::api::meta::{at, is_deleted, list_at, number_at, set, text_at};
@@ -110,7 +110,7 @@ async fn grow(look: &Look<'_>, pods: &[Node], active: usize, succeeded: i64) -> 
             }
         };
         if make_pod(look, SOURCE, &name, adjust).await?.is_err() {
-            return Ok(Wake::some_day(look.now + Duration::from_secs(60)));
+            return Ok(again(look));
         }
     }
     Ok(None)

@@ -11,9 +11,6 @@ use super::template::{is_active, ready_since};
 use crate::api::meta::{at, is_deleted, number_at, set, text_at};
 use crate::status::Status;
 
-/// How long a set waits before it tries again to make a pod that was refused.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
     let source = match look.text(&["kind"]) {
         "ReplicaSet" => "replicaset-controller",
@@ -62,7 +59,7 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
         }
     };
     look.hand.edit(look.key, act).await?;
-    let later = refusal.and_then(|_| Wake::some_day(look.now + PATIENCE));
+    let later = refusal.and_then(|_| scale::again(look));
     Ok(counted.next.or(later))
 }
 

@@ -6,7 +6,7 @@ use pintle_tree::{Node, Str};
 
 use super::engine::{Look, Wake};
 use super::hand::{PODS, Refused};
-use super::template::{self, ready_since};
+use super::template::{self, condition, ready_since, time};
 use crate::api::meta::{number_at, set, text_at};
 use crate::status::Status;
 
@@ -53,6 +53,14 @@ pub(super) async fn make_pod(
 fn full(name: &str) -> Refused {
     let message = format!("pods {name:?} is forbidden: one owner has at most {MOST_PODS} here");
     Refused { code: 403, message }
+}
+
+/// When it is tried again to make a pod that was refused: soon at first, and then after longer and longer pauses.
+pub(super) fn again(look: &Look<'_>) -> Option<Wake> {
+    let refused = condition(&look.object, "ReplicaFailure").map(|it| text_at(it, &["lastTransitionTime"]));
+    let since = time(refused.unwrap_or_else(|| look.text(&["metadata", "creationTimestamp"])));
+    let age = look.now.saturating_sub(since.unwrap_or_default());
+    Wake::some_day(look.now + age.clamp(Duration::from_secs(1), Duration::from_secs(60)))
 }
 
 /// Deletes a pod of a set.

@@ -1,13 +1,11 @@
 //! StatefulSets: pods with numbers, one after another, each with its claims.
 
-use std::time::Duration;
-
 use pintle_tree::Node;
 
 use super::engine::{Look, Wake};
 use super::hand::CLAIMS;
 use super::revision::{self, Label};
-use super::scale::{self, drop_pod, make_pod, verb};
+use super::scale::{self, again, drop_pod, make_pod, verb};
 use super::status::{count, observe, set_count};
 use super::template::{has_ended, label, mark, owner_reference, ready_since};
 use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, take_over, text_at};
@@ -134,7 +132,7 @@ async fn make(look: &Look<'_>, ordinal: i64, revision: &str) -> Result<Option<Wa
     };
     Ok(match make_pod(look, SOURCE, &name, adjust).await? {
         Ok(_) => None,
-        Err(_) => Wake::some_day(look.now + Duration::from_secs(60)),
+        Err(_) => again(look),
     })
 }
 

@@ -1,0 +1,267 @@
+//! Quotas: how much there may be in a namespace, and how much there is. Those with scopes are not counted.
+
+use std::collections::BTreeMap;
+
+use pintle_tree::{Map, Node};
+use tokio::sync::MutexGuard;
+
+use super::control::Queue;
+use super::meta::{at, list_at, meta, set, text_at};
+use super::{Api, Call};
+use crate::fit::quantity::Quantity;
+use crate::status::{Details, Status};
+use crate::store::{Object, key, prefix};
+
+/// How objects of that kind are stored.
+const QUOTAS: &str = "resourcequotas";
+/// The kinds whose objects can be counted by their name alone.
+const PLAIN: [&str; 7] = [
+    "pods",
+    "services",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "replicationcontrollers",
+    "resourcequotas",
+];
+
+/// Amounts by what they are of.
+type Amounts = BTreeMap<String, Quantity>;
+
+impl Api {
+    /// Refuses an object that is one too many. Nobody else is asked until the answer is dropped, which should be when
+    /// the object is there.
+    pub(super) async fn check_quotas(
+        &self,
+        call: &Call<'_>,
+        object: &Node,
+    ) -> Result<Option<MutexGuard<'_, ()>>, Status> {
+        if call.namespace().is_empty() || !self.0.store.has(&prefix(QUOTAS, Some(call.namespace()))) {
+            return Ok(None);
+        }
+        let turn = self.0.quotas.lock().await;
+        let kind = call.known.store_name();
+        for quota in self.quotas(call.namespace()) {
+            let hard = hard(&quota);
+            let asked: Amounts = hard
+                .keys()
+                .filter_map(|name| Some((name.clone(), amount(name, &kind, object)?)))
+                .filter(|(_, amount)| !amount.is_zero())
+                .collect();
+            let name = meta(&quota, "name");
+            if let Some(why) = unspecified(&hard, &kind, object) {
+                return Err(forbidden(call, object, &format!("failed quota: {name}: must specify {why}")));
+            }
+            let used = self.used(call.namespace(), &hard);
+            let is_over =
+                |name: &String| Some(used.get(name)?.plus(asked.get(name)?).exceeds(hard.get(name)?));
+            let over: Vec<&String> = asked.keys().filter(|name| is_over(name) == Some(true)).collect();
+            if over.is_empty() {
+                continue;
+            }
+            let [requested, used, limited] = [&asked, &used, &hard].map(|amounts| written(amounts, &over));
+            let why =
+                format!("exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}");
+            return Err(forbidden(call, object, &why));
+        }
+        Ok(Some(turn))
+    }
+
+    /// Writes down how much there is, where something has changed.
+    pub(super) async fn count_for_quotas(&self, object: &Object, queue: &mut Queue) -> Result<(), Status> {
+        let text = object.key.to_str_lossy();
+        let namespace = text.split('/').nth(1).unwrap_or_default();
+        if namespace.is_empty() || !self.0.store.has(&prefix(QUOTAS, Some(namespace))) {
+            return Ok(());
+        }
+        for quota in self.quotas(namespace) {
+            let hard = hard(&quota);
+            let used = self.used(namespace, &hard);
+            let act = |quota: &mut Node| {
+                let status = Node::Map(Map::from_iter([
+                    ("hard".into(), to_node(&hard)),
+                    ("used".into(), to_node(&used)),
+                ]));
+                let is_new = at(quota, &["status"]) != Some(&status);
+                set(quota, &["status"], status);
+                is_new
+            };
+            self.rewrite(&key(QUOTAS, namespace, meta(&quota, "name")), queue, act).await?;
+        }
+        Ok(())
+    }
+
+    fn quotas(&self, namespace: &str) -> Vec<Node> {
+        let all = self.all_of(QUOTAS, namespace);
+        let has_scopes = |quota: &Node| {
+            ["scopes", "scopeSelector"].iter().any(|field| at(quota, &["spec", field]).is_some())
+        };
+        all.into_iter().filter(|quota| !has_scopes(quota)).collect()
+    }
+
+    fn all_of(&self, kind: &str, namespace: &str) -> Vec<Node> {
+        let listing = self.0.store.list(&prefix(kind, Some(namespace)), None, usize::MAX, None, &|_| true);
+        listing
+            .map(|listing| listing.objects)
+            .unwrap_or_default()
+            .iter()
+            .map(|object| object.node())
+            .collect()
+    }
+
+    /// How much there is of everything that is limited.
+    fn used(&self, namespace: &str, hard: &Amounts) -> Amounts {
+        let used = |name: &String| {
+            let kind = counted_kind(name);
+            let amounts = self.all_of(kind, namespace);
+            let amounts = amounts.iter().filter_map(|object| amount(name, kind, object));
+            amounts.fold(Quantity::of(0), |sum, amount| sum.plus(&amount))
+        };
+        hard.keys().map(|name| (name.clone(), used(name))).collect()
+    }
+}
+
+/// What a quota allows.
+fn hard(quota: &Node) -> Amounts {
+    let entries = at(quota, &["spec", "hard"]).and_then(Node::as_map).into_iter().flat_map(Map::iter);
+    entries.filter_map(|(name, value)| Some((name.to_str_lossy().into_owned(), quantity(value)?))).collect()
+}
+
+fn quantity(value: &Node) -> Option<Quantity> {
+    match value {
+        Node::Int(number) => Some(Quantity::of(*number)),
+        other => Quantity::read(other.as_str()?),
+    }
+}
+
+fn to_node(amounts: &Amounts) -> Node {
+    Node::Map(
+        amounts.iter().map(|(name, amount)| (name.as_str().into(), amount.canonical().into())).collect(),
+    )
+}
+
+fn written(amounts: &Amounts, names: &[&String]) -> String {
+    let parts = names.iter().filter_map(|name| Some(format!("{name}={}", amounts.get(*name)?.canonical())));
+    parts.collect::<Vec<String>>().join(",")
+}
+
+/// The kind of which there may be so much.
+fn counted_kind(name: &str) -> &str {
+    match name.strip_prefix("count/") {
+        Some(kind) => kind,
+        None if name.starts_with("services.") => "services",
+        None if name == "requests.storage" => "persistentvolumeclaims",
+        None if PLAIN.contains(&name) => name,
+        None => "pods",
+    }
+}
+
+/// How much an object takes of what is called `name`; nothing if it has nothing to do with it.
+fn amount(name: &str, kind: &str, object: &Node) -> Option<Quantity> {
+    if counted_kind(name) != kind {
+        return None;
+    }
+    let has_ended = || matches!(text_at(object, &["status", "phase"]), "Succeeded" | "Failed");
+    match name {
+        "services.loadbalancers" => {
+            Some(Quantity::of(i64::from(text_at(object, &["spec", "type"]) == "LoadBalancer")))
+        }
+        "services.nodeports" => {
+            let ports = list_at(object, &["spec", "ports"]).iter();
+            let ports = ports.filter(|port| at(port, &["nodePort"]).is_some_and(|it| *it != Node::Int(0)));
+            Some(Quantity::of(i64::try_from(ports.count()).unwrap_or(i64::MAX)))
+        }
+        "requests.storage" => {
+            quantity(at(object, &["spec", "resources", "requests", "storage"]).unwrap_or(&Node::Int(0)))
+        }
+        name if name.starts_with("count/") => Some(Quantity::of(1)),
+        _ if kind == "pods" && has_ended() => Some(Quantity::of(0)),
+        name if PLAIN.contains(&name) => Some(Quantity::of(1)),
+        name => {
+            let (part, of) = compute(name);
+            let asked = |container: &Node| quantity(at(container, &["resources", part, of])?);
+            let amounts = list_at(object, &["spec", "containers"]).iter().filter_map(asked);
+            Some(amounts.fold(Quantity::of(0), |sum, amount| sum.plus(&amount)))
+        }
+    }
+}
+
+/// Where containers tell how much they take: `requests.cpu`, which may be written `cpu`, or `limits.cpu`.
+fn compute(name: &str) -> (&str, &str) {
+    name.split_once('.')
+        .filter(|(part, _)| matches!(*part, "requests" | "limits"))
+        .unwrap_or(("requests", name))
+}
+
+/// What containers must tell and do not, in the server's words.
+fn unspecified(hard: &Amounts, kind: &str, object: &Node) -> Option<String> {
+    if kind != "pods" {
+        return None;
+    }
+    let mut missing = Vec::new();
+    for name in hard.keys().filter(|name| counted_kind(name) == "pods" && !PLAIN.contains(&name.as_str())) {
+        let (part, of) = compute(name);
+        if !matches!(of, "cpu" | "memory") || name.starts_with("count/") {
+            continue;
+        }
+        let containers = ["containers", "initContainers"].into_iter();
+        let containers = containers.flat_map(|field| list_at(object, &["spec", field]));
+        let silent = containers.filter(|container| at(container, &["resources", part, of]).is_none());
+        let mut names: Vec<&str> = silent.map(|container| text_at(container, &["name"])).collect();
+        names.sort_unstable();
+        if !names.is_empty() {
+            missing.push(format!("{name} for: {}", names.join(",")));
+        }
+    }
+    (!missing.is_empty()).then(|| missing.join("; "))
+}
+
+fn forbidden(call: &Call<'_>, object: &Node, why: &str) -> Status {
+    let resource = call.known.resource();
+    let name = meta(object, "name");
+    let details = Details {
+        name: name.to_owned(),
+        group: resource.group.to_string(),
+        kind: resource.plural.to_string(),
+        ..Details::default()
+    };
+    let message = format!("{} {name:?} is forbidden: {why}", resource.qualified());
+    Status::new(403, "Forbidden", message).about(details)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Node {
+        pintle_yaml::read(text.as_bytes()).unwrap()
+    }
+
+    fn taken(name: &str, kind: &str, object: &str) -> Option<String> {
+        amount(name, kind, &read(object)).map(|amount| amount.canonical())
+    }
+
+    #[test]
+    fn objects_take_of_what_they_are() {
+        assert_eq!(taken("configmaps", "configmaps", "{}").as_deref(), Some("1"));
+        assert_eq!(taken("count/deployments.apps", "deployments.apps", "{}").as_deref(), Some("1"));
+        assert_eq!(taken("pods", "configmaps", "{}"), None);
+        assert_eq!(taken("pods", "pods", "status: {phase: Succeeded}").as_deref(), Some("0"));
+        assert_eq!(taken("count/pods", "pods", "status: {phase: Succeeded}").as_deref(), Some("1"));
+        let service = "spec: {type: LoadBalancer, ports: [{nodePort: 30000}, {port: 80}]}";
+        assert_eq!(taken("services.nodeports", "services", service).as_deref(), Some("1"));
+        assert_eq!(taken("services.loadbalancers", "services", service).as_deref(), Some("1"));
+        let pod = "spec: {containers: [{name: a, resources: {requests: {cpu: 500m}}}, {name: b, resources: {requests: {cpu: '1'}}}]}";
+        assert_eq!(taken("requests.cpu", "pods", pod).as_deref(), Some("1500m"));
+        assert_eq!(taken("cpu", "pods", pod).as_deref(), Some("1500m"));
+    }
+
+    #[test]
+    fn containers_have_to_tell_what_is_limited() {
+        let hard = hard(&read("spec: {hard: {limits.cpu: '1', memory: 1Gi, pods: '3'}}"));
+        let pod = read("spec: {containers: [{name: b, resources: {limits: {cpu: '1'}}}, {name: a}]}");
+        let told = "limits.cpu for: a; memory for: a,b";
+        assert_eq!(unspecified(&hard, "pods", &pod).as_deref(), Some(told));
+        assert_eq!(unspecified(&hard, "services", &pod), None);
+    }
+}
