@@ -28,7 +28,8 @@ Annotations of a pod, or of the template of one, steer what becomes of it:
 | pintle.dev/simulate-duration  | how long it takes to end or to become ready, as in 30s                 |
 | pintle.dev/simulate-ready     | `never` for a pod that runs and does not become ready                  |
 | pintle.dev/simulate-image     | `missing` for an image that cannot be pulled                           |
-| pintle.dev/simulate-log       | the lines that its containers print                                    |",
+| pintle.dev/simulate-log       | the lines that its containers print; $(NAME) is a variable of theirs   |
+| pintle.dev/simulate-log.NAME  | the same for one container, such as one of initContainers              |",
     subcommands: &[&reset::COMMAND, &serve::COMMAND, &status::COMMAND],
     ..Command::BLANK
 };

@@ -1,6 +1,7 @@
 //! Logs of containers: what pods are told to print.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
@@ -11,7 +12,11 @@ use super::reply::Reply;
 use super::{Api, Call};
 use crate::status::Status;
 use crate::store::Store;
-use crate::workloads::steer::Steering;
+use crate::workloads::words::Words;
+
+/// How long nothing may happen before somebody looks anyway, and how short a pause can be.
+const IDLE: Duration = Duration::from_secs(3600);
+const SHORTEST: Duration = Duration::from_millis(5);
 
 impl Api {
     /// The log of one container.
@@ -40,29 +45,55 @@ impl Api {
                 format!("container {container:?} in pod {:?} is waiting to start: {reason}", call.name());
             return Err(Status::bad_request(message));
         }
-        let text = shown(&pod, &container, call)?;
+        let words = Words::of(self.store(), &pod, &container, &state);
+        let said = words.count_at(self.moment());
+        let text = shown(&pod, &words.lines[..said], call)?;
         let goes_on = call.query.is_set("follow") && state.get("running").is_some();
         if !goes_on {
             return Ok(Reply::text(200, text, "text/plain"));
         }
         let first = stream::once(async move { Bytes::from(text) });
-        let rest = stream::once(until_it_ends(self.clone(), call.key(), container)).filter(|it| {
-            let any = !it.is_empty();
-            async move { any }
-        });
+        let talk = Talk { api: self.clone(), key: call.key(), container, words, said };
+        let rest = stream::unfold(talk, |mut talk| async move { Some((talk.next().await?, talk)) });
         Ok(Reply::stream(Box::pin(first.chain(rest))).with_content_type("text/plain"))
     }
 }
 
-/// Waits until a container no longer runs.
-async fn until_it_ends(api: Api, key: Str, container: String) -> Bytes {
-    let mut changes = api.store().subscribe();
-    while runs(api.store(), &key, &container) {
-        if changes.changed().await.is_err() {
-            break;
+/// A container that is listened to.
+struct Talk {
+    api: Api,
+    key: Str,
+    container: String,
+    words: Words,
+    /// How many lines were told.
+    said: usize,
+}
+
+impl Talk {
+    /// The next that it says; nothing when it no longer runs.
+    async fn next(&mut self) -> Option<Bytes> {
+        let mut changes = self.api.store().subscribe();
+        loop {
+            changes.mark_unchanged();
+            let runs = runs(self.api.store(), &self.key, &self.container);
+            let now = self.api.moment();
+            let count = if runs { self.words.count_at(now) } else { self.words.lines.len() };
+            if count > self.said {
+                let text = self.words.lines[self.said..count].concat();
+                self.said = count;
+                return Some(text.into());
+            }
+            if !runs {
+                return None;
+            }
+            let due = self.words.due(self.said).filter(|_| self.said < self.words.lines.len());
+            let pause = due.map_or(IDLE, |due| due.saturating_sub(now)).max(SHORTEST);
+            tokio::select! {
+                changed = changes.changed() => changed.ok()?,
+                () = tokio::time::sleep(pause) => {}
+            }
         }
     }
-    Bytes::new()
 }
 
 fn runs(store: &Store, key: &Str, container: &str) -> bool {
@@ -110,12 +141,8 @@ fn status_of(pod: &Node, container: &str) -> Option<Node> {
 }
 
 /// What the container has said, as much of it as is asked for.
-fn shown(pod: &Node, container: &str, call: &Call<'_>) -> Result<String, Status> {
-    let prepares =
-        list_at(pod, &["spec", "initContainers"]).iter().any(|it| text_at(it, &["name"]) == container);
-    // What is steered is the work, not what comes before it.
-    let log = if prepares { String::new() } else { Steering::of(pod).log };
-    let mut lines: Vec<&str> = log.split_inclusive('\n').collect();
+fn shown(pod: &Node, lines: &[String], call: &Call<'_>) -> Result<String, Status> {
+    let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     if let Some(last) = call.query.number("tailLines")? {
         let last = usize::try_from(last).unwrap_or(0);
         lines.drain(..lines.len().saturating_sub(last));

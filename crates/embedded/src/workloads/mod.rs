@@ -26,6 +26,7 @@ mod stateful_set;
 mod status;
 pub(crate) mod steer;
 mod template;
+pub(crate) mod words;
 
 pub use clock::Pace;
 pub(crate) use clock::SimulatedClock;

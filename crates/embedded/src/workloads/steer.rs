@@ -20,34 +20,30 @@ pub(crate) struct Steering {
     pub(crate) becomes_ready: bool,
     /// `simulate-image`: `missing` for an image that cannot be pulled.
     pub(crate) has_image: bool,
-    /// `simulate-log`: what its containers print.
-    pub(crate) log: String,
 }
 
 impl Steering {
     /// What the annotations of a pod say. What cannot be read counts for nothing.
     pub(crate) fn of(pod: &Node) -> Steering {
-        let said = |name: &str| {
-            text_at(pod, &["metadata", "annotations", &format!("pintle.dev/simulate-{name}")]).to_owned()
-        };
-        let failures = match said("failures").as_str() {
+        let said = |name: &str| said(pod, name);
+        let failures = match said("failures") {
             "always" => u64::MAX,
             text => text.parse().unwrap_or(0),
         };
         let duration = GoDuration::parse(said("duration")).map_or(0, GoDuration::nanoseconds);
-        let mut log = said("log");
-        if !log.is_empty() && !log.ends_with('\n') {
-            log.push('\n');
-        }
         Steering {
             failures,
             exit_code: said("exit-code").parse().ok().filter(|code| *code != 0).unwrap_or(1),
             duration: Duration::from_nanos(u64::try_from(duration).unwrap_or(0)),
             becomes_ready: said("ready") != "never",
             has_image: said("image") != "missing",
-            log,
         }
     }
+}
+
+/// What the annotation `pintle.dev/simulate-…` of a pod says.
+pub(super) fn said<'n>(pod: &'n Node, name: &str) -> &'n str {
+    text_at(pod, &["metadata", "annotations", &format!("pintle.dev/simulate-{name}")])
 }
 
 #[cfg(test)]
@@ -58,10 +54,9 @@ mod tests {
     fn annotations_steer_and_nonsense_counts_for_nothing() {
         let pod = |text: &str| Steering::of(&pintle_yaml::read(text.as_bytes()).unwrap());
         let steered = pod(
-            "metadata: {annotations: {pintle.dev/simulate-failures: '2', pintle.dev/simulate-duration: 30s, pintle.dev/simulate-log: hello}}",
+            "metadata: {annotations: {pintle.dev/simulate-failures: '2', pintle.dev/simulate-duration: 30s}}",
         );
         assert_eq!((steered.failures, steered.duration), (2, Duration::from_secs(30)));
-        assert_eq!(steered.log, "hello\n");
         let nonsense = pod(
             "metadata: {annotations: {pintle.dev/simulate-failures: '-1', pintle.dev/simulate-duration: soon, pintle.dev/simulate-exit-code: '0'}}",
         );

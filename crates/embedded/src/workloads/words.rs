@@ -1,0 +1,165 @@
+//! What a container is told to print, and when: lines come one by one over the time that it takes.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pintle_tree::Node;
+
+use super::steer::{Steering, said};
+use super::template::time;
+use crate::api::meta::{at, list_at, meta, text_at};
+use crate::store::{Store, key};
+
+/// The lines of a container.
+pub(crate) struct Words {
+    /// Each with its end.
+    pub(crate) lines: Vec<String>,
+    /// When the first came; nothing where all are there.
+    since: Option<Duration>,
+    /// What is between two.
+    pause: Duration,
+}
+
+impl Words {
+    /// What a container prints in the time of which `state` tells. Containers that come before the work say only what
+    /// they are told by name.
+    pub(crate) fn of(store: &Store, pod: &Node, container: &str, state: &Node) -> Words {
+        let kinds = [("containers", false), ("initContainers", true)];
+        let mut found = None;
+        for (kind, prepares) in kinds {
+            let list = list_at(pod, &["spec", kind]);
+            let it = list.iter().find(|it| text_at(it, &["name"]) == container);
+            found = found.or(it.map(|it| (it, prepares)));
+        }
+        let Some((container, prepares)) = found else { return Words::none() };
+        let mut text = said(pod, &format!("log.{}", text_at(container, &["name"]))).to_owned();
+        if text.is_empty() && !prepares {
+            said(pod, "log").clone_into(&mut text);
+        }
+        let variables = Variables { store, pod, container };
+        let lines: Vec<String> = variables.fill_in(&text).lines().map(|line| format!("{line}\n")).collect();
+        let pauses = u32::try_from(lines.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let pause = if prepares { Duration::ZERO } else { Steering::of(pod).duration };
+        Words {
+            lines,
+            since: time(text_at(state, &["running", "startedAt"])),
+            pause: pause.checked_div(pauses).unwrap_or_default(),
+        }
+    }
+
+    fn none() -> Words {
+        Words { lines: Vec::new(), since: None, pause: Duration::ZERO }
+    }
+
+    /// How many lines there are at a moment.
+    pub(crate) fn count_at(&self, now: Duration) -> usize {
+        let due = |index: &usize| self.due(*index).is_none_or(|due| due <= now);
+        (0..self.lines.len()).take_while(due).count()
+    }
+
+    /// When a line comes, if it is not there in any case.
+    pub(crate) fn due(&self, index: usize) -> Option<Duration> {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        self.since.map(|since| since + self.pause.saturating_mul(index))
+    }
+}
+
+/// Where a container finds its variables.
+struct Variables<'a> {
+    store: &'a Store,
+    pod: &'a Node,
+    container: &'a Node,
+}
+
+impl Variables<'_> {
+    /// The text with values instead of `$(NAME)`; what is not set is empty.
+    fn fill_in(&self, text: &str) -> String {
+        let mut parts = text.split("$(");
+        let mut filled = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            match part.split_once(')') {
+                Some((name, rest)) => {
+                    filled.push_str(&self.value(name).unwrap_or_default());
+                    filled.push_str(rest);
+                }
+                None => {
+                    filled.push_str("$(");
+                    filled.push_str(part);
+                }
+            }
+        }
+        filled
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        let own = list_at(self.container, &["env"]).iter().rev();
+        let mut own = own.filter(|variable| text_at(variable, &["name"]) == name);
+        if let Some(variable) = own.next() {
+            return match at(variable, &["valueFrom"]) {
+                Some(source) => self.from(source),
+                None => Some(text_at(variable, &["value"]).to_owned()),
+            };
+        }
+        list_at(self.container, &["envFrom"]).iter().rev().find_map(|source| {
+            let name = name.strip_prefix(text_at(source, &["prefix"]))?;
+            self.entry("configmaps", at(source, &["configMapRef"]), name)
+                .or_else(|| self.entry("secrets", at(source, &["secretRef"]), name))
+        })
+    }
+
+    fn from(&self, source: &Node) -> Option<String> {
+        let entry = |plural: &str, field: &str| {
+            let reference = at(source, &[field]);
+            self.entry(plural, reference, reference.map(|it| text_at(it, &["key"])).unwrap_or_default())
+        };
+        let path: Vec<&str> = text_at(source, &["fieldRef", "fieldPath"]).split('.').collect();
+        let field = at(self.pod, &path).and_then(Node::as_str).map(str::to_owned);
+        entry("configmaps", "configMapKeyRef").or_else(|| entry("secrets", "secretKeyRef")).or(field)
+    }
+
+    /// An entry of a ConfigMap or a Secret.
+    fn entry(&self, plural: &str, reference: Option<&Node>, name: &str) -> Option<String> {
+        let holder = key(plural, meta(self.pod, "namespace"), text_at(reference?, &["name"]));
+        let object = self.store.get(&holder)?.node();
+        let text = at(&object, &["data", name]).and_then(Node::as_str)?;
+        if plural == "configmaps" {
+            return Some(text.to_owned());
+        }
+        Some(String::from_utf8_lossy(&STANDARD.decode(text).ok()?).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Window;
+
+    fn words(annotations: &str, container: &str, state: &str) -> Words {
+        let read = |text: &str| pintle_yaml::read(text.as_bytes()).unwrap();
+        let pod = read(&format!(
+            "metadata: {{name: one, annotations: {{{annotations}}}}}\nspec:\n  initContainers: [{{name: first}}]\n  \
+             containers: [{{name: main, env: [{{name: A, value: b}}, {{name: ME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}]}}]\n"
+        ));
+        Words::of(&Store::in_memory(Window::default()), &pod, container, &read(state))
+    }
+
+    #[test]
+    fn containers_say_what_they_are_told_with_their_variables() {
+        let both = "pintle.dev/simulate-log: '$(A) $(ME)$(NO) $(', pintle.dev/simulate-log.first: ready";
+        assert_eq!(words(both, "main", "{}").lines, ["b one $(\n"]);
+        assert_eq!(words(both, "first", "{}").lines, ["ready\n"]);
+        assert!(words("pintle.dev/simulate-log: work", "first", "{}").lines.is_empty());
+        assert!(words(both, "none", "{}").lines.is_empty());
+    }
+
+    #[test]
+    fn lines_come_over_the_time_that_it_takes() {
+        let log = "pintle.dev/simulate-duration: 4s, pintle.dev/simulate-log: \"1\\n2\\n3\"";
+        let running = words(log, "main", "running: {startedAt: '1970-01-01T00:01:40Z'}");
+        let at = |second| running.count_at(Duration::from_secs(second));
+        assert_eq!([at(100), at(101), at(102), at(104)], [1, 1, 2, 3]);
+        let ended = words(log, "main", "terminated: {startedAt: '1970-01-01T00:01:40Z'}");
+        assert_eq!(ended.count_at(Duration::ZERO), 3);
+    }
+}
