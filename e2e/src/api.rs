@@ -150,8 +150,10 @@ impl Api {
         let keys = self.0.keys.path();
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--show-error", "--max-time", "60", "--noproxy", "*"]);
-        curl.arg("--cacert").arg(keys.join("ca.crt"));
-        curl.arg("--cert").arg(keys.join("user.crt")).arg("--key").arg(keys.join("user.key"));
+        if self.0.is_secure() {
+            curl.arg("--cacert").arg(keys.join("ca.crt"));
+            curl.arg("--cert").arg(keys.join("user.crt")).arg("--key").arg(keys.join("user.key"));
+        }
         curl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         curl
     }

@@ -1,12 +1,12 @@
 //! A place for one test: a namespace, a folder, and what happens in them.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use pintle_testkit::skip;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -48,7 +48,7 @@ impl Bench {
         Some(bench)
     }
 
-    /// As [`Bench::new`], where pods run.
+    /// As [`Bench::new`], where pods go through their states.
     ///
     /// # Panics
     /// As [`Bench::new`].
@@ -185,22 +185,6 @@ fn namespace(test: &str) -> String {
         test.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
     let words: String = words.to_ascii_lowercase().chars().take(40).collect();
     format!("e2e-{}-{}-{count}", words.trim_matches('-'), std::process::id())
-}
-
-/// Says that a test did not run. Not with `println`: of tests that pass, the test program shows nothing that goes there.
-///
-/// # Panics
-/// When the list of skipped tests cannot be written.
-pub fn skip(why: &str) {
-    // One write, so that lines of tests side by side stay whole.
-    let line = format!("skipped: {why}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
-    // Whoever runs many tests lists all of them at the end.
-    if let Some(path) = std::env::var_os("PINTLE_E2E_SKIPPED") {
-        let list = fs::File::options().create(true).append(true).open(path);
-        list.and_then(|mut list| list.write_all(line.as_bytes()))
-            .expect("the list of skipped tests can be written");
-    }
 }
 
 #[cfg(test)]

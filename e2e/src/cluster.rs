@@ -15,6 +15,8 @@ use tempfile::TempDir;
 pub enum Level {
     /// Objects can be made, but pods stay pending.
     ControlPlane,
+    /// Pods go through their states, but nothing runs in them: our own API, `pintle cluster serve`.
+    Embedded,
     /// Pods run.
     Node,
 }
@@ -27,7 +29,7 @@ pub struct Cluster {
     /// What it can do.
     pub level: Level,
     pub(crate) server: String,
-    /// Certificates as files, because curl takes no other.
+    /// Certificates as files, because curl takes no other. A server without TLS needs none.
     pub(crate) keys: TempDir,
 }
 
@@ -42,6 +44,7 @@ impl Cluster {
             let path = PathBuf::from(env::var_os("PINTLE_E2E_KUBECONFIG")?);
             let level = match env::var("PINTLE_E2E_LEVEL").as_deref() {
                 Ok("node") => Level::Node,
+                Ok("embedded") => Level::Embedded,
                 _ => Level::ControlPlane,
             };
             let text =
@@ -64,11 +67,23 @@ impl Cluster {
         let cluster = entry(&config, "clusters", text_at(names, &["cluster"])?, "cluster")?;
         let user = entry(&config, "users", text_at(names, &["user"])?, "user")?;
         let keys = TempDir::new().map_err(|error| error.to_string())?;
-        write_data(&keys.path().join("ca.crt"), cluster, "certificate-authority-data")?;
-        write_data(&keys.path().join("user.crt"), user, "client-certificate-data")?;
-        write_data(&keys.path().join("user.key"), user, "client-key-data")?;
-        Ok(Cluster { kubeconfig, level, server: text_at(cluster, &["server"])?.to_owned(), keys })
+        let server = text_at(cluster, &["server"])?.to_owned();
+        if is_secure(&server) {
+            write_data(&keys.path().join("ca.crt"), cluster, "certificate-authority-data")?;
+            write_data(&keys.path().join("user.crt"), user, "client-certificate-data")?;
+            write_data(&keys.path().join("user.key"), user, "client-key-data")?;
+        }
+        Ok(Cluster { kubeconfig, level, server, keys })
     }
+
+    /// Whether its server speaks TLS, and wants to know who asks.
+    pub(crate) fn is_secure(&self) -> bool {
+        is_secure(&self.server)
+    }
+}
+
+fn is_secure(server: &str) -> bool {
+    server.starts_with("https://")
 }
 
 fn text_at<'a>(node: &'a Node, path: &[&str]) -> Result<&'a str, String> {
@@ -113,5 +128,20 @@ users: [{{name: me, user: {{client-certificate-data: QQ==, client-key-data: Qg==
         let cluster = parse("pintle-e2e-oldest").unwrap();
         assert_eq!(cluster.server, "https://there");
         assert_eq!(fs::read(cluster.keys.path().join("user.key")).unwrap(), b"B");
+    }
+
+    #[test]
+    fn a_server_without_tls_needs_no_certificates() {
+        let text = "\
+current-context: pintle-e2e
+contexts: [{name: pintle-e2e, context: {cluster: one, user: me}}]
+clusters: [{name: one, cluster: {server: 'http://here'}}]
+users: [{name: me, user: {}}]
+";
+        let cluster = Cluster::parse("config".into(), Level::Embedded, text.as_bytes()).unwrap();
+        assert!(!cluster.is_secure() && cluster.keys.path().read_dir().unwrap().next().is_none());
+        assert!(
+            Cluster::parse("config".into(), Level::Node, text.replace("http:", "https:").as_bytes()).is_err()
+        );
     }
 }

@@ -24,6 +24,7 @@ metadata:
     helm.sh/hook: pre-install,post-upgrade
     helm.sh/hook-weights: pre-install=-5,post-upgrade=10
     helm.sh/hook-delete-policy: before-hook-creation
+    pintle.dev/simulate-log: $(greeting) from $(HELM_HOOK_EVENT) at $(HELM_HOOK_WEIGHT)
 spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: 1

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
-use pintle_e2e::{Bench, Program};
+use pintle_e2e::{Bench, Program, write_acts};
 use serde_json::{Value, json};
 
 const EVENTS: [&str; 9] = [
@@ -22,6 +22,7 @@ const EVENTS: [&str; 9] = [
 fn chart(bench: &Bench, templates: &str) {
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/templates/all.yaml", templates);
+    write_acts(bench, "chart");
 }
 
 fn annotations(list: &[(&str, &str)]) -> String {
@@ -36,10 +37,16 @@ fn config_map(name: &str, list: &[(&str, &str)]) -> String {
 }
 
 fn pod(name: &str, list: &[(&str, &str)], script: &str) -> String {
+    pod_with(name, list, &format!("{script:?}"))
+}
+
+/// A pod whose script is what a template's expression gives.
+fn pod_with(name: &str, list: &[(&str, &str)], script: &str) -> String {
     format!(
-        "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  annotations:\n{}spec:\n  restartPolicy: Never\n  \
-         terminationGracePeriodSeconds: 1\n  containers:\n    - {{name: main, image: 'test.invalid/busybox:1', \
-         command: [sh, -c, {script:?}]}}\n",
+        "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  annotations:\n{}    \
+         {{{{- include \"acts\" {script} | nindent 4 }}}}\n    {{{{- include \"takes\" {script} | nindent 4 }}}}\nspec:\n  \
+         restartPolicy: Never\n  terminationGracePeriodSeconds: 1\n  containers:\n    - {{name: main, image: \
+         'test.invalid/busybox:1', command: [sh, -c, {{{{ {script} | quote }}}}]}}\n",
         annotations(list)
     )
 }
@@ -330,7 +337,8 @@ fn hooks_of_one_weight_run_together_when_they_may() {
 /// A hook with a container that prepares it; `script` is a value, so that one chart can succeed and fail.
 fn talking_chart(bench: &Bench, policy: &str) {
     let list = [("hook", "pre-install,pre-upgrade"), ("hook-output-log-policy", policy)];
-    let hook = pod("talker", &list, "SCRIPT").replace("\"SCRIPT\"", "{{ .Values.script | quote }}");
+    let hook = pod_with("talker", &list, ".Values.script")
+        .replace("spec:\n", "    pintle.dev/simulate-log.first: prepared\nspec:\n");
     let first = "  initContainers:\n    - {name: first, image: 'test.invalid/busybox:1', command: [echo, prepared]}\n";
     chart(bench, &format!("{hook}{first}"));
 }
@@ -433,7 +441,7 @@ fn an_unknown_word_in_a_policy_is_a_warning_and_for_lint_an_error() {
 fn tested_chart(bench: &Bench) {
     let passes = pod("passes", &[("hook", "test")], "echo all is well");
     let list = [("hook", "test"), ("hook-weight", "5")];
-    let other = pod("other", &list, "SCRIPT").replace("\"SCRIPT\"", "{{ .Values.script | quote }}");
+    let other = pod_with("other", &list, ".Values.script");
     chart(bench, &format!("{passes}{other}"));
 }
 

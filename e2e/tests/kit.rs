@@ -1,6 +1,6 @@
 //! That the cluster, the programs and the kit do what tests rely on.
 
-use pintle_e2e::{Bench, Program};
+use pintle_e2e::{Bench, Program, says};
 use serde_json::json;
 
 #[test]
@@ -48,7 +48,7 @@ fn a_pod_runs_and_its_log_can_be_read() {
     let pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "speaker"},
+        "metadata": {"name": "speaker", "annotations": says("hello")},
         "spec": {"containers": [container], "restartPolicy": "Never"},
     });
     bench.api().create(&bench.path("v1", "pods", ""), &pod);

@@ -3,7 +3,7 @@
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Bench, Fate, Proxy, Ran, Store, Subject, write_chart};
+use pintle_e2e::{Bench, Fate, Proxy, Ran, Store, Subject, needs_real, write_chart};
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -186,6 +186,7 @@ fn allow(bench: &Bench) {
 
 #[test]
 fn a_refused_object_is_named_and_the_next_command_works() {
+    needs_real!("makes an admission policy");
     let Some(bench) = Bench::new("a_refused_object_is_named") else { return };
     write_chart(&bench);
     forbid(&bench);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use pintle_e2e::{Bench, Fate, Program, Proxy, Ran};
+use pintle_e2e::{Bench, Fate, Program, Proxy, Ran, needs_real};
 use serde_json::{Value, json};
 use support::write_chart;
 
@@ -56,6 +56,7 @@ fn names_the_ways_out(ran: Ran) {
 
 #[test]
 fn without_rights_to_our_kinds_the_ways_out_are_named_and_secrets_do() {
+    needs_real!("asks a server that knows who may do what");
     let Some(bench) = Bench::new("without_rights_to_our_kinds") else { return };
     write_chart(&bench, "chart");
     let user = user(&bench, "editor", &edit());
@@ -77,6 +78,7 @@ fn without_rights_to_our_kinds_the_ways_out_are_named_and_secrets_do() {
 
 #[test]
 fn who_may_not_install_our_kinds_is_told_who_can() {
+    needs_real!("asks a server that knows who may do what");
     let Some(bench) = Bench::new("who_may_not_install_our_kinds") else { return };
     write_chart(&bench, "chart");
     let user = user(&bench, "releaser", &with_our_kinds(&bench));

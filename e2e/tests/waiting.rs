@@ -4,7 +4,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Bench, Program, Ran};
+use pintle_e2e::{Bench, Program, Ran, needs_real, write_acts};
 use serde_json::{Value, json};
 
 /// A Deployment, and a Job when a value says what it runs.
@@ -17,7 +17,11 @@ spec:
   minReadySeconds: {{ .Values.calm | default 1 }}
   selector: {matchLabels: {app: web}}
   template:
-    metadata: {labels: {app: web}}
+    metadata:
+      labels: {app: web}
+      annotations:
+        {{- include "acts" (.Values.script | default "") | nindent 8 }}
+        pintle.dev/simulate-image: {{ if .Values.image }}missing{{ else }}there{{ end }}
     spec:
       terminationGracePeriodSeconds: 1
       containers:
@@ -32,6 +36,10 @@ metadata: {name: job-{{ $.Release.Revision }}}
 spec:
   backoffLimit: 0
   template:
+    metadata:
+      annotations:
+        {{- include "acts" . | nindent 8 }}
+        {{- include "takes" . | nindent 8 }}
     spec:
       restartPolicy: Never
       terminationGracePeriodSeconds: 1
@@ -92,6 +100,7 @@ spec:
 fn chart(bench: &Bench, templates: &str) {
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/templates/all.yaml", templates);
+    write_acts(bench, "chart");
 }
 
 /// Whether a line is a remark of Helm's client library about its own connections, such as `I1115 10:15:41.7 …`.
@@ -392,7 +401,7 @@ fn on_a_terminal(bench: &Bench, arguments: &str) -> String {
 fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
     let Some(bench) = Bench::with_pods("a_terminal_shows_a_table") else { return };
     let hook = "\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: hook\n  annotations: {helm.sh/hook: pre-install, \
-                helm.sh/hook-output-log-policy: hook-failed}\nspec:\n  restartPolicy: Never\n  containers: \
+                helm.sh/hook-output-log-policy: hook-failed, pintle.dev/simulate-log: spoken}\nspec:\n  restartPolicy: Never\n  containers: \
                 [{name: main, image: 'test.invalid/busybox:1', command: [echo, spoken]}]\n";
     chart(&bench, &format!("{DEPLOYMENT}{hook}"));
     let shown = on_a_terminal(&bench, "install web chart --wait").replace(bench.namespace(), "NAMESPACE");
@@ -427,6 +436,7 @@ fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
 
 #[test]
 fn a_user_without_rights_is_told_which_one_is_missing() {
+    needs_real!("asks a server that knows who may do what");
     let Some(bench) = Bench::new("a_user_without_rights") else { return };
     chart(&bench, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n");
     let limited = bench.cluster().kubeconfig.with_file_name("access").join("limited");

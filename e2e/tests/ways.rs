@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pintle_e2e::{Bench, Program, Ran};
+use pintle_e2e::{Bench, Program, Ran, needs_real};
 
 const PROGRAMS: [Program; 3] = [Program::Helm4, Program::PintleAsHelm, Program::Pintle];
 
@@ -148,6 +148,7 @@ fn list(bench: &Bench, program: Program, kubeconfig: &str, environment: &[(&str,
 
 #[test]
 fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
+    needs_real!("goes to a server that speaks TLS");
     let Some(bench) = Bench::new("a_proxy_that_the_kubeconfig_names") else { return };
     for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
         let proxy = Proxy::new(speech, server(&bench));
@@ -168,6 +169,7 @@ fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
 
 #[test]
 fn a_proxy_that_the_environment_names_leads_to_the_server() {
+    needs_real!("goes to a server that speaks TLS");
     let Some(bench) = Bench::new("a_proxy_that_the_environment_names") else { return };
     for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
         let proxy = Proxy::new(speech, server(&bench));
@@ -196,6 +198,7 @@ fn given_by(program: &str) -> String {
 
 #[test]
 fn a_program_gives_credentials_and_gets_its_environment() {
+    needs_real!("asks a server that knows who asks");
     let Some(bench) = Bench::new("a_program_gives_credentials") else { return };
     // Only with the right words, variables of both kinds and the cluster's address does it give anything.
     let script = r#"#!/bin/sh

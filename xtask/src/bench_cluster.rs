@@ -47,7 +47,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return measure(&Field { programs, cluster, rounds });
     }
     let [kubernetes, ..] = RELEASES;
-    let wish = Wish { name: format!("bench-{}", std::process::id()), level: Level::ControlPlane, kubernetes };
+    let name = format!("bench-{}", std::process::id());
+    let wish = Wish { name, level: Level::ControlPlane, kubernetes, program: None };
     let guard = Guard::set(&wish.name)?;
     let measured = cluster::up(&wish).and_then(|cluster| measure(&Field { programs, cluster, rounds }));
     guard.release()?;

@@ -26,6 +26,7 @@ pub(crate) fn run_all() -> Result<()> {
     })?;
     step("dependencies", deny)?;
     step("conformance", conformance)?;
+    step("our own cluster", || e2e::run(&["--on", "embedded", "--release"].map(ToOwned::to_owned)))?;
     step("contract with the real server", || contract::run(&[]))?;
     step("clients on both clusters", || clients::run(&[]))?;
     step("real cluster", || e2e::run(&[]))?;

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let [newest, ..] = RELEASES;
     let name = format!("clients-{}", std::process::id());
     let guard = Guard::set(&name)?;
-    let wish = Wish { name, level: Level::Node, kubernetes: newest };
+    let wish = Wish { name, level: Level::Node, kubernetes: newest, program: None };
     let told = cluster::up(&wish).and_then(|cluster| tell(&cluster, record, story.as_deref()));
     guard.release()?;
     told

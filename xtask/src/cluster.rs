@@ -1,8 +1,9 @@
-//! `cluster`: a real Kubernetes for tests, on this machine, up in seconds and gone without a trace.
+//! `cluster`: a Kubernetes for tests, on this machine, up in seconds and gone without a trace.
 
 mod api;
 mod build;
 mod debian;
+mod embedded;
 mod images;
 mod init;
 pub(crate) mod keys;
@@ -14,12 +15,13 @@ mod ready;
 mod state;
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
 pub(crate) use self::build::{RELEASES, Release};
+pub(crate) use self::embedded::program;
 pub(crate) use self::state::Cluster;
 use crate::shell::say;
 
@@ -29,6 +31,8 @@ pub(crate) const DEFAULT_NAME: &str = "e2e";
 /// How much of a cluster there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
+    /// Our own API, `pintle cluster serve`: pods go through their states, and nothing runs in them.
+    Embedded,
     /// Objects can be made, and controllers act on them; pods stay pending. Needs no root.
     ControlPlane,
     /// Pods run.
@@ -39,6 +43,7 @@ impl Level {
     /// The word for it.
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Level::Embedded => "embedded",
             Level::ControlPlane => "control-plane",
             Level::Node => "node",
         }
@@ -46,8 +51,12 @@ impl Level {
 
     /// The level that a person calls `name`.
     pub(crate) fn named(name: &str) -> Result<Level> {
-        let found = [Level::ControlPlane, Level::Node].into_iter().find(|level| level.name() == name);
-        found.with_context(|| format!("there is no level `{name}`; there are control-plane and node"))
+        let found = [Level::Embedded, Level::ControlPlane, Level::Node]
+            .into_iter()
+            .find(|level| level.name() == name);
+        found.with_context(|| {
+            format!("there is no level `{name}`; there are embedded, control-plane and node")
+        })
     }
 }
 
@@ -57,6 +66,8 @@ pub(crate) struct Wish {
     pub(crate) name: String,
     pub(crate) level: Level,
     pub(crate) kubernetes: Release,
+    /// The program that is our own API, where that is wanted; built when not given.
+    pub(crate) program: Option<PathBuf>,
 }
 
 /// Runs `cluster COMMAND [--name NAME] [--level LEVEL] [--kubernetes VERSION]`.
@@ -83,7 +94,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 fn parse(arguments: &[String]) -> Result<(Wish, bool)> {
     let [newest, ..] = RELEASES;
-    let mut wish = Wish { name: DEFAULT_NAME.to_owned(), level: Level::Node, kubernetes: newest };
+    let mut wish =
+        Wish { name: DEFAULT_NAME.to_owned(), level: Level::Node, kubernetes: newest, program: None };
     let mut level_is_given = false;
     let mut rest = arguments.iter();
     while let Some(flag) = rest.next() {
@@ -128,13 +140,18 @@ pub(crate) fn up(wish: &Wish) -> Result<Cluster> {
         return already_up(wish, cluster);
     }
     down(&wish.name)?;
-    let kubernetes = build::kubernetes(wish.kubernetes)?;
+    // What is started takes long to build the first time, which is not to be counted.
+    let program = match wish.level {
+        Level::Embedded => wish.program.clone().map_or_else(embedded::program, Ok)?,
+        Level::ControlPlane | Level::Node => build::kubernetes(wish.kubernetes)?,
+    };
     let start = Instant::now();
     let mut cluster = Cluster::create(&wish.name, wish.level, wish.kubernetes.minor)?;
     let context = context(&wish.name);
     let started = match wish.level {
-        Level::ControlPlane => plain::up(&mut cluster, &kubernetes, &context),
-        Level::Node => node::up(&mut cluster, &kubernetes, &context),
+        Level::Embedded => embedded::up(&mut cluster, &program, &context),
+        Level::ControlPlane => plain::up(&mut cluster, &program, &context),
+        Level::Node => node::up(&mut cluster, &program, &context),
     };
     if let Err(error) = started {
         // The logs stay, for whoever wants to know more.

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let [newest, ..] = RELEASES;
     let name = format!("contract-{}", std::process::id());
     let guard = Guard::set(&name)?;
-    let wish = Wish { name, level: Level::ControlPlane, kubernetes: newest };
+    let wish = Wish { name, level: Level::ControlPlane, kubernetes: newest, program: None };
     let asked = cluster::up(&wish).and_then(|cluster| ask(&cluster, record, story.as_deref()));
     guard.release()?;
     asked

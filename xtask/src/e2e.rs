@@ -1,4 +1,4 @@
-//! `e2e`: the tests that need a real cluster, with a cluster around them.
+//! `e2e`: the tests that need a cluster, with a cluster around them: a real Kubernetes, or our own API.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -10,40 +10,46 @@ use anyhow::{Context as _, Result, bail};
 use crate::cluster::{self, Cluster, Level, RELEASES, Release, Wish};
 use crate::helm;
 use crate::postgres::Postgres;
-use crate::shell::{cargo, run as run_command, say, target_folder};
+use crate::shell::{cargo, release_binary, run as run_command, say};
 
 /// Where the tests are that need a cluster or a database; their other tests are quick.
 const PACKAGES: [&str; 6] =
     ["--package", "pintle-e2e", "--package", "pintle-cluster", "--package", "pintle-sql"];
 
+/// On what the tests run when it is our own API: a fresh one that goes afterwards.
+const EMBEDDED: &str = "embedded";
+
 /// What somebody asks for.
 struct Order {
-    /// A cluster that is up and stays up.
+    /// A cluster that is up and stays up, or [`EMBEDDED`].
     on: Option<String>,
-    /// The most that this machine can have, unless given.
+    /// The most that this machine can have of a real Kubernetes, unless given.
     level: Option<Level>,
     kubernetes: Release,
+    /// Whether the program is the one that users get, which is built longer and runs faster.
+    release: bool,
     /// For the test program: part of a name, or its own flags.
     rest: Vec<String>,
 }
 
-/// Runs `e2e [--on NAME] [--level LEVEL] [--kubernetes VERSION] [FILTER] [FLAGS OF THE TEST PROGRAM]`.
+/// Runs `e2e [--on embedded|NAME] [--level LEVEL] [--kubernetes VERSION] [--release] [FILTER] [FLAGS OF THE TEST PROGRAM]`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let order = parse(arguments)?;
     // Everything that can fail without a cluster comes first.
-    let program = program()?;
+    let program = if order.release { release_binary()? } else { cluster::program()? };
     run_command(cargo(&["test", "--quiet", "--no-run"]).args(PACKAGES))?;
     let helms = [("PINTLE_HELM", helm::helm()?), ("PINTLE_HELM3", helm::helm3()?)];
-    if let Some(name) = &order.on {
+    if let Some(name) = order.on.as_ref().filter(|name| *name != EMBEDDED) {
         let cluster = Cluster::load(name)?.with_context(|| format!("cluster `{name}` is not up"))?;
         return test(&cluster, &program, &helms, &order.rest);
     }
     let name = format!("run-{}", std::process::id());
-    let level = order.level.unwrap_or_else(cluster::level);
-    let wish = Wish { name, level, kubernetes: order.kubernetes };
+    let given = order.level.or(order.on.is_some().then_some(Level::Embedded));
+    let level = given.unwrap_or_else(cluster::level);
+    let wish = Wish { name, level, kubernetes: order.kubernetes, program: Some(program.clone()) };
     let guard = Guard::set(&wish.name)?;
     let tested =
-        start(&wish, order.level.is_some()).and_then(|cluster| test(&cluster, &program, &helms, &order.rest));
+        start(&wish, given.is_some()).and_then(|cluster| test(&cluster, &program, &helms, &order.rest));
     guard.release()?;
     tested
 }
@@ -62,27 +68,19 @@ fn start(wish: &Wish, fixed: bool) -> Result<Cluster> {
 
 fn parse(arguments: &[String]) -> Result<Order> {
     let [newest, ..] = RELEASES;
-    let mut order = Order { on: None, level: None, kubernetes: newest, rest: Vec::new() };
+    let mut order = Order { on: None, level: None, kubernetes: newest, release: false, rest: Vec::new() };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
         match word.as_str() {
             "--on" => order.on = Some(value()?.clone()),
             "--level" => order.level = Some(Level::named(value()?)?),
+            "--release" => order.release = true,
             "--kubernetes" => order.kubernetes = Release::named(value()?)?,
             _ => order.rest.push(word.clone()),
         }
     }
     Ok(order)
-}
-
-/// The program under test; `PINTLE_E2E_PROGRAM` names another one.
-fn program() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("PINTLE_E2E_PROGRAM") {
-        return Ok(path.into());
-    }
-    run_command(&mut cargo(&["build", "--quiet", "--package", "pintle-cli"]))?;
-    Ok(target_folder()?.join("debug/pintle"))
 }
 
 fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &[String]) -> Result<()> {

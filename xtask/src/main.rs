@@ -44,11 +44,11 @@ cargo xtask CHORE
                          move the images of the corpus, and compare the rates with docs/images-report.md
   fuzz [SECONDS [TARGET]]
                          fuzz every target (or one) for so many seconds each
-  cluster up [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [--name NAME]
+  cluster up [--level embedded|control-plane|node] [--kubernetes 1.36|1.35|1.34] [--name NAME]
   cluster down|kubeconfig [--name NAME]
   cluster status|can-run-pods
-                         a real Kubernetes for tests, on this machine
-  e2e [--on NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [FILTER]
+                         a Kubernetes for tests, on this machine: a real one, or our own API
+  e2e [--on embedded|NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [--release] [FILTER]
                          bring a cluster up, run the tests of e2e/ on it, take it down
   registries             build the registries that the tests of copies need
   contract [--record] [--on NAME] [STORY]

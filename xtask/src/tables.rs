@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut tables = Tables::default();
     for (index, kubernetes) in RELEASES.into_iter().enumerate() {
         let name = format!("gen-{}", kubernetes.minor.replace('.', "-"));
-        let wish = Wish { name: name.clone(), level: Level::ControlPlane, kubernetes };
+        let wish = Wish { name: name.clone(), level: Level::ControlPlane, kubernetes, program: None };
         let cluster = cluster::up(&wish)?;
         let taken = tables.take(&cluster, 1 << index);
         cluster::down(&name)?;

@@ -1,4 +1,4 @@
-//! Against a real API server: `PINTLE_E2E_KUBECONFIG` names its configuration, whose context must be `pintle-e2e…`.
+//! Against an API server: `PINTLE_E2E_KUBECONFIG` names its configuration, whose context must be `pintle-e2e…`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -12,10 +12,7 @@ use pintle_plan::{Adoption, Method, Situation, Snapshot, plan};
 /// Connects to the test cluster and makes a namespace of its own; nothing when there is no test cluster.
 async fn testbed(test: &str) -> Option<(Cluster, String)> {
     let Some(path) = std::env::var_os("PINTLE_E2E_KUBECONFIG") else {
-        #[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
-        {
-            eprintln!("skipped: {test} needs PINTLE_E2E_KUBECONFIG");
-        }
+        pintle_testkit::skip(&format!("{test} needs PINTLE_E2E_KUBECONFIG"));
         return None;
     };
     let text = std::fs::read_to_string(&path).expect("a readable configuration");
@@ -167,6 +164,7 @@ async fn many_objects_come_and_go_quickly() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_talked_to_is_unreachable_in_helms_words() {
+    pintle_testkit::needs_real!("goes to a server that speaks TLS");
     let Some((cluster, _)) = testbed("a_server_that_cannot_be_talked_to").await else { return };
     let server = cluster.address().to_owned();
     let reach = async |settings: Settings| {

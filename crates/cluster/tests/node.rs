@@ -1,5 +1,5 @@
-//! Waiting and logs where pods really run: `PINTLE_E2E_KUBECONFIG` names the configuration of a test cluster whose
-//! context is `pintle-e2e…`, and `PINTLE_E2E_LEVEL` is `node`.
+//! Waiting and logs where pods run, or go through their states: `PINTLE_E2E_KUBECONFIG` names the configuration of a
+//! test cluster whose context is `pintle-e2e…`, and `PINTLE_E2E_LEVEL` is `node` or `embedded`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -17,15 +17,12 @@ struct Bench {
 }
 
 impl Bench {
-    /// Connects to the test cluster and makes a namespace; nothing when there is no cluster with a node.
+    /// Connects to the test cluster and makes a namespace; nothing when there is no cluster with a node of some kind.
     async fn new(test: &str) -> Option<Bench> {
         let level = std::env::var("PINTLE_E2E_LEVEL").unwrap_or_default();
-        let path = std::env::var_os("PINTLE_E2E_KUBECONFIG").filter(|_| level == "node");
-        let Some(path) = path else {
-            #[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
-            {
-                eprintln!("skipped: {test} needs PINTLE_E2E_KUBECONFIG and PINTLE_E2E_LEVEL=node");
-            }
+        let has_node = ["node", "embedded"].contains(&level.as_str());
+        let Some(path) = std::env::var_os("PINTLE_E2E_KUBECONFIG").filter(|_| has_node) else {
+            pintle_testkit::skip(&format!("{test} needs PINTLE_E2E_KUBECONFIG and PINTLE_E2E_LEVEL=node"));
             return None;
         };
         let text = std::fs::read_to_string(&path).expect("a readable configuration");
@@ -69,9 +66,19 @@ fn early(goal: Goal) -> Waiting {
     Waiting { early_failure: Some(Patience::default()), ..waiting(goal) }
 }
 
+/// What our own API is told of a pod, in which nothing runs.
+fn simulated(list: &[(&str, &str)]) -> String {
+    let annotations = list.iter().map(|(key, value)| format!("pintle.dev/simulate-{key}: {value:?}"));
+    format!("{{{}}}", annotations.collect::<Vec<_>>().join(", "))
+}
+
 fn workload(kind: &str, more: &str, container: &str) -> String {
+    workload_with("{}", kind, more, container)
+}
+
+fn workload_with(annotations: &str, kind: &str, more: &str, container: &str) -> String {
     format!(
-        "---\napiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n  {more}\n  selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    metadata: {{labels: {{app: {name}}}}}\n    spec:\n      terminationGracePeriodSeconds: 0\n      containers: [{container}]\n",
+        "---\napiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n  {more}\n  selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    metadata: {{labels: {{app: {name}}}, annotations: {annotations}}}\n    spec:\n      terminationGracePeriodSeconds: 0\n      containers: [{container}]\n",
         name = kind.to_lowercase(),
     )
 }
@@ -115,21 +122,24 @@ async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
     // Without the probe it would count as ready between its start and its end.
     let probe = "{readinessProbe: {exec: {command: ['false']}}, name";
     let crashing = container("echo boom; exit 3").replace("{name", probe);
+    let crash = [("failures", "always"), ("exit-code", "3"), ("log", "boom")];
     let cases = [
         (
+            simulated(&[("image", "missing")]),
             "{name: main, image: 'test.invalid/missing:1', imagePullPolicy: IfNotPresent}",
             "cannot get its image \"test.invalid/missing:1\" (",
             "events of Pod/",
         ),
-        (&crashing, "crashes again and again", "last lines of container main:\n    boom"),
+        (simulated(&crash), &crashing, "crashes again and again", "last lines of container main:\n    boom"),
         (
+            simulated(&[]),
             "{name: main, image: 'test.invalid/busybox:1', envFrom: [{configMapRef: {name: missing}}]}",
             "cannot be created (CreateContainerConfigError: configmap \"missing\" not found)",
             "events of Pod/",
         ),
     ];
-    for (container, reason, detail) in cases {
-        let ids = bench.make(&workload("Deployment", "replicas: 1", container)).await;
+    for (annotations, container, reason, detail) in cases {
+        let ids = bench.make(&workload_with(&annotations, "Deployment", "replicas: 1", container)).await;
         let started = Instant::now();
         let error = bench.wait(early(Goal::Ready), &ids).await.expect_err("hopeless");
         assert!(matches!(error, WaitError::Hopeless(_)), "{error}");
@@ -160,17 +170,20 @@ async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
     bench.done().await;
 }
 
-fn job(name: &str, first: &str, second: &str) -> String {
+/// `annotations` tell our own API what the scripts do.
+fn job(name: &str, first: &str, second: &str, annotations: &str) -> String {
     let (first, second) = (container(first).replace("main", "first"), container(second));
     format!(
-        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}}}\nspec:\n  backoffLimit: 0\n  template:\n    spec:\n      restartPolicy: Never\n      initContainers: [{first}]\n      containers: [{second}]\n"
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}}}\nspec:\n  backoffLimit: 0\n  template:\n    metadata: {{annotations: {annotations}}}\n    spec:\n      restartPolicy: Never\n      initContainers: [{first}]\n      containers: [{second}]\n"
     )
 }
 
 #[tokio::test]
 async fn a_failing_hook_has_helms_error_and_its_logs() {
     let Some(bench) = Bench::new("a_failing_hook_has_helms_error_and_its_logs").await else { return };
-    let ids = bench.make(&job("fails", "echo prepared", "echo one; echo two; exit 7")).await;
+    let fails = [("failures", "always"), ("exit-code", "7"), ("log.first", "prepared"), ("log", "one\ntwo")];
+    let ids =
+        bench.make(&job("fails", "echo prepared", "echo one; echo two; exit 7", &simulated(&fails))).await;
     let error = bench.wait(waiting(Goal::HookDone), &ids).await.expect_err("failed");
     let helms = format!(
         "resource Job/{}/fails not ready. status: Failed, message: Job Failed. failed: 1/1",
@@ -205,7 +218,9 @@ async fn a_failing_hook_has_helms_error_and_its_logs() {
 async fn the_logs_of_a_hook_come_while_it_runs() {
     let Some(bench) = Bench::new("the_logs_of_a_hook_come_while_it_runs").await else { return };
     let script = "for i in 1 2 3 4; do echo line $i; sleep 1; done; printf last";
-    let ids = bench.make(&job("talks", "echo a; sleep 1; echo b", script)).await;
+    let talks = "line 1\nline 2\nline 3\nline 4\nlast";
+    let talks = [("log.first", "a\nb"), ("log", talks), ("duration", "4s")];
+    let ids = bench.make(&job("talks", "echo a; sleep 1; echo b", script, &simulated(&talks))).await;
     let mut heard: Vec<(Instant, String)> = Vec::new();
     let mut sink = |source: &LogSource, bytes: &[u8]| {
         heard.push((Instant::now(), format!("{} {}", source.container, String::from_utf8_lossy(bytes))));
@@ -229,7 +244,8 @@ async fn the_logs_of_a_hook_come_while_it_runs() {
     let spread = heard[5].0.duration_since(heard[2].0);
     assert!(spread > Duration::from_secs(2), "lines come as they are written: {spread:?}");
 
-    let quick = bench.make(&job("quick", "echo a", "echo b")).await;
+    let quick = simulated(&[("log.first", "a"), ("log", "b")]);
+    let quick = bench.make(&job("quick", "echo a", "echo b", &quick)).await;
     let mut lines = Vec::new();
     let mut sink = |_: &LogSource, bytes: &[u8]| lines.push(String::from_utf8_lossy(bytes).into_owned());
     let logs = HookLogs::new(&bench.cluster, &quick[0]);

@@ -1,4 +1,4 @@
-//! The stores against a real API server: `PINTLE_E2E_KUBECONFIG` names its configuration, whose context must be
+//! The stores against an API server: `PINTLE_E2E_KUBECONFIG` names its configuration, whose context must be
 //! `pintle-e2e…`. With `PINTLE_HELM` naming the real Helm, both read what the other wrote.
 
 use std::process::Command;
@@ -30,9 +30,8 @@ async fn testbed(test: &str) -> Option<(Cluster, String)> {
     Some((cluster, namespace))
 }
 
-#[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn skipped(test: &str, variable: &str) {
-    eprintln!("skipped: {test} needs {variable}");
+    pintle_testkit::skip(&format!("{test} needs {variable}"));
 }
 
 fn version(namespace: &str, name: &str, number: u64, status: Status) -> ReleaseVersion {

@@ -8,10 +8,7 @@ use pintle_sql::SqlStore;
 /// Connects to the test database, with a namespace that no other test has.
 async fn testbed(test: &str) -> Option<(SqlStore, String)> {
     let Ok(address) = std::env::var("PINTLE_E2E_POSTGRES") else {
-        #[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
-        {
-            eprintln!("skipped: {test} needs PINTLE_E2E_POSTGRES");
-        }
+        pintle_testkit::skip(&format!("{test} needs PINTLE_E2E_POSTGRES"));
         return None;
     };
     static NUMBER: AtomicU32 = AtomicU32::new(0);

@@ -1,13 +1,17 @@
-//! For tests only: where the corpus of real charts and recorded behaviour of Helm is, and texts with mistakes in them.
+//! For tests only: where the corpus of real charts and recorded behaviour of Helm is, texts with mistakes in them, and
+//! how a test says that it does not run.
 //!
 //! The corpus lies beside the repository (`../shared`), or where `PINTLE_CORPUS` says. Tests pass without it: those that
 //! need it say that they are skipped.
 
+mod cluster;
 mod mutation;
 
 pub use mutation::{Random, mutate};
 
 use std::path::{Path, PathBuf};
+
+pub use cluster::{is_embedded, skip};
 
 /// A file or folder of the corpus; where it is absent, says so and answers `None`.
 #[allow(clippy::print_stdout)]

@@ -1,6 +1,6 @@
-//! The connections to the real server, which are used again because shaking hands takes longer than most requests.
+//! The connections to the server, which are used again because shaking hands takes longer than most requests.
 
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,21 +11,34 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::message::{self, Request};
 
-type Connection = BufReader<StreamOwned<ClientConnection, TcpStream>>;
+/// Bytes to the server and back.
+trait Stream: Read + Write + Send {}
 
-/// The real server.
+impl<T: Read + Write + Send> Stream for T {}
+
+type Connection = BufReader<Box<dyn Stream>>;
+
+/// The server.
 pub(super) struct Upstream {
     address: String,
-    config: Arc<ClientConfig>,
+    /// How it is spoken to, where it speaks TLS.
+    security: Option<Arc<ClientConfig>>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Upstream {
-    /// The server at this address, with the certificates in this folder.
+    /// The server at this address, with the certificates in this folder if it speaks TLS.
     pub(super) fn new(server: &str, keys: &Path) -> Upstream {
-        let address =
-            server.strip_prefix("https://").expect("a test server speaks TLS").trim_end_matches('/');
+        let server = server.trim_end_matches('/');
+        let (address, security) = match server.strip_prefix("https://") {
+            Some(address) => (address, Some(Arc::new(Upstream::security(keys)))),
+            None => (server.strip_prefix("http://").expect("a test server speaks HTTP"), None),
+        };
         let address = if address.contains(':') { address.to_owned() } else { format!("{address}:443") };
+        Upstream { address, security, idle: Mutex::default() }
+    }
+
+    fn security(keys: &Path) -> ClientConfig {
         let certificates = |file: &str| -> Vec<CertificateDer<'static>> {
             let read = CertificateDer::pem_file_iter(keys.join(file)).and_then(Iterator::collect);
             read.unwrap_or_else(|error| panic!("{file}: {error}"))
@@ -35,13 +48,12 @@ impl Upstream {
             roots.add(root).expect("the cluster's authority is a certificate");
         }
         let key = PrivateKeyDer::from_pem_file(keys.join("user.key")).expect("the user has a key");
-        let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider knows TLS 1.3")
             .with_root_certificates(roots)
             .with_client_auth_cert(certificates("user.crt"), key)
-            .expect("the key is that of the certificate");
-        Upstream { address, config: Arc::new(config), idle: Mutex::default() }
+            .expect("the key is that of the certificate")
     }
 
     /// Sends a request and takes the answer back as it arrives.
@@ -59,11 +71,12 @@ impl Upstream {
         if let Some(connection) = idle {
             return Ok(connection);
         }
-        let (host, _) = self.address.rsplit_once(':').unwrap_or((&self.address, ""));
-        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        let session = ClientConnection::new(Arc::clone(&self.config), name).map_err(io::Error::other)?;
         let socket = TcpStream::connect(&self.address)?;
         socket.set_nodelay(true)?;
-        Ok(BufReader::new(StreamOwned::new(session, socket)))
+        let Some(security) = &self.security else { return Ok(BufReader::new(Box::new(socket))) };
+        let (host, _) = self.address.rsplit_once(':').unwrap_or((&self.address, ""));
+        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        let session = ClientConnection::new(Arc::clone(security), name).map_err(io::Error::other)?;
+        Ok(BufReader::new(Box::new(StreamOwned::new(session, socket))))
     }
 }

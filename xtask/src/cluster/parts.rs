@@ -18,7 +18,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    fn new(name: &str, command: impl IntoIterator<Item = String>) -> Part {
+    pub(super) fn new(name: &str, command: impl IntoIterator<Item = String>) -> Part {
         Part { name: name.to_owned(), command: command.into_iter().collect(), after: Vec::new(), ends: false }
     }
 

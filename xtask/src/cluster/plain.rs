@@ -42,7 +42,7 @@ fn free_ports() -> Result<[u16; 5]> {
 }
 
 /// Starts processes that outlive this one and are not reached by the terminal's signals.
-fn start(cluster: &mut Cluster, parts: &[Part]) -> Result<()> {
+pub(super) fn start(cluster: &mut Cluster, parts: &[Part]) -> Result<()> {
     for part in parts {
         let (program, arguments) = part.command.split_first().context("a part has a program")?;
         let log = File::create(log(&cluster.folder, &part.name))?;

@@ -53,7 +53,8 @@ fn takes_pods(node: &Value) -> bool {
     node["spec"]["taints"].is_null() && conditions.is_some_and(|all| all.iter().any(ready))
 }
 
-fn wait(cluster: &Cluster, what: &str, part: &str, mut check: impl FnMut() -> bool) -> Result<()> {
+/// Waits until `check` is true; when it never is, tells the end of the log of `part`.
+pub(super) fn wait(cluster: &Cluster, what: &str, part: &str, mut check: impl FnMut() -> bool) -> Result<()> {
     let limit = Instant::now() + LIMIT;
     loop {
         if check() {
