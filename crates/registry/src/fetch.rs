@@ -89,12 +89,25 @@ impl Fetcher {
     /// # Errors
     /// Why there is no answer, in words.
     pub fn fetch(&self, request: &Sent) -> Result<Received, String> {
+        self.fetch_unless(request, &|| false)
+    }
+
+    /// As [`Fetcher::fetch`], but ends early when the user has had enough.
+    ///
+    /// # Errors
+    /// As [`Fetcher::fetch`].
+    pub fn fetch_unless(&self, request: &Sent, cancelled: &dyn Fn() -> bool) -> Result<Received, String> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| format!("cannot start: {error}"))?;
         let exchange = async { tokio::time::timeout(request.timeout, self.exchange(request)).await };
-        let outcome = runtime.block_on(exchange);
+        let outcome = runtime.block_on(async {
+            tokio::select! {
+                outcome = exchange => outcome,
+                () = until(cancelled) => Ok(Err("the operation was cancelled".to_owned())),
+            }
+        });
         // Looking up a name cannot be stopped, and is not worth waiting for.
         runtime.shutdown_background();
         outcome.unwrap_or_else(|_| Err(format!("no answer within {:?}", request.timeout)))
@@ -163,6 +176,15 @@ impl Fetcher {
         let connector =
             HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http().enable_http1();
         Ok(Client::builder(TokioExecutor::new()).build(connector.wrap_connector(http)))
+    }
+}
+
+/// How often the user is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+async fn until(cancelled: &dyn Fn() -> bool) {
+    while !cancelled() {
+        tokio::time::sleep(LOOK).await;
     }
 }
 
@@ -332,6 +354,8 @@ mod tests {
         let url = format!("http://{}", silent.local_addr().expect("it has an address"));
         let request = Sent { timeout: Duration::from_millis(200), ..sent(&url) };
         assert_eq!(anyone().fetch(&request), Err("no answer within 200ms".to_owned()));
+        let request = Sent { timeout: Duration::from_secs(60), ..sent(&url) };
+        assert_eq!(anyone().fetch_unless(&request, &|| true), Err("the operation was cancelled".to_owned()));
         let request = Sent { headers: BTreeMap::from([("Host".to_owned(), "x".to_owned())]), ..sent(&url) };
         assert_eq!(anyone().fetch(&request), Err("the header `Host` cannot be chosen".to_owned()));
     }

@@ -13,4 +13,4 @@ pub use list::{Listing, Row, Status, list};
 pub use lock::write_lock;
 pub use requirement::{digest, legacy_digest};
 pub use resolve::{local_path, resolve};
-pub use update::{Updating, build, update};
+pub use update::{Updating, build, build_instead, update};

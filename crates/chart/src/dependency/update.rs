@@ -52,6 +52,18 @@ pub fn build(mut updating: Updating<'_>) -> Result<()> {
     updating.fetch_all(&mut locked)
 }
 
+/// Fills `charts/` with other charts than Chart.yaml asks for, resolved anew. The lock is about Chart.yaml, and stays as
+/// it is.
+///
+/// # Errors
+/// As [`update`].
+pub fn build_instead(mut updating: Updating<'_>, dependencies: &[Dependency]) -> Result<()> {
+    updating.load()?;
+    updating.check_repositories(dependencies)?;
+    let mut locked = resolve(dependencies, updating.chart_path, updating.log)?;
+    updating.fetch_all(&mut locked)
+}
+
 /// What the chart asks for; `None` without a `dependencies:` list.
 fn asked(metadata: &Metadata) -> Option<&[Dependency]> {
     let declared = metadata.declares_dependencies || !metadata.dependencies.is_empty();
