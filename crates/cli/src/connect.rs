@@ -88,6 +88,9 @@ impl Connection {
         self.runtime.spawn(async move {
             let Ok(mut signals) = Signals::new() else { return };
             signals.next().await;
+            if scripts::is_asking() {
+                exit::at_once();
+            }
             if let Some(farewell) = farewell {
                 let _ = writeln!(std::io::stdout().lock(), "{farewell}");
             }

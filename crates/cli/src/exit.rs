@@ -21,8 +21,9 @@ pub(crate) fn code(personality: Personality, class: Class) -> u8 {
 /// The exit code after Ctrl-C, as shells have it.
 const CANCELLED: u8 = 130;
 
-/// Ends the program at once, for a user who does not want to wait until everything is in order.
-#[expect(clippy::exit, reason = "the user has asked twice")]
+/// Ends the program at once, for a user who does not want to wait until everything is in order, or before whom nothing was
+/// begun.
+#[expect(clippy::exit, reason = "the user has asked twice, or nothing has been done yet")]
 pub(crate) fn at_once() -> ! {
     std::process::exit(i32::from(CANCELLED))
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle::events::{ChartPath, Event};
@@ -100,8 +101,23 @@ fn question(chart: &str, asked: &Asked, missing: &Permissions) -> String {
     text
 }
 
+/// Whether an answer is waited for. Nothing has been done by then.
+static ASKING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the user is being asked, so that Ctrl-C can only mean no.
+pub(crate) fn is_asking() -> bool {
+    ASKING.load(Ordering::Relaxed)
+}
+
 /// Asks until there is an answer; the end of input is one, too.
 fn said_yes(question: &str) -> bool {
+    ASKING.store(true, Ordering::Relaxed);
+    let answer = ask_until_answered(question);
+    ASKING.store(false, Ordering::Relaxed);
+    answer
+}
+
+fn ask_until_answered(question: &str) -> bool {
     loop {
         let mut error = io::stderr().lock();
         // Whoever cannot be asked has not agreed.
@@ -110,7 +126,10 @@ fn said_yes(question: &str) -> bool {
         }
         let mut line = String::new();
         match io::stdin().lock().read_line(&mut line) {
-            Ok(0) | Err(_) => return false,
+            Ok(0) | Err(_) => {
+                let _ = writeln!(error);
+                return false;
+            }
             Ok(_) => {}
         }
         match answer(&line) {

@@ -292,6 +292,15 @@ fn files_and_the_environment_are_reached_with_permission() {
     has(&place.pintle(&format!("{line} --set file=hello.txt")), &["greeting: \"from a file\""]);
     has(&place.pintle(&format!("{line} --set file=../secret.txt")), &["exit 1", "leads out of the folder"]);
     has(&place.called("pintle", &line, &[("GREETING", "hi")]), &["greeting: \"hi\""]);
+    chart(
+        &place,
+        "web",
+        "events.on('pre-render', function(ctx) ctx.values.greeting = os.getenv('HELM_KUBETOKEN') end)",
+        "lua: [os]",
+    );
+    let shown = place.called("pintle", "template demo web --yes", &[("HELM_KUBETOKEN", "ESCAPED")]);
+    has(&shown, &["exit 1", "\"HELM_KUBETOKEN\" is not for scripts", "--set"]);
+    assert!(!shown.contains("ESCAPED"));
 }
 
 #[test]
@@ -345,4 +354,260 @@ fn what_is_packed_can_be_changed_by_a_script() {
         .expect("tar runs");
     has(&String::from_utf8_lossy(&listed.stdout), &["web/built.txt", "web/ext/lua/chart.lua"]);
     assert!(!place.path().join("web/built.txt").exists());
+}
+
+#[test]
+fn changed_values_must_fit_the_schemas_of_subcharts_too() {
+    let place = Place::new();
+    chart(
+        &place,
+        "web",
+        "events.on('pre-render', 1, function(ctx) ctx.values.db = {size = 'large'} end)",
+        "",
+    );
+    place
+        .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
+        .write("web/charts/db/values.yaml", "size: 1\n")
+        .write("web/charts/db/values.schema.json", r#"{"properties": {"size": {"type": "number"}}}"#);
+    has(&place.pintle("template demo web"), &["exit 2", "db:", "got string, want number"]);
+    has(&place.pintle("lint web"), &["got string, want number", "1 chart(s) failed"]);
+    has(&place.pintle("template demo web --skip-schema-validation"), &["exit 0"]);
+    has(&place.pintle("template demo web --skip-scripts"), &["exit 0"]);
+    // A subchart's own script is held to its own schema.
+    chart(&place, "web", "", "");
+    place.write(
+        "web/charts/db/ext/lua/chart.lua",
+        "events.on('pre-render', function(ctx) ctx.values.size = {} end)",
+    );
+    has(&place.pintle("template demo web"), &["exit 2", "db:", "got object, want number"]);
+}
+
+#[test]
+fn objects_that_scripts_give_back_are_looked_at() {
+    let (place, flag) = (Place::new(), cluster::start());
+    let object = |text: &str| {
+        let script = format!("events.on('post-render', function(ctx) table.insert(ctx.objects, {text}) end)");
+        chart(&place, "web", &script, "");
+    };
+    for (text, part) in [
+        ("'text'", "objects[2]"),
+        ("{1, 2}", "objects[2]"),
+        ("{apiVersion = 'v1', metadata = {name = 'x'}}", "kind"),
+        ("{kind = 'ConfigMap', metadata = {name = 'x'}}", "apiVersion"),
+        ("{apiVersion = 'v1', kind = 'ConfigMap', metadata = {}}", "name"),
+        ("{apiVersion = 'v1', kind = 'ConfigMap', metadata = {name = 7}}", "name"),
+        ("{apiVersion = 'v1', kind = 'Nonsense', metadata = {name = 'x'}}", "Nonsense"),
+        (
+            "{apiVersion = 'v1', kind = 'ConfigMap', metadata = {name = 'demo'}}",
+            "ConfigMap/demo more than once",
+        ),
+    ] {
+        object(text);
+        let shown = place.pintle(&format!("install demo web {flag}"));
+        assert!(!shown.starts_with("exit 0"), "{text}: {shown}");
+        has(&shown, &[part]);
+        assert!(!place.pintle(&format!("list -a {flag}")).contains("demo"), "{text}: nothing is recorded");
+    }
+}
+
+#[test]
+fn what_is_explained_leaves_data_alone_and_names_wrappers_and_subcharts() {
+    let (place, flag) = (Place::new(), cluster::start());
+    let parent = example("parent");
+    for line in ["template demo", "install demo", "upgrade demo"] {
+        let at = if line.starts_with("template") { String::new() } else { flag.clone() };
+        let data = if line.starts_with("template") { "" } else { "-o json" };
+        let shown = place.pintle(&format!("{line} {parent} --explain {data} {at}"));
+        has(
+            &shown,
+            &["exit 0", "pre-render: chart parent/db: ext/lua/chart.lua:1 changed\n  values.greeting\n"],
+        );
+        has(&shown, &["pre-render: chart parent: ext/lua/chart.lua:7 changed\n  values.greeting\n"]);
+        assert!(!shown.contains("post-render: chart parent/db"), "it is silenced: {shown}");
+        let output = shown.split("--- stdout\n").nth(1).and_then(|text| text.split("--- stderr\n").next());
+        let output = output.expect("there is output");
+        assert!(!output.contains("changed\n"), "{output}");
+        if !data.is_empty() {
+            assert!(pintle_tree::json::read(output.trim().as_bytes()).is_ok(), "{output}");
+        }
+    }
+}
+
+#[test]
+fn every_event_can_be_tried_out() {
+    let place = Place::new();
+    chart(
+        &place,
+        "web",
+        &format!(
+            "{TELLS}\nevents.on('failed-test', function(ctx) log.info('at ' .. ctx.event) end)\n\
+        events.on('pre-list', function(ctx) log.info('at ' .. ctx.event) end)\n\
+        events.on('post-list', function(ctx) log.info('at ' .. ctx.event) end)"
+        ),
+        "",
+    );
+    for entry in pintle::events::TABLE {
+        let shown = place.pintle(&format!("lua run web {}", entry.name));
+        match entry.core {
+            true => has(&shown, &["exit 2", "is a core event"]),
+            false => {
+                assert_eq!(told(&shown), entry.name, "{shown}");
+                has(
+                    &shown,
+                    &["exit 0", &format!("# before {}\n", entry.name), &format!("# after {}\n", entry.name)],
+                );
+            }
+        }
+    }
+    // A release that goes away has no chart, and a chart that is packed has no release.
+    let told_of = "function(ctx) log.info('at ' .. tostring(ctx.chart ~= nil) .. ' ' .. tostring(ctx.release ~= nil)) end";
+    chart(
+        &place,
+        "web",
+        &format!(
+            "for _, name in {{'pre-delete', 'pre-package', 'pre-test'}} do events.on(name, {told_of}) end"
+        ),
+        "",
+    );
+    for (event, expected) in
+        [("pre-delete", "false true"), ("pre-package", "true false"), ("pre-test", "true true")]
+    {
+        assert_eq!(told(&place.pintle(&format!("lua run web {event}"))), expected, "{event}");
+    }
+    // What changes is shown, values and objects alike.
+    let script = "events.on('pre-render', function(ctx) ctx.values.greeting = 'changed' end)
+        events.on('pre-install', function(ctx) ctx.objects[1].data.greeting = ctx.release.name end)";
+    chart(&place, "web", script, "");
+    let shown = place.pintle("lua run web pre-render --set greeting=given");
+    has(&shown, &["  greeting: given\n", "  greeting: changed\n"]);
+    has(&place.pintle("lua run web pre-install --release mine"), &["greeting: hello\n", "greeting: mine\n"]);
+}
+
+#[test]
+fn a_new_chart_with_a_script_passes_everything() {
+    let (place, flag) = (Place::new(), "--cluster embedded:box");
+    has(&place.pintle("create new --lua"), &["exit 0"]);
+    has(&place.pintle("lua check new"), &["No mistakes were found."]);
+    has(&place.pintle("lint new --strict"), &["1 chart(s) linted, 0 chart(s) failed"]);
+    for event in ["pre-render", "post-render"] {
+        has(&place.pintle(&format!("lua run new {event} --is-upgrade")), &["exit 0"]);
+    }
+    has(&place.pintle(&format!("install demo new --wait {flag}")), &["exit 0"]);
+    has(&place.pintle(&format!("upgrade demo new --wait {flag}")), &["exit 0"]);
+    has(&place.pintle(&format!("get manifest demo {flag}")), &["example.com/chart: new"]);
+    has(&place.pintle(&format!("test demo {flag}")), &["Phase:          Succeeded"]);
+    has(&place.pintle("package new"), &["exit 0"]);
+    has(&place.pintle("lua check new-0.1.0.tgz"), &["No mistakes were found."]);
+}
+
+#[test]
+fn wrong_types_are_found_without_running() {
+    let place = Place::new();
+    let script = "events.on('pre-render', function(ctx)
+        ctx.values.x = json.decode({})
+        print(ctx.chart.nam, regex.find('a'))
+    end)
+    events.on('post-install', function(ctx) ctx.values.y = 1 end)
+    evnets.on('ready', print)";
+    chart(&place, "web", script, "");
+    has(
+        &place.pintle("lua check web"),
+        &[
+            "exit 3",
+            "chart.lua:2: argument 1 of `json.decode` must be a string, not a table\n",
+            "chart.lua:3: `ctx.chart` has no field `nam`; it has apiVersion, name,",
+            "chart.lua:3: `regex.find` takes 2 arguments, not 1\n",
+            "chart.lua:5: `ctx.values` is read-only in `post-install`\n",
+            "chart.lua:6: there is no `evnets`\n",
+        ],
+    );
+}
+
+#[test]
+fn l_010_a_script_decides_which_charts_are_fetched() {
+    let place = Place::new();
+    let script = "events.on('pre-dependency-build', function(ctx)
+        ctx.dependencies[1].repository = 'file://../two'
+        ctx.dependencies[1].version = '2.0.0'
+        table.insert(ctx.dependencies, {name = 'extra', version = '*', repository = 'file://../extra'})
+    end)
+    events.on('post-dependency-build', function(ctx) log.info('at ' .. #ctx.dependencies) end)";
+    chart(&place, "web", script, "");
+    place.write(
+        "web/Chart.yaml",
+        "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: 1.0.0, repository: 'file://../one'}\n",
+    );
+    for (folder, name, version) in
+        [("one", "db", "1.0.0"), ("two", "db", "2.0.0"), ("extra", "extra", "0.3.0")]
+    {
+        let text = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
+        place.write(&format!("{folder}/Chart.yaml"), &text);
+    }
+    let names = || {
+        let entries = std::fs::read_dir(place.path().join("web/charts")).expect("it is there").flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    let shown = place.pintle("dependency build web");
+    has(&shown, &["exit 0"]);
+    assert_eq!(told(&shown), "1", "Chart.yaml is as it was");
+    assert_eq!(names(), ["db-2.0.0.tgz", "extra-0.3.0.tgz"]);
+    assert!(!place.path().join("web/Chart.lock").exists(), "the lock is about Chart.yaml");
+    has(&place.pintle("dependency build web --skip-scripts"), &["exit 0"]);
+    assert!(names().contains(&"db-1.0.0.tgz".to_owned()) && place.path().join("web/Chart.lock").exists());
+    // A handler that fails keeps everything as it is.
+    chart(&place, "web2", "events.on('pre-dependency-build', function() error('no', 0) end)", "");
+    has(&place.pintle("dependency build web2"), &["exit 1", "no"]);
+    assert!(!place.path().join("web2/charts").exists());
+}
+
+#[test]
+fn secrets_that_are_not_the_chart_s_own_stay_where_they_are() {
+    let (place, flag) = (Place::new(), cluster::start());
+    place.write("other/Chart.yaml", "apiVersion: v2\nname: other\nversion: 0.1.0\n").write(
+        "other/templates/secret.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: theirs}\nstringData: {password: ESCAPED}\n",
+    );
+    let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", "secret")]);
+    has(&run("install far other --namespace far --create-namespace"), &["exit 0"]);
+    has(&run("install near other"), &["exit 0"]);
+    let reads = |name: &str, namespace: &str| {
+        format!(
+            "events.on('pre-render', function(ctx)
+                local found = kubernetes.get('v1', 'Secret', '{name}', '{namespace}')
+                ctx.values.greeting = base64.decode(found.data.password or '')
+            end)"
+        )
+    };
+    // Of the own namespace, as templates see them; of others and of releases, not.
+    chart(&place, "web", &reads("theirs", "default"), "");
+    has(&run("template web web --dry-run=server"), &["greeting: \"ESCAPED\""]);
+    chart(&place, "web", &reads("theirs", "far"), "");
+    has(
+        &run("template web web --dry-run=server"),
+        &["exit 1", "Secrets of other namespaces are not for scripts"],
+    );
+    chart(&place, "web", &reads("sh.helm.release.v1.near.v1", "default"), "");
+    has(&run("template web web --dry-run=server"), &["exit 1", "what keeps releases is not for scripts"]);
+    // With the network at hand, neither scripts nor templates see what is not their own.
+    chart(&place, "web", &reads("theirs", "default"), "lua: [network]");
+    let shown = run("template web web --dry-run=server --yes");
+    has(&shown, &["exit 1", "theirs does not belong to the release web"]);
+    assert!(!shown.contains("ESCAPED"));
+    has(&run("template near web --dry-run=server --yes --is-upgrade"), &["greeting: \"ESCAPED\""]);
+    chart(&place, "web", "events.on('post-render', function() end)", "lua: [network]");
+    for arguments in [r#""far" "theirs""#, r#""default" "theirs""#, r#""default" """#, r#""" """#] {
+        let template = format!("x: {{{{ lookup \"v1\" \"Secret\" {arguments} | toJson }}}}\n");
+        place.write(
+            "web/templates/secret.yaml",
+            &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: y}}\n{template}"),
+        );
+        let shown = run("template web web --dry-run=server --yes");
+        has(&shown, &["exit 1", "does not belong to the release web"]);
+        assert!(!shown.contains("ESCAPED"), "{arguments}: {shown}");
+        // Without scripts it is Helm's chart.
+        has(&run("template web web --dry-run=server --skip-scripts"), &["exit 0", "theirs"]);
+    }
 }

@@ -9,6 +9,7 @@ pub(crate) mod kept;
 pub(crate) mod network;
 pub(crate) mod objects;
 pub(crate) mod scripts;
+pub(crate) mod secrets;
 pub(crate) mod sources;
 
 use std::fmt;

@@ -6,23 +6,25 @@ use pintle_chart::Chart;
 use pintle_cluster::{Cluster, Facts};
 use pintle_events::Event;
 use pintle_hooks::Source;
+use pintle_lua::Permission;
 use pintle_objects::{Manifest, Sorted};
 use pintle_release::{HookRun, StoredHook};
 use pintle_render::{Capabilities, KubeVersion, Lookup, Release, Target};
 use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
 
+use crate::lifecycle::secrets::{self, Guard};
 use crate::lifecycle::{Lifecycle, aside};
 use crate::options::Rendering;
 use crate::prepare::{Prepared, Rules, finish, loaded, push_document, shown};
 use crate::report::Kept;
-use crate::{Error, Reporter, Result};
+use crate::{Error, Reporter, Result, Session};
 
-/// Answers `lookup` from the cluster. Rendering runs on a thread of its own, where waiting for the answer is allowed, and
-/// so do handlers.
-pub(crate) struct LiveLookup {
-    pub(crate) cluster: Cluster,
-    pub(crate) handle: Handle,
+/// Answers `lookup` from the cluster. Rendering runs on a thread of its own, where waiting for the answer is allowed.
+struct LiveLookup {
+    cluster: Cluster,
+    handle: Handle,
+    guard: Guard,
 }
 
 impl Lookup for LiveLookup {
@@ -34,22 +36,32 @@ impl Lookup for LiveLookup {
         name: &str,
     ) -> std::result::Result<Map<Node>, String> {
         let answer = self.cluster.lookup(api_version, kind, namespace, name);
-        self.handle.block_on(answer).map_err(|error| error.to_string())
+        let found = self.handle.block_on(answer).map_err(|error| error.to_string())?;
+        if let Some(guarded) = secrets::guarded(api_version, kind) {
+            self.guard.check_for_template(guarded, &found)?;
+        }
+        Ok(found)
     }
 }
 
 /// Whom a chart is rendered for.
 pub(crate) fn target(
-    cluster: &Cluster,
+    session: &Session,
     facts: &Facts,
     release: Release,
     options: &Rendering,
     ask: bool,
 ) -> Target {
+    let guard = Guard {
+        release: release.name.clone(),
+        namespace: release.namespace.clone(),
+        network: session.events.granted().contains(Permission::Network),
+    };
     let mut target = Target::offline(release, capabilities(facts));
     target.dns = options.dns;
     if ask {
-        target.lookup = Arc::new(LiveLookup { cluster: cluster.clone(), handle: Handle::current() });
+        target.lookup =
+            Arc::new(LiveLookup { cluster: session.cluster.clone(), handle: Handle::current(), guard });
     }
     target
 }

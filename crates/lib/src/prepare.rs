@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pintle_chart::Chart;
+use pintle_chart::metadata::Dependency;
 use pintle_events::{Context, Event};
 use pintle_images::Policy;
-use pintle_lua::Permissions;
+use pintle_lua::{Asked, Permissions};
 use pintle_objects::{Manifest, Order, Sorted};
 use pintle_render::{Rendered, RenderedFile, Target};
 use pintle_semver::{Constraint, Version};
@@ -147,7 +148,7 @@ pub fn prepare(
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let chart = process(chart, &user, &rules, reporter)?;
-    let events = &events.with_scripts_of(&chart, &Permissions::none())?;
+    let events = &events.with_scripts_of(&chart, &Asked::default())?;
     let (chart, user) = loaded(chart, user, events)?;
     finish(chart, user, target, rules, events, reporter)
 }
@@ -191,25 +192,34 @@ pub(crate) fn tell_without_chart(event: Event, events: &Lifecycle) -> Result<()>
     if events.listens(event) { events.emit(event, &mut Context::default()) } else { Ok(()) }
 }
 
-/// Tells an event around fetching the charts that a chart needs.
+/// Tells an event around fetching the charts that a chart needs. Gives those that handlers want instead, if they do.
 ///
 /// # Errors
-/// When a handler fails, or wants other charts than Chart.yaml does, because only Chart.yaml is built from yet.
-pub(crate) fn tell_dependencies(chart: &Chart, event: Event, events: &Lifecycle) -> Result<()> {
-    let events = events.with_scripts_of(chart, &Permissions::none())?;
+/// When a handler fails, or wants other charts for a subchart, whose charts are not fetched.
+pub(crate) fn tell_dependencies(
+    chart: &Chart,
+    event: Event,
+    events: &Lifecycle,
+) -> Result<Option<Vec<Dependency>>> {
+    let events = events.with_scripts_of(chart, &Asked::default())?;
     if !events.listens(event) {
-        return Ok(());
+        return Ok(None);
     }
     let mut context = context::of_chart(chart, chart.values.clone());
     let before: Vec<_> = context.all_charts().iter().map(|part| part.dependencies.clone()).collect();
     events.emit(event, &mut context)?;
-    let after = context.take_charts().into_iter().map(|part| part.dependencies);
-    if after.eq(before) {
-        return Ok(());
+    let mut after: Vec<_> = context.take_charts().into_iter().map(|part| part.dependencies).collect();
+    if after == before {
+        return Ok(None);
     }
-    Err(Error::Input(format!(
-        "a handler of `{event}` changes dependencies, which only Chart.yaml can do yet"
-    )))
+    // The topmost chart is the first.
+    if after.get(1..) != before.get(1..) {
+        return Err(Error::Input(format!(
+            "a handler of `{event}` changes the dependencies of a subchart; only those of the topmost chart are built"
+        )));
+    }
+    let wanted = if after.is_empty() { Vec::new() } else { after.swap_remove(0) };
+    Ok(Some(sources::dependencies(chart, wanted)))
 }
 
 /// Tells an event about a chart at rest, whose values are its defaults. Handlers may change the files and the defaults.
@@ -337,7 +347,7 @@ pub(crate) fn render_for_lint(
 ) -> Option<Rendered> {
     let nulls = NullRules::Helm4;
     let chart = pintle_values::process_dependencies(chart, &options.values, nulls, &mut findings.log).ok()?;
-    let events = &noted(events.with_scripts_of(&chart, &Permissions::none()), findings)?;
+    let events = &noted(events.with_scripts_of(&chart, &Asked::default()), findings)?;
     let (chart, user) = noted(loaded(chart, options.values.clone(), events), findings)?;
     // Helm merges twice here; the second time changes nothing but repeats the warnings.
     let once = pintle_values::coalesce(&chart, &user, nulls, &mut findings.log).ok()?;

@@ -8,7 +8,7 @@ use pintle_cluster::Cluster;
 use pintle_release::{Claim, Moment, Store};
 use tokio::sync::watch;
 
-use crate::Lifecycle;
+use crate::{Error, Lifecycle, Result};
 
 /// What operations on a cluster work with.
 #[derive(Clone)]
@@ -63,6 +63,14 @@ impl fmt::Debug for Holder {
 }
 
 impl Session {
+    /// The outcome of an operation. A handler that was stopped because the user has had enough did nothing wrong.
+    pub(crate) fn settled<T>(&self, outcome: Result<T>) -> Result<T> {
+        match outcome {
+            Err(Error::Event(_)) if self.cancel.is_cancelled() => Err(Error::Cancelled),
+            outcome => outcome,
+        }
+    }
+
     /// A claim on an operation that begins now.
     pub(crate) fn claim(&self) -> Claim {
         let now = self.clock.now();

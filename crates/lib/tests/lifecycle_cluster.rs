@@ -28,9 +28,9 @@ const VERSION: &str = r#"{"major":"1","minor":"36","gitVersion":"v1.36.3"}"#;
 const MISSING: &str =
     r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}"#;
 
-/// The objects of the server by their paths.
+/// The objects of the server by their paths, and what was sent that changes something.
 #[derive(Clone, Default)]
-struct Server(Arc<Mutex<BTreeMap<String, String>>>);
+struct Server(Arc<Mutex<BTreeMap<String, String>>>, Arc<Mutex<Vec<String>>>);
 
 impl Server {
     /// Starts the server and gives its address. It ends with the test.
@@ -75,6 +75,9 @@ impl Server {
 
     fn answer(&self, method: &str, path: &str, body: String) -> (u16, String) {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        if method != "GET" {
+            self.1.lock().expect("no panic").push(format!("{method} {path}"));
+        }
         let mut objects = self.0.lock().expect("no panic");
         match (method, path) {
             (_, "/version") => (200, VERSION.to_owned()),
@@ -105,6 +108,11 @@ impl Server {
             ("DELETE", path) if objects.remove(path).is_some() => (200, "{}".to_owned()),
             (_, path) => objects.get(path).map_or((404, MISSING.to_owned()), |body| (200, body.clone())),
         }
+    }
+
+    /// The requests so far that change something.
+    fn changes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.1.lock().expect("no panic"))
     }
 
     /// The names of all objects, with the label that handlers give in these tests.
@@ -275,6 +283,7 @@ async fn an_error_before_installing_leaves_no_trace() {
         let error = install(&stage.session, &request, &mut Silent).await.expect_err("a handler fails");
         assert!(matches!(error, Error::Event(_)), "{event}: {error}");
         assert!(stage.records().await.is_empty() && stage.server.objects().is_empty(), "{event}");
+        assert_eq!(stage.server.changes(), Vec::<String>::new(), "{event}");
     }
 }
 
@@ -283,9 +292,13 @@ async fn an_error_before_the_next_version_leaves_the_last_one_alone() {
     let stage = Stage::new().await;
     install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
     let before = stage.records().await;
-    for event in ["pre-upgrade", "pre-rollback", "pre-delete"] {
+    stage.server.changes();
+    for event in ["pre-upgrade", "pre-rollback", "pre-delete", "pre-test", "pre-list"] {
         stage.on(event, |_| Err(HandlerError::new("no")));
     }
+    let tested = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
+    assert!(test(&stage.session, &tested, &mut Silent).await.is_err());
+    assert!(list(&stage.session, &ListRequest::default()).await.is_err());
     let upgraded = upgrade(&stage.session, &stage.upgrade_request(), &mut Silent).await;
     assert!(matches!(upgraded.expect_err("a handler fails"), Error::Event(_)));
     let back = RollbackRequest {
@@ -300,6 +313,116 @@ async fn an_error_before_the_next_version_leaves_the_last_one_alone() {
     assert!(uninstall(&stage.session, &gone, &mut Silent).await.is_err());
     assert_eq!(stage.records().await, before);
     assert_eq!(stage.server.objects(), ["one -"]);
+    assert_eq!(stage.server.changes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn later_operations_record_an_error_after_something_was_applied() {
+    let stage = Stage::new().await;
+    install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
+    for event in ["post-upgrade", "post-rollback", "post-delete"] {
+        stage.on(event, |_| Err(HandlerError::new("too late")));
+    }
+    let told = |event: &str| format!("the `{event}` handler of the program at here failed: too late");
+    let last = || async { stage.records().await.pop().expect("there is one") };
+
+    assert!(upgrade(&stage.session, &stage.upgrade_request(), &mut Silent).await.is_err());
+    let (number, status, text) = last().await;
+    assert_eq!((number, status), (2, Status::Failed));
+    assert_eq!(text, format!("Upgrade \"demo\" failed: {}", told("post-upgrade")));
+
+    let back = RollbackRequest {
+        name: "demo".into(),
+        namespace: "default".into(),
+        to: pintle::release::VersionRef::Number(1),
+        ..RollbackRequest::default()
+    };
+    assert!(rollback(&stage.session, &back, &mut Silent).await.is_err());
+    let (number, status, text) = last().await;
+    assert_eq!((number, status), (3, Status::Failed));
+    assert!(text.contains(&told("post-rollback")), "{text}");
+
+    let gone = UninstallRequest {
+        name: "demo".into(),
+        namespace: "default".into(),
+        keep_history: true,
+        ..UninstallRequest::default()
+    };
+    assert!(uninstall(&stage.session, &gone, &mut Silent).await.is_err());
+    let (number, status, text) = last().await;
+    assert_eq!((number, status), (3, Status::Uninstalled));
+    assert_eq!(text, format!("Uninstallation complete, but {}", told("post-delete")));
+}
+
+#[tokio::test]
+async fn a_test_that_fails_is_told_before_the_end_of_tests() {
+    let stage = Stage::new().await;
+    install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
+    stage.note_all();
+    // A test of a kind that the cluster does not know cannot run.
+    stage.on("pre-test", |context| {
+        context.objects_mut()?[0].object.body_mut().insert("kind".into(), "Nothing".into());
+        Ok(())
+    });
+    let request = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
+    let outcome = test(&stage.session, &request, &mut Silent).await;
+    let failed = outcome.map_or(true, |tested| tested.failure.is_some());
+    assert!(failed);
+    assert_eq!(
+        stage.notes(),
+        ["pre-test 1 web test", "failed-test 1 web one test", "post-test 1 web one test"]
+    );
+}
+
+#[tokio::test]
+async fn previews_of_the_other_operations_tell_as_much_as_they_do() {
+    let stage = Stage::new().await;
+    install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
+    stage.note_all();
+    stage.server.changes();
+    for mode in [Mode::PreviewClient, Mode::PreviewServer] {
+        let mut request = stage.upgrade_request();
+        request.target.mode = mode;
+        upgrade(&stage.session, &request, &mut Silent).await.expect("can be previewed");
+        let events: Vec<String> =
+            stage.notes().iter().map(|note| note.split(' ').next().unwrap_or_default().to_owned()).collect();
+        let expected = ["chart-loaded", "pre-render", "post-render", "pre-validate", "post-validate"];
+        assert_eq!(events, expected);
+        let back = RollbackRequest {
+            name: "demo".into(),
+            namespace: "default".into(),
+            to: pintle::release::VersionRef::Number(1),
+            mode,
+            ..RollbackRequest::default()
+        };
+        rollback(&stage.session, &back, &mut Silent).await.expect("can be previewed");
+        assert_eq!(stage.notes(), Vec::<String>::new());
+    }
+    assert_eq!(stage.server.changes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_script_that_loops_is_stopped_by_the_user() {
+    for event in ["pre-render", "pre-install", "post-install", "ready"] {
+        let mut stage = Stage::new().await;
+        let scripting = pintle::Scripting::new(pintle::lua::Services::default(), pintle::Granted::default());
+        stage.session.events = stage.session.events.with_scripting(scripting);
+        fs::create_dir_all(stage.chart.join("ext/lua")).expect("can be made");
+        let body = if event == "ready" { "return false" } else { "while true do pcall(error) end" };
+        let script = format!("events.on('{event}', function() log.info('here') {body} end)");
+        fs::write(stage.chart.join("ext/lua/chart.lua"), script).expect("can be written");
+        let cancel = Cancel::default();
+        let session = Session { cancel: cancel.clone(), ..stage.session.clone() };
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            cancel.cancel();
+        });
+        let request = InstallRequest { name: event.to_owned(), ..stage.request() };
+        let started = std::time::Instant::now();
+        let error = install(&session, &request, &mut Silent).await.expect_err("it is stopped");
+        assert!(matches!(error, Error::Cancelled), "{event}: {error}");
+        assert!(started.elapsed() < Duration::from_secs(8), "{event}: {:?}", started.elapsed());
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use mlua::Lua;
 use pintle_events::{ChartPath, HandlerError};
 use pintle_tree::Str;
 
-use crate::limits::Meter;
+use crate::limits::{Limits, Meter};
 
 /// A result of this room.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -90,6 +90,9 @@ pub(crate) const PRELUDE: &str = "pintle";
 /// What is said when the memory limit is reached.
 const MEMORY: &str = "the script used more memory than it may";
 
+/// What is said when all charts together reach theirs.
+const ALL_MEMORY: &str = "the scripts of all charts together used more memory than they may";
+
 /// What stands between a message and the calls that led to it.
 const TRACE: &str = "\nstack traceback:\n";
 
@@ -106,9 +109,18 @@ impl Failure {
             None => Failure::of_error(error, sources),
         };
         if failure.message == MEMORY {
-            failure.message.push_str(&format!(" ({} MiB)", meter.limits().memory >> 20));
+            let limits = meter.limits();
+            failure.message = match meter.is_memory_shared() {
+                true => Failure::of_all_memory(limits).message,
+                false => format!("{MEMORY} ({} MiB)", limits.memory >> 20),
+            };
         }
         failure
+    }
+
+    /// That all charts together leave no memory.
+    pub(crate) fn of_all_memory(limits: &Limits) -> Self {
+        Failure::new(format!("{ALL_MEMORY} ({} MiB)", limits.all_memory >> 20))
     }
 
     /// What an error of the engine says.

@@ -1,11 +1,12 @@
 //! What the functions of one chart's state share.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mlua::Table;
 use pintle_events::ChartPath;
 
 use crate::bridge::Frame;
+use crate::budget::Budget;
 use crate::limits::{Limits, Meter};
 use crate::permission::Permissions;
 use crate::registration::Registrations;
@@ -59,10 +60,11 @@ impl Host {
         services: Services,
         granted: Permissions,
         shelf: Shelf,
+        budget: Arc<Budget>,
     ) -> Self {
         // No memory at all would mean no limit to the engine.
         let limits = Limits { memory: limits.memory.max(1), ..limits };
-        let meter = Meter::new(limits, services.cancelled.clone());
+        let meter = Meter::new(limits, services.cancelled.clone(), budget);
         Host {
             chart,
             limits,

@@ -33,6 +33,7 @@
 
 mod address;
 mod bridge;
+mod budget;
 mod call;
 mod check;
 mod error;
@@ -50,7 +51,7 @@ mod services;
 pub use address::is_public;
 pub use check::{Finding, check};
 pub use error::{Error, Failure, Result};
-pub use limits::Limits;
+pub use limits::{Cancelled, Limits};
 pub use permission::{Asked, Permission, Permissions, asked};
 pub use scripts::Scripts;
 pub use services::{Discover, Fetch, FetchRequest, FetchResponse, Level, Listener, Services, System};

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use mlua::Lua;
 
+use crate::budget::{Budget, Spent};
 use crate::error::place_of_caller;
 
-/// What the scripts of one chart may use up.
+/// What scripts may use up: those of one chart, and those of all charts that are loaded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The memory of the chart's state, in bytes.
@@ -23,7 +24,13 @@ pub struct Limits {
     pub nodes: usize,
     /// How many elements one call of `table.sort` and its like may work on.
     pub elements: usize,
-    /// How long handlers of `wait` and `ready` may say that it is not time yet.
+    /// The memory of the states of all charts together, in bytes.
+    pub all_memory: usize,
+    /// The steps of all handlers of all charts together.
+    pub all_steps: u64,
+    /// The time of all handlers of all charts together.
+    pub all_time: Duration,
+    /// How long handlers of `wait` and `ready` may say that it is not time yet, all together.
     pub wait: Duration,
     /// How long to pause before they are asked again.
     pub pause: Duration,
@@ -38,6 +45,9 @@ impl Default for Limits {
             text: 16 << 20,
             nodes: 500_000,
             elements: 1_000_000,
+            all_memory: 256 << 20,
+            all_steps: 500_000_000,
+            all_time: Duration::from_secs(60),
             wait: Duration::from_secs(300),
             pause: Duration::from_secs(1),
         }
@@ -45,14 +55,20 @@ impl Default for Limits {
 }
 
 /// Tells whether the user has had enough.
-pub(crate) type Cancelled = Arc<dyn Fn() -> bool + Send + Sync>;
+pub type Cancelled = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Counts what a run of a script uses, and remembers which limit it ran into. A script that catches the error runs into
 /// it again at its next step, and the run fails even if its function returns.
 pub(crate) struct Meter {
     limits: Limits,
     cancelled: Cancelled,
+    /// What is left for all charts.
+    budget: Arc<Budget>,
     left: AtomicU64,
+    /// How much memory the state may hold: its own limit, or what other states leave.
+    memory: AtomicUsize,
+    /// How much it was known to hold at the end of its last run.
+    held: AtomicUsize,
     /// How much memory may be used before garbage is collected.
     collect_above: AtomicUsize,
     tripped: AtomicBool,
@@ -61,8 +77,21 @@ pub(crate) struct Meter {
 
 #[derive(Default)]
 struct Run {
-    deadline: Option<Instant>,
+    started: Option<Instant>,
+    /// Time that passed while someone else was at work.
+    left_out: Duration,
+    /// The steps that it began with.
+    steps: u64,
+    /// The time that it began with.
+    time: Duration,
     trip: Option<Trip>,
+}
+
+impl Run {
+    /// The time that it has taken so far.
+    fn taken(&self) -> Duration {
+        self.started.map_or(Duration::ZERO, |started| started.elapsed().saturating_sub(self.left_out))
+    }
 }
 
 /// The limit that a run ran into, and where.
@@ -76,11 +105,14 @@ pub(crate) struct Trip {
 const STEPS_PER_LOOK: u64 = 32;
 
 impl Meter {
-    pub(crate) fn new(limits: Limits, cancelled: Cancelled) -> Self {
+    pub(crate) fn new(limits: Limits, cancelled: Cancelled, budget: Arc<Budget>) -> Self {
         Meter {
             limits,
             cancelled,
+            budget,
             left: AtomicU64::new(0),
+            memory: AtomicUsize::new(limits.memory),
+            held: AtomicUsize::new(0),
             collect_above: AtomicUsize::new(limits.memory / 2),
             tripped: AtomicBool::new(false),
             run: Mutex::default(),
@@ -91,17 +123,67 @@ impl Meter {
         &self.limits
     }
 
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// How much memory the state may hold in this run.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory.load(Ordering::Relaxed)
+    }
+
+    /// Whether other states leave less memory than the chart's own limit.
+    pub(crate) fn is_memory_shared(&self) -> bool {
+        self.memory() < self.limits.memory
+    }
+
     /// Begins a run.
-    pub(crate) fn start(&self) {
-        self.left.store(self.limits.steps, Ordering::Relaxed);
+    pub(crate) fn start(&self, lua: &Lua) -> mlua::Result<()> {
+        let steps = self.limits.steps.min(self.budget.steps());
+        let time = self.limits.time.min(self.budget.time());
+        // No memory at all would mean no limit to the engine.
+        let memory = self.limits.memory.min(self.budget.memory_for(self.held.load(Ordering::Relaxed))).max(1);
+        self.left.store(steps, Ordering::Relaxed);
         self.tripped.store(false, Ordering::Relaxed);
-        *self.lock() = Run { deadline: Instant::now().checked_add(self.limits.time), trip: None };
+        self.memory.store(memory, Ordering::Relaxed);
+        self.collect_above.store(memory / 2, Ordering::Relaxed);
+        *self.lock() = Run { started: Some(Instant::now()), steps, time, ..Run::default() };
+        lua.set_memory_limit(memory)?;
+        Ok(())
+    }
+
+    /// Ends a run, and takes what it used from what is left for all.
+    pub(crate) fn stop(&self, lua: &Lua) -> Spent {
+        let run = self.lock();
+        let steps = run.steps.saturating_sub(self.left.load(Ordering::Relaxed));
+        let spent = Spent { steps, time: run.taken() };
+        drop(run);
+        self.budget.spend(spent);
+        self.note_memory(lua);
+        spent
+    }
+
+    /// Tells the others how much the state holds.
+    pub(crate) fn note_memory(&self, lua: &Lua) {
+        let now = lua.used_memory();
+        self.budget.hold(self.held.swap(now, Ordering::Relaxed), now);
     }
 
     /// Leaves out time that passed while someone else was at work.
     pub(crate) fn leave_out(&self, time: Duration) {
         let mut run = self.lock();
-        run.deadline = run.deadline.and_then(|deadline| deadline.checked_add(time));
+        run.left_out = run.left_out.saturating_add(time);
+    }
+
+    /// The time that is left.
+    pub(crate) fn time_left(&self) -> Duration {
+        let run = self.lock();
+        run.time.saturating_sub(run.taken())
+    }
+
+    /// Whether the user has had enough.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        (self.cancelled)()
     }
 
     /// Counts one step, from the interrupt of the state.
@@ -116,9 +198,9 @@ impl Meter {
     /// that makes long texts. What is left decides when to do so again, so that a full state is not swept all the time.
     fn collect(&self, lua: &Lua) -> mlua::Result<()> {
         lua.gc_collect()?;
-        let used = lua.used_memory();
-        let room = self.limits.memory.saturating_sub(used) / 2;
-        self.collect_above.store((used + room).max(self.limits.memory / 2), Ordering::Relaxed);
+        let (used, most) = (lua.used_memory(), self.memory());
+        let room = most.saturating_sub(used) / 2;
+        self.collect_above.store((used + room).max(most / 2), Ordering::Relaxed);
         Ok(())
     }
 
@@ -132,7 +214,7 @@ impl Meter {
         let left = before.saturating_sub(steps);
         self.left.store(left, Ordering::Relaxed);
         if steps > before {
-            return Err(self.trip(lua, format!("the script took more than {} steps", self.limits.steps)));
+            return Err(self.trip(lua, self.too_many_steps()));
         }
         if left / STEPS_PER_LOOK == before / STEPS_PER_LOOK {
             return Ok(());
@@ -142,14 +224,29 @@ impl Meter {
 
     /// Looks at the clock, and at the user.
     fn look(&self, lua: &Lua) -> mlua::Result<()> {
-        let deadline = self.lock().deadline;
-        if deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Err(self.trip(lua, format!("the script took longer than {:?}", self.limits.time)));
+        if self.time_left().is_zero() {
+            return Err(self.trip(lua, self.too_long()));
         }
-        if (self.cancelled)() {
+        if self.is_cancelled() {
             Err(self.trip(lua, "the operation was cancelled".to_owned()))
         } else {
             Ok(())
+        }
+    }
+
+    fn too_many_steps(&self) -> String {
+        let Limits { steps, all_steps, .. } = self.limits;
+        match self.lock().steps < steps {
+            true => format!("the scripts of all charts together took more than {all_steps} steps"),
+            false => format!("the script took more than {steps} steps"),
+        }
+    }
+
+    fn too_long(&self) -> String {
+        let Limits { time, all_time, .. } = self.limits;
+        match self.lock().time < time {
+            true => format!("the scripts of all charts together took longer than {all_time:?}"),
+            false => format!("the script took longer than {time:?}"),
         }
     }
 

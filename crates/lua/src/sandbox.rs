@@ -64,6 +64,14 @@ const LANGUAGE: &[&str] = &[
     "xpcall",
 ];
 
+/// What scripts have besides modules and the language.
+const OTHERS: &[&str] = &["array", "null", "permissions", "print", "require"];
+
+/// Whether scripts have a global of this name.
+pub(crate) fn is_global(name: &str) -> bool {
+    [MODULES, LANGUAGE, OTHERS].iter().any(|names| names.contains(&name))
+}
+
 /// What the libraries of the language may keep; those that are not listed are kept whole.
 const MEMBERS: &[(&str, &[&str])] = &[
     (

@@ -7,6 +7,7 @@ use mlua::{Function, Lua, MultiValue, Table, Value};
 use pintle_events::{Context, Event, HandlerError, Next};
 
 use crate::bridge;
+use crate::budget::Spent;
 use crate::call::{self, Fault};
 use crate::error::{Failure, Sources, shown};
 use crate::host::Host;
@@ -14,6 +15,9 @@ use crate::sandbox;
 
 /// The stack that scripts may rely on: the engine's own recursion is bounded, and fits.
 const STACK: usize = 3 << 20;
+
+/// What a state holds before its script runs, roughly, in bytes.
+const BARE: usize = 1 << 20;
 
 /// How often a wrapper can call what it stands around, if it does nothing else.
 const NEXT_CALLS: u64 = 100;
@@ -32,6 +36,9 @@ impl Script {
     /// What the script failed of.
     pub(crate) fn load(host: Host) -> Result<Self, Box<Failure>> {
         let sources = host.shelf.sources();
+        if host.meter.budget().memory_for(0) < BARE {
+            return Err(Box::new(Failure::of_all_memory(&host.limits)));
+        }
         let host = Arc::new(host);
         let lua = sandbox::open(&host).map_err(|error| Failure::of_error(&error, &sources))?;
         let script = Script { lua, host, sources };
@@ -42,13 +49,14 @@ impl Script {
 
     fn run_main(&self) -> Result<(), Box<Failure>> {
         let Some((file, text)) = self.host.shelf.main() else { return Ok(()) };
-        self.host.meter.start();
-        with_stack(|| {
+        self.start().map_err(Box::new)?;
+        let outcome = with_stack(|| {
             let main = sandbox::compile(&self.lua, file, text).map_err(|fault| self.failure(fault))?;
             let outcome = main.call::<MultiValue>(());
             self.settle(outcome).map(|_| ())
-        })
-        .map_err(Box::new)
+        });
+        self.host.meter.stop(&self.lua);
+        outcome.map_err(Box::new)
     }
 
     pub(crate) fn host(&self) -> &Host {
@@ -67,28 +75,33 @@ impl Script {
     ) -> Result<(), HandlerError> {
         let event = context.event();
         let asked_again = matches!(event, Some(Event::Wait | Event::Ready));
-        let started = Instant::now();
+        let (budget, started) = (self.host.meter.budget(), Instant::now());
+        let before = budget.waited();
         loop {
-            let answer = self.run(context, place, |ctx| function.call::<MultiValue>(ctx))?;
+            let (answer, spent) = self.run(context, place, |ctx| function.call::<MultiValue>(ctx))?;
             let mut answer = answer.into_iter();
             if !asked_again || answer.next() != Some(Value::Boolean(false)) {
                 return Ok(());
             }
             let reason = answer.next().as_ref().and_then(Value::as_string).map(|text| text.to_string_lossy());
-            self.pause(started, reason.as_deref())?;
+            let paused = self.pause(before.saturating_add(started.elapsed()), reason.as_deref());
+            // Waiting has a limit of its own, which all handlers share.
+            budget.give_back(spent);
+            budget.wait((before + started.elapsed()).saturating_sub(budget.waited()));
+            paused?;
         }
     }
 
     /// Pauses before a handler is asked again.
-    fn pause(&self, started: Instant, reason: Option<&str>) -> Result<(), HandlerError> {
+    fn pause(&self, waited: Duration, reason: Option<&str>) -> Result<(), HandlerError> {
         let limits = self.host.limits;
-        if started.elapsed().saturating_add(limits.pause) > limits.wait {
+        if waited.saturating_add(limits.pause) > limits.wait {
             let reason = reason.map(|reason| format!(": {}", shown(reason))).unwrap_or_default();
             return Err(HandlerError::new(format!("not ready after {:?}{reason}", limits.wait)));
         }
         let paused = Instant::now();
         while let Some(left) = limits.pause.checked_sub(paused.elapsed()).filter(|left| !left.is_zero()) {
-            if (self.host.services.cancelled)() {
+            if self.host.meter.is_cancelled() {
                 return Err(HandlerError::new("the operation was cancelled"));
             }
             std::thread::sleep(left.min(Duration::from_millis(50)));
@@ -140,6 +153,7 @@ impl Script {
         self.return_changes(place)?;
         // Time that others take is not counted, so that calling them must be.
         self.host.meter.charge(&self.lua, self.host.limits.steps / NEXT_CALLS)?;
+        self.host.meter.note_memory(&self.lua);
         let started = Instant::now();
         let mut context = self.end();
         let outcome = work(&mut context);
@@ -154,22 +168,28 @@ impl Script {
         context: &mut Context,
         place: &str,
         body: impl FnOnce(mlua::Table) -> mlua::Result<MultiValue>,
-    ) -> Result<MultiValue, HandlerError> {
-        self.host.meter.start();
+    ) -> Result<(MultiValue, Spent), HandlerError> {
+        self.start()?;
         self.host.frame().begin(std::mem::take(context));
         let ctx = self.host.handles().context.clone();
         let answer = with_stack(|| body(ctx)).map_err(Fault::Engine);
         let answer = answer.and_then(|answer| self.return_changes(place).map(|()| answer));
         *context = self.end();
-        match answer {
-            Ok(answer) => self.settle(Ok(answer)).map_err(HandlerError::from),
+        let outcome = match answer {
+            Ok(answer) => self.settle(Ok(answer)),
             Err(fault) => {
                 let failure = self.failure(fault);
                 // The state is full of what made it fail, and others may still want to be called.
                 let _ = self.lua.gc_collect();
-                Err(failure.into())
+                Err(failure)
             }
-        }
+        };
+        let spent = self.host.meter.stop(&self.lua);
+        Ok((outcome?, spent))
+    }
+
+    fn start(&self) -> Result<(), Failure> {
+        self.host.meter.start(&self.lua).map_err(|error| Failure::of_error(&error, &self.sources))
     }
 
     /// Ends the handler's hold on the context: its tables stand for nothing any more.

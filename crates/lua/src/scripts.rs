@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pintle_chart::{Chart, ext};
 use pintle_events::{ChartPath, Emitter, Registration};
 
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::limits::Limits;
@@ -31,6 +32,8 @@ struct Loading<'a> {
     granted: &'a Permissions,
     limits: &'a Limits,
     services: &'a Services,
+    /// What they have together.
+    budget: Arc<Budget>,
     /// The libraries that serve the tree.
     chosen: Vec<&'a Chart>,
     scripts: Vec<Arc<Script>>,
@@ -53,7 +56,8 @@ impl Scripts {
             return Ok(Scripts::default());
         }
         let chosen = require::chosen_libraries(chart);
-        let mut loading = Loading { granted, limits, services, chosen, scripts: Vec::new() };
+        let budget = Arc::new(Budget::new(limits));
+        let mut loading = Loading { granted, limits, services, budget, chosen, scripts: Vec::new() };
         loading.add(chart, &mut Vec::new(), ChartPath::top(chart.name()))?;
         Ok(Scripts { scripts: loading.scripts })
     }
@@ -99,7 +103,14 @@ impl<'a> Loading<'a> {
         }
         let granted = permission::of_chart(chart, &path)?.and(self.granted);
         let shelf = Shelf::new(chart, above, &self.chosen);
-        let host = Host::new(path.clone(), *self.limits, self.services.clone(), granted, shelf);
+        let host = Host::new(
+            path.clone(),
+            *self.limits,
+            self.services.clone(),
+            granted,
+            shelf,
+            Arc::clone(&self.budget),
+        );
         let script = Script::load(host).map_err(|source| Error::Load { chart: path, source })?;
         self.scripts.push(Arc::new(script));
         Ok(())

@@ -72,13 +72,13 @@ pub struct FetchResponse {
 ///
 /// Whoever implements it must look at the addresses that a name resolves to and refuse those that are not
 /// [`is_public`](crate::is_public), unless the user allowed them; must follow redirects by the same rule or not at all;
-/// and must hold to the request's `timeout` and `max_bytes`.
+/// must hold to the request's `timeout` and `max_bytes`; and must end soon after `cancelled` says so.
 pub trait Fetch: Send + Sync {
     /// Sends a request.
     ///
     /// # Errors
     /// Why there is no answer, in words.
-    fn fetch(&self, request: &FetchRequest) -> Result<FetchResponse, String>;
+    fn fetch(&self, request: &FetchRequest, cancelled: &Cancelled) -> Result<FetchResponse, String>;
 }
 
 /// Looks into the cluster for scripts. Nothing can be changed through it.

@@ -166,7 +166,8 @@ fn read_only_trees_are_looked_at_in_every_way() {
         ctx.objects[1].list = copy
     end)";
     let mut stage = stage(&scripted("web", script));
-    let mut context = context("m: {x: 1}\nl: [5, 6]", &["{apiVersion: v1, kind: ConfigMap}"]);
+    let mut context =
+        context("m: {x: 1}\nl: [5, 6]", &["{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"]);
     stage.emit(Event::PostRender, &mut context);
     assert_eq!(
         stage.ear.text().replace("web: Info: ", ""),
@@ -178,7 +179,7 @@ fn read_only_trees_are_looked_at_in_every_way() {
     let objects = context.take_objects();
     assert_eq!(
         yaml(objects[0].object.body()),
-        "apiVersion: v1\ndata:\n  x: 1\nkind: ConfigMap\nlist:\n- mine\n- 6\n"
+        "apiVersion: v1\ndata:\n  x: 1\nkind: ConfigMap\nlist:\n- mine\n- 6\nmetadata:\n  name: c\n"
     );
 }
 
@@ -214,6 +215,9 @@ fn objects_that_are_none_are_refused() {
         ("ctx.objects[3] = {kind = 'Pod'}", "objects: the list has nothing at 2; a map needs texts as keys"),
         ("ctx.objects[2] = {kind = 'Pod'}", "objects[2]: an object must have the text `apiVersion`"),
         ("ctx.objects[1].kind = nil", "objects[1]: an object must have the text `kind`"),
+        ("ctx.objects[1].metadata.name = nil", "objects[1]: an object must have the text `metadata.name`"),
+        ("ctx.objects[1].metadata.name = 7", "objects[1]: an object must have the text `metadata.name`"),
+        ("ctx.objects[1].metadata = nil", "objects[1]: an object must have the text `metadata.name`"),
         ("ctx.objects.x = 1", "objects: the table has both texts and numbers as keys"),
         ("ctx.objects[2] = array()", "objects[2]: an object must be a map, not a table"),
     ] {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::{chart, context, give_library, library, limits, services, told};
 use pintle_chart::Chart;
 use pintle_events::{Emitter, Event};
-use pintle_lua::{Limits, Permissions, Scripts};
+use pintle_lua::{Limits, Permissions, Scripts, System};
 
 /// How long a script may take to end: time of the processor, where the system tells, because machines may be busy.
 const TIME: Duration = Duration::from_secs(2);
@@ -107,6 +107,7 @@ fn attempt(path: &Path, ground: &Ground) -> Result<(), String> {
     let limits = Limits { steps: 400_000, nodes: 20_000, time: case.time, ..limits() };
     let mut services = services(&std::sync::Arc::default());
     services.folder = Some(ground.folder());
+    services.system = Some(std::sync::Arc::new(Leaky));
     let before = Memory::begin();
     let started = Clock::start();
     let outcome = (|| -> Result<(), String> {
@@ -132,6 +133,19 @@ fn attempt(path: &Path, ground: &Ground) -> Result<(), String> {
     match before.growth() {
         Some(growth) if growth > MEMORY => Err(format!("it took {growth} KiB")),
         _ => Ok(()),
+    }
+}
+
+/// A system on which every variable is a secret.
+struct Leaky;
+
+impl System for Leaky {
+    fn variable(&self, _: &str) -> Option<String> {
+        Some(SECRET.to_owned())
+    }
+
+    fn now(&self) -> f64 {
+        0.0
     }
 }
 
@@ -200,8 +214,13 @@ impl Ground {
         fs::create_dir(folder.join("a")).expect("it can be made");
         let large = fs::File::create(folder.join("large")).expect("it can be made");
         large.set_len(1 << 40).or_else(|_| large.set_len(1 << 30)).expect("it can have holes");
+        fs::create_dir(folder.join(".git")).expect("it can be made");
+        fs::write(folder.join(".git/config"), SECRET).expect("it can be written");
         #[cfg(unix)]
         for (target, link) in [
+            (folder.join(".git/config"), "link-to-hidden"),
+            (folder.join(".git"), "link-to-hidden-folder"),
+            (PathBuf::from("/dev/zero"), "link-to-device"),
             (outside.join("secret.txt"), "link-to-file"),
             (outside.clone(), "link-to-folder"),
             (outside.join("nothing"), "dangling"),
@@ -209,6 +228,10 @@ impl Ground {
         ] {
             std::os::unix::fs::symlink(target, folder.join(link)).expect("it can be made");
         }
+        #[cfg(unix)]
+        let made = std::process::Command::new("mkfifo").arg(folder.join("pipe")).status();
+        #[cfg(unix)]
+        assert!(made.is_ok_and(|status| status.success()), "a pipe can be made");
         ground
     }
 
@@ -233,5 +256,8 @@ impl Ground {
         assert_eq!(names(self.0.path().to_owned()), ["folder", "outside", "secret.txt"]);
         let secret = fs::read_to_string(self.outside().join("secret.txt")).expect("it is there");
         assert_eq!(secret, SECRET);
+        let hidden = self.folder().join(".git");
+        assert_eq!(names(hidden.clone()), ["config"]);
+        assert_eq!(fs::read_to_string(hidden.join("config")).expect("it is there"), SECRET);
     }
 }

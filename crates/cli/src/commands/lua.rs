@@ -32,7 +32,8 @@ static CHECK: Command = Command {
     short: "look for mistakes in scripts without running them",
     long: "\
 Looks at the scripts of a chart and of the charts below it: syntax, events that do not exist, names that scripts do not
-have, modules that cannot be required, and permissions that are not asked for.",
+have, modules that cannot be required, permissions that are not asked for, functions that are called with the wrong
+arguments, and parts of the context that are not there or cannot change.",
     operands: Operands::Exactly(1),
     offer: OperandOffer::Chart,
     run: Some(check),

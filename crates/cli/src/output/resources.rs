@@ -143,6 +143,14 @@ pub(crate) fn record(version: &ReleaseVersion, kinds: &[(String, Vec<Object>)]) 
         .with("version", i64::try_from(version.number).unwrap_or(i64::MAX))
         .with_some("namespace", some(&version.namespace))
         .with_some("apply_method", some(&version.apply_method))
+        .with_some("permissions", permissions(version))
+}
+
+/// What scripts of the chart may do, if anything. Helm knows no such thing.
+fn permissions(version: &ReleaseVersion) -> Option<Node> {
+    let granted = pintle::ops::granted_permissions(version);
+    let names: Vec<Node> = granted.iter().map(|permission| Node::from(permission.as_str())).collect();
+    (!names.is_empty()).then_some(Node::List(names))
 }
 
 fn objects(kinds: &[(String, Vec<Object>)]) -> Option<Node> {

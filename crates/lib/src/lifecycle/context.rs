@@ -22,21 +22,25 @@ pub(crate) fn of_chart(chart: &Chart, values: Map<Node>) -> Context {
     parts.into_iter().fold(Context::default().with_values(values), Context::with_chart)
 }
 
-/// What is told about a chart that is rendered for someone.
-pub(crate) fn of_rendering(chart: &Chart, values: Map<Node>, target: &Target) -> Context {
-    let release = ReleaseFacts {
+/// What is told about the release that a chart is rendered for.
+pub(crate) fn release_of(target: &Target) -> ReleaseFacts {
+    ReleaseFacts {
         name: target.release.name.clone(),
         namespace: target.release.namespace.clone(),
         number: u64::try_from(target.release.revision).unwrap_or_default(),
         is_install: !target.release.is_upgrade,
         is_upgrade: target.release.is_upgrade,
-    };
+    }
+}
+
+/// What is told about a chart that is rendered for someone.
+pub(crate) fn of_rendering(chart: &Chart, values: Map<Node>, target: &Target) -> Context {
     let capabilities = CapabilityFacts {
         helm_version: target.capabilities.helm_version.clone(),
         kubernetes_version: target.capabilities.kube_version.version.clone(),
         api_versions: target.capabilities.api_versions.to_vec(),
     };
-    of_chart(chart, values).with_release(release).with_capabilities(capabilities)
+    of_chart(chart, values).with_release(release_of(target)).with_capabilities(capabilities)
 }
 
 /// What is told about a stored version. Of charts below the topmost, records keep the scripts only.

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use pintle_chart::metadata::Dependency;
 use pintle_chart::{Chart, File, ext};
-use pintle_lua::Permissions;
-use pintle_release::{StoredChart, StoredFile};
+use pintle_lua::{Asked, Permissions};
+use pintle_release::{ReleaseVersion, StoredChart, StoredFile};
 
-/// The label under which permissions are kept. A chart cannot set labels of a record, so it cannot grant itself any.
+/// The label under which permissions are kept, after the number of the version that they were granted to. A chart cannot
+/// set labels of a record, so it cannot grant itself any; and Helm, which carries labels from version to version, cannot
+/// carry permissions to a chart that nobody was asked about.
 pub(crate) const LABEL: &str = "pintle.dev/permissions";
 
 /// What stands between permissions in a label, which cannot have commas.
@@ -20,17 +22,30 @@ const LIBRARIES: &str = "library/";
 /// The file that says that there is a chart, even if it has no scripts.
 const MARK: &str = "Chart.yaml";
 
-/// The permissions that the labels of a record tell of. What cannot be read was not granted.
-pub(crate) fn granted(labels: &BTreeMap<String, String>) -> Permissions {
-    let list = labels.get(LABEL).map(|text| text.replace(BETWEEN, ","));
+/// The permissions that a version was granted. What cannot be read, or was granted to another version, was not granted.
+pub(crate) fn granted(version: &ReleaseVersion) -> Permissions {
+    let label = version.labels.get(LABEL).and_then(|text| text.split_once(BETWEEN));
+    let own = label.filter(|(number, _)| *number == version.number.to_string());
+    let list = own.map(|(_, list)| list.replace(BETWEEN, ","));
     list.and_then(|list| Permissions::parse(&list).ok()).unwrap_or_default()
 }
 
-/// Keeps permissions among the labels of a record, instead of those that it had.
-pub(crate) fn grant(labels: &mut BTreeMap<String, String>, granted: &Permissions) {
+/// What each chart of a version was granted: what it asked for, as far as the version was granted that.
+pub(crate) fn granted_to_charts(version: &ReleaseVersion) -> Asked {
+    let granted = granted(version);
+    if granted.is_empty() {
+        return Asked::default();
+    }
+    // Whoever cannot be understood was granted nothing.
+    pintle_lua::asked(&chart(&version.chart)).unwrap_or_default().and(&granted)
+}
+
+/// Keeps permissions among the labels of a version, instead of those that it had.
+pub(crate) fn grant(labels: &mut BTreeMap<String, String>, number: u64, granted: &Permissions) {
     labels.remove(LABEL);
     if !granted.is_empty() {
-        labels.insert(LABEL.to_owned(), granted.to_string().replace(',', &BETWEEN.to_string()));
+        let list = granted.to_string().replace(',', &BETWEEN.to_string());
+        labels.insert(LABEL.to_owned(), format!("{number}{BETWEEN}{list}"));
     }
 }
 
@@ -158,14 +173,37 @@ mod tests {
     }
 
     #[test]
-    fn permissions_fit_into_a_label() {
-        let mut labels = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
-        grant(&mut labels, &Permissions::all());
-        assert_eq!(labels[LABEL], "network.filesystem.os");
-        assert_eq!(granted(&labels), Permissions::all());
-        grant(&mut labels, &Permissions::none());
-        assert_eq!((labels.len(), granted(&labels)), (1, Permissions::none()));
-        labels.insert(LABEL.to_owned(), "everything".to_owned());
-        assert!(granted(&labels).is_empty());
+    fn permissions_fit_into_a_label_and_hold_for_one_version() {
+        let mut version = ReleaseVersion { number: 3, ..ReleaseVersion::default() };
+        version.labels.insert("a".to_owned(), "b".to_owned());
+        grant(&mut version.labels, 3, &Permissions::all());
+        assert_eq!(version.labels[LABEL], "3.network.filesystem.os");
+        assert_eq!(granted(&version), Permissions::all());
+        // Helm takes the labels along when it makes the next version.
+        version.number = 4;
+        assert!(granted(&version).is_empty());
+        grant(&mut version.labels, 4, &Permissions::none());
+        assert_eq!((version.labels.len(), granted(&version)), (1, Permissions::none()));
+        for text in ["4.everything", "4", "network", "4.", "04.network", "4.network.everything"] {
+            version.labels.insert(LABEL.to_owned(), text.to_owned());
+            assert!(granted(&version).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_chart_of_a_version_was_granted_what_it_asked_for() {
+        let mut web = chart_of("web", "");
+        web.files.push(File::new("ext/permissions.yaml", &b"lua: [os]"[..]));
+        let mut db = chart_of("db", "");
+        db.files.push(File::new("ext/permissions.yaml", &b"lua: [network, filesystem]"[..]));
+        web.subcharts.push(db);
+        let mut version = ReleaseVersion { number: 1, chart: stored(&web), ..ReleaseVersion::default() };
+        grant(&mut version.labels, 1, &Permissions::parse("network,os").expect("known"));
+        let told: Vec<String> = granted_to_charts(&version)
+            .charts
+            .iter()
+            .map(|(path, permissions)| format!("{path}: {permissions}"))
+            .collect();
+        assert_eq!(told, ["chart web: os", "chart web/db: network"]);
     }
 }

@@ -71,7 +71,7 @@ impl Documents {
     /// Objects that come from no template are put under `chart`.
     ///
     /// # Errors
-    /// When an object cannot be written.
+    /// When an object cannot be written, or is there more often than templates made it.
     pub(crate) fn with(
         self,
         objects: Vec<RenderedObject>,
@@ -81,6 +81,7 @@ impl Documents {
         if self.has(&objects) {
             return Ok(None);
         }
+        self.check_twins(&objects, event)?;
         let added = format!("{chart}/{event}.yaml");
         let mut texts = self.texts(objects, event, &added)?;
         let mut files = Files::new();
@@ -100,6 +101,26 @@ impl Documents {
             append(&mut files, &path, Some(left));
         }
         Ok(Some(files))
+    }
+
+    /// Of two objects with one name only the last would be left, so that handlers may not make any.
+    fn check_twins(&self, objects: &[RenderedObject], event: Event) -> Result<()> {
+        let mut room: BTreeMap<ObjectId, usize> = BTreeMap::new();
+        for object in self.documents.iter().filter_map(|document| document.object.as_ref()) {
+            *room.entry(object.id()).or_default() += 1;
+        }
+        for RenderedObject { object, .. } in
+            objects.iter().filter(|rendered| !rendered.object.name().is_empty())
+        {
+            match room.entry(object.id()).or_insert(1) {
+                0 => {
+                    let id = object.id();
+                    return Err(Error::Input(format!("handlers of `{event}` have made {id} more than once")));
+                }
+                left => *left -= 1,
+            }
+        }
+        Ok(())
     }
 
     /// The texts of objects in the order of each template.
@@ -215,6 +236,19 @@ mod tests {
                 ("web/post-render.yaml", "kind: C\n"),
             ]
         );
+    }
+
+    #[test]
+    fn handlers_cannot_make_an_object_twice_but_templates_can() {
+        // The template has it twice already, as charts do.
+        let twice = Documents::of_files(&[("t".into(), A.into()), ("u".into(), A.into())]);
+        let mut objects = twice.objects();
+        objects[0].object.set_label("x", "y");
+        assert!(twice.with(objects.clone(), Event::PostRender, "web").is_ok());
+        let twice = Documents::of_files(&[("t".into(), A.into()), ("u".into(), A.into())]);
+        objects.push(objects[0].clone());
+        let error = twice.with(objects, Event::PostRender, "web").expect_err("one too many").to_string();
+        assert_eq!(error, "handlers of `post-render` have made A/a more than once");
     }
 
     #[test]

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pintle_chart::{Chart, ext};
+use pintle_cluster::Cluster;
 use pintle_events::Event;
-use pintle_lua::{Asked, Discover, Limits, Permissions, Scripts, Services};
+use pintle_lua::{Asked, Discover, Limits, Permission, Permissions, Scripts, Services};
 use pintle_release::ReleaseVersion;
-use pintle_render::Lookup as _;
-use pintle_tree::Node;
+use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
 
+use super::secrets::{self, Guard};
 use super::{Lifecycle, Shared, aside, kept};
-use crate::live::LiveLookup;
-use crate::{Error, Result, Session};
+use crate::{Cancel, Error, Result, Session};
 
 /// How the scripts of charts are run.
 #[derive(Clone)]
@@ -43,8 +43,8 @@ impl fmt::Debug for Scripting {
 
 /// Decides on the permissions that the scripts of charts ask for.
 pub trait Consent: Send + Sync {
-    /// Asks for permissions that were not granted before. What it gives back is granted; if something that was asked
-    /// for is not in it, nothing is run.
+    /// Asks for permissions that were not granted before: `asked` says which charts want them, and `new` what they are
+    /// in all. What it gives back is granted; if something of `new` is not in it, nothing is run.
     ///
     /// # Errors
     /// Why nobody can be asked, and what could be done about it.
@@ -78,23 +78,23 @@ impl Lifecycle {
     ///
     /// # Errors
     /// A permission that is not granted, or a script that cannot be loaded.
-    pub(crate) fn with_scripts_of(&self, chart: &Chart, before: &Permissions) -> Result<Lifecycle> {
-        self.scripted(chart, before, |_| {})
+    pub(crate) fn with_scripts_of(&self, chart: &Chart, before: &Asked) -> Result<Lifecycle> {
+        self.scripted(chart, before, |_, _| {})
     }
 
     fn scripted(
         &self,
         chart: &Chart,
-        before: &Permissions,
-        set: impl FnOnce(&mut Scripting),
+        before: &Asked,
+        set: impl FnOnce(&mut Scripting, &Permissions),
     ) -> Result<Lifecycle> {
         let program = self.program();
         if !self.runs_scripts_of(chart) {
             return Ok(program.clone());
         }
         let Some(mut scripting) = program.0.scripting.clone() else { return Ok(program.clone()) };
-        set(&mut scripting);
         let granted = settle(chart, before, &*scripting.consent)?;
+        set(&mut scripting, &granted);
         let scripts = Scripts::load(chart, &granted, &scripting.limits, &scripting.services)?;
         let mut emitter = program.emitter().clone();
         scripts.register(&mut emitter)?;
@@ -124,10 +124,10 @@ impl Lifecycle {
 }
 
 /// What a chart may do: everything that it asks for, or else nothing is run.
-fn settle(chart: &Chart, before: &Permissions, consent: &dyn Consent) -> Result<Permissions> {
-    let asked = pintle_lua::asked(chart)?;
-    let all = asked.all();
-    let new = all.without(before);
+fn settle(chart: &Chart, before: &Asked, consent: &dyn Consent) -> Result<Permissions> {
+    let all = pintle_lua::asked(chart)?;
+    let asked = all.without(before);
+    let new = asked.all();
     if !new.is_empty() {
         let granted = consent.ask(chart.name(), &asked, &new)?;
         let missing = new.without(&granted);
@@ -135,33 +135,42 @@ fn settle(chart: &Chart, before: &Permissions, consent: &dyn Consent) -> Result<
             return Err(Error::PermissionsRefused { chart: chart.name().to_owned(), missing });
         }
     }
-    Ok(all)
+    Ok(all.all())
+}
+
+/// What the scripts of an operation's chart are told of it.
+pub(crate) struct Setting<'a> {
+    /// The name of the release.
+    pub(crate) release: &'a str,
+    /// The namespace of the release.
+    pub(crate) namespace: &'a str,
+    /// What was granted earlier, and is not asked for again.
+    pub(crate) before: Asked,
+    /// How long handlers may say that it is not time yet.
+    pub(crate) wait: Duration,
 }
 
 impl Session {
-    /// The session with the handlers of a chart's scripts. `wait` is how long handlers may say that it is not time yet.
+    /// The session with the handlers of a chart's scripts.
     ///
     /// # Errors
     /// A permission that is not granted, or a script that cannot be loaded.
-    pub(crate) async fn scripted(
-        &self,
-        chart: &Chart,
-        namespace: &str,
-        before: &Permissions,
-        wait: Duration,
-    ) -> Result<Session> {
+    pub(crate) async fn scripted(&self, chart: &Chart, setting: Setting<'_>) -> Result<Session> {
         if !self.events.runs_scripts_of(chart) {
             return Ok(Session { events: self.events.program().clone(), ..self.clone() });
         }
-        let (events, chart, before) = (self.events.clone(), chart.clone(), before.clone());
-        let (cluster, cancel, namespace) = (self.cluster.clone(), self.cancel.clone(), namespace.to_owned());
+        let (events, chart, before, wait) =
+            (self.events.clone(), chart.clone(), setting.before, setting.wait);
+        let (cluster, cancel) = (self.cluster.clone(), self.cancel.clone());
+        let (release, namespace) = (setting.release.to_owned(), setting.namespace.to_owned());
         let handle = Handle::current();
         let load = move || {
-            events.scripted(&chart, &before, |scripting| {
+            events.scripted(&chart, &before, |scripting, granted| {
+                let guard = Guard { release, namespace, network: granted.contains(Permission::Network) };
+                let stop = cancel.clone();
                 scripting.limits.wait = wait;
-                scripting.services.cancelled = Arc::new(move || cancel.is_cancelled());
-                let live = LiveLookup { cluster, handle };
-                scripting.services.cluster = Some(Arc::new(LiveCluster { live, namespace }));
+                scripting.services.cancelled = Arc::new(move || stop.is_cancelled());
+                scripting.services.cluster = Some(Arc::new(LiveCluster { cluster, handle, cancel, guard }));
             })
         };
         let events = aside(Event::ChartLoaded, load).await?;
@@ -177,20 +186,50 @@ impl Session {
         version: &ReleaseVersion,
         wait: Duration,
     ) -> Result<Session> {
-        let chart = kept::chart(&version.chart);
-        self.scripted(&chart, &version.namespace, &kept::granted(&version.labels), wait).await
+        let (release, namespace) = (version.name.as_str(), version.namespace.as_str());
+        let before = kept::granted_to_charts(version);
+        self.scripted(&kept::chart(&version.chart), Setting { release, namespace, before, wait }).await
     }
 }
 
-/// The cluster as scripts see it.
+/// How long the cluster may take for an answer to a script.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The cluster as scripts see it. Handlers run on threads where waiting for an answer is allowed.
 struct LiveCluster {
-    live: LiveLookup,
-    namespace: String,
+    cluster: Cluster,
+    handle: Handle,
+    cancel: Cancel,
+    guard: Guard,
+}
+
+impl LiveCluster {
+    /// Waits for an answer, but not for ever, and not when the user has had enough.
+    fn wait<T>(&self, answer: impl Future<Output = T>) -> std::result::Result<T, String> {
+        self.handle.block_on(async {
+            tokio::select! {
+                answer = tokio::time::timeout(PATIENCE, answer) => {
+                    answer.map_err(|_| format!("the cluster gave no answer within {PATIENCE:?}"))
+                }
+                () = self.cancel.cancelled() => Err("the operation was cancelled".to_owned()),
+            }
+        })
+    }
+
+    fn lookup(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> std::result::Result<Map<Node>, String> {
+        self.wait(self.cluster.lookup(api_version, kind, namespace, name))?.map_err(|error| error.to_string())
+    }
 }
 
 impl Discover for LiveCluster {
     fn has_kind(&self, api_version: &str, kind: &str) -> std::result::Result<bool, String> {
-        match self.live.handle.block_on(self.live.cluster.resource(api_version, kind)) {
+        match self.wait(self.cluster.resource(api_version, kind))? {
             Ok(_) => Ok(true),
             Err(pintle_cluster::Error::NoSuchKind { .. }) => Ok(false),
             Err(error) => Err(error.to_string()),
@@ -207,13 +246,19 @@ impl Discover for LiveCluster {
         if name.is_empty() {
             return Err("the name of the object is missing".to_owned());
         }
-        let namespace = if namespace.is_empty() { &self.namespace } else { namespace };
-        let found = self.live.lookup(api_version, kind, namespace, name)?;
-        Ok((!found.is_empty()).then_some(Node::Map(found)))
+        let namespace = if namespace.is_empty() { &self.guard.namespace } else { namespace };
+        let found = self.lookup(api_version, kind, namespace, name)?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        if let Some(guarded) = secrets::guarded(api_version, kind) {
+            self.guard.check_for_script(guarded, &found)?;
+        }
+        Ok(Some(Node::Map(found)))
     }
 
     fn storage_classes(&self) -> std::result::Result<Vec<Node>, String> {
-        let mut found = self.live.lookup("storage.k8s.io/v1", "StorageClass", "", "")?;
+        let mut found = self.lookup("storage.k8s.io/v1", "StorageClass", "", "")?;
         match found.remove("items") {
             Some(Node::List(classes)) => Ok(classes),
             _ => Ok(Vec::new()),
@@ -248,7 +293,7 @@ mod tests {
     fn scripts_of_one_operation_do_not_reach_the_next() {
         let script = "events.on('pre-render', function(ctx) ctx.values.n = (ctx.values.n or 0) + 1 end)";
         let program = lifecycle("");
-        let none = Permissions::none();
+        let none = Asked::default();
         let one = program.with_scripts_of(&chart(script, ""), &none).expect("loads");
         let two = one.with_scripts_of(&chart(script, ""), &none).expect("loads");
         let mut context = Context::default();
@@ -261,17 +306,17 @@ mod tests {
     #[test]
     fn scripts_are_left_alone_unless_the_program_runs_them() {
         let broken = chart("this is no script", "");
-        assert!(Lifecycle::default().with_scripts_of(&broken, &Permissions::none()).is_ok());
-        assert!(lifecycle("").with_scripts_of(&broken, &Permissions::none()).is_err());
+        assert!(Lifecycle::default().with_scripts_of(&broken, &Asked::default()).is_ok());
+        assert!(lifecycle("").with_scripts_of(&broken, &Asked::default()).is_err());
     }
 
     #[test]
     fn only_what_is_new_is_asked_for_and_everything_is_needed() {
         let chart = chart("events.on('ready', function() end)", "lua: [network, os]");
-        let refused = lifecycle("network").with_scripts_of(&chart, &Permissions::none());
+        let refused = lifecycle("network").with_scripts_of(&chart, &Asked::default());
         let text = refused.expect_err("os is not granted").to_string();
         assert_eq!(text, "chart web asks for permissions that were not granted: os");
-        let before = Permissions::parse("os").expect("known");
+        let before = pintle_lua::asked(&chart).expect("good").and(&Permissions::parse("os").expect("known"));
         let events = lifecycle("network").with_scripts_of(&chart, &before).expect("all is granted");
         assert_eq!(events.granted().to_string(), "network,os");
     }

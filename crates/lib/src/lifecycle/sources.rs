@@ -1,5 +1,6 @@
 //! Taking back what handlers changed in a chart before it is rendered, packed or written.
 
+use pintle_chart::metadata::Dependency;
 use pintle_chart::{Chart, File};
 use pintle_events::{ChartPart, Context, Event, SourceFile};
 use pintle_tree::{Map, Node};
@@ -54,6 +55,18 @@ fn check_name(name: &str, event: Event) -> Result<()> {
     Err(Error::Input(format!(
         "a handler of `{event}` names a file {name:?}, which is no path inside a chart"
     )))
+}
+
+/// The charts that handlers want, each with what Chart.yaml says about it besides.
+pub(crate) fn dependencies(chart: &Chart, wanted: Vec<pintle_events::Dependency>) -> Vec<Dependency> {
+    let one = |wanted: pintle_events::Dependency| {
+        let known = &chart.metadata.dependencies;
+        let same = |known: &&Dependency| known.name == wanted.name && known.alias == wanted.alias;
+        let base = known.iter().find(same).cloned().unwrap_or_default();
+        let pintle_events::Dependency { name, version, repository, alias } = wanted;
+        Dependency { name, version, repository, alias, ..base }
+    };
+    wanted.into_iter().map(one).collect()
 }
 
 /// Makes other values the defaults of a chart, also where it is kept as text.

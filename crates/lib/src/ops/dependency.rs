@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pintle_chart::dependency::{self, Listing, Updating};
-use pintle_chart::metadata::Timestamp;
+use pintle_chart::metadata::{Dependency, Timestamp};
 use pintle_chart::package::Times;
 use pintle_events::Event;
 
@@ -35,19 +35,24 @@ pub fn build_with_events(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
-    tell(chart, Event::PreDependencyBuild, events)?;
-    build(chart, now, reporter)?;
-    tell(chart, Event::PostDependencyBuild, events)
+    match tell(chart, Event::PreDependencyBuild, events)? {
+        None => build(chart, now, reporter)?,
+        Some(others) => {
+            run(chart, now, reporter, |updating| dependency::build_instead(updating, &others))?;
+        }
+    }
+    tell(chart, Event::PostDependencyBuild, events).map(|_| ())
 }
 
-/// Tells an event about the chart as it is in its folder. A chart that cannot be read is refused by building it.
-fn tell(chart: &Path, event: Event, events: &Lifecycle) -> Result<()> {
+/// Tells an event about the chart as it is in its folder, and gives the charts that handlers want instead of those of
+/// Chart.yaml. A chart that cannot be read is refused by building it.
+fn tell(chart: &Path, event: Event, events: &Lifecycle) -> Result<Option<Vec<Dependency>>> {
     if !events.listens(event) && !events.may_run_scripts() {
-        return Ok(());
+        return Ok(None);
     }
     match pintle_chart::load_any_version(chart, &mut Vec::new()) {
         Ok(chart) => prepare::tell_dependencies(&chart, event, events),
-        Err(_) => Ok(()),
+        Err(_) => Ok(None),
     }
 }
 
@@ -63,7 +68,7 @@ fn run(
     chart: &Path,
     now: i64,
     reporter: &mut dyn Reporter,
-    command: fn(Updating<'_>) -> pintle_chart::Result<()>,
+    command: impl FnOnce(Updating<'_>) -> pintle_chart::Result<()>,
 ) -> Result<()> {
     let mut log = Vec::new();
     let outcome = command(Updating {

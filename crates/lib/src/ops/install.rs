@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
-use pintle_lua::Permissions;
+use pintle_lua::Asked;
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_release::{Info, Moment, ReleaseVersion, Status, Summary};
 use pintle_render::{Capabilities, Release, Target};
@@ -16,6 +16,7 @@ use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
 use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
 use crate::lifecycle::kept;
+use crate::lifecycle::scripts::Setting;
 use crate::options::{Delivery, Method, Mode, Rendering};
 use crate::prepare::{Prepared, prepare, process};
 use crate::records::Records;
@@ -71,7 +72,7 @@ pub async fn install(
 ) -> Result<ReleaseVersion> {
     let (chart, user) = load(request, reporter)?;
     session.cluster.reach().await.map_err(Error::ReachabilityCheck)?;
-    install_loaded(session, request, chart, user, reporter).await
+    session.settled(install_loaded(session, request, chart, user, reporter).await)
 }
 
 /// Renders what would be installed, without a cluster.
@@ -102,7 +103,7 @@ pub fn preview_install_with_events(
     let mut target = Target::offline(release(request, 1), Capabilities::default());
     target.dns = request.rendering.dns;
     let prepared = prepare(chart, user, &target, rules, events, reporter)?;
-    let mut version = first_version(request, &prepared, now, reporter)?;
+    let mut version = first_version(request, &prepared, 1, now, reporter)?;
     version.info.description = "Dry run complete".to_owned();
     Ok(version)
 }
@@ -130,13 +131,18 @@ pub(super) async fn install_loaded(
     let records = Records::of(session, &request.namespace, &request.name);
     let before = last_of_the_name(&records, request, reporter).await?;
     let chart = process(chart, &user, &request.rendering.rules(), reporter)?;
-    let (none, wait) = (Permissions::none(), request.delivery.timeout);
-    let session = &session.scripted(&chart, &request.namespace, &none, wait).await?;
+    let setting = Setting {
+        release: &request.name,
+        namespace: &request.namespace,
+        before: Asked::default(),
+        wait: request.delivery.timeout,
+    };
+    let session = &session.scripted(&chart, setting).await?;
     let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
     install_crds(session, request, &chart, reporter).await?;
     let prepared = render(session, request, chart, user, reporter).await?;
-    let mut version = first_version(request, &prepared, session.clock.now(), reporter)?;
-    version.number = before.as_ref().map_or(1, |last| last.number + 1);
+    let number = before.as_ref().map_or(1, |last| last.number + 1);
+    let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
     let mut scene = survey(session, request, &version).await?;
     deliver::tell(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
     if request.mode.is_preview() {
@@ -225,7 +231,7 @@ async fn render(
 ) -> Result<Prepared> {
     let facts = session.cluster.facts().await?;
     let ask = request.mode != Mode::PreviewClient;
-    let target = live::target(&session.cluster, &facts, release(request, 1), &request.rendering, ask);
+    let target = live::target(session, &facts, release(request, 1), &request.rendering, ask);
     live::render(chart, user, target, request.rendering.rules(), &session.events, reporter).await
 }
 
@@ -237,17 +243,18 @@ fn release(request: &InstallRequest, revision: i64) -> Release {
 fn first_version(
     request: &InstallRequest,
     prepared: &Prepared,
+    number: u64,
     now: Moment,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     super::check_labels(&request.labels)?;
     let mut labels = request.labels.clone();
-    kept::grant(&mut labels, prepared.granted());
+    kept::grant(&mut labels, number, prepared.granted());
     let recorded = live::record(prepared, request.rendering.hide_secrets, reporter)?;
     Ok(ReleaseVersion {
         name: request.name.clone(),
         namespace: request.namespace.clone(),
-        number: 1,
+        number,
         id: None,
         info: Info {
             first_deployed: Some(now),

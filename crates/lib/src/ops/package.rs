@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pintle_chart::package::{Overrides, Times};
 use pintle_events::Event;
-use pintle_lua::Permissions;
+use pintle_lua::Asked;
 
 use crate::report::with_log;
 use crate::{Lifecycle, Reporter, Result, prepare};
@@ -44,7 +44,7 @@ pub fn package_with_events(
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
     let mut chart = with_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
-    let events = events.with_scripts_of(&chart, &Permissions::none())?;
+    let events = events.with_scripts_of(&chart, &Asked::default())?;
     prepare::tell_at_rest(&mut chart, Event::PrePackage, &events)?;
     let overrides = Overrides { version: request.version.clone(), app_version: request.app_version.clone() };
     let times = Times { all: request.epoch, fallback: request.now };

@@ -7,6 +7,7 @@ use pintle_tree::LogLine;
 
 use super::{adopt, name};
 use crate::deliver::{Claims, Ending, Events, Scene, Work};
+use crate::lifecycle::kept;
 use crate::options::{Delivery, Method, MethodChoice, Mode};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
@@ -81,7 +82,7 @@ pub async fn rollback(
         return Ok(version);
     }
     let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
-    run(session, request, &records, &history, current, version, method, reporter).await
+    session.settled(run(session, request, &records, &history, current, version, method, reporter).await)
 }
 
 /// The newest version, and the one to go back to.
@@ -123,9 +124,11 @@ fn next_version(
     source: ReleaseVersion,
     method: Method,
 ) -> ReleaseVersion {
+    let number = current.number + 1;
+    let granted = kept::granted(&source);
     let mut version = ReleaseVersion {
         namespace: current.namespace.clone(),
-        number: current.number + 1,
+        number,
         id: None,
         info: Info {
             first_deployed: current.info.first_deployed,
@@ -139,6 +142,8 @@ fn next_version(
         apply_method: method.as_str().to_owned(),
         ..source
     };
+    // What the user granted to the version that is delivered again, he granted to this one.
+    kept::grant(&mut version.labels, number, &granted);
     // What earlier runs came to belongs to the earlier version.
     for hook in &mut version.hooks {
         hook.last_run = HookRun::default();

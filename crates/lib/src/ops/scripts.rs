@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use pintle_chart::Chart;
-use pintle_events::{ChartPart, Context, Event, Part, SourceFile};
-use pintle_lua::{Asked, Finding, Permissions};
+use pintle_events::{ChartPart, Context, Event, SourceFile};
+use pintle_lua::{Asked, Finding};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
@@ -73,7 +73,7 @@ pub fn try_event(
     let chart = locate::load(&request.chart, reporter)?;
     let rules = Rules::default();
     let chart = process(chart, &user, &rules, reporter)?;
-    let events = events.with_scripts_of(&chart, &Permissions::none())?;
+    let events = events.with_scripts_of(&chart, &Asked::default())?;
     let mut context = about(request, chart, user, rules, reporter)?;
     let before = shown(&context);
     events.emit(request.event, &mut context)?;
@@ -95,32 +95,52 @@ fn about(
         is_upgrade: request.is_upgrade,
     };
     let target = Target::offline(release, Capabilities::default());
-    let event = request.event;
-    if matches!(event, Event::PreCreate | Event::PreList | Event::PostList) {
-        return Ok(Context::default());
+    match request.event {
+        Event::PreCreate | Event::PreList | Event::PostList => Ok(Context::default()),
+        Event::ChartLoaded => Ok(context::of_chart(&chart, user)),
+        Event::PostCreate | Event::PrePackage | Event::PreDependencyBuild | Event::PostDependencyBuild => {
+            let values = chart.values.clone();
+            Ok(context::of_chart(&chart, values))
+        }
+        Event::PreRender => {
+            let read = &mut input::read_referenced;
+            let (nulls, schema) = (rules.nulls, rules.schema);
+            let values = pintle_values::render_values(&chart, &user, nulls, schema, read, &mut Vec::new())?;
+            Ok(context::of_rendering(&chart, values, &target))
+        }
+        event => after_rendering(event, chart, user, &target, rules, reporter),
     }
-    // What may change of a chart's files may do so before rendering, and there are no objects then.
-    if event.may_change(Part::Values) || event.may_change(Part::Dependencies) || is_before_rendering(event) {
-        let values = match event {
-            Event::ChartLoaded => user,
-            Event::PreRender => {
-                let read = &mut input::read_referenced;
-                let (nulls, schema) = (rules.nulls, rules.schema);
-                pintle_values::render_values(&chart, &user, nulls, schema, read, &mut Vec::new())?
-            }
-            _ => chart.values.clone(),
-        };
-        return Ok(context::of_rendering(&chart, values, &target));
-    }
-    let mut prepared = finish(chart, user, &target, rules, &Lifecycle::default(), reporter)?;
-    prepared.objects()?;
-    let objects = Documents::of_files(&prepared.files).objects();
-    let values = prepared.context.take_values();
-    Ok(context::of_rendering(&prepared.chart, values, &target).with_objects(objects))
 }
 
-fn is_before_rendering(event: Event) -> bool {
-    matches!(event, Event::PostDependencyBuild)
+/// What an event is told that has objects: as much as the operation that fires it would tell.
+fn after_rendering(
+    event: Event,
+    chart: Chart,
+    user: Map<Node>,
+    target: &Target,
+    rules: Rules,
+    reporter: &mut dyn Reporter,
+) -> Result<Context> {
+    let mut prepared = finish(chart, user, target, rules, &Lifecycle::default(), reporter)?;
+    prepared.objects()?;
+    let mut objects = Documents::of_files(&prepared.files).objects();
+    if event == Event::PreTest {
+        objects.retain(|rendered| {
+            let events = rendered.object.annotation("helm.sh/hook").unwrap_or_default();
+            events.split(',').any(|event| event.trim().starts_with("test"))
+        });
+    }
+    let values = prepared.context.take_values();
+    let context = match event {
+        // A release that goes away is told without its chart.
+        Event::PreDelete | Event::PostDelete => Context::default().with_release(context::release_of(target)),
+        // Of what a stored version was rendered for, its record keeps the release only.
+        Event::PreRollback | Event::PostRollback | Event::PreTest | Event::PostTest | Event::FailedTest => {
+            context::of_chart(&prepared.chart, values).with_release(context::release_of(target))
+        }
+        _ => context::of_rendering(&prepared.chart, values, target),
+    };
+    Ok(context.with_objects(objects))
 }
 
 /// The parts of a context that handlers may change, as one tree.

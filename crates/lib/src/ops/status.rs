@@ -153,7 +153,7 @@ async fn pods(
 
 /// What the scripts of a release's chart were allowed to do.
 pub fn granted_permissions(version: &ReleaseVersion) -> Permissions {
-    kept::granted(&version.labels)
+    kept::granted(version)
 }
 
 /// The labels that a version has in the store: the user's, and those that Helm finds it by.

@@ -5,8 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pintle_events::Event as LifecycleEvent;
 use pintle_images::Policy;
-use pintle_lua::Permissions;
+use pintle_lua::Asked;
 use pintle_objects::{Event, Sorted};
 use pintle_release::ReleaseVersion;
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
@@ -16,6 +17,7 @@ use pintle_values::{NullRules, Overrides, SchemaCheck};
 use super::install::UNINSTALLED_CRDS;
 use super::{locate, name};
 use crate::deliver::{Claims, Scene};
+use crate::lifecycle::scripts::Setting;
 use crate::options::{Delivery, Method, Rendering};
 use crate::prepare::{Prepared, Rules, prepare, process, push_document, shown};
 use crate::{Error, Lifecycle, Reporter, Result, Session, Silent, input, live};
@@ -151,7 +153,7 @@ pub fn template_with_events(
     locate::check_installable(&chart, reporter)?;
     name::check(&request.name, reporter)?;
     let mut prepared = prepare(chart, user, &request.target(), request.rules(), events, reporter)?;
-    prepared.tell(pintle_events::Event::PostTemplate)?;
+    prepared.tell(LifecycleEvent::PostTemplate)?;
     output(request, &prepared, reporter)
 }
 
@@ -175,15 +177,24 @@ pub async fn template_live(
     if !chart.crds().is_empty() && !request.skip_crds {
         reporter.log(LogLine::warn(UNINSTALLED_CRDS, Vec::new()));
     }
-    let wait = Delivery::default().timeout;
-    let session = &session.scripted(&chart, &request.namespace, &Permissions::none(), wait).await?;
+    let setting = Setting {
+        release: &request.name,
+        namespace: &request.namespace,
+        before: Asked::default(),
+        wait: Delivery::default().timeout,
+    };
+    let session = &session.scripted(&chart, setting).await?;
     let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
     let facts = session.cluster.facts().await?;
     let rendering = Rendering { dns: request.dns, ..Rendering::default() };
-    let target = live::target(&session.cluster, &facts, request.target().release, &rendering, true);
+    let target = live::target(session, &facts, request.target().release, &rendering, true);
     let prepared = live::render(chart, user, target, request.rules(), &session.events, reporter).await?;
-    let prepared = live::tell_rendered(pintle_events::Event::PostTemplate, prepared).await?;
     check_against(session, request, &prepared).await?;
+    let prepared = live::tell_rendered(LifecycleEvent::PostValidate, prepared).await?;
+    let prepared = live::tell_rendered(LifecycleEvent::PostTemplate, prepared).await?;
+    if session.events.listens(LifecycleEvent::PostTemplate) {
+        check_against(session, request, &prepared).await?;
+    }
     output(request, &prepared, reporter)
 }
 

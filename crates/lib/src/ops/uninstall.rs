@@ -147,14 +147,15 @@ async fn run(
             return Err(error);
         }
     };
-    let mut problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let text = if request.description.is_empty() { "Uninstallation complete" } else { &request.description };
+    let text = described(text, &problems);
+    let mut problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     if request.keep_history {
-        work.finish(Ending::Uninstalled(text.to_owned())).await?;
+        work.finish(Ending::Uninstalled(text)).await?;
         records.supersede_all_but(work.version.number, history, &before).await?;
     } else {
         work.version.info.status = Status::Uninstalled;
-        work.version.info.description = text.to_owned();
+        work.version.info.description = text;
         if let Err(error) = purge(records, history).await {
             problems.push(error.to_string());
         }
@@ -163,6 +164,14 @@ async fn run(
         return Ok(Uninstalled { version: work.version, kept: removal.kept_text() });
     }
     Err(Error::UninstalledWithProblems { problems })
+}
+
+/// What the record says: the usual words, and what went wrong with handlers, of which Helm has none.
+fn described(text: &str, problems: &[Error]) -> String {
+    match problems.iter().find(|problem| matches!(problem, Error::Event(_))) {
+        Some(problem) => format!("{text}, but {problem}"),
+        None => text.to_owned(),
+    }
 }
 
 /// Takes the records away, the last one last: as long as there is one, it tells what is going on.

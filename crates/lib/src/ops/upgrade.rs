@@ -14,6 +14,7 @@ use super::rollback::{self, RollbackRequest};
 use super::{adopt, name};
 use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
 use crate::lifecycle::kept;
+use crate::lifecycle::scripts::Setting;
 use crate::options::{Delivery, Method, MethodChoice, Mode};
 use crate::prepare::{Prepared, process};
 use crate::records::{Records, newest_deployed};
@@ -72,13 +73,14 @@ pub async fn upgrade(
     let (chart, user) = install::load(target, reporter)?;
     session.cluster.reach().await?;
     if request.install && is_new(session, target).await? {
-        let version = install::install_loaded(session, target, chart, user, reporter).await?;
+        let version =
+            session.settled(install::install_loaded(session, target, chart, user, reporter).await)?;
         return Ok(Upgraded { version, installed: true });
     }
     if !name::is_valid(&target.name) {
         return Err(Error::InvalidName { prefix: "release name is invalid", name: target.name.clone() });
     }
-    let version = Upgrade::new(session, request).await?.run(chart, user, reporter).await?;
+    let version = session.settled(Upgrade::new(session, request).await?.run(chart, user, reporter).await)?;
     Ok(Upgraded { version, installed: false })
 }
 
@@ -146,9 +148,13 @@ impl<'s> Upgrade<'s> {
                 Error::Dependencies(source) => Error::Values(source),
                 other => other,
             })?;
-        let before = kept::granted(&self.base.labels);
-        let (namespace, wait) = (&self.base.namespace, target.delivery.timeout);
-        let session = self.session.scripted(&chart, namespace, &before, wait).await?;
+        let setting = Setting {
+            release: &target.name,
+            namespace: &self.base.namespace,
+            before: kept::granted_to_charts(&self.base),
+            wait: target.delivery.timeout,
+        };
+        let session = self.session.scripted(&chart, setting).await?;
         Upgrade { session: &session, ..self }.run_scripted(chart, user, reporter).await
     }
 
@@ -234,7 +240,7 @@ impl<'s> Upgrade<'s> {
             is_upgrade: true,
         };
         let ask = target.mode != Mode::PreviewClient;
-        let whom = live::target(&self.session.cluster, &facts, release, &target.rendering, ask);
+        let whom = live::target(self.session, &facts, release, &target.rendering, ask);
         live::render(chart, user, whom, target.rendering.rules(), &self.session.events, reporter).await
     }
 
@@ -243,7 +249,7 @@ impl<'s> Upgrade<'s> {
         let recorded = live::record(prepared, target.rendering.hide_secrets, reporter)?;
         super::check_labels(&target.labels)?;
         let mut labels = merged_labels(&self.last.labels, &target.labels);
-        kept::grant(&mut labels, prepared.granted());
+        kept::grant(&mut labels, self.last.number + 1, prepared.granted());
         Ok(ReleaseVersion {
             name: target.name.clone(),
             namespace: self.base.namespace.clone(),

@@ -43,7 +43,7 @@ impl Rehearsing<'_> {
             revision: if upgrade { 2 } else { 1 },
             is_upgrade: upgrade,
         };
-        let scene = live::target(&self.session.cluster, &facts, release, &target.rendering, true);
+        let scene = live::target(self.session, &facts, release, &target.rendering, true);
         let rules = target.rendering.rules();
         let prepared = live::render(chart, user, scene, rules, &self.session.events, &mut Silent).await;
         // What does not render is told by the stage itself.

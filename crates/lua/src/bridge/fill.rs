@@ -93,7 +93,7 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
     let view = source.item(book, place).and_then(Item::view);
     host.meter.charge(lua, view.map_or(0, View::len) as u64)?;
     // One level is at most as large as what is there already.
-    let room = Room::new(lua, host.limits.memory)?;
+    let room = Room::new(lua, host.meter.memory())?;
     let content = match view {
         Some(View::Map(map)) if read_only => lua.create_table_with_capacity(0, map.len())?,
         Some(view) if read_only => lua.create_table_with_capacity(view.len(), 0)?,

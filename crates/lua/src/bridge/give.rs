@@ -9,7 +9,7 @@ use crate::host::Host;
 
 /// A tree as tables of the script's own.
 pub(crate) fn give(lua: &Lua, host: &Host, node: &Node) -> Answer {
-    let room = Room::new(lua, host.limits.memory)?;
+    let room = Room::new(lua, host.meter.memory())?;
     let giving = Giving { lua, host, room };
     let value = giving.value(node)?;
     giving.room.check()?;

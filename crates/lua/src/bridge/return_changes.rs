@@ -202,13 +202,17 @@ fn apply_objects(frame: &mut Frame, slots: Vec<Slot>) -> Result<(), Fault> {
 
 /// What every object must say about itself.
 fn check(object: &Object, index: usize) -> Result<(), Fault> {
+    let has = |path: &[&str]| object.at(path).and_then(Node::as_str).is_some_and(|text| !text.is_empty());
+    let missing = |field: &str| {
+        Err(Fault::Said(format!("objects[{}]: an object must have the text `{field}`", index + 1)))
+    };
     for field in ["apiVersion", "kind"] {
-        if object.at(&[field]).and_then(Node::as_str).is_none_or(str::is_empty) {
-            return Err(Fault::Said(format!(
-                "objects[{}]: an object must have the text `{field}`",
-                index + 1
-            )));
+        if !has(&[field]) {
+            return missing(field);
         }
     }
-    Ok(())
+    // Lists have no names, and some objects let the server choose one.
+    let named =
+        has(&["metadata", "name"]) || has(&["metadata", "generateName"]) || object.kind().ends_with("List");
+    if named { Ok(()) } else { missing("metadata.name") }
 }

@@ -7,6 +7,10 @@ pub(super) enum TokenKind {
     Name,
     /// A text in quotes or long brackets, without them.
     Text,
+    /// A text in backquotes, without them. What stands between its braces is code, whose names matter little here.
+    Interpolated,
+    /// A number.
+    Number,
     /// Anything else, one character at a time.
     Sign,
 }
@@ -22,7 +26,7 @@ pub(super) struct Token {
 impl Token {
     /// Whether it is this name or sign.
     pub(super) fn is(&self, text: &str) -> bool {
-        self.kind != TokenKind::Text && self.text == text
+        matches!(self.kind, TokenKind::Name | TokenKind::Sign) && self.text == text
     }
 }
 
@@ -51,7 +55,6 @@ impl Lexer<'_> {
             b'-' if rest.starts_with(b"--") => self.comment(),
             b'[' if long_level(rest).is_some() => self.long_text(),
             quote @ (b'"' | b'\'') => self.quoted(quote),
-            // What stands between the braces of a text is code, whose names matter little here.
             b'`' => self.quoted(b'`'),
             byte if byte.is_ascii_alphabetic() || byte == b'_' => {
                 self.word(|byte| byte.is_ascii_alphanumeric() || byte == b'_', TokenKind::Name);
@@ -59,7 +62,7 @@ impl Lexer<'_> {
             byte if byte.is_ascii_digit() => {
                 self.word(
                     |byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.',
-                    TokenKind::Sign,
+                    TokenKind::Number,
                 );
             }
             _ => self.push(TokenKind::Sign, 1),
@@ -112,7 +115,7 @@ impl Lexer<'_> {
         let inner = &rest[..length.min(rest.len())];
         // A text with escapes is not compared with anything that has none.
         let text = String::from_utf8_lossy(inner).into_owned();
-        let kind = if quote == b'`' { TokenKind::Sign } else { TokenKind::Text };
+        let kind = if quote == b'`' { TokenKind::Interpolated } else { TokenKind::Text };
         self.tokens.push(Token { kind, text, line: self.line });
         self.skip(length + 2);
     }
@@ -147,7 +150,7 @@ mod tests {
             (TokenKind::Name, "b", 1),
             (TokenKind::Text, "c\\'d", 2),
             (TokenKind::Text, "e\nf", 2),
-            (TokenKind::Sign, "0x1F", 3),
+            (TokenKind::Number, "0x1F", 3),
             (TokenKind::Name, "h", 4),
         ];
         assert_eq!(found, expected.map(|(kind, text, line)| (kind, text.to_owned(), line)));

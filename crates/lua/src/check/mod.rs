@@ -1,6 +1,10 @@
-//! A look at scripts without running them: syntax, events, names that are not there, and what they require.
+//! A look at scripts without running them: syntax, events, names that are not there, what they require, and how they use
+//! what they are given.
 
+mod context;
 mod lex;
+mod signature;
+mod span;
 
 use pintle_chart::{Chart, ext};
 use pintle_events::{ChartPath, Event};
@@ -101,6 +105,8 @@ impl Script<'_> {
         }
         let tokens = lex::tokens(text.as_bytes());
         let declared = declared(&tokens);
+        signature::check(&tokens, &declared, &mut note);
+        context::check(&tokens, &mut note);
         for (index, token) in tokens.iter().enumerate() {
             let rest = &tokens[index..];
             if let Some((name, line)) = called(rest, &["events", ".", "on"]).or_else(|| handle(rest))
@@ -126,9 +132,14 @@ impl Script<'_> {
             }
             if let Some(name) = global(&tokens, index)
                 && !declared.contains(&name)
-                && let Some(reason) = self.refused(name)
             {
-                note(token.line, reason);
+                match self.refused(name) {
+                    Some(reason) => note(token.line, reason),
+                    None if is_used(rest) && !sandbox::is_global(name) && !KEYWORDS.contains(&name) => {
+                        note(token.line, format!("there is no `{name}`"));
+                    }
+                    None => {}
+                }
             }
         }
     }
@@ -163,6 +174,21 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("setfenv", ""),
 ];
 
+/// Words of the language that can stand before a parenthesis or a bracket.
+const KEYWORDS: &[&str] = &[
+    "and", "break", "continue", "do", "else", "elseif", "end", "export", "false", "for", "function", "if",
+    "in", "local", "nil", "not", "or", "repeat", "return", "then", "true", "type", "until", "while",
+];
+
+/// Whether the name at the beginning is called or looked into, which fails if there is no such thing.
+fn is_used(tokens: &[Token]) -> bool {
+    match tokens {
+        [_, dot, next, ..] if dot.is(".") => next.kind == TokenKind::Name,
+        [_, next, ..] => next.is("("),
+        _ => false,
+    }
+}
+
 /// The line and the text of a syntax error.
 fn syntax(error: &mlua::Error) -> (usize, String) {
     let text = match error {
@@ -194,7 +220,7 @@ fn weight(tokens: &[Token]) -> Option<(f64, usize)> {
         [sign, number, ..] if sign.is("-") => {
             number.text.parse().ok().map(|weight: f64| (-weight, number.line))
         }
-        [number, ..] if number.kind == TokenKind::Sign => {
+        [number, ..] if number.kind == TokenKind::Number => {
             number.text.parse().ok().map(|weight| (weight, number.line))
         }
         _ => None,
@@ -229,16 +255,23 @@ fn global(tokens: &[Token], index: usize) -> Option<&str> {
     (token.kind == TokenKind::Name && !is_field && !is_key).then_some(token.text.as_str())
 }
 
-/// Names that the script gives a meaning of its own: after `local` and `function`, as arguments and in loops.
+/// Names that the script gives a meaning of its own: after `local` and `function`, as arguments and in loops, as types,
+/// and by setting them.
 fn declared(tokens: &[Token]) -> Vec<&str> {
     let mut names = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
-        let begins = token.is("local") || token.is("for") || token.is("function");
+        if token.kind == TokenKind::Name
+            && tokens.get(index + 1).is_some_and(|next| next.is("="))
+            && !tokens.get(index + 2).is_some_and(|next| next.is("="))
+        {
+            names.push(token.text.as_str());
+        }
+        let begins = token.is("local") || token.is("for") || token.is("function") || token.is("type");
         if !begins {
             continue;
         }
         let end = |token: &&Token| !(token.is("=") || token.is("in") || token.is(")") || token.is("do"));
-        let following = tokens[index + 1..].iter().take(64).take_while(end);
+        let following = tokens[index + 1..].iter().take(256).take_while(end);
         names
             .extend(following.filter(|token| token.kind == TokenKind::Name).map(|token| token.text.as_str()));
     }
@@ -290,6 +323,7 @@ mod tests {
             ":3: require(\"a.c\"): there is no such module in ext/lua; there are: a.b, chart",
             ":4: require(\"../x\"): a module is named after its file",
             ":5: `os` needs the permission `os`",
+            ":5: there is no `os.execute`; `os` has getenv, time",
             ":6: there is no `loadstring` for scripts of charts; `require` loads",
             ":7: there is no event `boom`",
             ":7: there is no subchart `db`",
@@ -300,6 +334,21 @@ mod tests {
         for (found, part) in found.iter().zip(parts) {
             assert!(found.contains(part), "{found} should have {part}");
         }
+    }
+
+    #[test]
+    fn names_that_nobody_knows_are_told() {
+        let script = "evnets.on('ready', print)\nlocal function f(a) return a.x(helper(1)) end\nf(jsn.decode('1'))\n\
+                      counter = 1\ncounter.x = f\nif (math.max(1, 2)) then print(`{f(1)}`) end\n\
+                      type Size = (n: number) -> string\nfor _, v in pairs({}) do v.x() end\nreturn (f)";
+        assert_eq!(
+            findings(script, ""),
+            [
+                "ext/lua/chart.lua:1: there is no `evnets`",
+                "ext/lua/chart.lua:2: there is no `helper`",
+                "ext/lua/chart.lua:3: there is no `jsn`",
+            ]
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `fs`: the files of one folder, for charts with the permission `filesystem`.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
@@ -54,7 +55,7 @@ fn exists(call: &Call<'_>) -> Answer {
     resolve(call, &root, &relative, &shown).map(|_| Value::Boolean(true))
 }
 
-/// The names in a folder, sorted.
+/// The names in a folder that are not hidden, sorted.
 fn list(call: &Call<'_>) -> Answer {
     let (path, shown) = existing(call)?;
     let entries = fs::read_dir(&path).or_else(|error| call.say(format!("{shown}: {error}")))?;
@@ -62,7 +63,9 @@ fn list(call: &Call<'_>) -> Answer {
     for entry in entries {
         let entry = entry.or_else(|error| call.say(format!("{shown}: {error}")))?;
         call.charge(100)?;
-        names.push(entry.file_name().to_string_lossy().into_owned());
+        if !is_hidden(&entry.file_name()) {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
     }
     names.sort();
     call.give(&Node::List(names.into_iter().map(Node::from).collect()))
@@ -83,10 +86,7 @@ fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), Fault> {
     let mut relative = PathBuf::new();
     for component in Path::new(&shown).components() {
         match component {
-            // Keys, tokens and hooks of other programs live in hidden files.
-            Component::Normal(name) if name.as_encoded_bytes().starts_with(b".") => {
-                return call.say(format!("{shown:?} is hidden, and hidden files are not for scripts"));
-            }
+            Component::Normal(name) if is_hidden(name) => return hidden(call, &shown),
             Component::Normal(name) => relative.push(name),
             Component::CurDir => {}
             _ => {
@@ -101,8 +101,21 @@ fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), Fault> {
     Ok((root, relative, shown))
 }
 
-/// Follows links, and refuses what they lead to outside of the folder.
+/// Follows links, and refuses what they lead to outside of the folder, or to hidden files in it.
 fn resolve(call: &Call<'_>, root: &Path, relative: &Path, shown: &str) -> Result<PathBuf, Fault> {
     let path = root.join(relative).canonicalize().or_else(|error| call.say(format!("{shown}: {error}")))?;
-    if path.starts_with(root) { Ok(path) } else { call.say(format!("{shown:?} leads out of the folder")) }
+    match path.strip_prefix(root) {
+        Err(_) => call.say(format!("{shown:?} leads out of the folder")),
+        Ok(below) if below.components().any(|part| is_hidden(part.as_os_str())) => hidden(call, shown),
+        Ok(_) => Ok(path),
+    }
+}
+
+/// Keys, tokens and hooks of other programs live in hidden files.
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+fn hidden<T>(call: &Call<'_>, shown: &str) -> Result<T, Fault> {
+    call.say(format!("{shown:?} is hidden, and hidden files are not for scripts"))
 }

@@ -18,6 +18,12 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 /// What a request costs in steps, so that a loop of them ends.
 const STEPS: u64 = 100_000;
 
+/// Steps after which the meter looks at the clock for certain.
+const LOOK: u64 = 32;
+
+/// What is left to a request when the time of the script is nearly over.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// `http.get(url, options)`.
 fn get(call: &Call<'_>) -> Answer {
     let mut options = options(call, 1)?;
@@ -46,8 +52,10 @@ fn send(call: &Call<'_>, options: &Map<Node>) -> Answer {
         return call.say("the network cannot be used here");
     };
     call.charge(STEPS)?;
-    let response =
-        network.fetch(&request).or_else(|reason| call.say(format!("{}: {reason}", shown(&request.url))))?;
+    let answer = network.fetch(&request, &call.host.services.cancelled);
+    // Time may be over by now, and the user may have had enough.
+    call.charge(LOOK)?;
+    let response = answer.or_else(|reason| call.say(format!("{}: {reason}", shown(&request.url))))?;
     if response.body.len() > request.max_bytes {
         return call.say(format!("{}: the answer is too long", shown(&request.url)));
     }
@@ -88,7 +96,7 @@ fn read(call: &Call<'_>, options: &Map<Node>) -> Result<FetchRequest, Fault> {
         url,
         headers: headers(call, options)?,
         body: text("body")?.unwrap_or_default().into_bytes(),
-        timeout: timeout(call, options)?,
+        timeout: timeout(call, options)?.min(call.host.meter.time_left().max(SHORTEST)),
         max_bytes: call.host.limits.text,
     })
 }

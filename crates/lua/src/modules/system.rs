@@ -5,12 +5,44 @@ use mlua::Value;
 use crate::call::{Answer, Body, Call, Fault};
 use crate::services::System;
 
+/// What a call costs in steps.
+const STEPS: u64 = 100;
+
+/// Names of variables by which programs find their secrets, and beginnings of such names.
+const BEGINNINGS: [&str; 9] =
+    ["HELM_", "PINTLE_", "KUBE", "AWS_", "AZURE_", "GOOGLE_", "SSH_", "GPG_", "DOCKER_"];
+
+/// Words in names of variables that hold secrets.
+const WORDS: [&str; 14] = [
+    "TOKEN",
+    "SECRET",
+    "PASS",
+    "PWD",
+    "CREDENTIAL",
+    "KEY",
+    "AUTH",
+    "COOKIE",
+    "SESSION",
+    "PRIVATE",
+    "PROXY",
+    "CERT",
+    "JWT",
+    "DSN",
+];
+
 /// The functions of `os`.
 pub(super) const FUNCTIONS: &[(&str, Body)] = &[("getenv", getenv), ("time", time)];
 
 /// A variable of the environment, or nil.
 fn getenv(call: &Call<'_>) -> Answer {
     let name = call.text(0)?;
+    call.charge(STEPS)?;
+    if may_hold_a_secret(&name) {
+        return call.say(format!(
+            "{name:?} is not for scripts, because by its name it may hold a secret or lead to one; give what the chart \
+             needs as a value, for example with --set"
+        ));
+    }
     match system(call)?.variable(&name) {
         Some(value) => call.give_text(value),
         None => Ok(Value::Nil),
@@ -22,9 +54,46 @@ fn time(call: &Call<'_>) -> Answer {
     Ok(Value::Number(system(call)?.now().floor()))
 }
 
+/// Whether a variable may hold a secret, by its name. The folder that the user is in is no secret.
+fn may_hold_a_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let begins = BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
+    let contains = WORDS.iter().any(|word| name.contains(word));
+    // Addresses of services carry users and passwords.
+    let is_address = name.ends_with("_URL") || name.ends_with("_URI");
+    (begins || contains || is_address) && !matches!(name.as_str(), "PWD" | "OLDPWD")
+}
+
 fn system<'a>(call: &'a Call<'_>) -> Result<&'a dyn System, Fault> {
     match &call.host.services.system {
         Some(system) => Ok(system.as_ref()),
         None => call.say("the system cannot be asked here"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_told_from_others() {
+        for name in [
+            "HELM_KUBETOKEN",
+            "KUBECONFIG",
+            "kubeconfig",
+            "AWS_ACCESS_KEY_ID",
+            "GITHUB_TOKEN",
+            "PGPASSWORD",
+            "DATABASE_URL",
+            "https_proxy",
+            "SSH_AUTH_SOCK",
+            "npm_config__authToken",
+            "PINTLE_X",
+        ] {
+            assert!(may_hold_a_secret(name), "{name}");
+        }
+        for name in ["HOME", "LANG", "CI", "PWD", "GREETING", "USER", "CI_COMMIT_SHA"] {
+            assert!(!may_hold_a_secret(name), "{name}");
+        }
     }
 }

@@ -1,0 +1,106 @@
+//! Runs the program on a terminal, as a user would, and answers what it asks.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::support::Place;
+
+/// How long the program may take; machines may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program on a terminal. Its standard output goes elsewhere, as into a file.
+pub(crate) struct Terminal {
+    child: Child,
+    keyboard: File,
+    screen: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    /// Starts `pintle`.
+    pub(crate) fn start(place: &Place, line: &str) -> Terminal {
+        let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&near).expect("it is ours");
+        unlockpt(&near).expect("it is ours");
+        let name = ptsname(&near, Vec::new()).expect("it has a name");
+        let far =
+            || File::from(open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other side"));
+        let child = Command::new(env!("CARGO_BIN_EXE_pintle"))
+            .args(line.split(' '))
+            .current_dir(place.path())
+            .env_clear()
+            .env("HOME", place.path())
+            .stdin(far())
+            .stderr(far())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program can be run");
+        let keyboard = File::from(near);
+        let mut reader = keyboard.try_clone().expect("it can be shared");
+        let screen = Arc::new(Mutex::new(Vec::new()));
+        let shown = Arc::clone(&screen);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 1024];
+            // The other side is gone when the program has ended.
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                shown.lock().expect("nobody panics").extend_from_slice(&buffer[..count]);
+            }
+        });
+        Terminal { child, keyboard, screen }
+    }
+
+    /// What was shown so far.
+    pub(crate) fn screen(&self) -> String {
+        let shown = self.screen.lock().expect("nobody panics");
+        String::from_utf8_lossy(&shown).replace("\r\n", "\n")
+    }
+
+    /// Waits until a text was shown so many times.
+    pub(crate) fn wait_for(&self, text: &str, times: usize) -> &Terminal {
+        let started = Instant::now();
+        while self.screen().matches(text).count() < times {
+            assert!(started.elapsed() < PATIENCE, "no {text:?} in:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self
+    }
+
+    /// Types.
+    pub(crate) fn type_in(&self, keys: &str) -> &Terminal {
+        (&self.keyboard).write_all(keys.as_bytes()).expect("it takes keys");
+        self
+    }
+
+    /// Sends the signal of Ctrl-C.
+    pub(crate) fn interrupt(&self) -> &Terminal {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+        self
+    }
+
+    /// Waits for the end, and gives the exit code, standard output, and what was shown.
+    pub(crate) fn end(mut self) -> (i32, String, String) {
+        let mut output = String::new();
+        let mut stdout = self.child.stdout.take().expect("it was asked for");
+        stdout.read_to_string(&mut output).expect("text");
+        let started = Instant::now();
+        let status = loop {
+            match self.child.try_wait().expect("it can be waited for") {
+                Some(status) => break status,
+                None if started.elapsed() > PATIENCE => {
+                    self.child.kill().expect("it can be ended");
+                    panic!("it does not end:\n{}", self.screen());
+                }
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        // What was written last is on its way.
+        std::thread::sleep(Duration::from_millis(100));
+        (status.code().unwrap_or(-1), output, self.screen())
+    }
+}

@@ -1,0 +1,148 @@
+//! Which Secrets of the cluster charts get to see, so that what they may look at and what they may send out do not add up to
+//! giving away what is not theirs.
+//!
+//! Templates may look up what the user may read, as Helm lets them. Scripts see Secrets of the release's namespace, and
+//! never those that keep releases. Where any chart of the tree may use the network, scripts and templates see the Secrets
+//! of their own release alone.
+
+use pintle_tree::{Map, Node};
+
+/// How types of Secrets begin that keep releases, with the values of everyone.
+const RECORDS: &str = "helm.sh/release";
+
+/// Whose Secrets may be seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Guard {
+    /// The name of the release.
+    pub(crate) release: String,
+    /// The namespace of the release.
+    pub(crate) namespace: String,
+    /// Whether a chart of the tree may use the network.
+    pub(crate) network: bool,
+}
+
+/// What is guarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guarded {
+    /// Secrets.
+    Secret,
+    /// ConfigMaps, which may keep releases, too.
+    ConfigMap,
+}
+
+/// Whether objects of a kind are guarded.
+pub(crate) fn guarded(api_version: &str, kind: &str) -> Option<Guarded> {
+    match (api_version, kind) {
+        ("v1", "Secret") => Some(Guarded::Secret),
+        ("v1", "ConfigMap") => Some(Guarded::ConfigMap),
+        _ => None,
+    }
+}
+
+impl Guard {
+    /// Whether a script may see an object.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub(crate) fn check_for_script(&self, guarded: Guarded, object: &Map<Node>) -> Result<(), String> {
+        if guarded == Guarded::Secret && text(object, &["metadata", "namespace"]) != self.namespace {
+            return Err("Secrets of other namespaces are not for scripts".to_owned());
+        }
+        if is_record(guarded, object) {
+            return Err("what keeps releases is not for scripts".to_owned());
+        }
+        self.check(guarded, object)
+    }
+
+    /// Whether a template may see what it looked up: an object, or a list of them.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub(crate) fn check_for_template(&self, guarded: Guarded, found: &Map<Node>) -> Result<(), String> {
+        match found.get("items") {
+            Some(Node::List(items)) => {
+                items.iter().filter_map(Node::as_map).try_for_each(|object| self.check(guarded, object))
+            }
+            _ if found.is_empty() => Ok(()),
+            _ => self.check(guarded, found),
+        }
+    }
+
+    fn check(&self, guarded: Guarded, object: &Map<Node>) -> Result<(), String> {
+        let annotation = |name: &str| text(object, &["metadata", "annotations", name]);
+        let is_own = annotation("meta.helm.sh/release-name") == self.release
+            && annotation("meta.helm.sh/release-namespace") == self.namespace;
+        let is_open = guarded == Guarded::ConfigMap && !is_record(guarded, object);
+        if !self.network || is_own || is_open {
+            return Ok(());
+        }
+        let name = text(object, &["metadata", "name"]);
+        Err(format!(
+            "{name} does not belong to the release {}; charts that may use the network see no other Secrets",
+            self.release
+        ))
+    }
+}
+
+/// Whether an object keeps a release.
+fn is_record(guarded: Guarded, object: &Map<Node>) -> bool {
+    match guarded {
+        Guarded::Secret => text(object, &["type"]).starts_with(RECORDS),
+        Guarded::ConfigMap => text(object, &["metadata", "labels", "owner"]) == "helm",
+    }
+}
+
+/// The text at a path, or nothing.
+fn text<'a>(map: &'a Map<Node>, path: &[&str]) -> &'a str {
+    let (last, above) = path.split_last().expect("paths are not empty");
+    let map = above.iter().try_fold(map, |map, name| map.get(*name)?.as_map());
+    map.and_then(|map| map.get(*last)).and_then(Node::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(text: &str) -> Map<Node> {
+        pintle_yaml::read_map(text.as_bytes()).expect("a map")
+    }
+
+    fn guard(network: bool) -> Guard {
+        Guard { release: "demo".into(), namespace: "apps".into(), network }
+    }
+
+    const OWN: &str = "{type: Opaque, metadata: {name: a, namespace: apps, annotations: {\
+                       meta.helm.sh/release-name: demo, meta.helm.sh/release-namespace: apps}}}";
+    const NEIGHBOUR: &str = "{type: Opaque, metadata: {name: b, namespace: apps}}";
+    const FAR: &str = "{type: Opaque, metadata: {name: c, namespace: kube-system}}";
+    const RECORD: &str =
+        "{type: helm.sh/release.v1, metadata: {name: d, namespace: apps, labels: {owner: helm}}}";
+
+    #[test]
+    fn scripts_see_secrets_of_the_namespace_and_with_the_network_only_their_own() {
+        for (guarded, text, plain, networked) in [
+            (Guarded::Secret, OWN, true, true),
+            (Guarded::Secret, NEIGHBOUR, true, false),
+            (Guarded::Secret, FAR, false, false),
+            (Guarded::Secret, RECORD, false, false),
+            (Guarded::ConfigMap, FAR, true, true),
+            (Guarded::ConfigMap, RECORD, false, false),
+        ] {
+            assert_eq!(guard(false).check_for_script(guarded, &secret(text)).is_ok(), plain, "{text}");
+            assert_eq!(guard(true).check_for_script(guarded, &secret(text)).is_ok(), networked, "{text}");
+        }
+    }
+
+    #[test]
+    fn templates_see_what_helm_shows_them_unless_a_chart_may_use_the_network() {
+        let check = |network, found: &Map<Node>| guard(network).check_for_template(Guarded::Secret, found);
+        let all = secret(&format!("{{items: [{OWN}, {NEIGHBOUR}]}}"));
+        let own = secret(&format!("{{items: [{OWN}]}}"));
+        for found in [&all, &own, &secret(FAR), &secret(RECORD), &Map::new()] {
+            assert!(check(false, found).is_ok());
+        }
+        assert!(check(true, &own).is_ok() && check(true, &Map::new()).is_ok());
+        let reason = check(true, &all).expect_err("one is not its own");
+        assert!(reason.starts_with("b does not belong to the release demo"), "{reason}");
+    }
+}

@@ -1,0 +1,114 @@
+//! What the scripts of all charts of an operation have together, so that many small charts cannot use up what one large
+//! chart may not.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::limits::Limits;
+
+/// What is left for the scripts of all charts that were loaded together.
+pub(crate) struct Budget {
+    steps: AtomicU64,
+    /// In nanoseconds.
+    time: AtomicU64,
+    /// What handlers of `wait` and `ready` have waited so far, in nanoseconds.
+    waited: AtomicU64,
+    /// What all states hold, as far as it is known.
+    memory: AtomicUsize,
+    most_memory: usize,
+}
+
+/// What a run used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    pub(crate) steps: u64,
+    pub(crate) time: Duration,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Budget {
+            steps: AtomicU64::new(limits.all_steps),
+            time: AtomicU64::new(nanoseconds(limits.all_time)),
+            waited: AtomicU64::new(0),
+            memory: AtomicUsize::new(0),
+            most_memory: limits.all_memory.max(1),
+        }
+    }
+
+    /// The steps that are left.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// The time that is left.
+    pub(crate) fn time(&self) -> Duration {
+        Duration::from_nanos(self.time.load(Ordering::Relaxed))
+    }
+
+    /// Takes what a run used. Handlers run one after the other, so nobody counts in between.
+    pub(crate) fn spend(&self, spent: Spent) {
+        self.steps.store(self.steps().saturating_sub(spent.steps), Ordering::Relaxed);
+        self.time.store(nanoseconds(self.time().saturating_sub(spent.time)), Ordering::Relaxed);
+    }
+
+    /// Gives back what a run used that came to nothing yet, because it is asked again.
+    pub(crate) fn give_back(&self, spent: Spent) {
+        self.steps.store(self.steps().saturating_add(spent.steps), Ordering::Relaxed);
+        self.time.store(nanoseconds(self.time().saturating_add(spent.time)), Ordering::Relaxed);
+    }
+
+    /// How long handlers have waited so far.
+    pub(crate) fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
+    }
+
+    /// Counts time that a handler has waited.
+    pub(crate) fn wait(&self, time: Duration) {
+        self.waited.store(nanoseconds(self.waited().saturating_add(time)), Ordering::Relaxed);
+    }
+
+    /// How much memory a state may hold that was known to hold so much.
+    pub(crate) fn memory_for(&self, held: usize) -> usize {
+        let others = self.memory.load(Ordering::Relaxed).saturating_sub(held);
+        self.most_memory.saturating_sub(others)
+    }
+
+    /// Notes that a state holds so much more or less than it did.
+    pub(crate) fn hold(&self, before: usize, now: usize) {
+        let others = self.memory.load(Ordering::Relaxed).saturating_sub(before);
+        self.memory.store(others.saturating_add(now), Ordering::Relaxed);
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_state_holds_another_cannot() {
+        let budget = Budget::new(&Limits { all_memory: 100, ..Limits::default() });
+        budget.hold(0, 60);
+        assert_eq!((budget.memory_for(60), budget.memory_for(0)), (100, 40));
+        budget.hold(60, 10);
+        assert_eq!(budget.memory_for(0), 90);
+        budget.hold(0, 1000);
+        assert_eq!(budget.memory_for(0), 0);
+    }
+
+    #[test]
+    fn steps_and_time_run_out_and_never_below_nothing() {
+        let budget =
+            Budget::new(&Limits { all_steps: 10, all_time: Duration::from_secs(1), ..Limits::default() });
+        let spent = Spent { steps: 7, time: Duration::from_millis(900) };
+        budget.spend(spent);
+        assert_eq!((budget.steps(), budget.time()), (3, Duration::from_millis(100)));
+        budget.give_back(spent);
+        budget.spend(Spent { steps: 11, time: Duration::from_secs(2) });
+        assert_eq!((budget.steps(), budget.time()), (0, Duration::ZERO));
+    }
+}

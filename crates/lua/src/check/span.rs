@@ -1,0 +1,190 @@
+//! Where things begin and end among the words of a script: brackets, functions, and the arguments of a call.
+
+use super::lex::{Token, TokenKind};
+
+/// What a word does to what is open.
+enum Step {
+    /// Something begins that this word ends.
+    Begins(&'static str),
+    /// This ends.
+    Ends(&'static str),
+    Nothing,
+}
+
+/// The index of the word that closes what the first word opens: a bracket, or a function. None if that cannot be told.
+pub(super) fn closing(tokens: &[Token]) -> Option<usize> {
+    let mut open: Vec<&str> = Vec::new();
+    for index in 0..tokens.len() {
+        match step(tokens, index)? {
+            Step::Begins(end) => open.push(end),
+            Step::Ends(end) => (open.pop() == Some(end)).then_some(())?,
+            Step::Nothing => {}
+        }
+        if open.is_empty() {
+            return Some(index);
+        }
+    }
+    None
+}
+
+fn step(tokens: &[Token], index: usize) -> Option<Step> {
+    let token = &tokens[index];
+    Some(match (token.kind, token.text.as_str()) {
+        (TokenKind::Name, "if") if is_expression(tokens, index)? => Step::Nothing,
+        (TokenKind::Name, "function" | "do" | "repeat" | "if") => Step::Begins("end"),
+        (TokenKind::Name, "end" | "until") => Step::Ends("end"),
+        (TokenKind::Sign, "(") => Step::Begins(")"),
+        (TokenKind::Sign, "{") => Step::Begins("}"),
+        (TokenKind::Sign, "[") => Step::Begins("]"),
+        (TokenKind::Sign, ")") => Step::Ends(")"),
+        (TokenKind::Sign, "}") => Step::Ends("}"),
+        (TokenKind::Sign, "]") => Step::Ends("]"),
+        _ => Step::Nothing,
+    })
+}
+
+/// Whether an `if` stands for a value, and so has no `end`. None where only a parser can tell.
+fn is_expression(tokens: &[Token], index: usize) -> Option<bool> {
+    let before = &tokens[index.checked_sub(1)?];
+    match before.kind {
+        TokenKind::Name if matches!(before.text.as_str(), "then" | "else") => None,
+        TokenKind::Name => Some(matches!(before.text.as_str(), "return" | "and" | "or" | "not" | "in")),
+        TokenKind::Sign => Some(!matches!(before.text.as_str(), ")" | "]" | "}" | ";")),
+        _ => Some(false),
+    }
+}
+
+/// What a value is, as far as it can be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Text,
+    Number,
+    Boolean,
+    Nil,
+    Table,
+    Function,
+    /// Something that must be run to be known.
+    Unknown,
+}
+
+impl Shape {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Shape::Text => "a string",
+            Shape::Number => "a number",
+            Shape::Boolean => "a boolean",
+            Shape::Nil => "nil",
+            Shape::Table => "a table",
+            Shape::Function => "a function",
+            Shape::Unknown => "something",
+        }
+    }
+
+    fn of(tokens: &[Token]) -> Shape {
+        let whole = |tokens: &[Token]| closing(tokens) == Some(tokens.len() - 1);
+        match tokens {
+            [one] => match one.kind {
+                TokenKind::Text | TokenKind::Interpolated => Shape::Text,
+                TokenKind::Number => Shape::Number,
+                TokenKind::Name if one.is("true") || one.is("false") => Shape::Boolean,
+                TokenKind::Name if one.is("nil") => Shape::Nil,
+                _ => Shape::Unknown,
+            },
+            [sign, number] if sign.is("-") && number.kind == TokenKind::Number => Shape::Number,
+            [first, ..] if first.is("{") && whole(tokens) => Shape::Table,
+            [first, ..] if first.is("function") && whole(tokens) => Shape::Function,
+            _ => Shape::Unknown,
+        }
+    }
+}
+
+/// The arguments of a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Arguments {
+    pub(super) shapes: Vec<Shape>,
+    /// Whether the last one may be any number of values: a call, or `...`.
+    pub(super) open: bool,
+}
+
+/// The arguments of a call whose parenthesis comes first, or of one that is written without. None if they cannot be told.
+pub(super) fn arguments(tokens: &[Token]) -> Option<Arguments> {
+    let first = tokens.first()?;
+    if matches!(first.kind, TokenKind::Text | TokenKind::Interpolated) {
+        return Some(Arguments { shapes: vec![Shape::Text], open: false });
+    }
+    if first.is("{") {
+        return Some(Arguments { shapes: vec![Shape::Table], open: false });
+    }
+    if !first.is("(") {
+        return None;
+    }
+    let inner = &tokens[1..closing(tokens)?];
+    let mut shapes = Vec::new();
+    let mut open = false;
+    let mut rest = inner;
+    while !rest.is_empty() {
+        let end = argument_end(rest)?;
+        let (argument, after) = rest.split_at(end);
+        shapes.push(Shape::of(argument));
+        open = argument.last().is_some_and(|last| {
+            last.is(")")
+                || last.is(".")
+                || matches!(last.kind, TokenKind::Text | TokenKind::Interpolated)
+                || last.is("}")
+        }) && Shape::of(argument) == Shape::Unknown;
+        rest = after.get(1..).unwrap_or_default();
+    }
+    Some(Arguments { shapes, open })
+}
+
+/// Where an argument ends: at a comma that is not inside of anything, or at the end.
+fn argument_end(tokens: &[Token]) -> Option<usize> {
+    let mut index = 0;
+    while index < tokens.len() {
+        let token = &tokens[index];
+        if token.is(",") {
+            return Some(index);
+        }
+        let opens = ["(", "{", "[", "function"].iter().any(|sign| token.is(sign));
+        index += if opens { closing(&tokens[index..])? + 1 } else { 1 };
+    }
+    Some(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lex::tokens;
+    use super::*;
+
+    fn of(text: &str) -> Option<Arguments> {
+        arguments(&tokens(text.as_bytes()))
+    }
+
+    #[test]
+    fn arguments_are_told_apart_and_by_their_shape() {
+        let found = of("('a', -1, {1, 2}, function(x) if x then return 1, 2 end end, nil, f(1, 2), `x{y}`)");
+        let shapes = [
+            Shape::Text,
+            Shape::Number,
+            Shape::Table,
+            Shape::Function,
+            Shape::Nil,
+            Shape::Unknown,
+            Shape::Text,
+        ];
+        assert_eq!(found, Some(Arguments { shapes: shapes.to_vec(), open: false }));
+        assert_eq!(of("()"), Some(Arguments { shapes: Vec::new(), open: false }));
+        for text in ["(f())", "(...)", "(a.b 'x')", "(g{})"] {
+            assert_eq!(of(text), Some(Arguments { shapes: vec![Shape::Unknown], open: true }), "{text}");
+        }
+        assert_eq!(of("(if a then 1 else 2, 3)").map(|found| found.shapes.len()), Some(2));
+        assert_eq!(of("'x'").map(|found| found.shapes), Some(vec![Shape::Text]));
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_guessed() {
+        for text in ["(", "(]", "(function() if a then if b then end end end", "= 1", ""] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+}

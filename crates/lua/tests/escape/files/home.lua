@@ -1,0 +1,3 @@
+-- expect: No such file
+-- granted: filesystem
+fs.read('~/kube/config'):upper()

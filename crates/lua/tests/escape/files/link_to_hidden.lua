@@ -1,0 +1,3 @@
+-- expect: hidden files are not for scripts
+-- granted: filesystem
+fs.read('link-to-hidden')

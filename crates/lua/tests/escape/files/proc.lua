@@ -1,0 +1,3 @@
+-- expect: leads out of the folder
+-- granted: filesystem
+fs.read('/proc/self/environ')

@@ -1,0 +1,3 @@
+-- expect: is no ordinary file
+-- granted: filesystem
+fs.write('link-to-device', 'x')

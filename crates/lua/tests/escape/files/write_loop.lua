@@ -1,0 +1,3 @@
+-- expect: steps
+-- granted: filesystem
+while true do fs.write('inside.txt', 'fine') end

@@ -1,0 +1,3 @@
+-- expect: is no file
+-- granted: filesystem
+fs.write('.', 'x')

@@ -1,0 +1,2 @@
+-- expect: function "expandenv" not defined
+template.render('{{ expandenv "$HOME" }}', {})

@@ -1,0 +1,3 @@
+-- expect: steps
+-- granted: os
+while true do pcall(os.getenv, 'HOME') end

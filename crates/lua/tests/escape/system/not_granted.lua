@@ -1,0 +1,2 @@
+-- expect: `os` needs the permission `os`
+os.getenv('HOME')

@@ -1,0 +1,3 @@
+-- expect: attempt to call a nil value
+-- granted: os
+os.setenv('PATH', '/tmp')

@@ -1,0 +1,4 @@
+-- expect: is not for scripts, because by its name it may hold a secret
+-- granted: os
+local ok, why = pcall(os.getenv, 'GITHUB_TOKEN')
+error(if ok then 'ESCAPED' else why)
