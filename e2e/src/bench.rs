@@ -10,6 +10,7 @@ use pintle_testkit::skip;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::served::Served;
 use crate::{Api, Cluster, Level, Program, Ran};
 
 /// How long the cluster may take for anything.
@@ -21,6 +22,8 @@ pub struct Bench {
     namespace: String,
     folder: TempDir,
     cluster: &'static Cluster,
+    /// The process behind the cluster, if it is there for this test alone.
+    served: Option<Served>,
 }
 
 impl Bench {
@@ -33,11 +36,22 @@ impl Bench {
             skip(&format!("no test cluster for {test}"));
             return None;
         };
-        let bench = Bench {
-            namespace: namespace(test),
-            folder: TempDir::new().expect("a folder can be made"),
-            cluster,
-        };
+        Some(Bench::on(test, cluster, TempDir::new().expect("a folder can be made"), None))
+    }
+
+    /// A place for `test` on our own API, which is started for it, whatever cluster the other tests have.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn embedded(test: &str) -> Bench {
+        let folder = TempDir::new().expect("a folder can be made");
+        let (served, cluster) = Served::start(folder.path());
+        // Programs and requests refer to it as long as the test lasts, and the process ends soon after.
+        Bench::on(test, Box::leak(Box::new(cluster)), folder, Some(served))
+    }
+
+    fn on(test: &str, cluster: &'static Cluster, folder: TempDir, served: Option<Served>) -> Bench {
+        let bench = Bench { namespace: namespace(test), folder, cluster, served };
         fs::create_dir(bench.folder.path().join("home")).expect("a folder can be made");
         bench.api().create(
             "/api/v1/namespaces",
@@ -45,7 +59,7 @@ impl Bench {
         );
         // Without it no pod can be made.
         bench.wait_for("v1", "serviceaccounts", "default", |account| account.is_some());
-        Some(bench)
+        bench
     }
 
     /// As [`Bench::new`], where pods go through their states.
@@ -170,6 +184,10 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
+        if self.served.is_some() {
+            // Everything goes with the process.
+            return;
+        }
         let path = format!("/api/v1/namespaces/{}", self.namespace);
         let body = r#"{"propagationPolicy":"Background"}"#;
         // What a test found must not be hidden behind a failure to clean up, and the cluster goes soon anyway.

@@ -24,6 +24,7 @@ mod bench;
 mod cluster;
 mod program;
 mod proxy;
+mod served;
 mod subject;
 
 pub use act::{says, write_acts};

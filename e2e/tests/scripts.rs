@@ -1,22 +1,113 @@
-//! The worked examples of charts that act, on a real cluster: installed, upgraded, looked at by the real Helm, and taken
-//! away. `cli/tests/scripts.rs` does the same on the embedded API.
+//! The worked examples of charts that act, through their lives: on the cluster of the tests and on our own API beside
+//! it, by the same commands. What is printed, recorded and alive must be the same on both.
 
+mod support;
+
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use pintle_e2e::{Bench, Program};
+use pintle_e2e::{Bench, Level, Program, Ran};
+use serde_json::{Value, json};
+use support::{json_without_times, without_times};
 
-/// The examples, what to give them, the ConfigMap or Secret to look at, and a part of it.
-const EXAMPLES: [(&str, &[&str], &str, &str); 10] = [
-    ("labels", &[], "configmaps/labels", "\"example.com/team\":\"blue\""),
-    ("sized", &["--set", "size=large"], "configmaps/sized", "\"memory\":\"4Gi\""),
-    ("checked", &["--set", "tls=true"], "configmaps/checked", "\"greeting\":\"hello\""),
-    ("password", &[], "secrets/password", "\"password\":"),
-    ("cluster-aware", &[], "configmaps/cluster-aware", "\"storageClass\":"),
-    ("readiness", &[], "configmaps/readiness", "\"greeting\":\"hello\""),
-    ("parent", &[], "configmaps/parent-db", "and by the parent after it"),
-    ("no-templates", &[], "configmaps/no-templates-north", "\"languages\":\"no,sv\""),
-    ("with-library", &[], "configmaps/with-library-two", "\"b\":\"2\""),
-    ("permissions", &["--yes"], "configmaps/permissions", "\"greeting\":\"hello\""),
+/// Which storage class is the default is a matter of the whole cluster, so that these tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// An example and what is done to it.
+struct Example {
+    name: &'static str,
+    /// What it is installed with.
+    given: &'static [&'static str],
+    /// What it is upgraded with, after an upgrade that changes nothing.
+    changed: &'static [&'static str],
+    /// The object to look at, and parts of it before and after the change.
+    object: &'static str,
+    before: &'static str,
+    after: &'static str,
+}
+
+const EXAMPLES: [Example; 10] = [
+    Example {
+        name: "labels",
+        given: &[],
+        changed: &["--set", "team=green"],
+        object: "ConfigMap labels",
+        before: "\"example.com/team\":\"blue\"",
+        after: "\"example.com/team\":\"green\"",
+    },
+    Example {
+        name: "sized",
+        given: &["--set", "size=large"],
+        changed: &["--set", "size=medium"],
+        object: "ConfigMap sized",
+        before: "\"memory\":\"4Gi\"",
+        after: "\"memory\":\"1Gi\"",
+    },
+    Example {
+        name: "checked",
+        given: &["--set", "tls=true"],
+        changed: &["--set", "greeting=bye"],
+        object: "ConfigMap checked",
+        before: "\"greeting\":\"hello\"",
+        after: "\"greeting\":\"bye\"",
+    },
+    Example {
+        name: "password",
+        given: &[],
+        changed: &["--set", "password=chosen"],
+        object: "Secret password",
+        before: "\"password\":\"MADE UP\"",
+        after: "\"password\":\"Y2hvc2Vu\"",
+    },
+    Example {
+        name: "cluster-aware",
+        given: &[],
+        changed: &["--set", "storageClass=fast"],
+        object: "ConfigMap cluster-aware",
+        before: "\"storageClass\":",
+        after: "\"storageClass\":\"fast\"",
+    },
+    Example {
+        name: "readiness",
+        given: &[],
+        changed: &["--set", "greeting=bye"],
+        object: "ConfigMap readiness",
+        before: "\"greeting\":\"hello\"",
+        after: "\"greeting\":\"bye\"",
+    },
+    Example {
+        name: "parent",
+        given: &[],
+        changed: &["--set", "db.greeting=from elsewhere"],
+        object: "ConfigMap parent-db",
+        before: "from the parent, changed by the subchart, and by the parent after it",
+        after: "from elsewhere, changed by the subchart, and by the parent after it",
+    },
+    Example {
+        name: "no-templates",
+        given: &[],
+        changed: &["--set-json", r#"regions=[{"name": "north", "languages": ["fi"]}]"#],
+        object: "ConfigMap no-templates-north",
+        before: "\"languages\":\"no,sv\"",
+        after: "\"languages\":\"fi\"",
+    },
+    Example {
+        name: "with-library",
+        given: &[],
+        changed: &["--set-json", r#"settings=[{"name": "two", "data": {"c": "3"}}]"#],
+        object: "ConfigMap with-library-two",
+        before: "\"b\":\"2\"",
+        after: "\"c\":\"3\"",
+    },
+    Example {
+        name: "permissions",
+        given: &["--yes"],
+        changed: &["--set", "greeting=bye"],
+        object: "ConfigMap permissions",
+        before: "\"greeting\":\"hello\"",
+        after: "\"greeting\":\"bye\"",
+    },
 ];
 
 fn example(name: &str) -> String {
@@ -24,27 +115,196 @@ fn example(name: &str) -> String {
     folder.canonicalize().expect("it is there").display().to_string()
 }
 
-/// The words of a command that waits.
-fn waiting<'a>(words: &[&'a str], flags: &[&'a str]) -> Vec<&'a str> {
-    [words, flags, &["--wait"]].concat()
+/// What is seen on the way: the step, and what was printed or alive after it.
+type Account = Vec<(String, String)>;
+
+/// The walk of one example on one cluster.
+struct Walk<'a> {
+    bench: &'a Bench,
+    driver: &'a str,
+    account: Account,
+    /// What differs from run to run, and what stands for it.
+    marks: Vec<(String, &'static str)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(bench: &'a Bench, driver: &'a str) -> Self {
+        let marks = vec![(bench.namespace().to_owned(), "NAMESPACE")];
+        Walk { bench, driver, account: Account::new(), marks }
+    }
+
+    fn ran(&self, words: &[&str]) -> Ran {
+        let mut command = self.bench.command(Program::Pintle);
+        command.args(words).env("HELM_DRIVER", self.driver);
+        command.output().expect("it can be run").into()
+    }
+
+    /// Runs a command, which must end with this code, and notes what it printed.
+    fn step(&mut self, code: i32, words: &[&str]) -> String {
+        let ran = self.ran(words);
+        assert_eq!(ran.code, Some(code), "{words:?}:\n{}\n{}", ran.stdout, ran.stderr);
+        let text = without_times(&self.plain(&format!("{}--- stderr\n{}", ran.stdout, ran.stderr)));
+        self.account.push((words.join(" "), text.clone()));
+        text
+    }
+
+    /// Notes the versions of a release, without the ids that some stores give them.
+    fn history(&mut self, name: &str) {
+        let mut versions = json_without_times(&self.ran(&["history", name, "-o", "json"]).succeeded().stdout);
+        for version in versions.as_array_mut().expect("it is a list") {
+            version.as_object_mut().expect("it is a version").remove("id");
+        }
+        self.account.push(("history".to_owned(), versions.to_string()));
+    }
+
+    /// Notes the objects that are alive, by kind and name.
+    fn look(&mut self, step: &str) -> BTreeMap<String, String> {
+        let mut alive = BTreeMap::new();
+        for (version, plural) in [("v1", "configmaps"), ("v1", "secrets")] {
+            for mut object in self.bench.objects(version, plural) {
+                if is_of_the_cluster(&object) {
+                    continue;
+                }
+                let kind = if plural == "secrets" { "Secret" } else { "ConfigMap" };
+                let name = object["metadata"]["name"].as_str().expect("it has a name").to_owned();
+                blur(&mut object);
+                alive.insert(format!("{kind} {name}"), self.plain(&object.to_string()));
+            }
+        }
+        let text = alive.iter().map(|(name, object)| format!("{name}: {object}\n")).collect();
+        self.account.push((format!("objects after {step}"), text));
+        alive
+    }
+
+    fn plain(&self, text: &str) -> String {
+        self.marks.iter().fold(text.to_owned(), |text, (found, mark)| text.replace(found, mark))
+    }
+}
+
+/// Whether an object is made by the cluster, or keeps a release.
+fn is_of_the_cluster(object: &Value) -> bool {
+    let kind = object["type"].as_str().unwrap_or_default();
+    object["metadata"]["name"] == "kube-root-ca.crt" || kind.starts_with("helm.sh/release")
+}
+
+/// Takes away what differs from run to run.
+fn blur(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(blur),
+        Value::Object(fields) => {
+            for generated in ["uid", "resourceVersion", "creationTimestamp", "time"] {
+                fields.remove(generated);
+            }
+            // Who owns an object is told by its uid there.
+            if let Some(Value::Object(owners)) = fields.get_mut("f:ownerReferences") {
+                *owners = owners.values().map(|owner| ("OWNER".to_owned(), owner.clone())).collect();
+            }
+            fields.values_mut().for_each(blur);
+        }
+        _ => {}
+    }
+}
+
+/// Takes an example through its life.
+fn walk(bench: &Bench, driver: &str, example_: &Example) -> Account {
+    let Example { name, given, changed, object, before, after } = example_;
+    let chart = example(name);
+    let mut walk = Walk::new(bench, driver);
+    walk.marks.push((chart.clone(), "CHART"));
+    walk.step(0, &["show", "permissions", &chart]);
+    walk.step(0, &[&["install", name, chart.as_str()], *given, &["--wait"]].concat());
+    if let Some(secret) = bench.object("v1", "secrets", name) {
+        let made_up = secret["data"]["password"].as_str().expect("it has a password").to_owned();
+        let plain = walk.ran(&["get", "manifest", name]).stdout;
+        let plain =
+            plain.split_once("password: ").and_then(|(_, rest)| rest.lines().next()).expect("it is there");
+        walk.marks.push((made_up, "MADE UP"));
+        walk.marks.push((plain.to_owned(), "MADE UP"));
+    }
+    let installed = walk.look("install");
+    assert!(installed[*object].contains(before), "{name}: {installed:#?}");
+    walk.step(0, &["status", name]);
+    walk.step(0, &["get", "values", name, "--all"]);
+    walk.step(0, &[&["upgrade", name, chart.as_str()], *given, &["--wait"]].concat());
+    assert_eq!(walk.look("upgrade"), installed, "{name}: an upgrade that changes nothing");
+    walk.step(0, &[&["upgrade", name, chart.as_str(), "--reuse-values"], *changed, &["--wait"]].concat());
+    let upgraded = walk.look("change");
+    assert!(upgraded[*object].contains(after), "{name}: {upgraded:#?}");
+    if *name == "checked" {
+        let refused = walk.step(1, &["upgrade", name, &chart, "--set", "ingress.enabled=true"]);
+        assert!(refused.contains("ingress.enabled needs ingress.host"), "{refused}");
+    }
+    walk.step(0, &["get", "manifest", name]);
+    walk.step(0, &["status", name]);
+    walk.step(0, &["rollback", name, "1", "--wait"]);
+    let back = walk.look("rollback");
+    assert_eq!(data(&back), data(&installed), "{name}: rolled back");
+    walk.step(0, &["status", name]);
+    walk.history(name);
+    walk.step(0, &["uninstall", name, "--wait"]);
+    assert_eq!(walk.look("uninstall"), BTreeMap::new(), "{name}: nothing is left");
+    walk.account
+}
+
+/// What objects hold, without who set it when.
+fn data(alive: &BTreeMap<String, String>) -> BTreeMap<&str, Value> {
+    let data = |text: &String| serde_json::from_str::<Value>(text).expect("it is an object")["data"].take();
+    alive.iter().map(|(name, text)| (name.as_str(), data(text))).collect()
+}
+
+/// Says where two accounts differ.
+fn compare(name: &str, here: &Account, beside: &Account) {
+    assert_eq!(here.len(), beside.len(), "{name}");
+    for ((step, here), (same, beside)) in here.iter().zip(beside) {
+        assert_eq!(step, same);
+        assert_eq!(here, beside, "{name}: `{step}`, on the cluster and on our own API");
+    }
+}
+
+fn both(driver: &str) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let test = format!("scripts-{driver}");
+    let Some(bench) = Bench::new(&test) else { return };
+    // Where all tests have our own API already, a walk by itself shows that it holds there.
+    let own = (bench.cluster().level != Level::Embedded).then(|| Bench::embedded(&test));
+    for example in &EXAMPLES {
+        let here = walk(&bench, driver, example);
+        if let Some(own) = &own {
+            compare(example.name, &here, &walk(own, driver, example));
+        }
+    }
 }
 
 #[test]
-fn the_worked_examples_are_installed_and_upgraded() {
-    let Some(bench) = Bench::new("scripts-examples") else { return };
-    let run = |words: &[&str]| bench.run(Program::Pintle, words).succeeded();
-    for (name, flags, object, part) in EXAMPLES {
-        let chart = example(name);
-        let (plural, object) = object.split_once('/').expect("a kind and a name");
-        run(&waiting(&["install", name, &chart], flags));
-        let installed = bench.object("v1", plural, object).expect("it is there");
-        assert!(installed.to_string().contains(part), "{name}: {installed}");
-        run(&waiting(&["upgrade", name, &chart], flags));
-        let upgraded = bench.object("v1", plural, object).expect("it is there");
-        assert_eq!(installed["data"], upgraded["data"], "{name}");
-        run(&["rollback", name, "1"]);
-        run(&["uninstall", name]);
-        assert!(bench.object("v1", plural, object).is_none(), "{name}: {object} is gone");
+fn the_worked_examples_live_the_same_life_on_both_clusters_as_secrets() {
+    both("secret");
+}
+
+#[test]
+fn the_worked_examples_live_the_same_life_on_both_clusters_as_releases() {
+    both("native");
+}
+
+#[test]
+fn a_chart_sees_the_storage_classes_of_the_cluster_that_it_comes_to() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(bench) = Bench::new("scripts-classes") else { return };
+    for bench in [bench, Bench::embedded("scripts-classes")] {
+        let class = format!("{}-fast", bench.namespace());
+        let path = "/apis/storage.k8s.io/v1/storageclasses";
+        bench.api().create(
+            path,
+            &json!({
+                "apiVersion": "storage.k8s.io/v1",
+                "kind": "StorageClass",
+                "metadata": {"name": class, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+                "provisioner": "example.com/none",
+            }),
+        );
+        bench.run(Program::Pintle, &["install", "aware", &example("cluster-aware")]).succeeded();
+        let seen = bench.object("v1", "configmaps", "aware").expect("it was installed");
+        bench.api().delete(&format!("{path}/{class}"));
+        assert_ne!(seen["data"]["storageClass"], json!(""), "{seen}");
     }
 }
 
@@ -54,7 +314,7 @@ fn the_real_helm_reads_and_removes_what_scripts_made() {
     for name in ["parent", "with-library", "permissions"] {
         let mut command = bench.command(Program::Pintle);
         command.args(["install", name, &example(name), "--yes"]).env("HELM_DRIVER", "secret");
-        let ran: pintle_e2e::Ran = command.output().expect("it can be run").into();
+        let ran: Ran = command.output().expect("it can be run").into();
         ran.succeeded();
         bench.run(Program::Helm4, &["get", "all", name]).succeeded();
         bench.run(Program::Helm4, &["uninstall", name]).succeeded();
