@@ -1,6 +1,8 @@
 //! Requests to the API server with curl: what a test reads must not come through the code under test.
 
+use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -33,6 +35,29 @@ impl Answer {
     pub fn object(self) -> Value {
         assert!(self.is_ok(), "the server answers {}: {}", self.code, self.body);
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.body))
+    }
+}
+
+/// What the server says about an object that it was only shown.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The answer.
+    pub answer: Answer,
+    /// What the server warns of.
+    pub warnings: Vec<String>,
+}
+
+impl Trial {
+    fn of(head: &str, body: String) -> Trial {
+        // The last status is the one that counts; before it a server may say that it wants to hear more.
+        let status = head.lines().rev().find_map(|line| line.strip_prefix("HTTP/")?.split(' ').nth(1));
+        let code = status.and_then(|code| code.parse().ok()).unwrap_or_default();
+        let warning = |line: &str| {
+            let (name, value) = line.split_once(": ")?;
+            let quoted = value.trim_end().strip_prefix("299 - \"")?.strip_suffix('"')?;
+            name.eq_ignore_ascii_case("warning").then(|| quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
+        };
+        Trial { answer: Answer { code, body }, warnings: head.lines().filter_map(warning).collect() }
     }
 }
 
@@ -144,6 +169,45 @@ impl Api {
         let answer = self.send("DELETE", path, "application/json", r#"{"propagationPolicy":"Background"}"#);
         assert!(answer.is_ok() || answer.code == 404, "DELETE {path}: {} {}", answer.code, answer.body);
         answer.is_ok()
+    }
+
+    /// Lets the server try many objects without keeping them (`POST` with a dry run and strict fields), each at the path
+    /// of its list. One connection does it all; files are put into `folder`.
+    ///
+    /// # Panics
+    /// When the server cannot be reached.
+    pub fn try_all(&self, folder: &Path, objects: &[(String, String)]) -> Vec<Trial> {
+        let keys = self.0.keys.path();
+        let file_of = |name: &str| keys.join(name).display().to_string();
+        let secret = match self.0.is_secure() {
+            true => format!(
+                "cacert = {:?}\ncert = {:?}\nkey = {:?}",
+                file_of("ca.crt"),
+                file_of("user.crt"),
+                file_of("user.key")
+            ),
+            false => String::new(),
+        };
+        let file = |name: &str, index: usize| folder.join(format!("{name}-{index}"));
+        let mut sections = Vec::new();
+        for (index, (path, body)) in objects.iter().enumerate() {
+            fs::write(file("body", index), body).expect("a file can be written");
+            let lines = [
+                "silent\nshow-error\nnoproxy = \"*\"\nmax-time = 60".to_owned(),
+                secret.clone(),
+                "header = \"Content-Type: application/json\"".to_owned(),
+                format!("url = \"{}{path}?dryRun=All&fieldValidation=Strict\"", self.0.server),
+                format!("data-binary = \"@{}\"", file("body", index).display()),
+                format!("output = {:?}\ndump-header = {:?}", file("answer", index), file("head", index)),
+            ];
+            sections.push(lines.join("\n"));
+        }
+        let config = folder.join("requests");
+        fs::write(&config, sections.join("\nnext\n")).expect("a file can be written");
+        let ran = Command::new("curl").arg("--config").arg(&config).output().expect("curl can be run");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let read = |name: &str, index: usize| fs::read_to_string(file(name, index)).unwrap_or_default();
+        (0..objects.len()).map(|index| Trial::of(&read("head", index), read("answer", index))).collect()
     }
 
     fn curl(&self) -> Command {

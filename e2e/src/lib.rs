@@ -28,7 +28,7 @@ mod served;
 mod subject;
 
 pub use act::{says, write_acts};
-pub use api::{Answer, Api};
+pub use api::{Answer, Api, Trial};
 pub use bench::Bench;
 pub use cluster::{Cluster, Level};
 pub use pintle_testkit::{needs_real, skip};

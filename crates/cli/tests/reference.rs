@@ -801,18 +801,25 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
-    | `--from` | string |  | the older chart to upgrade from: a folder or an archive |
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
+    | `--from` | string |  | the older chart to upgrade from: a folder, an archive, a version, or git:REF |
+    | `--given` | strings |  | what the cluster has before: a file or folder of objects, or a chart for its definitions |
     | `--kube-version` | string |  | the Kubernetes version to rehearse on |
     | `-o`, `--output` | string | `text` | text, json, or junit |
     | `--release-name` | string | `rehearsal` | the name of the release |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `--set` | stringArray |  | values by path, typed by their looks: a.b=1,c=x; may be repeated |
     | `--set-file` | stringArray |  | values by path with the content of files: a.b=file,c=other; may be repeated |
     | `--set-json` | stringArray |  | values in JSON, by path (a.b={"c":1}) or as a whole object; may be repeated |
     | `--set-literal` | stringArray |  | one value by path, everything after = taken as it stands; may be repeated |
     | `--set-string` | stringArray |  | values by path that stay strings: a.b=1,c=x; may be repeated |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--strict` |  |  | fail on warnings too |
     | `--timeout` | duration | `3s` | how long to wait in real time for what does not become ready |
     | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle rollback
 

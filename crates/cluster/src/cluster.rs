@@ -103,6 +103,11 @@ impl Cluster {
         self.inner.warnings.take()
     }
 
+    /// Forgets what the server warned about, so that all of it can be heard again.
+    pub fn forget_warnings(&self) {
+        self.inner.warnings.forget();
+    }
+
     pub(crate) fn warnings(&self) -> &Warnings {
         &self.inner.warnings
     }

@@ -40,6 +40,11 @@ impl Warnings {
         texts.told = texts.seen.len();
         new
     }
+
+    /// Lets every warning be new again.
+    pub(crate) fn forget(&self) {
+        *self.texts.lock().unwrap_or_else(PoisonError::into_inner) = Texts::default();
+    }
 }
 
 /// The text of a header such as `299 - "text"`; other codes are not for people.

@@ -32,12 +32,20 @@ pub(crate) async fn install(session: &Session, chart: &Chart, method: Method) ->
             made.push(object.id());
         }
     }
+    served(session, &made).await
+}
+
+/// Waits until the cluster serves the kinds of definitions.
+///
+/// # Errors
+/// When it does not in good time.
+pub(crate) async fn served(session: &Session, made: &[ObjectId]) -> Result<()> {
     if made.is_empty() {
         return Ok(());
     }
     let waiting =
         Waiting { goal: Goal::Ready, strategy: Strategy::Watcher, timeout: RECOGNITION, early_failure: None };
-    Waiter::new(&session.cluster, waiting).wait(&made, &mut |_| {}).await.map_err(Box::new)?;
+    Waiter::new(&session.cluster, waiting).wait(made, &mut |_| {}).await.map_err(Box::new)?;
     session.cluster.forget_discovery().await;
     Ok(())
 }

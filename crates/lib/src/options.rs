@@ -113,6 +113,8 @@ pub enum HookLogs {
     AtEnd,
     /// While the hook runs, if it has a policy.
     Stream,
+    /// While the hook runs, whatever its policy says.
+    All,
     /// Never.
     Off,
 }

@@ -2,6 +2,7 @@
 
 mod data;
 mod junit;
+mod older;
 mod text;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use crate::flag::groups::VALUES;
 use crate::flag::{Flag, Kind, Offer};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_json};
+use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, connect, request};
 
 /// `rehearse CHART`
@@ -27,23 +29,32 @@ pub(crate) static COMMAND: Command = Command {
 Installs a chart in a fresh cluster in the box, upgrades it, rolls it back and uninstalls it, and reports every object,
 hook, event and warning: fields that Kubernetes does not know, with file and line, API versions that are deprecated or
 gone, changes that an immutable field refuses, and what stays behind. With --from, the chart to upgrade from is
-installed first:
+installed first: a folder or an archive, a version (NAME-VERSION.tgz beside the chart, in its folder or here), or
+git:REF for the same folder as it was at a commit, branch or tag:
 
-    {program} rehearse ./web -f production.yaml --from web-1.4.0.tgz --output junit > report.xml
+    {program} rehearse ./web -f production.yaml --from git:main --output junit > report.xml
 
-Nothing really runs; annotations steer what becomes of pods, see `{program} cluster --help`.
+The cluster is empty but for what --given brings: files or folders with definitions of kinds, namespaces, secrets and
+other objects that the chart counts on, or a chart, whose definitions are taken.
+
+Nothing really runs, except for the scripts of the chart; annotations steer what becomes of pods, see
+`{program} cluster --help`.
 
 Exit codes: 0 for a chart that works, 1 for one that does not (with --strict, one that is warned about too), 2 for input
 that cannot be used.",
     operands: Operands::Exactly(1),
     offer: OperandOffer::Chart,
-    flags: &[VALUES, OWN],
+    flags: &[VALUES, OWN, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("from", "the older chart to upgrade from: a folder or an archive"),
+    Flag::text("from", "the older chart to upgrade from: a folder, an archive, a version, or git:REF"),
+    Flag::list(
+        "given",
+        "what the cluster has before: a file or folder of objects, or a chart for its definitions",
+    ),
     Flag::text("release-name", "the name of the release").or("rehearsal").offer(Offer::Nothing),
     Flag::text("kube-version", "the Kubernetes version to rehearse on").offer(Offer::KubeVersions),
     Flag::of("timeout", Kind::Duration, "3s", "how long to wait in real time for what does not become ready"),
@@ -61,24 +72,26 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage(format!("`{output}` is no form of a report"))
             .hint("the forms are text, json and junit"));
     }
-    let from = match flags.text("from") {
-        "" => None,
-        reference => Some(PathBuf::from(chart_reference::locate(reference)?)),
-    };
+    let chart = chart_reference::locate(invocation.operand(0))?;
+    let from = older::Older::of(&chart, flags.text("from"))?;
+    let given = flags.list("given").iter().map(PathBuf::from).collect();
+    let events = scripts::lifecycle(invocation)?;
     let version = request::kube_version(invocation)?;
     let namespace = match flags.text_or_setting("namespace", invocation.environment) {
         namespace if namespace.is_empty() => "default".to_owned(),
         namespace => namespace,
     };
     let rehearsal = RehearseRequest {
-        chart: PathBuf::from(chart_reference::locate(invocation.operand(0))?),
-        from,
+        chart: PathBuf::from(chart),
+        from: from.path(),
+        given,
         name: flags.text("release-name").to_owned(),
         namespace,
         values: request::overrides(flags)?,
         kube_version: version.map(|it| format!("{}.{}", it.major, it.minor)).unwrap_or_default(),
         timeout: flags.duration("timeout"),
         clock: Arc::new(SystemClock),
+        events,
     };
     let strict = flags.on("strict");
     let runtime = connect::runtime()?;

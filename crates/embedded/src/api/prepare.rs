@@ -97,7 +97,12 @@ impl Api {
         // What has not changed was warned of before, which the server does not look at in templates.
         let is_other = ["spec", "template"].iter().any(|part| live.get(part) != changed.get(part));
         if (is_other || call.known.is("", "PodTemplate")) && call.target.part.is_none() {
-            fit::warnings(kind, changed).into_iter().for_each(|text| call.warn(text));
+            let mut warnings = fit::warnings(kind, changed);
+            if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+                let before = fit::warnings(kind, live);
+                warnings.retain(|text| !before.contains(text));
+            }
+            warnings.into_iter().for_each(|text| call.warn(text));
         }
         Ok(())
     }

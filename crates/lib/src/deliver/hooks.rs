@@ -213,7 +213,11 @@ impl Work<'_> {
             })?;
         }
         let shows = hook.shows_log(LogPolicy::Failed) || hook.shows_log(LogPolicy::Succeeded);
-        let stream = shows && self.options.logs == HookLogs::Stream;
+        let stream = match self.options.logs {
+            HookLogs::All => true,
+            HookLogs::Stream => shows,
+            HookLogs::AtEnd | HookLogs::Off => false,
+        };
         let outcome = wait::hook(self, &objects, stream, &notes).await;
         let policy = if outcome.is_ok() { None } else { Some(LogPolicy::Failed) };
         if let Some(policy) = policy

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pintle_chart::{Chart, ext};
 use pintle_cluster::Cluster;
 use pintle_events::Event;
-use pintle_lua::{Asked, Discover, Limits, Permission, Permissions, Scripts, Services};
+use pintle_lua::{Asked, Discover, Limits, Listener, Permission, Permissions, Scripts, Services};
 use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
@@ -67,6 +67,17 @@ impl Lifecycle {
     pub fn with_scripting(&self, scripting: Scripting) -> Lifecycle {
         let emitter = Mutex::new(self.program().emitter().clone());
         Lifecycle::of(Shared { emitter, scripting: Some(scripting), ..Shared::default() })
+    }
+
+    /// The same handlers, with someone else who hears what scripts say. He is given who heard it so far.
+    pub(crate) fn heard_by<L: Listener + 'static>(
+        &self,
+        listener: impl FnOnce(Option<Arc<dyn Listener>>) -> L,
+    ) -> Lifecycle {
+        let Some(mut scripting) = self.program().0.scripting.clone() else { return self.clone() };
+        let before = scripting.services.listener.take();
+        scripting.services.listener = Some(Arc::new(listener(before)));
+        self.with_scripting(scripting)
     }
 
     /// What the scripts of the operation's chart may do.

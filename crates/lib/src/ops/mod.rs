@@ -43,6 +43,7 @@ pub(crate) use install::load as load_for_install;
 pub use install::{InstallRequest, install, preview_install, preview_install_with_events};
 pub use lint::{LintRequest, Linted, lint, lint_with_events, subchart_folders};
 pub use list::{ListRequest, list};
+pub(crate) use locate::load as load_chart;
 pub use package::{PackageRequest, package, package_with_events};
 pub use rollback::{RollbackRequest, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};

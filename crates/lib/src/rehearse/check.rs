@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 
 use pintle_chart::Chart;
 use pintle_cluster::{Error as ClusterError, Write};
+use pintle_lua::Asked;
 use pintle_objects::Object;
 use pintle_render::{KubeVersion, Release};
+use pintle_tree::{Map, Node};
 
 use super::place::{Document, documents, line_in_template, line_of};
 use super::{Finding, Rehearsing, Severity};
+use crate::lifecycle::scripts::Setting;
 use crate::ops::InstallRequest;
 use crate::prepare::process;
 use crate::{Method, Result, Silent, crds, lint, live};
@@ -32,36 +35,54 @@ impl Rehearsing<'_> {
         let (chart, user) = crate::ops::load_for_install(target, &mut Silent)?;
         let original = chart.clone();
         let chart = process(chart, &user, &target.rendering.rules(), &mut Silent)?;
-        if !upgrade && let Err(error) = crds::install(self.session, &chart, Method::ServerSide).await {
-            self.find(stage, Severity::Error, "", error.to_string());
-            return Ok(());
+        let mut all = Vec::new();
+        if !upgrade {
+            all = definitions(&chart);
+            self.check_all(stage, &original, &all).await;
+            all.clear();
+            // A definition that cannot be installed was complained about, and what does not render is told by the stage.
+            let _ = crds::install(self.session, &chart, Method::ServerSide).await;
         }
-        let facts = self.session.cluster.facts().await?;
+        if let Ok(recorded) = self.recorded(target, chart, user, upgrade).await {
+            all.extend(documents(&recorded.manifest));
+            all.extend(
+                recorded.hooks.into_iter().map(|hook| Document { file: hook.path, text: hook.manifest }),
+            );
+        }
+        self.check_all(stage, &original, &all).await;
+        // What the questions brought up is not the stage's, and the scripts will say it again.
+        self.session.cluster.forget_warnings();
+        self.said.take();
+        Ok(())
+    }
+
+    /// What a release would record.
+    async fn recorded(
+        &self,
+        target: &InstallRequest,
+        chart: Chart,
+        user: Map<Node>,
+        upgrade: bool,
+    ) -> Result<live::Recorded> {
+        let setting = Setting {
+            release: &target.name,
+            namespace: &target.namespace,
+            before: Asked::default(),
+            wait: target.delivery.timeout,
+        };
+        let session = self.session.scripted(&chart, setting).await?;
+        let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
+        let facts = session.cluster.facts().await?;
         let release = Release {
             name: target.name.clone(),
             namespace: target.namespace.clone(),
             revision: if upgrade { 2 } else { 1 },
             is_upgrade: upgrade,
         };
-        let scene = live::target(self.session, &facts, release, &target.rendering, true);
+        let scene = live::target(&session, &facts, release, &target.rendering, true);
         let rules = target.rendering.rules();
-        let prepared = live::render(chart, user, scene, rules, &self.session.events, &mut Silent).await;
-        // What does not render is told by the stage itself.
-        let Ok(prepared) = prepared else { return Ok(()) };
-        let Ok(recorded) = live::record(&prepared, false, &mut Silent) else { return Ok(()) };
-        let mut all = documents(&recorded.manifest);
-        all.extend(
-            recorded
-                .hooks
-                .iter()
-                .map(|hook| Document { file: hook.path.clone(), text: hook.manifest.clone() }),
-        );
-        self.check_all(stage, &original, &all).await;
-        // What the questions brought up is not the stage's.
-        for warning in self.session.cluster.take_warnings() {
-            self.find(stage, Severity::Warning, "", warning);
-        }
-        Ok(())
+        let prepared = live::render(chart, user, scene, rules, &session.events, &mut Silent).await?;
+        live::record(&prepared, false, &mut Silent)
     }
 
     async fn check_all(&mut self, stage: &'static str, chart: &Chart, all: &[Document]) {
@@ -81,39 +102,87 @@ impl Rehearsing<'_> {
                 }
             })
             .collect();
-        let version = KubeVersion::new(1, self.stagehand.minor());
+        let brought = brought(&objects);
         for (document, object) in &mut objects {
             let name = self.stagehand.name_of(object.kind(), object.namespace(), object.name());
             let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
             if own.contains(&format!("{group}/{}", object.kind())) || own.contains(object.namespace()) {
                 continue;
             }
-            if let Err(text) = lint::deprecation::check(object.api_version(), object.kind(), &version) {
-                let line = Complaint { field: "apiVersion".to_owned(), message: text };
-                self.complain(stage, Severity::Warning, chart, document, &name, &line);
-            }
+            self.session.cluster.forget_warnings();
             for complaint in self.ask(object).await {
+                if brought.iter().any(|missing| complaint.message.contains(missing)) {
+                    continue;
+                }
                 self.complain(stage, Severity::Error, chart, document, &name, &complaint);
+            }
+            for message in self.session.cluster.take_warnings() {
+                let path = message.split(':').next().unwrap_or_default();
+                let known = path.starts_with("spec.") || path.starts_with("metadata.");
+                let field = if known { path.to_owned() } else { "apiVersion".to_owned() };
+                let complaint = Complaint { field, message };
+                self.complain(stage, Severity::Warning, chart, document, &name, &complaint);
             }
         }
     }
 
     /// Lets the API try an object without keeping it.
     async fn ask(&self, object: &mut Object) -> Vec<Complaint> {
+        let stated = object.namespace().to_owned();
         if let Err(error) = self.session.cluster.scope(object, &self.request.namespace).await {
-            let message = error.to_string();
+            let message = match &error {
+                ClusterError::NoMapping { api_version, kind, .. } => {
+                    self.no_such_kind(api_version, kind).await
+                }
+                other => other.to_string(),
+            };
             return vec![Complaint { field: "apiVersion".to_owned(), message }];
         }
         let write = Write { dry_run: true, ..Write::strict() };
         // A new object is told all that is wrong with it at once; one that is there is asked as an upgrade would.
-        match self.session.cluster.create(object, &write).await {
+        let refused = match self.session.cluster.create(object, &write).await {
             Ok(_) => return Vec::new(),
-            Err(error) if error.status().is_some_and(|status| status.reason == "AlreadyExists") => {}
-            Err(error) => return complaints(&error),
+            Err(error) if error.status().is_some_and(|status| status.reason == "AlreadyExists") => {
+                self.session.cluster.forget_warnings();
+                match self.session.cluster.apply(object, true, &write).await {
+                    Ok(_) => return Vec::new(),
+                    Err(error) => error,
+                }
+            }
+            Err(error) => error,
+        };
+        let mut complaints = complaints(&refused);
+        let no_namespace = format!("namespaces \"{stated}\" not found");
+        if let [only] = &mut complaints[..]
+            && only.message == no_namespace
+        {
+            only.field = "metadata.namespace".to_owned();
+            only.message = format!(
+                "{no_namespace}; the template names it, so it must be there before (--given brings it to a rehearsal)"
+            );
         }
-        match self.session.cluster.apply(object, true, &write).await {
-            Ok(_) => Vec::new(),
-            Err(error) => complaints(&error),
+        complaints
+    }
+
+    /// Why a kind is not there, and what can be done.
+    async fn no_such_kind(&self, api_version: &str, kind: &str) -> String {
+        let version = KubeVersion::new(1, self.stagehand.minor());
+        let what = format!("no matches for kind \"{kind}\" in version \"{api_version}\"");
+        if let Err(text) = lint::deprecation::check(api_version, kind, &version) {
+            return format!("{what}; {text}");
+        }
+        let facts = self.session.cluster.facts().await.unwrap_or_default();
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let other = facts.api_versions.iter().find_map(|served| {
+            let (version, of) = served.rsplit_once('/')?;
+            (of == kind && version.split_once('/')?.0 == group).then_some(version)
+        });
+        match other {
+            Some(other) => format!("{what}; this Kubernetes has it in {other}"),
+            None => format!(
+                "{what}; the chart does not bring its definition, which must be there before (--given brings it to a \
+                 rehearsal)"
+            ),
         }
     }
 
@@ -127,7 +196,11 @@ impl Rehearsing<'_> {
         complaint: &Complaint,
     ) {
         let rendered_line = line_of(&document.text, &complaint.field);
-        let line = line_in_template(chart, document, rendered_line);
+        // Definitions are not rendered.
+        let line = match document.file.contains("/crds/") {
+            true => rendered_line,
+            false => line_in_template(chart, document, rendered_line),
+        };
         self.report.findings.push(Finding {
             severity,
             stage,
@@ -138,6 +211,32 @@ impl Rehearsing<'_> {
             message: complaint.message.clone(),
         });
     }
+}
+
+/// What the API says about pods that need something which the chart brings, and which is not there yet.
+fn brought(objects: &[(&Document, Object)]) -> Vec<String> {
+    let missing = |(_, object): &(&Document, Object)| match object.kind() {
+        "ServiceAccount" => Some(format!("serviceaccount \"{}\" not found", object.name())),
+        "PriorityClass" => Some(format!("no PriorityClass with name {} was found", object.name())),
+        _ => None,
+    };
+    objects.iter().filter_map(missing).collect()
+}
+
+/// The files below `crds/`, document by document.
+fn definitions(chart: &Chart) -> Vec<Document> {
+    let mut all = Vec::new();
+    for crd in chart.crds() {
+        let text = String::from_utf8_lossy(&crd.file.data);
+        let mut first = 1;
+        for part in text.split("\n---") {
+            // Lines are counted from the beginning of the file.
+            let text = format!("{}{part}\n", "\n".repeat(first - 1));
+            first += part.matches('\n').count() + 1;
+            all.push(Document { file: crd.path.clone(), text });
+        }
+    }
+    all
 }
 
 /// What the API says, field by field.

@@ -3,18 +3,19 @@
 //! Nothing in a report depends on when it was made: the same chart gives the same bytes.
 
 mod check;
+mod ears;
+mod given;
 mod place;
+mod report;
 mod scene;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_cluster::logs::LogSource;
 use pintle_cluster::store::Native;
 use pintle_objects::{Object, ObjectId};
 use pintle_release::{HookPhase, ReleaseVersion, VersionRef};
-use pintle_tree::LogLine;
 use pintle_values::Overrides;
 
 use crate::embedded::{self, Embedded};
@@ -22,7 +23,9 @@ use crate::ops::{
     InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade,
 };
 use crate::options::{Delivery, Strategy};
-use crate::{Cancel, Clock, Holder, Lifecycle, ObjectProgress, Reporter, Result, Session};
+use crate::{Cancel, Clock, Holder, Lifecycle, Result, Session};
+use ears::{Listener, Said};
+pub use report::{EventLine, Finding, HookState, ObjectState, Rehearsal, Severity, Stage};
 use scene::Stagehand;
 
 /// What to rehearse, and how.
@@ -32,6 +35,8 @@ pub struct RehearseRequest {
     pub chart: PathBuf,
     /// The chart that is there before it.
     pub from: Option<PathBuf>,
+    /// What the cluster has before: files or folders of objects, or charts whose definitions of kinds are taken.
+    pub given: Vec<PathBuf>,
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
@@ -44,127 +49,8 @@ pub struct RehearseRequest {
     pub timeout: Duration,
     /// The time, and chance.
     pub clock: Arc<dyn Clock>,
-}
-
-/// How bad something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Good to know.
-    Note,
-    /// It works, and should be looked at.
-    Warning,
-    /// It does not work.
-    Error,
-}
-
-impl Severity {
-    /// One word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-}
-
-/// Something worth saying.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What was being done.
-    pub stage: &'static str,
-    /// The object that it is about, as `Kind/name`; empty for the release as a whole.
-    pub object: String,
-    /// The template that it comes from; empty when none is known.
-    pub file: String,
-    /// The line in the template, when it can be told; 0 when not.
-    pub line: usize,
-    /// The line in the rendered document; 0 when none is known.
-    pub rendered_line: usize,
-    /// What there is to say.
-    pub message: String,
-}
-
-/// An object of the release after a stage.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectState {
-    /// `Kind/name`, with the namespace before the name where it is not the release's.
-    pub object: String,
-    /// One word for its state.
-    pub state: String,
-    /// Why it is in that state.
-    pub message: String,
-    /// Whether it is as it should be.
-    pub ready: bool,
-}
-
-/// A hook that ran in a stage.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookState {
-    /// `Kind/name`.
-    pub object: String,
-    /// When it runs.
-    pub events: Vec<String>,
-    /// How it ended.
-    pub phase: String,
-    /// What it printed.
-    pub log: String,
-}
-
-/// Something that the cluster told about an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EventLine {
-    /// `Kind/name`; names that are made up end in `*`.
-    pub object: String,
-    /// `Normal` or `Warning`.
-    pub kind: String,
-    /// The reason in one word.
-    pub reason: String,
-    /// What happened.
-    pub message: String,
-}
-
-/// One step of the release's life.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stage {
-    /// `install`, `upgrade`, `rollback` or `uninstall`.
-    pub name: &'static str,
-    /// The chart and its version; empty where none is rendered.
-    pub chart: String,
-    /// What went wrong; empty when nothing did.
-    pub error: String,
-    /// The objects of the release.
-    pub objects: Vec<ObjectState>,
-    /// The hooks that ran.
-    pub hooks: Vec<HookState>,
-    /// What the cluster told.
-    pub events: Vec<EventLine>,
-    /// What the API warned about.
-    pub warnings: Vec<String>,
-}
-
-/// What came of a rehearsal.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rehearsal {
-    /// The Kubernetes that it was on.
-    pub kube_version: String,
-    /// The name of the release.
-    pub release: String,
-    /// The namespace of the release.
-    pub namespace: String,
-    /// What was done.
-    pub stages: Vec<Stage>,
-    /// What there is to say.
-    pub findings: Vec<Finding>,
-}
-
-impl Rehearsal {
-    /// The worst of it.
-    pub fn worst(&self) -> Option<Severity> {
-        self.findings.iter().map(|finding| finding.severity).max()
-    }
+    /// Who is told of lifecycle events. What scripts say is part of the report.
+    pub events: Lifecycle,
 }
 
 /// Rehearses a chart.
@@ -176,6 +62,7 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
     let embedded = Embedded { kube_version: request.kube_version.clone(), seed: 1, ..Embedded::default() };
     let api = embedded.open().await?;
     let cluster = embedded::cluster(&api, &request.namespace);
+    let said = Said::default();
     let session = Session {
         store: Arc::new(Native::new(cluster.clone())),
         cluster,
@@ -184,12 +71,13 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
         holder: Holder::named("rehearsal"),
         lease: Duration::from_secs(30),
         cancel: Cancel::default(),
-        events: Lifecycle::default(),
+        events: request.events.heard_by(|before| said.with(before)),
     };
     let mut rehearsing = Rehearsing {
         request,
         session: &session,
         stagehand: Stagehand::new(api, &request.namespace),
+        said: &said,
         report: Rehearsal {
             release: request.name.clone(),
             namespace: request.namespace.clone(),
@@ -205,26 +93,8 @@ struct Rehearsing<'r> {
     request: &'r RehearseRequest,
     session: &'r Session,
     stagehand: Stagehand,
+    said: &'r Said,
     report: Rehearsal,
-}
-
-/// Hears what an operation says.
-#[derive(Default)]
-struct Listener {
-    logs: Vec<(LogSource, Vec<u8>)>,
-}
-
-impl Reporter for Listener {
-    fn log(&mut self, _line: LogLine) {}
-
-    fn object(&mut self, _progress: &ObjectProgress<'_>) {}
-
-    fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
-        match self.logs.last_mut().filter(|(last, _)| last == source) {
-            Some((_, text)) => text.extend_from_slice(bytes),
-            None => self.logs.push((source.clone(), bytes.to_vec())),
-        }
-    }
 }
 
 impl Rehearsing<'_> {
@@ -232,6 +102,7 @@ impl Rehearsing<'_> {
         let request = self.request;
         self.make_namespace().await?;
         crate::ops::init(self.session).await?;
+        given::bring(self.session, &request.given, &request.namespace).await?;
         self.stagehand.remember();
         let first = request.from.as_ref().unwrap_or(&request.chart);
         let mut goes_on = self.install(first).await?;
@@ -242,14 +113,7 @@ impl Rehearsing<'_> {
             self.rollback().await;
         }
         self.uninstall().await;
-        self.report.findings.sort_by(|a, b| {
-            b.severity
-                .cmp(&a.severity)
-                .then_with(|| (&a.file, a.line, &a.object).cmp(&(&b.file, b.line, &b.object)))
-        });
-        self.report.findings.dedup_by(|a, b| {
-            (a.severity, &a.object, &a.message, a.line) == (b.severity, &b.object, &b.message, b.line)
-        });
+        self.report.put_in_order();
         Ok(())
     }
 
@@ -263,7 +127,7 @@ impl Rehearsing<'_> {
             wait: Strategy::Watcher,
             wait_for_jobs: true,
             timeout: self.request.timeout,
-            logs: crate::HookLogs::Stream,
+            logs: crate::HookLogs::All,
             ..Delivery::default()
         }
     }
@@ -340,7 +204,6 @@ impl Rehearsing<'_> {
             Ok(version) => Some(version),
             Err(error) => {
                 stage.error = self.stagehand.plain(&error.to_string());
-                self.find(name, Severity::Error, "", stage.error.clone());
                 crate::ops::get(
                     self.session,
                     &self.request.namespace,
@@ -359,10 +222,19 @@ impl Rehearsing<'_> {
                 stage.objects = self.objects(version).await;
             }
         }
+        if !stage.error.is_empty() && !self.is_told(&stage) {
+            let finding = self.failure(&stage, version.as_ref());
+            self.report.findings.push(finding);
+        }
+        for (severity, text) in self.said.take().into_iter().chain(listener.remarks()) {
+            self.find(name, severity, "", text);
+        }
         stage.events = self.stagehand.events();
         stage.warnings = self.session.cluster.take_warnings();
         for warning in &stage.warnings {
-            self.find(name, Severity::Warning, "", warning.clone());
+            if !self.report.findings.iter().any(|it| it.message == *warning) {
+                self.find(name, Severity::Warning, "", warning.clone());
+            }
         }
         for event in stage.events.iter().filter(|event| event.kind == "Warning") {
             let message = format!("{}: {}", event.reason, event.message);
@@ -374,15 +246,42 @@ impl Rehearsing<'_> {
     }
 
     fn find(&mut self, stage: &'static str, severity: Severity, object: &str, message: String) {
-        self.report.findings.push(Finding {
-            severity,
-            stage,
-            object: object.to_owned(),
-            file: String::new(),
-            line: 0,
-            rendered_line: 0,
-            message,
-        });
+        let finding = Finding::about_all(stage, severity, message);
+        self.report.findings.push(Finding { object: object.to_owned(), ..finding });
+    }
+
+    /// Whether the API has complained already about the object at which a stage came to its end.
+    fn is_told(&self, stage: &Stage) -> bool {
+        self.report.findings.iter().any(|it| {
+            let name = it.object.rsplit('/').next().unwrap_or_default();
+            (it.severity, it.stage) == (Severity::Error, stage.name)
+                && !name.is_empty()
+                && stage.error.contains(name)
+        })
+    }
+
+    /// What went wrong in a stage, at the hook or the object that it is about.
+    fn failure(&self, stage: &Stage, version: Option<&ReleaseVersion>) -> Finding {
+        let mut finding = Finding::about_all(stage.name, Severity::Error, stage.error.clone());
+        let Some(version) = version else { return finding };
+        if let Some(hook) = version.hooks.iter().find(|hook| hook.last_run.phase == HookPhase::Failed) {
+            finding.object = format!("{}/{}", hook.kind, hook.name);
+            finding.file.clone_from(&hook.path);
+            return finding;
+        }
+        for document in place::documents(&version.manifest) {
+            let objects = Object::read_manifest(document.text.as_bytes(), &document.file).unwrap_or_default();
+            for object in objects {
+                let namespace =
+                    if object.namespace().is_empty() { &version.namespace } else { object.namespace() };
+                if stage.error.contains(&format!("{}/{namespace}/{} ", object.kind(), object.name())) {
+                    finding.object = self.stagehand.name_of(object.kind(), namespace, object.name());
+                    finding.file.clone_from(&document.file);
+                    return finding;
+                }
+            }
+        }
+        finding
     }
 
     fn hooks(&self, version: &ReleaseVersion, stage: &str, listener: &Listener) -> Vec<HookState> {

@@ -118,28 +118,74 @@ fn find_item(lines: &[&str], from: usize, number: usize) -> Option<(usize, usize
 
 /// The line of the template that a rendered line comes from, if just one looks like it; else 0.
 pub(super) fn line_in_template(chart: &Chart, document: &Document, rendered: usize) -> usize {
-    let Some(line) = rendered.checked_sub(1).and_then(|index| document.text.lines().nth(index)) else {
+    let lines: Vec<&str> = document.text.lines().collect();
+    let Some((index, line)) = rendered.checked_sub(1).and_then(|index| Some((index, *lines.get(index)?)))
+    else {
         return 0;
     };
     let Some(source) = template(chart, &document.file) else { return 0 };
+    let source: Vec<&str> = source.lines().collect();
+    let kind = lines.iter().find(|line| line.starts_with("kind:")).map_or("", |line| line.trim_end());
+    let around = ancestors(&lines, index);
     let wanted = line.trim();
-    let key = wanted.trim_start_matches("- ").split(':').next().unwrap_or_default();
+    // Several lines may look alike; the one with the same keys around it is meant.
     let like = |matches: &dyn Fn(&str) -> bool| {
-        let mut found = source.lines().enumerate().filter(|(_, line)| matches(line.trim()));
-        match (found.next(), found.next()) {
-            (Some((index, _)), None) => index + 1,
-            _ => 0,
+        let found = (0..source.len()).filter(|at| matches(source[*at].trim()));
+        let mut found: Vec<((bool, usize, bool), usize)> = found
+            .map(|at| {
+                let above = ancestors(&source, at);
+                let same = above.iter().zip(&around).take_while(|(a, b)| a == b).count();
+                ((in_document(&source, at, kind), same, above.len() == around.len()), at + 1)
+            })
+            .collect();
+        found.sort_by(|a, b| b.cmp(a));
+        match found[..] {
+            [] => None,
+            [(_, line)] => Some(line),
+            [(best, line), (next, _), ..] => Some(if best == next { 0 } else { line }),
         }
     };
-    match like(&|line| line == wanted) {
-        0 => like(&|line| {
-            line.trim_start_matches("- ").strip_prefix(key).is_some_and(|rest| rest.starts_with(':'))
-        }),
-        line => line,
-    }
+    let key = key_of(line);
+    like(&|line| line == wanted)
+        .or_else(|| like(&|line| !key.is_empty() && key_of(line) == key))
+        .unwrap_or_default()
 }
 
-/// The text of a template by its full path, as in `parent/charts/child/templates/x.yaml`.
+/// Whether the document around a line of a template is of the kind that a line such as `kind: Job` says.
+fn in_document(source: &[&str], at: usize, kind: &str) -> bool {
+    let is_end = |line: &&str| line.trim_end() == "---";
+    let before = source[..at].iter().rev().take_while(|line| !is_end(line));
+    let after = source[at..].iter().take_while(|line| !is_end(line));
+    before.chain(after).any(|line| line.trim_end() == kind)
+}
+
+fn key_of(line: &str) -> &str {
+    let line = line.trim_start().trim_start_matches("- ");
+    line.split_once(':').map_or("", |(key, _)| key.trim_matches(['"', '\'']))
+}
+
+/// The keys that a line is below, from the inside out. Lines that only steer a template do not count.
+fn ancestors<'t>(lines: &[&'t str], at: usize) -> Vec<&'t str> {
+    let column = |line: &str| {
+        let body = line.trim_start();
+        body.strip_prefix("- ").map_or(indent(line), |rest| indent(line) + 2 + indent(rest))
+    };
+    let mut inside = column(lines[at]);
+    let mut found = Vec::new();
+    for line in lines[..at].iter().rev() {
+        let body = line.trim_start();
+        if body == "---" {
+            break;
+        }
+        if !body.is_empty() && !body.starts_with(['#', '{']) && column(line) < inside {
+            inside = column(line);
+            found.push(key_of(line));
+        }
+    }
+    found
+}
+
+/// The text of a template or of a file below `crds/` by its full path, as in `parent/charts/child/templates/x.yaml`.
 fn template(chart: &Chart, path: &str) -> Option<String> {
     let (_, rest) = path.split_once('/')?;
     if let Some(rest) = rest.strip_prefix("charts/") {
@@ -150,7 +196,7 @@ fn template(chart: &Chart, path: &str) -> Option<String> {
             .filter(|child| child.name() == name)
             .find_map(|child| template(child, rest));
     }
-    let file = chart.templates.iter().find(|file| file.name == rest)?;
+    let file = chart.templates.iter().chain(&chart.files).find(|file| file.name == rest)?;
     Some(String::from_utf8_lossy(&file.data).into_owned())
 }
 
@@ -168,6 +214,23 @@ mod tests {
         assert_eq!(line_of(TEXT, "metadata.labels"), 3, "the nearest around it");
         assert_eq!(line_of(TEXT, "status"), 0);
         assert_eq!(line_of("", "spec.[[..]"), 0);
+    }
+
+    #[test]
+    fn lines_that_look_alike_are_told_apart_by_what_is_around_them() {
+        let source = "kind: Deployment\nspec:\n  {{- if .Values.live }}\n  livenessProbe:\n    period: {{ .Values.a }}\n  {{- end }}\n  startupProbe:\n    period: {{ .Values.b }}\n---\nkind: Service\nspec:\n  type: {{ .Values.type }}\n---\nkind: ConfigMap\nspec:\n  type: {{ .Values.type }}\n";
+        let mut chart = Chart::default();
+        chart.templates.push(pintle_chart::File::new("templates/x.yaml", source.as_bytes()));
+        let line = |text: &str, rendered| {
+            let document = Document { file: "a/templates/x.yaml".to_owned(), text: text.to_owned() };
+            line_in_template(&chart, &document, rendered)
+        };
+        assert_eq!(line("kind: Deployment\nspec:\n  startupProbe:\n    period: 2\n", 4), 8);
+        assert_eq!(line("kind: Deployment\nspec:\n  livenessProbe:\n    period: 2\n", 4), 5);
+        assert_eq!(line("kind: ConfigMap\nspec:\n  type: a\n", 3), 16);
+        assert_eq!(line("kind: Secret\nspec:\n  type: a\n", 3), 0, "either could be meant");
+        assert_eq!(line("kind: Secret\nother: a\n", 2), 0);
+        assert_eq!(line("kind: Service\nspec:\n", 2), 11, "not one that is deeper");
     }
 
     #[test]

@@ -62,6 +62,15 @@ impl Stagehand {
         let Ok((events, _)) = self.api.store().changes("", 0) else { return Vec::new() };
         for event in events {
             let key = event.object.key.to_str_lossy();
+            if key.starts_with("replicasets.apps/") {
+                // Their names come from what is in them, which may be a password.
+                let node = event.object.node();
+                let name = text(&node, &["metadata", "name"]).to_owned();
+                let hash = text(&node, &["metadata", "labels", "pod-template-hash"]);
+                if let Some(beginning) = name.strip_suffix(hash).filter(|_| !hash.is_empty()) {
+                    names.insert(name.clone(), format!("{beginning}*"));
+                }
+            }
             if key.starts_with("pods/") || key.starts_with("persistentvolumes/") {
                 let node = event.object.node();
                 let name = text(&node, &["metadata", "name"]).to_owned();

@@ -19,6 +19,7 @@ pub(in crate::fit) fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
             (&["spec", "template"], "spec.template")
         }
         ("", "Service") if minor >= 35 => return service(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => return formats(object),
         ("batch", "CronJob") => {
             (&["spec", "jobTemplate", "spec", "template"], "spec.jobTemplate.spec.template")
         }
@@ -41,6 +42,43 @@ fn service(object: &Node) -> Vec<String> {
     let is_old = text(object, &["spec", "trafficDistribution"]) == "PreferClose";
     let warning = "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"";
     if is_old { vec![warning.to_owned()] } else { Vec::new() }
+}
+
+/// The formats of text that schemas may name, without dashes.
+const TEXT_FORMATS: &str = " bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 \
+    creditcard ssn hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname ";
+
+/// The formats in the schemas of a definition that mean nothing there.
+fn formats(object: &Node) -> Vec<String> {
+    let mut found = Vec::new();
+    let versions = at(object, &["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
+    for version in versions {
+        if let Some(schema) = at(version, &["schema", "openAPIV3Schema"]) {
+            add_formats(schema, &mut found);
+        }
+    }
+    found
+}
+
+fn add_formats(schema: &Node, found: &mut Vec<String>) {
+    let (format, kind) = (text(schema, &["format"]), text(schema, &["type"]));
+    let known = match kind {
+        _ if format.is_empty() => true,
+        "" | "string" => TEXT_FORMATS.contains(&format!(" {} ", format.replace('-', ""))),
+        "integer" => matches!(format, "int32" | "int64"),
+        "number" => matches!(format, "float" | "double"),
+        _ => false,
+    };
+    let warning = format!("unrecognized format \"{format}\"");
+    if !known && !found.contains(&warning) {
+        found.push(warning);
+    }
+    let one = ["items", "additionalProperties", "not"].into_iter().filter_map(|key| schema.get(key));
+    let many = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_list());
+    let named = schema.get("properties").and_then(Node::as_map);
+    for inner in one.chain(many.flatten()).chain(named.into_iter().flat_map(|map| map.values())) {
+        add_formats(inner, found);
+    }
 }
 
 /// Names and numbers of ports that several containers have.
@@ -91,5 +129,31 @@ fn pod(spec: &Node, field: &Field, found: &mut Vec<String>) {
     if int(spec, &["terminationGracePeriodSeconds"]).is_some_and(|seconds| seconds < 0) {
         let place = field.child("terminationGracePeriodSeconds").0;
         found.push(format!("{place}: must be >= 0; negative values are invalid and will be treated as 1"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_that_mean_nothing_are_told_once() {
+        let definition = "
+spec:
+  versions:
+    - schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            known: {type: string, format: date-time}
+            number: {type: integer, format: int64}
+            list: {type: array, format: cidr, items: {type: string, format: cidr}}
+            odd: {type: string, format: phone}
+            again: {additionalProperties: {anyOf: [{format: phone}]}}
+";
+        let definition = pintle_yaml::read(definition.as_bytes()).expect("it reads");
+        let mut found = formats(&definition);
+        found.sort();
+        assert_eq!(found, ["unrecognized format \"cidr\"", "unrecognized format \"phone\""]);
     }
 }

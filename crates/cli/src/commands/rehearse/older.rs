@@ -1,0 +1,132 @@
+//! Which older chart `--from` means: a path, a version, or the same folder at another commit.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pintle_tree::Node;
+use tempfile::NamedTempFile;
+
+use crate::chart_reference;
+use crate::failure::{Class, Failure};
+
+/// The chart to upgrade from.
+pub(super) enum Older {
+    /// None; the chart is upgraded from itself.
+    Itself,
+    /// What is at a path.
+    At(PathBuf),
+    /// What a commit has, as an archive that goes away with this.
+    Kept(NamedTempFile),
+}
+
+impl Older {
+    /// Finds what `reference` means for a chart.
+    ///
+    /// # Errors
+    ///
+    /// When there is nothing of the kind.
+    pub(super) fn of(chart: &str, reference: &str) -> Result<Older, Failure> {
+        if reference.is_empty() {
+            return Ok(Older::Itself);
+        }
+        if let Some(commit) = reference.strip_prefix("git:") {
+            return at_commit(Path::new(chart), commit);
+        }
+        if Path::new(reference).exists() || !is_version(reference) {
+            return Ok(Older::At(PathBuf::from(chart_reference::locate(reference)?)));
+        }
+        of_version(Path::new(chart), reference)
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        match self {
+            Older::Itself => None,
+            Older::At(path) => Some(path.clone()),
+            Older::Kept(file) => Some(file.path().to_owned()),
+        }
+    }
+}
+
+fn refused(text: String, hint: &str) -> Failure {
+    Failure::new(Class::BadInput, text).hint(hint.to_owned())
+}
+
+/// Whether a word looks like `1.4.0`; paths and references to repositories do not.
+fn is_version(word: &str) -> bool {
+    let digits = word.strip_prefix('v').unwrap_or(word);
+    digits.starts_with(|letter: char| letter.is_ascii_digit()) && !digits.contains(['/', '\\', ':'])
+}
+
+/// An archive of a version: beside the chart, in its folder, or where the program runs.
+fn of_version(chart: &Path, version: &str) -> Result<Older, Failure> {
+    let name = name_of(chart);
+    let archive = format!("{name}-{version}.tgz");
+    let folders = [chart.parent().unwrap_or(Path::new(".")), chart, Path::new(".")];
+    let found = folders.iter().map(|folder| folder.join(&archive)).find(|path| path.is_file());
+    found.map(Older::At).ok_or_else(|| {
+        refused(
+            format!("there is no {archive} beside the chart, in its folder or here"),
+            "give the path of an archive, or git:REF for what a commit has",
+        )
+    })
+}
+
+/// The name that the chart calls itself by; for an archive, what is before its version.
+fn name_of(chart: &Path) -> String {
+    let text = fs::read(chart.join("Chart.yaml")).unwrap_or_default();
+    let metadata = pintle_yaml::read(&text).unwrap_or_default();
+    if let Some(name) = metadata.get("name").and_then(Node::as_str) {
+        return name.to_owned();
+    }
+    let file = chart.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let end = file.match_indices('-').find(|(at, _)| is_version(&file[at + 1..])).map(|(at, _)| at);
+    file[..end.unwrap_or(file.len())].to_owned()
+}
+
+/// The folder of the chart as a commit has it.
+fn at_commit(chart: &Path, commit: &str) -> Result<Older, Failure> {
+    if commit.is_empty() || commit.starts_with('-') || !chart.is_dir() {
+        return Err(refused(
+            format!("`git:{commit}` cannot be used for this chart"),
+            "git:REF wants a commit, branch or tag, and a chart that is a folder in a work tree",
+        ));
+    }
+    // Inside a folder, git packs what is in it.
+    let packed = Command::new("git")
+        .arg("-C")
+        .arg(chart)
+        .args(["archive", "--format=tar.gz", "--prefix=chart/", "--end-of-options", commit, "."])
+        .output()
+        .map_err(|error| refused(format!("cannot run git: {error}"), "git:REF needs git"))?;
+    if !packed.status.success() {
+        let said = String::from_utf8_lossy(&packed.stderr);
+        let said = said.trim().lines().next().unwrap_or_default().trim_start_matches("fatal: ").to_owned();
+        return Err(refused(
+            format!("git has no `{commit}` of this chart: {said}"),
+            "in a CI, fetch the commit first (`git fetch --depth 1 origin REF`)",
+        ));
+    }
+    let kept = tempfile::Builder::new().prefix("pintle-").suffix(".tgz").tempfile();
+    let kept = kept.and_then(|mut file| file.write_all(&packed.stdout).map(|()| file));
+    kept.map(Older::Kept).map_err(|error| Failure::run_time(format!("cannot keep the older chart: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_told_from_paths() {
+        assert!(is_version("1.4.0") && is_version("v2") && is_version("0.1.0-rc.1"));
+        assert!(!is_version("charts/1.4.0") && !is_version("old") && !is_version("oci://a"));
+    }
+
+    #[test]
+    fn an_archive_is_called_by_what_is_before_its_version() {
+        assert_eq!(name_of(Path::new("/none/my-web-1.2.0-rc.1.tgz")), "my-web");
+        assert_eq!(name_of(Path::new("/none/web.tgz")), "web");
+    }
+}

@@ -1,0 +1,377 @@
+//! `rehearse`: one chart for each kind of problem that a rehearsal must find, and for each way to say what it starts from.
+
+mod support;
+
+use std::process::Command;
+
+use support::Place;
+
+fn holds(shown: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(shown.contains(part), "no {part:?} in:\n{shown}");
+    }
+}
+
+fn lacks(shown: &str, part: &str) {
+    assert!(!shown.contains(part), "{part:?} in:\n{shown}");
+}
+
+/// A chart with one template.
+fn chart(place: &Place, folder: &str, version: &str, template: &str) {
+    place
+        .write(&format!("{folder}/Chart.yaml"), &format!("apiVersion: v2\nname: web\nversion: {version}\n"))
+        .write(&format!("{folder}/templates/all.yaml"), template);
+}
+
+const JOB: &str = "\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: a, image: one}]
+";
+
+const STATEFUL: &str = "\
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      containers: [{name: a, image: one}]
+  volumeClaimTemplates:
+    - metadata: {name: data}
+      spec:
+        accessModes: [ReadWriteOnce]
+        resources: {requests: {storage: 1Gi}}
+";
+
+const SERVICE: &str = "\
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  clusterIP: 10.96.7.7
+  ports: [{port: 80}]
+";
+
+const CONFIG: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: fixed}
+immutable: true
+data: {a: one}
+";
+
+#[test]
+fn fields_that_nobody_may_change_are_found_before_the_upgrade_does() {
+    let cases = [
+        (JOB, "image: one", "image: two", "Job/once", "field is immutable"),
+        (STATEFUL, "1Gi", "2Gi", "StatefulSet/db", "updates to statefulset spec for fields other than"),
+        (SERVICE, "10.96.7.7", "10.96.7.8", "Service/web", "may not change once set"),
+        (CONFIG, "a: one", "a: two", "ConfigMap/fixed", "field is immutable when `immutable` is set"),
+    ];
+    for (template, before, after, object, why) in cases {
+        let place = Place::new();
+        chart(&place, "old", "1.0.0", template);
+        chart(&place, "new", "1.1.0", &template.replace(before, after));
+        let shown = place.pintle("rehearse new --from old");
+        holds(
+            &shown,
+            &["exit 1", "install web-1.0.0: ok", "upgrade", "web/templates/all.yaml:", object, why],
+        );
+        assert_eq!(shown.matches(why).count(), 1, "it is told once:\n{shown}");
+        holds(&place.pintle("rehearse old --from old"), &["exit 0"]);
+    }
+}
+
+#[test]
+fn an_older_chart_is_a_path_a_version_or_a_commit() {
+    let place = Place::new();
+    chart(&place, "charts/web", "1.1.0", CONFIG);
+    chart(&place, "older/web", "1.0.0", &CONFIG.replace("fixed", "older"));
+    holds(&place.pintle("package older/web -d charts"), &["exit 0"]);
+    for from in ["1.0.0", "older/web", "charts/web-1.0.0.tgz"] {
+        let shown = place.pintle(&format!("rehearse charts/web --from {from}"));
+        holds(&shown, &["exit 0", "install web-1.0.0: ok", "upgrade web-1.1.0: ok"]);
+    }
+    holds(
+        &place.pintle("rehearse charts/web --from 0.9.0"),
+        &["exit 2", "there is no web-0.9.0.tgz beside the chart", "git:REF"],
+    );
+    holds(&place.pintle("rehearse charts/web --from nothing"), &["exit 2", "there is no chart at `nothing`"]);
+
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"])
+            .args(arguments)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .current_dir(place.path())
+            .output()
+            .expect("git runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    git(&["add", "charts/web"]);
+    git(&["commit", "--quiet", "--message", "one"]);
+    chart(&place, "charts/web", "1.2.0", &CONFIG.replace("a: one", "a: two"));
+    holds(
+        &place.pintle("rehearse charts/web --from git:main"),
+        &["exit 1", "install web-1.1.0: ok", "upgrade", "immutable"],
+    );
+    holds(&place.pintle("rehearse charts/web --from git:v9"), &["exit 2", "git has no `v9` of this chart"]);
+    holds(&place.pintle("rehearse charts/web --from git:--output=x"), &["exit 2", "cannot be used"]);
+    holds(&place.pintle("rehearse charts/web-1.0.0.tgz --from git:main"), &["exit 2", "work tree"]);
+}
+
+#[test]
+fn versions_that_are_gone_or_going_are_named_with_what_to_use() {
+    let place = Place::new();
+    let gone = "# first\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n";
+    chart(&place, "gone", "1.0.0", gone);
+    let shown = place.pintle("rehearse gone --kube-version 1.35");
+    holds(
+        &shown,
+        &["exit 1", "web/templates/all.yaml:2", "unavailable in v1.25+; use policy/v1 PodDisruptionBudget"],
+    );
+    assert_eq!(shown.matches("no matches for kind").count(), 1, "it is told once:\n{shown}");
+    // What one Kubernetes only warns about, another has no longer.
+    let going = "apiVersion: v1\nkind: Endpoints\nmetadata: {name: e}\n";
+    chart(&place, "going", "1.0.0", going);
+    holds(
+        &place.pintle("rehearse going"),
+        &["exit 0", "web/templates/all.yaml:1: Endpoints/e: v1 Endpoints is deprecated in v1.33+"],
+    );
+}
+
+const MONITOR: &str = "\
+apiVersion: example.com/v1
+kind: Monitor
+metadata: {name: m}
+spec: {every: 30}
+";
+
+const DEFINITION: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: monitors.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Monitor, plural: monitors}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties: {spec: {type: object, properties: {every: {type: string}}}}
+";
+
+#[test]
+fn what_the_chart_counts_on_can_be_given() {
+    let place = Place::new();
+    chart(&place, "web", "1.0.0", MONITOR);
+    let missing = r#"no matches for kind "Monitor" in version "example.com/v1""#;
+    holds(
+        &place.pintle("rehearse web"),
+        &["exit 1", "web/templates/all.yaml:1: Monitor/m", missing, "--given"],
+    );
+    place.write("kinds/monitor.yaml", DEFINITION).write("kinds/README.md", "no manifest");
+    let wrong = "spec.every: Invalid value: \"integer\"";
+    holds(&place.pintle("rehearse web --given kinds"), &["exit 1", "web/templates/all.yaml:4", wrong]);
+    chart(&place, "web", "1.0.0", &MONITOR.replace("30", "'30'"));
+    let shown = place.pintle("rehearse web --given kinds/monitor.yaml");
+    holds(&shown, &["exit 0", "the chart works"]);
+    lacks(&shown, "left behind");
+    // Another chart brings its definitions only.
+    chart(&place, "operator", "1.0.0", JOB);
+    place.write("operator/crds/monitor.yaml", DEFINITION);
+    holds(&place.pintle("rehearse web --given operator"), &["exit 0"]);
+    // Namespaces and secrets can be given as well.
+    let elsewhere = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  namespace: elsewhere\n";
+    chart(&place, "far", "1.0.0", elsewhere);
+    holds(
+        &place.pintle("rehearse far"),
+        &["exit 1", "web/templates/all.yaml:5", r#"namespaces "elsewhere" not found"#, "--given"],
+    );
+    place.write("space.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: elsewhere}\n");
+    holds(&place.pintle("rehearse far --given space.yaml"), &["exit 0"]);
+    place.write("empty.yaml", "# nothing\n").write("bad.yaml", "kind: [");
+    holds(&place.pintle("rehearse far --given empty.yaml"), &["exit 2", "no objects in it"]);
+    holds(&place.pintle("rehearse far --given bad.yaml"), &["exit 2", "cannot use bad.yaml"]);
+    holds(&place.pintle("rehearse far --given none.yaml"), &["exit 2", "cannot use none.yaml"]);
+}
+
+#[test]
+fn a_broken_definition_does_not_hide_the_rest() {
+    let place = Place::new();
+    chart(&place, "web", "1.0.0", &SERVICE.replace("port: 80", "port: 80000"));
+    place.write("web/crds/old.yaml", "# a\n---\napiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n");
+    holds(
+        &place.pintle("rehearse web"),
+        &[
+            "exit 1",
+            "web/crds/old.yaml:3: CustomResourceDefinition/a.b",
+            "this Kubernetes has it in apiextensions.k8s.io/v1",
+            "web/templates/all.yaml:6: Service/web: spec.ports[0].port: Invalid value: 80000",
+        ],
+    );
+}
+
+#[test]
+fn what_the_chart_brings_itself_is_not_missed() {
+    let place = Place::new();
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: test}\n\
+               spec:\n  serviceAccountName: mine\n  priorityClassName: mine\n  containers: [{name: a, image: b}]\n";
+    let account = "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: mine}\n";
+    let class =
+        "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: mine}\nvalue: 1\n";
+    chart(&place, "web", "1.0.0", &format!("{pod}{account}{class}"));
+    holds(&place.pintle("rehearse web"), &["exit 0"]);
+    chart(&place, "web", "1.0.0", &format!("{pod}{class}"));
+    holds(&place.pintle("rehearse web"), &["exit 1", r#"serviceaccount "mine" not found"#]);
+}
+
+const NEVER: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: slow}
+spec:
+  selector: {matchLabels: {app: slow}}
+  template:
+    metadata:
+      labels: {app: slow}
+      annotations: {pintle.dev/simulate-ready: never}
+    spec:
+      containers: [{name: a, image: one}]
+";
+
+#[test]
+fn what_does_not_become_ready_and_what_stays_is_told() {
+    let place = Place::new();
+    chart(&place, "web", "1.0.0", NEVER);
+    let shown = place.pintle("rehearse web --timeout 1s");
+    holds(
+        &shown,
+        &["exit 1", "install web-1.0.0: failed", "FAIL Deployment/slow", "uninstall web-1.0.0: ok"],
+    );
+    holds(&shown, &["install: web/templates/all.yaml: Deployment/slow: "]);
+    lacks(&shown, "rollback");
+    chart(&place, "web", "1.0.0", STATEFUL);
+    holds(
+        &place.pintle("rehearse web"),
+        &["exit 0", "PersistentVolumeClaim/data-db-0: left behind: claims of a StatefulSet outlive it"],
+    );
+    let kept = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: kept\n  annotations: {helm.sh/resource-policy: keep}\n";
+    chart(&place, "web", "1.0.0", kept);
+    holds(
+        &place.pintle("rehearse web"),
+        &["exit 0", "Secret/kept: left behind: its resource policy says keep"],
+    );
+}
+
+#[test]
+fn a_failing_hook_is_shown_with_its_log() {
+    let place = Place::new();
+    let hook = "\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: migrate
+  annotations: {helm.sh/hook: pre-upgrade}
+spec:
+  backoffLimit: 0
+  template:
+    metadata:
+      annotations:
+        pintle.dev/simulate-failures: always
+        pintle.dev/simulate-log: no such table
+    spec:
+      restartPolicy: Never
+      containers: [{name: a, image: one}]
+";
+    chart(&place, "web", "1.0.0", hook);
+    let shown = place.pintle("rehearse web");
+    holds(
+        &shown,
+        &[
+            "exit 1",
+            "install web-1.0.0: ok",
+            "upgrade web-1.0.0: failed",
+            "hook Job/migrate (pre-upgrade): Failed",
+            "| no such table",
+            "upgrade: web/templates/all.yaml: Job/migrate: ",
+        ],
+    );
+    holds(&place.pintle("rehearse web -o junit"), &["<failure message=\"it ended Failed\">"]);
+}
+
+/// A template whose ReplicaSet is named after a password.
+const RANDOM: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata:
+      labels: {app: web}
+      annotations: {checksum: '{{ randAlphaNum 20 }}'}
+    spec:
+      containers: [{name: a, image: one, envFrom: [{secretRef: {name: gone}}]}]
+";
+
+#[test]
+fn chance_does_not_reach_the_report() {
+    let place = Place::new();
+    chart(&place, "web", "1.0.0", RANDOM);
+    let first = place.pintle("rehearse web -o json --timeout 1s");
+    holds(&first, &["exit 1", "secret \\\"gone\\\" not found"]);
+    assert_eq!(first, place.pintle("rehearse web -o json --timeout 1s"));
+}
+
+const SCRIPT: &str = "\
+events.on('pre-render', function(ctx)
+    ctx.values.port = 8080
+    log.warn('port is not set')
+end)
+events.on('pre-upgrade', function(ctx)
+    log.info('about to upgrade')
+    if ctx.values.refuse then error('not today') end
+end)
+";
+
+#[test]
+fn scripts_run_as_they_do_in_an_install() {
+    let place = Place::new();
+    chart(
+        &place,
+        "web",
+        "1.0.0",
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports:\n    - port: {{ .Values.port }}\n",
+    );
+    place.write("web/values.yaml", "port: 0\n").write("web/ext/lua/chart.lua", SCRIPT);
+    let shown = place.pintle("rehearse web");
+    holds(&shown, &["exit 0", "port is not set", "about to upgrade", "the chart works, with warnings"]);
+    assert_eq!(shown.matches("port is not set").count(), 1, "it is told once:\n{shown}");
+    holds(&place.pintle("rehearse web --set refuse=true"), &["exit 1", "upgrade", "not today"]);
+    holds(
+        &place.pintle("rehearse web --skip-scripts"),
+        &["exit 1", "web/templates/all.yaml:6", "spec.ports[0].port"],
+    );
+    holds(&place.pintle("rehearse web --explain"), &["exit 0", "values.port"]);
+    // Permissions are asked for as everywhere.
+    place.write("web/ext/permissions.yaml", "lua: [os]\n");
+    holds(&place.pintle("rehearse web"), &["exit 1", "asks for permissions that were not granted: os"]);
+    holds(&place.pintle("rehearse web --yes"), &["exit 0"]);
+    let all = "--accept-perms os --scripts-folder . --allow-private-network";
+    holds(&place.pintle(&format!("rehearse web {all}")), &["exit 0"]);
+}

@@ -1,0 +1,93 @@
+//! Hearing what operations and scripts say while they run, so that it becomes part of the report.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pintle_cluster::logs::LogSource;
+use pintle_events::{ChartPath, Event};
+use pintle_lua::Level;
+use pintle_tree::LogLine;
+
+use super::Severity;
+use crate::{ObjectProgress, Reporter};
+
+/// Hears what an operation says.
+#[derive(Default)]
+pub(super) struct Listener {
+    pub(super) logs: Vec<(LogSource, Vec<u8>)>,
+    lines: Vec<LogLine>,
+}
+
+impl Listener {
+    /// What the operation warned about.
+    pub(super) fn remarks(&self) -> impl Iterator<Item = (Severity, String)> {
+        self.lines.iter().filter(|line| line.level == "WARN").map(|line| {
+            let mut text = line.message.to_string();
+            for (name, value) in &line.attributes {
+                text.push_str(&format!(" {name}={value}"));
+            }
+            (Severity::Warning, text)
+        })
+    }
+}
+
+impl Reporter for Listener {
+    fn log(&mut self, line: LogLine) {
+        self.lines.push(line);
+    }
+
+    fn foretell(&mut self, _line: LogLine) {}
+
+    fn object(&mut self, _progress: &ObjectProgress<'_>) {}
+
+    fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
+        match self.logs.last_mut().filter(|(last, _)| last == source) {
+            Some((_, text)) => text.extend_from_slice(bytes),
+            None => self.logs.push((source.clone(), bytes.to_vec())),
+        }
+    }
+}
+
+/// What scripts have said. A clone hears the same.
+#[derive(Clone, Default)]
+pub(super) struct Said(Arc<Mutex<Vec<(Severity, String)>>>);
+
+impl Said {
+    /// A listener to scripts; whoever was told of changes is still told of them.
+    pub(super) fn with(&self, before: Option<Arc<dyn pintle_lua::Listener>>) -> ScriptListener {
+        ScriptListener { said: self.clone(), before }
+    }
+
+    /// What was said since this was asked last.
+    pub(super) fn take(&self) -> Vec<(Severity, String)> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Hears what scripts say.
+pub(super) struct ScriptListener {
+    said: Said,
+    before: Option<Arc<dyn pintle_lua::Listener>>,
+}
+
+impl pintle_lua::Listener for ScriptListener {
+    fn log(&self, chart: &ChartPath, level: Level, text: &str) {
+        let severity = match level {
+            Level::Debug => return,
+            Level::Info => Severity::Note,
+            Level::Warn => Severity::Warning,
+            Level::Error => Severity::Error,
+        };
+        let mut said = self.said.0.lock().unwrap_or_else(PoisonError::into_inner);
+        said.push((severity, format!("{chart}: {text}")));
+    }
+
+    fn wants_changes(&self) -> bool {
+        self.before.as_ref().is_some_and(|before| before.wants_changes())
+    }
+
+    fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
+        if let Some(before) = &self.before {
+            before.changed(chart, event, place, paths);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a cluster has before the chart comes: definitions of kinds, namespaces, secrets and whatever else a chart
+//! counts on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pintle_objects::Object;
+
+use crate::ops::load_chart;
+use crate::{Error, Method, Result, Session, Silent, crds, deliver};
+
+/// Puts the objects of files, folders and charts into the cluster.
+///
+/// # Errors
+/// What cannot be read, or what the cluster refuses, with the name of the file.
+pub(super) async fn bring(session: &Session, paths: &[PathBuf], namespace: &str) -> Result<()> {
+    let mut objects = Vec::new();
+    for path in paths {
+        let before = objects.len();
+        if is_chart(path) {
+            let chart = load_chart(path, &mut Silent)?;
+            for crd in chart.crds() {
+                read(&crd.path, &crd.file.data, &mut objects)?;
+            }
+        } else {
+            for file in files(path)? {
+                let data = fs::read(&file).map_err(|error| unusable(&file.display().to_string(), &error))?;
+                read(&file.display().to_string(), &data, &mut objects)?;
+            }
+        }
+        if objects.len() == before {
+            return Err(unusable(&path.display().to_string(), &"there are no objects in it"));
+        }
+    }
+    // Kinds before what is of them, namespaces before what is in them.
+    let rank = |object: &Object| match object.kind() {
+        "CustomResourceDefinition" => 0,
+        "Namespace" => 1,
+        _ => 2,
+    };
+    objects.sort_by_key(|(_, object)| rank(object));
+    let (mut made, mut served) = (Vec::new(), false);
+    for (file, object) in &mut objects {
+        if rank(object) > 0 && !served {
+            crds::served(session, &made).await?;
+            served = true;
+        }
+        let refused = |error: &dyn std::fmt::Display| unusable(file, error);
+        session.cluster.scope(object, namespace).await.map_err(|error| refused(&error))?;
+        deliver::create_or_apply(session, object, Method::ServerSide)
+            .await
+            .map_err(|error| refused(&error))?;
+        if rank(object) == 0 {
+            made.push(object.id());
+        }
+    }
+    if !served {
+        crds::served(session, &made).await?;
+    }
+    Ok(())
+}
+
+fn unusable(file: &str, why: &dyn std::fmt::Display) -> Error {
+    Error::Input(format!("cannot use {file}: {why}"))
+}
+
+fn is_chart(path: &Path) -> bool {
+    path.join("Chart.yaml").is_file() || path.extension().is_some_and(|it| it == "tgz")
+}
+
+fn read(file: &str, data: &[u8], objects: &mut Vec<(String, Object)>) -> Result<()> {
+    let read = Object::read_manifest(data, file).map_err(|error| unusable(file, &error))?;
+    objects.extend(read.into_iter().map(|object| (file.to_owned(), object)));
+    Ok(())
+}
+
+/// The file itself, or the manifests of a folder and those below it, by name.
+fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    let refused = |error: &std::io::Error| unusable(&path.display().to_string(), error);
+    if !fs::metadata(path).map_err(|error| refused(&error))?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries: std::io::Result<Vec<_>> = fs::read_dir(path).map_err(|error| refused(&error))?.collect();
+    let mut entries: Vec<PathBuf> =
+        entries.map_err(|error| refused(&error))?.iter().map(fs::DirEntry::path).collect();
+    entries.sort();
+    let mut found = Vec::new();
+    for entry in entries {
+        let is_manifest = entry.extension().is_some_and(|it| it == "yaml" || it == "yml" || it == "json");
+        // A link to a folder could lead in circles.
+        let is_folder = fs::symlink_metadata(&entry).is_ok_and(|it| it.is_dir());
+        if is_folder || is_manifest {
+            found.extend(files(&entry)?);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,387 @@
+//! What rehearsals say about objects must be what a real API server says about them: each complaint of one must be one
+//! of the other, field by field, and so must each warning.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pintle_e2e::{Bench, Program, Trial, needs_real, skip};
+use pintle_tree::{Node, json};
+use serde_json::Value;
+
+/// How long a new kind may take until it is served.
+const LIMIT: Duration = Duration::from_secs(60);
+
+macro_rules! charts {
+    ($($test:ident: $chart:literal $($flag:literal)*;)*) => {$(
+        #[test]
+        fn $test() {
+            needs_real!("compares our own API with a real server");
+            let Some(chart) = archive($chart) else {
+                return skip(concat!(stringify!($test), " needs the corpus of charts (PINTLE_CORPUS)"));
+            };
+            judge(stringify!($test), &chart, &[$($flag),*]);
+        }
+    )*};
+}
+
+// Chosen by what is in them, and by what is wrong with them. Charts with a folder `crds` are such as no other test
+// installs, because those come and go in the whole cluster.
+charts! {
+    // Nothing to complain about.
+    argo_cd_is_judged_alike: "argoproj__argo-cd-";
+    argo_workflows_is_judged_alike: "argoproj__argo-workflows-";
+    airflow_is_judged_alike: "bitnami__airflow-";
+    harbor_is_judged_alike: "bitnami__harbor-";
+    kafka_is_judged_alike: "bitnami__kafka-";
+    mastodon_is_judged_alike: "bitnami__mastodon-";
+    cilium_is_judged_alike: "cilium__cilium-";
+    redis_ha_is_judged_alike: "DandyDeveloper__redis-ha-";
+    external_secrets_is_judged_alike: "external-secrets__external-secrets-";
+    vault_is_judged_alike: "hashicorp__vault-";
+    cluster_autoscaler_is_judged_alike: "kubernetes__cluster-autoscaler-";
+    ingress_nginx_is_judged_alike: "kubernetes__ingress-nginx-";
+    opentelemetry_demo_is_judged_alike: "open-telemetry__opentelemetry-demo-";
+    opensearch_of_its_project_is_judged_alike: "opensearch-project__opensearch-3";
+    prometheus_is_judged_alike: "prometheus-community__prometheus-29";
+    prometheus_adapter_is_judged_alike: "prometheus-community__prometheus-adapter-";
+    // Definitions of kinds, and objects of them.
+    apisix_is_judged_alike: "apache__apisix-2";
+    appmesh_is_judged_alike: "aws__appmesh-controller-";
+    fluent_operator_is_judged_alike: "fluent__fluent-operator-";
+    kong_ingress_is_judged_alike: "Kong__ingress-";
+    multus_is_judged_alike: "k8s-at-home__multus-";
+    gatekeeper_is_judged_alike: "open-policy-agent__gatekeeper-";
+    metallb_is_judged_alike: "metallb__metallb-";
+    // Warnings.
+    grafana_loki_is_judged_alike: "bitnami__grafana-loki-";
+    opensearch_is_judged_alike: "bitnami__opensearch-";
+    kroki_is_judged_alike: "cowboysysop__kroki-";
+    coredns_is_judged_alike: "helm__coredns-";
+    // Problems: versions that are gone, kinds and namespaces that are not there, values that are refused.
+    spire_server_is_judged_alike: "aws__appmesh-spire-server-";
+    old_cert_manager_is_judged_alike: "helm__cert-manager-";
+    old_concourse_is_judged_alike: "helm__concourse-";
+    old_kong_is_judged_alike: "helm__kong-";
+    hadoop_is_judged_alike: "helm__hadoop-";
+    mongodb_replicaset_is_judged_alike: "helm__mongodb-replicaset-";
+    old_prometheus_operator_is_judged_alike: "helm__prometheus-operator-";
+    alpine_is_judged_alike: "helm__testdata.alpine-";
+    import_values_is_judged_alike: "helm__testdata.import-values-";
+    influxdb_enterprise_is_judged_alike: "influxdata__influxdb-enterprise-";
+    linkerd_multicluster_is_judged_alike: "linkerd__linkerd-multicluster-0";
+    rook_cluster_is_judged_alike: "rook__rook-ceph-cluster-";
+    chartreuse_is_judged_alike: "wiremind__chartreuse-";
+    csi_host_path_is_judged_alike: "wiremind__csi-driver-host-path-";
+}
+
+/// One mistake of each kind, each in an object of its own.
+const MISTAKES: &str = include_str!("rehearse/mistakes.yaml");
+
+#[test]
+fn mistakes_of_all_kinds_are_told_alike() {
+    needs_real!("compares our own API with a real server");
+    let Some(bench) = Bench::new("mistakes_of_all_kinds_are_told_alike") else { return };
+    bench.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    bench.write("web/templates/all.yaml", MISTAKES);
+    let found = compare(&bench, &bench.folder().join("web"), &[]);
+    let objects: BTreeSet<&String> = found.iter().map(|(object, ..)| object).collect();
+    let wrong = MISTAKES.lines().filter(|line| line.starts_with("# ")).count();
+    assert_eq!(objects.len(), wrong, "each object is told of: {found:#?}");
+}
+
+fn judge(test: &str, chart: &Path, flags: &[&str]) {
+    if let Some(bench) = Bench::new(test) {
+        compare(&bench, chart, flags);
+    }
+}
+
+/// The archive of the corpus whose name begins so.
+fn archive(beginning: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
+    let folder = std::env::var_os("PINTLE_CORPUS").map_or(beside, PathBuf::from).join("charts");
+    let entries = folder.read_dir().ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    entries
+        .filter(|path| path.is_file())
+        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning)))
+}
+
+/// The object, whether it is an error, and the text.
+type Said = BTreeSet<(String, bool, String)>;
+
+/// Asks both, and gives what both say.
+fn compare(bench: &Bench, chart: &Path, flags: &[&str]) -> Said {
+    let version = bench.api().send("GET", "/version", "", "").object();
+    let minor = version["minor"].as_str().expect("a version has numbers").trim_end_matches('+').to_owned();
+    let subject =
+        Subject { bench, chart: chart.to_string_lossy().into_owned(), version: format!("1.{minor}"), flags };
+    let ours = subject.rehearsal();
+    let real = subject.real();
+    let only =
+        |one: &Said, other: &Said| one.difference(other).map(|it| format!("{it:?}\n")).collect::<String>();
+    assert!(
+        ours == real,
+        "only the rehearsal says:\n{}only the server says:\n{}",
+        only(&ours, &real),
+        only(&real, &ours)
+    );
+    ours
+}
+
+struct Subject<'a> {
+    bench: &'a Bench,
+    chart: String,
+    version: String,
+    flags: &'a [&'a str],
+}
+
+/// Where objects of a kind are, and whether in namespaces.
+type Kinds = BTreeMap<(String, String), (String, bool)>;
+
+impl Subject<'_> {
+    /// What a rehearsal says about the objects of the chart.
+    fn rehearsal(&self) -> Said {
+        let arguments =
+            ["rehearse", &self.chart, "--release-name", "rel", "--kube-version", &self.version, "-o", "json"];
+        let ran = self.bench.run(Program::Pintle, &[&arguments, self.flags].concat());
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+        let findings = report["findings"].as_array().expect("a report has findings");
+        let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+        // Others are about what becomes of the objects, of which a server that is only asked knows nothing.
+        let about = findings.iter().filter(|it| {
+            let failed = text(it, "message").contains("not ready") || text(it, "message").contains("failed");
+            it["stage"] == "install" && it["file"] != "" && it["severity"] != "note" && !failed
+        });
+        about
+            .map(|it| {
+                let message = text(it, "message");
+                let (message, _) =
+                    message.split_once("; ").filter(|(start, _)| is_missing(start)).unwrap_or((&message, ""));
+                (text(it, "object"), it["severity"] == "error", message.to_owned())
+            })
+            .collect()
+    }
+
+    /// What the real server says about them.
+    fn real(&self) -> Said {
+        let mut said = Said::new();
+        let definitions = documents(&self.helm(&["show", "crds", &self.chart]));
+        let own = groups_of(&definitions);
+        let made = self.define(&definitions, &mut said);
+        let kinds = self.kinds(&own);
+        let mut arguments = vec!["template", "rel", &self.chart, "--kube-version", &self.version];
+        let served: BTreeSet<String> =
+            kinds.keys().flat_map(|(version, kind)| [version.clone(), format!("{version}/{kind}")]).collect();
+        served.iter().for_each(|version| arguments.extend(["--api-versions", version]));
+        let rendered = documents(&self.helm(&[&arguments, self.flags].concat()));
+        self.make_accounts(&rendered, &kinds);
+        self.ask(&rendered, &kinds, &mut said);
+        for name in made {
+            self.bench.api().delete(&format!("{DEFINITIONS}/{name}"));
+        }
+        said
+    }
+
+    fn helm(&self, arguments: &[&str]) -> String {
+        self.bench.run(Program::Helm4, arguments).succeeded().stdout
+    }
+
+    /// Brings the chart's own definitions into the cluster, and gives the names of those that were not there.
+    fn define(&self, definitions: &[Node], said: &mut Said) -> Vec<String> {
+        let mut made = Vec::new();
+        let kinds = self.kinds(&BTreeSet::new());
+        self.ask(definitions, &kinds, said);
+        let served = definitions.iter().filter(|it| text(it, &["apiVersion"]) == "apiextensions.k8s.io/v1");
+        for definition in served {
+            let name = text(definition, &["metadata", "name"]).to_owned();
+            let answer = self.bench.api().send("POST", DEFINITIONS, "application/json", &body(definition));
+            if answer.is_ok() {
+                made.push(name);
+            }
+        }
+        let limit = Instant::now() + LIMIT;
+        for name in &made {
+            let is_served = |definition: Value| {
+                let conditions = definition["status"]["conditions"].as_array().cloned().unwrap_or_default();
+                conditions.iter().any(|it| it["type"] == "Established" && it["status"] == "True")
+            };
+            while !self.bench.api().read(&format!("{DEFINITIONS}/{name}")).is_some_and(is_served) {
+                assert!(Instant::now() < limit, "{name} is not served");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        made
+    }
+
+    /// The kinds of the server itself and of `own` groups. Other tests bring kinds, too, which are not for this one.
+    fn kinds(&self, own: &BTreeSet<String>) -> Kinds {
+        let api = self.bench.api();
+        let foreign: BTreeSet<String> = api
+            .list(DEFINITIONS)
+            .iter()
+            .map(|it| it["spec"]["group"].as_str().unwrap_or_default().to_owned())
+            .filter(|group| !own.contains(group))
+            .collect();
+        let groups = api.send("GET", "/apis", "", "").object();
+        let mut versions = vec!["v1".to_owned()];
+        for group in groups["groups"].as_array().into_iter().flatten() {
+            if !foreign.contains(group["name"].as_str().unwrap_or_default()) {
+                let names = group["versions"].as_array().into_iter().flatten();
+                versions.extend(names.filter_map(|it| it["groupVersion"].as_str().map(str::to_owned)));
+            }
+        }
+        let mut kinds = Kinds::new();
+        for version in versions {
+            let answer = api.send("GET", &path_of(&version), "", "");
+            // A group that was there a moment ago may be gone.
+            let served: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+            for resource in served["resources"].as_array().into_iter().flatten() {
+                let (name, kind) = (resource["name"].as_str(), resource["kind"].as_str());
+                let (Some(name), Some(kind)) = (name, kind) else { continue };
+                if !name.contains('/') {
+                    let place = (name.to_owned(), resource["namespaced"] == true);
+                    kinds.insert((version.clone(), kind.to_owned()), place);
+                }
+            }
+        }
+        kinds
+    }
+
+    /// Pods are refused without their accounts, which an install makes first.
+    fn make_accounts(&self, rendered: &[Node], kinds: &Kinds) {
+        for account in rendered.iter().filter(|it| text(it, &["kind"]) == "ServiceAccount") {
+            let namespace = text(account, &["metadata", "namespace"]);
+            if namespace.is_empty() || namespace == self.bench.namespace() {
+                let path = self.path(account, kinds).expect("accounts are known");
+                self.bench.api().send("POST", &path, "application/json", &body(account));
+            }
+        }
+    }
+
+    /// The list that an object belongs to.
+    fn path(&self, object: &Node, kinds: &Kinds) -> Option<String> {
+        let version = text(object, &["apiVersion"]);
+        let (name, namespaced) = kinds.get(&(version.to_owned(), text(object, &["kind"]).to_owned()))?;
+        let namespace = match text(object, &["metadata", "namespace"]) {
+            "" => self.bench.namespace(),
+            other => other,
+        };
+        Some(match namespaced {
+            true => format!("{}/namespaces/{namespace}/{name}", path_of(version)),
+            false => format!("{}/{name}", path_of(version)),
+        })
+    }
+
+    fn name(&self, object: &Node, kinds: &Kinds) -> String {
+        let (kind, name) = (text(object, &["kind"]), text(object, &["metadata", "name"]));
+        let namespace = text(object, &["metadata", "namespace"]);
+        let known = kinds.get(&(text(object, &["apiVersion"]).to_owned(), kind.to_owned()));
+        let lives_in_none = known.is_some_and(|(_, namespaced)| !namespaced);
+        match namespace.is_empty()
+            || namespace == self.bench.namespace()
+            || lives_in_none && namespace.is_empty()
+        {
+            true => format!("{kind}/{name}"),
+            false => format!("{kind}/{namespace}/{name}"),
+        }
+    }
+
+    /// Shows objects to the server, and notes what it says.
+    fn ask(&self, objects: &[Node], kinds: &Kinds, said: &mut Said) {
+        // What the chart makes itself is not there yet.
+        let own = groups_of(objects);
+        let spaces: BTreeSet<&str> = objects
+            .iter()
+            .filter(|it| text(it, &["kind"]) == "Namespace")
+            .map(|it| text(it, &["metadata", "name"]))
+            .collect();
+        let mut asked = Vec::new();
+        for object in objects {
+            let (version, kind) = (text(object, &["apiVersion"]), text(object, &["kind"]));
+            let group = version.split_once('/').map_or("", |(group, _)| group);
+            let is_own = own.contains(group) && kind != "CustomResourceDefinition";
+            if is_own || spaces.contains(text(object, &["metadata", "namespace"])) {
+                continue;
+            }
+            match self.path(object, kinds) {
+                Some(path) => asked.push((self.name(object, kinds), path, body(object))),
+                None => {
+                    let text = format!("no matches for kind \"{kind}\" in version \"{version}\"");
+                    said.insert((self.name(object, kinds), true, text));
+                }
+            }
+        }
+        let requests: Vec<(String, String)> =
+            asked.iter().map(|(_, path, body)| (path.clone(), body.clone())).collect();
+        let folder = self.bench.folder().join("asked");
+        std::fs::create_dir_all(&folder).expect("a folder can be made");
+        if requests.is_empty() {
+            return;
+        }
+        for (trial, (name, ..)) in self.bench.api().try_all(&folder, &requests).into_iter().zip(asked) {
+            said.extend(complaints(&trial).into_iter().map(|text| (name.clone(), true, text)));
+            said.extend(trial.warnings.into_iter().map(|text| (name.clone(), false, text)));
+        }
+    }
+}
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+fn is_missing(message: &str) -> bool {
+    message.starts_with("no matches for kind") || message.starts_with("namespaces \"")
+}
+
+fn path_of(version: &str) -> String {
+    if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") }
+}
+
+fn text<'n>(node: &'n Node, path: &[&str]) -> &'n str {
+    path.iter().try_fold(node, |node, key| node.get(*key)).and_then(Node::as_str).unwrap_or_default()
+}
+
+fn body(node: &Node) -> String {
+    String::from_utf8(json::write(node).expect("it can be written")).expect("JSON is text")
+}
+
+/// The groups that definitions among objects are for.
+fn groups_of(objects: &[Node]) -> BTreeSet<String> {
+    let current = "apiextensions.k8s.io/v1";
+    let definitions = objects.iter().filter(|it| {
+        text(it, &["kind"]) == "CustomResourceDefinition" && text(it, &["apiVersion"]) == current
+    });
+    definitions.map(|it| text(it, &["spec", "group"]).to_owned()).collect()
+}
+
+/// The objects of a text with many documents.
+fn documents(text: &str) -> Vec<Node> {
+    let lines = format!("\n{text}");
+    let parts = lines.split("\n---").map(|part| part.split_once('\n').map_or("", |(_, rest)| rest));
+    let read =
+        |part: &str| pintle_yaml::read(part.as_bytes()).unwrap_or_else(|error| panic!("{error} in {part}"));
+    parts.map(read).filter(|node| node.as_map().is_some_and(|map| !map.is_empty())).collect()
+}
+
+/// What the server complains about, field by field, in the words of a report.
+fn complaints(trial: &Trial) -> Vec<String> {
+    // Something that another test has made.
+    if trial.answer.is_ok() || trial.answer.code == 409 {
+        return Vec::new();
+    }
+    let status: Value = serde_json::from_str(&trial.answer.body).unwrap_or_default();
+    let message = status["message"].as_str().unwrap_or(&trial.answer.body);
+    let causes = status["details"]["causes"].as_array().cloned().unwrap_or_default();
+    let field = |cause: &Value| cause["field"].as_str().filter(|field| !field.is_empty()).map(str::to_owned);
+    let by_field: Vec<String> = causes
+        .iter()
+        .filter_map(|cause| Some(format!("{}: {}", field(cause)?, cause["message"].as_str()?)))
+        .collect();
+    if !by_field.is_empty() {
+        return by_field;
+    }
+    let unknown: Vec<String> = message
+        .split("unknown field \"")
+        .skip(1)
+        .filter_map(|rest| Some(format!("unknown field \"{}\"", rest.split('"').next()?)))
+        .collect();
+    if unknown.is_empty() { vec![message.to_owned()] } else { unknown }
+}
