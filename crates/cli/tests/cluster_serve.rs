@@ -76,7 +76,8 @@ impl Server {
     /// What is at a path.
     fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("it reads");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .expect("it reads");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("it answers");
         text
@@ -105,7 +106,7 @@ fn it_stops_when_it_is_asked_to_and_keeps_everything() {
         let server = Server::start(&place, "--cluster embedded:box.db");
         // Somebody watches, and does not keep it from ending.
         let mut watch = TcpStream::connect(&server.address).expect("it listens");
-        write!(watch, "GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n").expect("it reads");
+        write!(watch, "GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it reads");
         let installed =
             place.called("pintle", &format!("install {name} web --wait"), &[("KUBECONFIG", "config.yaml")]);
         holds(&installed, &["exit 0", "STATUS: deployed"]);

@@ -3,10 +3,11 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::header::HOST;
+use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -60,7 +61,23 @@ async fn answer_all(api: Api, stream: TcpStream) {
 }
 
 async fn answer(api: Api, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    if !is_for_this_machine(request.headers()) {
+        let mut refusal =
+            Response::new(Body::whole("this cluster answers to names of its own machine only\n"));
+        *refusal.status_mut() = StatusCode::FORBIDDEN;
+        return Ok(refusal);
+    }
     Ok(api.handle(request).await)
+}
+
+/// Whether the sender knows whom he asks. A page in a browser that was led here by a name of its own does not.
+fn is_for_this_machine(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(HOST) else { return true };
+    let Ok(host) = host.to_str() else { return false };
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    name.eq_ignore_ascii_case("localhost")
+        || host.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The text of a kubeconfig that leads to `address`.
@@ -87,6 +104,22 @@ pub fn kubeconfig(address: SocketAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_answered_to() {
+        let asked = |host: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, host.parse().unwrap());
+            is_for_this_machine(&headers)
+        };
+        for host in ["127.0.0.1:6443", "127.0.0.1", "localhost:80", "LocalHost", "[::1]:80"] {
+            assert!(asked(host), "{host}");
+        }
+        for host in ["example.com", "example.com:80", "localhost.example.com", "10.0.0.1:80", ""] {
+            assert!(!asked(host), "{host}");
+        }
+        assert!(is_for_this_machine(&HeaderMap::new()));
+    }
 
     #[test]
     fn a_kubeconfig_can_be_read() {

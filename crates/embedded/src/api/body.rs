@@ -21,7 +21,7 @@ enum Inner {
 
 impl Body {
     /// A body that is there at once.
-    pub(super) fn whole(text: impl Into<Bytes>) -> Body {
+    pub(crate) fn whole(text: impl Into<Bytes>) -> Body {
         Body(Inner::Whole(Some(text.into())))
     }
 
