@@ -177,8 +177,7 @@ impl<'o> Edits<'o> {
     /// The text with all changes made.
     ///
     /// # Errors
-    /// When two changes are about the same bytes, or when text that nobody reads stands behind a document that changes:
-    /// after the change it might be read.
+    /// When two changes are about the same bytes.
     pub fn apply(self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::with_capacity(self.outline.text.len() + 256);
         self.apply_to(&mut out)?;
@@ -205,7 +204,6 @@ impl<'o> Edits<'o> {
         }
         // Insertions at one place stay in their order, and before what is replaced there.
         self.changes.sort_by_key(|change| (change.range.start, change.range.end));
-        self.check_unread()?;
         let text = self.outline.text;
         let mut at = piece.start;
         let inside = |range: &Range<usize>| piece.start <= range.start && range.end <= piece.end;
@@ -219,30 +217,6 @@ impl<'o> Edits<'o> {
             at = range.end;
         }
         out.extend_from_slice(&text[at..piece.end]);
-        Ok(())
-    }
-
-    fn check_unread(&self) -> Result<(), Error> {
-        let roots: Vec<Place<'_>> = self.outline.roots().collect();
-        for (number, root) in roots.iter().enumerate() {
-            let next =
-                roots.get(number + 1).map_or(self.outline.text.len(), |next| next.start_with_properties());
-            let first = if number == 0 { 0 } else { root.start_with_properties() };
-            let from = self.changes.partition_point(|change| change.range.start < first);
-            let mut changes =
-                self.changes[from..].iter().take_while(|change| change.range.start < next).peekable();
-            if changes.peek().is_none() {
-                continue;
-            }
-            let end = root.range().end;
-            let last_changes = changes.any(|change| change.range.end == end);
-            if let Some(at) = unread(&self.outline.text[end..next], last_changes) {
-                let line = self.outline.line(end + at);
-                return Err(Error::new(format!(
-                    "yaml: line {line}: text behind the end of the document is in the way"
-                )));
-            }
-        }
         Ok(())
     }
 
@@ -424,24 +398,6 @@ fn listed(collection: Place<'_>) -> Vec<Child> {
         empty: item.last_inside().is_bare(),
     };
     collection.items().map(child).collect()
-}
-
-/// Where text stands behind a document that belongs to nothing. Plain scalars take in tabs on lines of their own, what
-/// may come in their place does not.
-fn unread(behind: &[u8], last_changes: bool) -> Option<usize> {
-    let mut at = 0;
-    for (number, line) in behind.split(|byte| matches!(byte, b'\n' | b'\r')).enumerate() {
-        if number > 0 && (line.starts_with(b"---") || line.starts_with(b"...")) {
-            return None;
-        }
-        let rest = line.trim_ascii_start();
-        let tabs = number > 0 && last_changes && line[..line.len() - rest.len()].contains(&b'\t');
-        if tabs || !matches!(rest.first(), None | Some(b'#')) {
-            return Some(at);
-        }
-        at += line.len() + 1;
-    }
-    None
 }
 
 /// Whether only blanks go before a byte on its line.
