@@ -52,6 +52,28 @@ async fn a_deployment_makes_pods_that_become_ready_and_takes_them_along() {
 }
 
 #[tokio::test]
+async fn pods_that_a_quota_refuses_are_tried_again_later_and_not_without_end() {
+    let api = cluster().await;
+    let quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {pods: 1}}}";
+    ask(&api, Method::POST, &format!("{CORE}/resourcequotas"), quota).await;
+    ask(&api, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
+    let web = get(&api, &format!("{APPS}/deployments/web")).await;
+    assert_eq!(condition(&web, "ReplicaFailure"), "True FailedCreate");
+    let quota = get(&api, &format!("{CORE}/resourcequotas/none")).await;
+    assert_eq!(text(&quota, "status.used.pods"), "1");
+    let events = items(&get(&api, &format!("{CORE}/events")).await);
+    let refused: Vec<&Node> = events.iter().filter(|event| text(event, "reason") == "FailedCreate").collect();
+    let why = "exceeded quota: none, requested: pods=1, used: pods=1, limited: pods=1";
+    assert!(refused.iter().all(|event| text(event, "message").contains(why)), "{refused:?}");
+    assert!((1..5).contains(&refused.len()), "{}", refused.len());
+    // Whoever changes something is heard at once.
+    ask(&api, Method::DELETE, &format!("{CORE}/resourcequotas/none"), "").await;
+    ask(&api, Method::PATCH, &format!("{APPS}/deployments/web"), r#"{"spec":{"replicas":2}}"#).await;
+    let web = get(&api, &format!("{APPS}/deployments/web")).await;
+    assert_eq!(text(&web, "status.availableReplicas"), "2");
+}
+
+#[tokio::test]
 async fn an_update_rolls_from_one_set_to_the_next_and_back() {
     let api = cluster().await;
     let path = format!("{APPS}/deployments/web");

@@ -244,12 +244,12 @@ impl Agenda {
 
     /// Looks at one object, and says how many belong to it.
     async fn look(&mut self, api: &Api, key: &Str) -> usize {
-        self.later.remove(key);
+        let pending = self.later.remove(key);
         let Some(object) = api.store().get(key) else { return 0 };
         let kind = key.to_str_lossy();
         let kind = kind.split('/').next().unwrap_or_default();
         let Some((_, controller)) = CONTROLLERS.iter().find(|(name, _)| *name == kind) else { return 0 };
-        let look = Look { hand: Hand::of(api), key, object: object.node(), now: api.moment() };
+        let look = Look { hand: Hand::of(api), key, object: object.node(), now: api.moment(), pending };
         let outcome = controller.look(&look).await;
         if *controller == Controller::Pod {
             self.wanting.remove(key);
@@ -296,6 +296,8 @@ pub(super) struct Look<'l> {
     pub(super) key: &'l Str,
     pub(super) object: Node,
     pub(super) now: Duration,
+    /// When it was to be looked at, if that is still to come.
+    pub(super) pending: Option<Wake>,
 }
 
 impl Look<'_> {

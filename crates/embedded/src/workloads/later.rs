@@ -29,10 +29,11 @@ impl Later {
         self.wakes.insert(key, wake);
     }
 
-    pub(super) fn remove(&mut self, key: &Str) {
-        if let Some(wake) = self.wakes.remove(key) {
-            self.row(wake).remove(&(wake.at, key.clone()));
-        }
+    /// Forgets about an object, and tells when it was due.
+    pub(super) fn remove(&mut self, key: &Str) -> Option<Wake> {
+        let wake = self.wakes.remove(key)?;
+        self.row(wake).remove(&(wake.at, key.clone()));
+        Some(wake)
     }
 
     /// When the clock may jump to something.

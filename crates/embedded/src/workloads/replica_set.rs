@@ -7,7 +7,7 @@ use pintle_tree::Node;
 use super::engine::{Look, Wake};
 use super::scale::{self, drop_pod, make_pod};
 use super::status::{count, drop_condition, observe, set_condition, set_count};
-use super::template::{is_active, ready_since};
+use super::template::{condition, is_active, ready_since};
 use crate::api::meta::{at, is_deleted, number_at, set, text_at};
 use crate::status::Status;
 
@@ -20,7 +20,8 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
     let leaving = count(&others, is_deleted);
     let wanted = number_at(&look.object, &["spec", "replicas"]).unwrap_or(1).max(0);
     let wanted = usize::try_from(wanted).unwrap_or(0);
-    let mut refusal = None;
+    let held = held_back(look);
+    let mut refusal = held.as_ref().map(|(why, _)| why.clone());
     while pods.len() < wanted && refusal.is_none() {
         match make_pod(look, source, &format!("{}-", look.name()), |_| {}).await? {
             Ok(pod) => pods.push(pod),
@@ -59,8 +60,16 @@ pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
         }
     };
     look.hand.edit(look.key, act).await?;
-    let later = refusal.and_then(|_| scale::again(look));
+    let later = refusal.and_then(|_| held.map_or_else(|| scale::again(look), |(_, wake)| Some(wake)));
     Ok(counted.next.or(later))
+}
+
+/// Why the set does not try to make pods now, and when it will: it was refused a moment ago, and is as it was then.
+fn held_back(look: &Look<'_>) -> Option<(String, Wake)> {
+    let refused = condition(&look.object, "ReplicaFailure")?;
+    let seen = number_at(&look.object, &["status", "observedGeneration"]);
+    let wake = look.pending.filter(|_| seen == number_at(&look.object, &["metadata", "generation"]))?;
+    Some((text_at(refused, &["message"]).to_owned(), wake))
 }
 
 /// The pods of a set in words, for whoever owns it.
