@@ -113,7 +113,7 @@ $ helm install hello charts/greeter --set image=test.invalid/busybox:1 --wait --
 $ helm test hello --logs --timeout 90s
 $ helm upgrade hello charts/greeter --reuse-values --set greeting=Bye --wait --timeout 90s
 $ helm get notes hello
-$ helm get hooks hello
+$ helm get hooks hello | grep -E '^(kind|  name):'
 $ helm rollback hello --wait --timeout 90s
 $ helm status hello | sed '/^RESOURCES/,/^$/d; /^==>/,/^$/d'
 $ helm uninstall hello --wait --timeout 90s

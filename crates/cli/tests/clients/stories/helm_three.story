@@ -55,5 +55,5 @@ $ helm3 upgrade cup tea --atomic --timeout 90s
 $ helm3 uninstall cup --wait --timeout 90s
 $ helm3 list --all
 $ helm3 install hello charts/greeter --set image=test.invalid/busybox:1 --wait --timeout 90s
-$ helm3 get hooks hello
+$ helm3 get hooks hello | grep -E '^(kind|  name):'
 $ helm3 uninstall hello --wait --timeout 90s
