@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use pintle::cluster::store::Native;
 use pintle::embedded::{self, Embedded};
 use pintle::ops::{InstallRequest, install};
-use pintle::release::{Moment, Status};
+use pintle::release::{Moment, Query, Status};
 use pintle::{Cancel, Clock, Delivery, Holder, Lifecycle, Session, Silent, Strategy};
 
 /// What one install may take when the program is built for use.
@@ -48,8 +48,8 @@ fn write_chart(folder: &Path) {
     std::fs::write(folder.join("templates/all.yaml"), text).unwrap();
 }
 
-async fn session() -> Session {
-    let api = Embedded::default().open().await.unwrap();
+async fn session(file: Option<PathBuf>) -> Session {
+    let api = Embedded { file, ..Embedded::default() }.open().await.unwrap();
     let cluster = embedded::cluster(&api, "default");
     Session {
         store: Arc::new(Native::new(cluster.clone())),
@@ -63,26 +63,72 @@ async fn session() -> Session {
     }
 }
 
-/// `PINTLE_INSTALLS=1000 cargo test --release -p pintle --test embedded -- --nocapture` gives the figure.
-#[tokio::test(flavor = "multi_thread")]
-async fn installs_follow_each_other_quickly() {
-    let folder = tempfile::tempdir().unwrap();
-    write_chart(folder.path());
-    let session = session().await;
-    let count = std::env::var("PINTLE_INSTALLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
-    let begin = Instant::now();
+/// Installs so many releases, one after another, and says what each took.
+async fn install_all(session: &Session, chart: &Path, count: usize) -> Vec<Duration> {
+    let mut taken = Vec::new();
     for number in 0..count {
         let request = InstallRequest {
-            chart: folder.path().to_owned(),
+            chart: chart.to_owned(),
             name: format!("r{number}"),
             namespace: "default".to_owned(),
             delivery: Delivery { wait: Strategy::Watcher, ..Delivery::default() },
             ..InstallRequest::default()
         };
-        let version = install(&session, &request, &mut Silent).await.unwrap();
+        let begin = Instant::now();
+        let version = install(session, &request, &mut Silent).await.unwrap();
+        taken.push(begin.elapsed());
         assert_eq!(version.info.status, Status::Deployed);
     }
-    let each = begin.elapsed() / count;
-    println!("{count} installs, {each:?} each");
+    taken
+}
+
+fn median(taken: &[Duration]) -> Duration {
+    let mut sorted = taken.to_vec();
+    sorted.sort();
+    sorted[sorted.len() / 2]
+}
+
+fn count(otherwise: usize) -> usize {
+    std::env::var("PINTLE_INSTALLS").ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+fn average(taken: &[Duration]) -> Duration {
+    taken.iter().sum::<Duration>() / u32::try_from(taken.len()).unwrap()
+}
+
+/// What installs took on average, and in the middle of each quarter of them.
+fn told(taken: &[Duration]) -> String {
+    let quarters: Vec<Duration> = taken.chunks(taken.len().div_ceil(4)).map(median).collect();
+    format!("{} installs, {:?} each, by quarters {quarters:?}", taken.len(), average(taken))
+}
+
+/// `PINTLE_INSTALLS=1000 cargo test --release -p pintle --test embedded -- --nocapture --test-threads=1` gives the
+/// figures. The last installs take no longer than the first, however much is there already.
+#[tokio::test(flavor = "multi_thread")]
+async fn installs_follow_each_other_quickly() {
+    let folder = tempfile::tempdir().unwrap();
+    write_chart(folder.path());
+    let taken = install_all(&session(None).await, folder.path(), count(10)).await;
+    println!("in memory: {}", told(&taken));
+    let each = average(&taken);
     assert!(cfg!(debug_assertions) || each < MOST, "{each:?} each");
+    if taken.len() >= 100 {
+        let (first, last) = (median(&taken[..taken.len() / 4]), median(&taken[taken.len() * 3 / 4..]));
+        assert!(last < first * 2, "{first:?} each at first, {last:?} at last");
+    }
+}
+
+/// The same in a file, where every write is on disk before it is acknowledged.
+#[tokio::test(flavor = "multi_thread")]
+async fn installs_in_a_file_are_there_when_it_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    write_chart(folder.path());
+    let file = folder.path().join("box.db");
+    let count = count(30).div_ceil(10);
+    let taken = install_all(&session(Some(file.clone())).await, folder.path(), count).await;
+    println!("in a file: {}", told(&taken));
+    let session = session(Some(file)).await;
+    let all = session.store.latest(&Query::default()).await.unwrap();
+    assert_eq!(all.len(), count);
+    assert!(all.iter().all(|summary| summary.status == Status::Deployed));
 }

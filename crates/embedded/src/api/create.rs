@@ -3,7 +3,7 @@
 use pintle_tree::Node;
 
 use super::change::{broken, check_same_namespace};
-use super::meta::{is_deleted, meta, set, unset};
+use super::meta::{meta, set, unset};
 use super::query::WriteOptions;
 use super::reply::Reply;
 use super::{Api, Call, no_such_resource, not_found};
@@ -127,7 +127,7 @@ impl Api {
         let namespaces = self.0.table.kind("", "v1", "Namespace").ok_or_else(no_such_resource)?;
         let there = self.0.store.get(&key("namespaces", "", namespace));
         let there = there.ok_or_else(|| not_found(namespaces, namespace))?;
-        if !is_deleted(&there.node()) {
+        if !there.head.leaving {
             return Ok(());
         }
         let resource = call.known.resource();
@@ -197,7 +197,7 @@ fn already_exists(call: &Call<'_>, name: &str, there: &Object) -> Status {
         kind: resource.plural.to_string(),
         ..Details::default()
     };
-    let deleting = if is_deleted(&there.node()) { "object is being deleted: " } else { "" };
+    let deleting = if there.head.leaving { "object is being deleted: " } else { "" };
     let message = format!("{deleting}{} {name:?} already exists", resource.qualified());
     Status::new(409, "AlreadyExists", message).about(details)
 }

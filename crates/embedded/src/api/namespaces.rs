@@ -49,7 +49,7 @@ impl Api {
         let standing = (known.is("", "ServiceAccount") && name == "default")
             || (known.is("", "ConfigMap") && name == "kube-root-ca.crt");
         let there = self.0.store.get(&key("namespaces", "", namespace));
-        if !standing || there.is_none_or(|there| is_deleted(&there.node())) {
+        if !standing || there.is_none_or(|there| there.head.leaving) {
             return Ok(());
         }
         self.furnish(namespace, queue).await
@@ -62,7 +62,7 @@ impl Api {
             let prefix = prefix(&known.store_name(), Some(name));
             let Ok(listing) = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true) else { continue };
             for object in &listing.objects {
-                if !is_deleted(&object.node()) {
+                if !object.head.leaving {
                     self.discard(&object.key, Some(Policy::Background), queue).await?;
                 }
             }
@@ -104,7 +104,7 @@ impl Api {
             kinds.iter().all(|known| !self.0.store.has(&prefix(&known.store_name(), Some(namespace))))
         };
         match there {
-            Some(there) if is_deleted(&there.node()) && is_last() => {
+            Some(there) if there.head.leaving && is_last() => {
                 Box::pin(self.empty_namespace(namespace, queue)).await
             }
             _ => Ok(()),

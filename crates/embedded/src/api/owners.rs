@@ -15,6 +15,10 @@ impl Api {
     /// Deletes an object if none of its owners is there any longer, and takes those out of it that are not.
     pub(super) async fn collect(&self, key: &Str, queue: &mut Queue) -> Result<(), Status> {
         let Some(object) = self.0.store.get(key) else { return Ok(()) };
+        let stays = |owner: &Str| self.0.store.by_uid(owner).is_some_and(|owner| !owner.head.leaving);
+        if object.head.owners.iter().all(stays) {
+            return Ok(());
+        }
         let node = object.node();
         let references = list_at(&node, &["metadata", "ownerReferences"]);
         let (mut solid, mut gone, mut waiting) = (0, Vec::new(), 0);
@@ -71,15 +75,18 @@ impl Api {
     /// Something that an object owned is gone: it may have waited for that.
     pub(super) async fn owned_is_gone(&self, owner: &Str, queue: &mut Queue) -> Result<(), Status> {
         match self.0.store.by_uid(owner) {
-            Some(owner) if is_deleted(&owner.node()) => self.hold(&owner, queue).await,
+            Some(owner) if owner.head.leaving => self.hold(&owner, queue).await,
             _ => Ok(()),
         }
     }
 
     /// Does what an object that is on its way out waits for.
     pub(super) async fn hold(&self, object: &Arc<Object>, queue: &mut Queue) -> Result<(), Status> {
+        if !object.head.leaving {
+            return Ok(());
+        }
         let node = object.node();
-        if !is_deleted(&node) || finalizers(&node).is_empty() {
+        if finalizers(&node).is_empty() {
             return Ok(());
         }
         if has_finalizer(&node, ORPHAN) {

@@ -239,7 +239,7 @@ fn list_text(call: &Call<'_>, listing: &Listing, metadata: &Node) -> Bytes {
         if index > 0 {
             text.push(b',');
         }
-        match plain_item(object).filter(|_| call.known.is_shown_as_kept()) {
+        match plain_item(&object.text).filter(|_| call.known.is_shown_as_kept()) {
             _ if quick => text.extend(&object.text),
             Some(plain) => text.extend(plain),
             None => text.extend(json::write_raw(&item(call, object)).unwrap_or_default()),
@@ -250,13 +250,13 @@ fn list_text(call: &Call<'_>, listing: &Listing, metadata: &Node) -> Bytes {
 }
 
 /// The text of an object without its version, which is its first field, and its kind, which is cut out.
-fn plain_item(object: &Object) -> Option<Vec<u8>> {
-    let rest = object.text.strip_prefix(b"{\"apiVersion\":\"")?;
+fn plain_item(text: &[u8]) -> Option<Vec<u8>> {
+    let rest = text.strip_prefix(b"{\"apiVersion\":\"")?;
     let rest = &rest[rest.iter().position(|byte| *byte == b'"')? + 1..];
     let kind = top_field(rest, b",\"kind\":\"")?;
     let word = &rest[kind + 9..];
     let after = &word[word.iter().position(|byte| *byte == b'"')? + 1..];
-    let mut plain = Vec::with_capacity(object.text.len());
+    let mut plain = Vec::with_capacity(text.len());
     plain.push(b'{');
     // One of both is empty or begins with a comma, and so does the other.
     let before = rest[..kind].strip_prefix(b",").unwrap_or_default();
@@ -309,15 +309,7 @@ mod tests {
 
     #[test]
     fn items_lose_their_kind_and_nothing_else() {
-        let plain = |text: &'static str| {
-            let object = Object {
-                key: "k".into(),
-                revision: 1,
-                text: text.into(),
-                head: crate::store::Head::default(),
-            };
-            String::from_utf8(plain_item(&object).unwrap()).unwrap()
-        };
+        let plain = |text: &'static str| String::from_utf8(plain_item(text.as_bytes()).unwrap()).unwrap();
         assert_eq!(plain(r#"{"apiVersion":"v1","kind":"A","metadata":{}}"#), r#"{"metadata":{}}"#);
         let tricky = r#"{"apiVersion":"v1","data":{"a":",\"kind\":\"B\"","b":{"x":1,"kind":"C"}},"kind":"A","metadata":{}}"#;
         let wanted = r#"{"data":{"a":",\"kind\":\"B\"","b":{"x":1,"kind":"C"}},"metadata":{}}"#;

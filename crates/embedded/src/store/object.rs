@@ -1,5 +1,7 @@
 //! One stored object: its text as it is sent, and the little of it that lists and collectors look at.
 
+use std::sync::{Mutex, PoisonError};
+
 use bytes::Bytes;
 use pintle_tree::{Map, Node, Str, json};
 
@@ -26,6 +28,8 @@ pub struct Head {
     pub owners: Vec<Str>,
     /// `metadata.labels`.
     pub labels: Vec<(Str, Str)>,
+    /// Whether it is on its way out: there is a `metadata.deletionTimestamp`.
+    pub leaving: bool,
 }
 
 impl Head {
@@ -36,10 +40,12 @@ impl Head {
             metadata.and_then(|it| it.get("ownerReferences")).and_then(Node::as_list).unwrap_or_default();
         let labels = metadata.and_then(|it| it.get("labels")).and_then(Node::as_map);
         let labels = labels.into_iter().flat_map(Map::iter);
+        let deletion = metadata.and_then(|it| it.get("deletionTimestamp")).and_then(Node::as_text);
         Head {
             uid: metadata.and_then(|it| it.get("uid")).and_then(Node::as_text).cloned().unwrap_or_default(),
             owners: owners.iter().filter_map(|owner| owner.get("uid")?.as_text().cloned()).collect(),
             labels: labels.filter_map(|(key, value)| Some((key.clone(), value.as_text()?.clone()))).collect(),
+            leaving: deletion.is_some_and(|time| !time.is_empty()),
         }
     }
 
@@ -47,6 +53,19 @@ impl Head {
     pub fn label(&self, name: &str) -> Option<&Str> {
         self.labels.iter().find(|(key, _)| *key == *name).map(|(_, value)| value)
     }
+}
+
+/// The longest text whose tree is kept for a while.
+const MOST_KEPT: usize = 16 << 10;
+
+/// The tree of an object that was written a short while ago, and will be looked at some times more.
+#[derive(Debug)]
+enum Tree {
+    /// It is not kept.
+    Cold,
+    /// It is kept when it is read.
+    Warm,
+    Read(Node),
 }
 
 /// A stored object. Its text is kept rather than its tree, because that is a quarter of the size and is what most
@@ -61,6 +80,7 @@ pub struct Object {
     pub text: Bytes,
     /// What is looked at without reading it.
     pub head: Head,
+    tree: Mutex<Tree>,
 }
 
 impl Object {
@@ -70,19 +90,33 @@ impl Object {
         let head = Head::of(&node);
         // Only NaN and the infinities have no JSON, and nothing that reads JSON makes them.
         let text = json::write_raw(&node).unwrap_or_default();
-        Object { key, revision, text: text.into(), head }
+        let tree = if text.len() <= MOST_KEPT { Tree::Warm } else { Tree::Cold };
+        Object { key, revision, text: text.into(), head, tree: Mutex::new(tree) }
     }
 
     /// The object as it was read from a file.
     pub(super) fn restore(key: Str, text: Bytes) -> Option<Object> {
         let node = json::read_exact(&text).ok()?;
         let revision = node.get("metadata")?.get("resourceVersion")?.as_str()?.parse().ok()?;
-        Some(Object { key, revision, head: Head::of(&node), text })
+        Some(Object { key, revision, head: Head::of(&node), text, tree: Mutex::new(Tree::Cold) })
     }
 
     /// The object as a tree.
     pub fn node(&self) -> Node {
-        json::read_exact(&self.text).unwrap_or_default()
+        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Tree::Read(node) = &*tree {
+            return node.clone();
+        }
+        let node = json::read_exact(&self.text).unwrap_or_default();
+        if matches!(*tree, Tree::Warm) {
+            *tree = Tree::Read(node.clone());
+        }
+        node
+    }
+
+    /// Keeps the text alone from now on.
+    pub(super) fn cool_down(&self) {
+        *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = Tree::Cold;
     }
 }
 

@@ -1,6 +1,6 @@
 //! The objects of a store as they are now, and how changes come into them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -44,6 +44,10 @@ pub(super) struct Change {
     pub(super) object: Option<Node>,
 }
 
+/// So many objects that were written last keep their trees: whoever wrote them, and whoever follows what they do, will
+/// read them.
+const WARM: usize = 256;
+
 /// The objects as they are now.
 #[derive(Debug)]
 pub(super) struct State {
@@ -52,6 +56,8 @@ pub(super) struct State {
     /// The keys of those that an object owns, by its uid.
     dependents: BTreeMap<Str, BTreeSet<Str>>,
     labels: Labelled,
+    /// Those that keep their trees, the oldest first.
+    warm: VecDeque<Arc<Object>>,
     revision: u64,
     history: History,
 }
@@ -63,6 +69,7 @@ impl State {
             uids: BTreeMap::new(),
             dependents: BTreeMap::new(),
             labels: Labelled::default(),
+            warm: VecDeque::new(),
             revision,
             history: History::new(revision, window),
         }
@@ -192,7 +199,14 @@ impl State {
     pub(super) fn apply(&mut self, staged: Staged) {
         for event in staged.events {
             if let Some(previous) = &event.previous {
+                previous.cool_down();
                 self.forget(previous);
+            }
+            self.warm.push_back(Arc::clone(&event.object));
+            if self.warm.len() > WARM
+                && let Some(oldest) = self.warm.pop_front()
+            {
+                oldest.cool_down();
             }
             if !event.removed {
                 self.remember(Arc::clone(&event.object));

@@ -226,7 +226,7 @@ impl Agenda {
     fn note_what_waits(&mut self, kind: &str, object: &Object) {
         if selecting::KINDS.contains(&kind) {
             self.selecting.note(object);
-        } else if kind == CLAIMS && is_deleted(&object.node()) {
+        } else if kind == CLAIMS && object.head.leaving {
             self.leaving.insert(object.key.clone());
         }
     }
