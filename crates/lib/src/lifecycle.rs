@@ -8,6 +8,7 @@ pub(crate) mod context;
 pub(crate) mod kept;
 pub(crate) mod network;
 pub(crate) mod objects;
+mod said;
 pub(crate) mod scripts;
 pub(crate) mod secrets;
 pub(crate) mod sources;
@@ -20,6 +21,7 @@ use pintle_events::{Context, Emitter, Event, Handler, HandlerId, Registration, T
 use pintle_lua::Permissions;
 
 use crate::{Error, Result};
+use said::Said;
 use scripts::Scripting;
 
 /// The handlers of lifecycle events. A clone is cheap and has the same handlers.
@@ -50,6 +52,8 @@ struct Shared {
     listened: AtomicU64,
     /// How the scripts of charts are run; none if they are left alone.
     scripting: Option<Scripting>,
+    /// What scripts said, if nobody else listens.
+    said: Option<Arc<Said>>,
     /// What these handlers were before those of a chart came to them.
     program: Option<Lifecycle>,
     /// What the scripts of the chart may do.

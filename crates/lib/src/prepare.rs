@@ -148,9 +148,12 @@ pub fn prepare(
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let chart = process(chart, &user, &rules, reporter)?;
-    let events = &events.with_scripts_of(&chart, &Asked::default())?;
-    let (chart, user) = loaded(chart, user, events)?;
-    finish(chart, user, target, rules, events, reporter)
+    let outcome = events.with_scripts_of(&chart, &Asked::default()).and_then(|events| {
+        let (chart, user) = loaded(chart, user, &events)?;
+        finish(chart, user, target, rules, &events, reporter)
+    });
+    events.report(reporter);
+    outcome
 }
 
 /// Settles which subcharts take part.

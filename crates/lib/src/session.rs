@@ -8,7 +8,7 @@ use pintle_cluster::Cluster;
 use pintle_release::{Claim, Moment, Store};
 use tokio::sync::watch;
 
-use crate::{Error, Lifecycle, Result};
+use crate::{Error, Lifecycle, Reporter, Result};
 
 /// What operations on a cluster work with.
 #[derive(Clone)]
@@ -63,8 +63,10 @@ impl fmt::Debug for Holder {
 }
 
 impl Session {
-    /// The outcome of an operation. A handler that was stopped because the user has had enough did nothing wrong.
-    pub(crate) fn settled<T>(&self, outcome: Result<T>) -> Result<T> {
+    /// The outcome of an operation, after what its scripts said. A handler that was stopped because the user has had
+    /// enough did nothing wrong.
+    pub(crate) fn settled<T>(&self, outcome: Result<T>, reporter: &mut dyn Reporter) -> Result<T> {
+        self.events.report(reporter);
         match outcome {
             Err(Error::Event(_)) if self.cancel.is_cancelled() => Err(Error::Cancelled),
             outcome => outcome,

@@ -405,3 +405,53 @@ fn building_dependencies_is_told_before_and_after() {
     assert_eq!(calls.all(), ["pre-dependency-build 0", "post-dependency-build 0"]);
     assert!(chart.join("charts/postgres-1.2.3.tgz").exists());
 }
+
+/// Keeps what is logged.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl pintle::Reporter for Told {
+    fn log(&mut self, line: pintle_tree::LogLine) {
+        self.0.push(line.to_string());
+    }
+}
+
+#[test]
+fn what_scripts_log_goes_to_the_reporter_even_if_they_fail() {
+    let (folder, chart) = chart();
+    let lifecycle =
+        Lifecycle::default().with_scripting(Scripting::new(Services::default(), Granted::default()));
+    let script =
+        "for _, name in {'chart-loaded', 'pre-render', 'post-template', 'pre-lint', 'pre-package'} do
+        events.on(name, function(ctx) log.warn('at ' .. ctx.event) end)
+    end
+    events.on('post-render', function(ctx) if ctx.values.size == 2 then error('stop', 0) end end)";
+    fs::create_dir_all(chart.join("ext/lua")).expect("can be made");
+    fs::write(chart.join("ext/lua/chart.lua"), script).expect("can be written");
+    let events = |told: Told| -> Vec<String> {
+        let at = told.0.iter().filter_map(|line| line.split("msg=\"at ").nth(1)?.split('"').next());
+        assert!(told.0.iter().filter(|line| line.contains("at ")).all(|line| line.contains("chart=web")));
+        at.map(str::to_owned).collect()
+    };
+    let mut told = Told::default();
+    template_with_events(&request(&chart), &lifecycle, &mut told).expect("it renders");
+    assert_eq!(events(told), ["chart-loaded", "pre-render", "post-template"]);
+    let mut told = Told::default();
+    lint_with_events(&chart, &LintRequest::default(), &lifecycle, &mut told).expect("it is linted");
+    assert_eq!(events(told), ["chart-loaded", "pre-render", "pre-lint"]);
+    let mut told = Told::default();
+    let values = pintle::values::Overrides { set: vec!["size=2".to_owned()], ..Default::default() };
+    let failing = TemplateRequest { values, ..request(&chart) };
+    assert!(template_with_events(&failing, &lifecycle, &mut told).is_err());
+    assert_eq!(events(told), ["chart-loaded", "pre-render"]);
+    fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.0.0\n")
+        .expect("can be written");
+    let mut told = Told::default();
+    let packing = PackageRequest {
+        chart: chart.clone(),
+        destination: folder.path().to_owned(),
+        ..PackageRequest::default()
+    };
+    package_with_events(&packing, &lifecycle, &mut told).expect("it is packed");
+    assert_eq!(events(told), ["pre-package"]);
+}

@@ -401,6 +401,16 @@ async fn previews_of_the_other_operations_tell_as_much_as_they_do() {
     assert_eq!(stage.server.changes(), Vec::<String>::new());
 }
 
+/// Keeps what is logged.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl pintle::Reporter for Told {
+    fn log(&mut self, line: pintle_tree::LogLine) {
+        self.0.push(line.to_string());
+    }
+}
+
 #[tokio::test]
 async fn a_script_that_loops_is_stopped_by_the_user() {
     for event in ["pre-render", "pre-install", "post-install", "ready"] {
@@ -419,8 +429,11 @@ async fn a_script_that_loops_is_stopped_by_the_user() {
         });
         let request = InstallRequest { name: event.to_owned(), ..stage.request() };
         let started = std::time::Instant::now();
-        let error = install(&session, &request, &mut Silent).await.expect_err("it is stopped");
+        let mut told = Told::default();
+        let error = install(&session, &request, &mut told).await.expect_err("it is stopped");
         assert!(matches!(error, Error::Cancelled), "{event}: {error}");
+        // A handler that waits is asked again, and what it said so far is passed on.
+        assert!(told.0.first().is_some_and(|line| line.contains("here")), "{event}: {:?}", told.0);
         assert!(started.elapsed() < Duration::from_secs(8), "{event}: {:?}", started.elapsed());
     }
 }

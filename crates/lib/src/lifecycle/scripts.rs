@@ -13,9 +13,10 @@ use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
 
+use super::said::Said;
 use super::secrets::{self, Guard};
 use super::{Lifecycle, Shared, aside, kept};
-use crate::{Cancel, Error, Result, Session};
+use crate::{Cancel, Error, Reporter, Result, Session};
 
 /// How the scripts of charts are run.
 #[derive(Clone)]
@@ -62,11 +63,23 @@ impl Consent for Granted {
 }
 
 impl Lifecycle {
-    /// The same handlers, for operations that run the scripts of their charts, too.
+    /// The same handlers, for operations that run the scripts of their charts, too. What scripts say goes to the listener of
+    /// the services, or else to the reporter of the operation when it ends.
     #[must_use]
-    pub fn with_scripting(&self, scripting: Scripting) -> Lifecycle {
+    pub fn with_scripting(&self, mut scripting: Scripting) -> Lifecycle {
         let emitter = Mutex::new(self.program().emitter().clone());
-        Lifecycle::of(Shared { emitter, scripting: Some(scripting), ..Shared::default() })
+        let said = scripting.services.listener.is_none().then(Arc::<Said>::default);
+        if let Some(said) = &said {
+            scripting.services.listener = Some(Arc::clone(said) as Arc<dyn Listener>);
+        }
+        Lifecycle::of(Shared { emitter, scripting: Some(scripting), said, ..Shared::default() })
+    }
+
+    /// Passes on what scripts said so far.
+    pub(crate) fn report(&self, reporter: &mut dyn Reporter) {
+        if let Some(said) = &self.program().0.said {
+            said.report(reporter);
+        }
     }
 
     /// The same handlers, with someone else who hears what scripts say. He is given who heard it so far.

@@ -83,13 +83,17 @@ pub fn create_with_events(
         }
         None => events,
     };
-    prepare::tell_without_chart(Event::PreCreate, events)?;
+    let told = prepare::tell_without_chart(Event::PreCreate, events);
+    events.report(reporter);
+    told?;
     if !events.listens(Event::PostCreate) {
         return create(request, reporter);
     }
     let before = draft(request)?;
     let mut after = before.clone();
-    prepare::tell_at_rest(&mut after, Event::PostCreate, events)?;
+    let told = prepare::tell_at_rest(&mut after, Event::PostCreate, events);
+    events.report(reporter);
+    told?;
     let folder = create(request, reporter)?;
     write_changes(&folder, &before, &after)?;
     Ok(folder)

@@ -35,13 +35,17 @@ pub fn build_with_events(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
-    match tell(chart, Event::PreDependencyBuild, events)? {
+    let told = tell(chart, Event::PreDependencyBuild, events);
+    events.report(reporter);
+    match told? {
         None => build(chart, now, reporter)?,
         Some(others) => {
             run(chart, now, reporter, |updating| dependency::build_instead(updating, &others))?;
         }
     }
-    tell(chart, Event::PostDependencyBuild, events).map(|_| ())
+    let told = tell(chart, Event::PostDependencyBuild, events);
+    events.report(reporter);
+    told.map(|_| ())
 }
 
 /// Tells an event about the chart as it is in its folder, and gives the charts that handlers want instead of those of

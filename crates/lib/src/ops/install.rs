@@ -72,7 +72,8 @@ pub async fn install(
 ) -> Result<ReleaseVersion> {
     let (chart, user) = load(request, reporter)?;
     session.cluster.reach().await.map_err(Error::ReachabilityCheck)?;
-    session.settled(install_loaded(session, request, chart, user, reporter).await)
+    let outcome = install_loaded(session, request, chart, user, reporter).await;
+    session.settled(outcome, reporter)
 }
 
 /// Renders what would be installed, without a cluster.

@@ -65,6 +65,7 @@ pub fn lint_with_events(
     };
     let outcome =
         with_folder(chart, &request.scratch, |folder| lint::lint_with_events(folder, &options, events));
+    events.report(reporter);
     let (findings, problem) = match outcome {
         Ok(findings) => (findings, None),
         Err(problem) => (Findings::default(), Some(problem)),

@@ -44,8 +44,11 @@ pub fn package_with_events(
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
     let mut chart = with_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
-    let events = events.with_scripts_of(&chart, &Asked::default())?;
-    prepare::tell_at_rest(&mut chart, Event::PrePackage, &events)?;
+    let told = events
+        .with_scripts_of(&chart, &Asked::default())
+        .and_then(|events| prepare::tell_at_rest(&mut chart, Event::PrePackage, &events));
+    events.report(reporter);
+    told?;
     let overrides = Overrides { version: request.version.clone(), app_version: request.app_version.clone() };
     let times = Times { all: request.epoch, fallback: request.now };
     Ok(pintle_chart::package::package(chart, overrides, &request.destination, times)?)

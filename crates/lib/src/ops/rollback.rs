@@ -82,7 +82,8 @@ pub async fn rollback(
         return Ok(version);
     }
     let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
-    session.settled(run(session, request, &records, &history, current, version, method, reporter).await)
+    let outcome = run(session, request, &records, &history, current, version, method, reporter).await;
+    session.settled(outcome, reporter)
 }
 
 /// The newest version, and the one to go back to.

@@ -76,7 +76,9 @@ pub fn try_event(
     let events = events.with_scripts_of(&chart, &Asked::default())?;
     let mut context = about(request, chart, user, rules, reporter)?;
     let before = shown(&context);
-    events.emit(request.event, &mut context)?;
+    let told = events.emit(request.event, &mut context);
+    events.report(reporter);
+    told?;
     Ok(TriedEvent { before, after: shown(&context), heard: events.listens(request.event) })
 }
 

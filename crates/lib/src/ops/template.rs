@@ -153,7 +153,9 @@ pub fn template_with_events(
     locate::check_installable(&chart, reporter)?;
     name::check(&request.name, reporter)?;
     let mut prepared = prepare(chart, user, &request.target(), request.rules(), events, reporter)?;
-    prepared.tell(LifecycleEvent::PostTemplate)?;
+    let told = prepared.tell(LifecycleEvent::PostTemplate);
+    events.report(reporter);
+    told?;
     output(request, &prepared, reporter)
 }
 
@@ -192,6 +194,7 @@ pub async fn template_live(
     check_against(session, request, &prepared).await?;
     let prepared = live::tell_rendered(LifecycleEvent::PostValidate, prepared).await?;
     let prepared = live::tell_rendered(LifecycleEvent::PostTemplate, prepared).await?;
+    session.events.report(reporter);
     if session.events.listens(LifecycleEvent::PostTemplate) {
         check_against(session, request, &prepared).await?;
     }

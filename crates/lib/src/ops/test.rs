@@ -112,6 +112,7 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
         if request.logs { test_logs(session, request, &work.version).await } else { (Vec::new(), None) };
     let cleaned = work.settle_hooks(aftermath, reporter).await;
     let told = work.tell_tested(failure.is_some()).await;
+    session.events.report(reporter);
     let tested = work.take_tested(stored);
     work.version.hooks = skipped.into_iter().chain(tested).collect();
     work.record_progress().await?;

@@ -80,7 +80,8 @@ pub async fn uninstall(
         return again(&records, request, &history, version).await.map(Some);
     }
     let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
-    run(session, request, &records, &history, version, reporter).await.map(Some)
+    let outcome = run(session, request, &records, &history, version, reporter).await;
+    session.settled(outcome, reporter).map(Some)
 }
 
 async fn dry_run(records: &Records<'_>, request: &UninstallRequest) -> Result<Option<Uninstalled>> {

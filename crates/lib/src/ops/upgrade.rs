@@ -73,14 +73,15 @@ pub async fn upgrade(
     let (chart, user) = install::load(target, reporter)?;
     session.cluster.reach().await?;
     if request.install && is_new(session, target).await? {
-        let version =
-            session.settled(install::install_loaded(session, target, chart, user, reporter).await)?;
+        let outcome = install::install_loaded(session, target, chart, user, reporter).await;
+        let version = session.settled(outcome, reporter)?;
         return Ok(Upgraded { version, installed: true });
     }
     if !name::is_valid(&target.name) {
         return Err(Error::InvalidName { prefix: "release name is invalid", name: target.name.clone() });
     }
-    let version = session.settled(Upgrade::new(session, request).await?.run(chart, user, reporter).await)?;
+    let outcome = Upgrade::new(session, request).await?.run(chart, user, reporter).await;
+    let version = session.settled(outcome, reporter)?;
     Ok(Upgraded { version, installed: false })
 }
 

@@ -1,0 +1,36 @@
+//! What scripts say, kept until their operation can pass it on: handlers run on threads of their own, and the reporter is
+//! the operation's.
+
+use std::sync::{Mutex, PoisonError};
+
+use pintle_events::ChartPath;
+use pintle_lua::{Level, Listener};
+use pintle_tree::LogLine;
+
+use crate::Reporter;
+
+/// Lines that were said and not passed on yet.
+#[derive(Default)]
+pub(super) struct Said(Mutex<Vec<LogLine>>);
+
+impl Said {
+    /// Passes on what was said.
+    pub(super) fn report(&self, reporter: &mut dyn Reporter) {
+        let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        lines.into_iter().for_each(|line| reporter.log(line));
+    }
+}
+
+impl Listener for Said {
+    fn log(&self, chart: &ChartPath, level: Level, text: &str) {
+        let level = match level {
+            Level::Debug => "DEBUG",
+            Level::Info => "INFO",
+            Level::Warn => "WARN",
+            Level::Error => "ERROR",
+        };
+        let attributes = vec![("chart", chart.names().join("/"))];
+        let line = LogLine { level, message: text.to_owned().into(), attributes };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+}
