@@ -16,6 +16,7 @@ mod instructions;
 mod postgres;
 mod record;
 mod registries;
+mod rehearse_report;
 mod shell;
 mod tables;
 mod tidy;
@@ -42,6 +43,8 @@ cargo xtask CHORE
                          count the instructions of the hot paths and compare with benches/instructions.tsv
   images-report [--write]
                          move the images of the corpus, and compare the rates with docs/images-report.md
+  rehearse-report [--write] [--program PINTLE]
+                         rehearse the corpus, and compare the findings with docs/rehearse-report.md
   fuzz [SECONDS [TARGET]]
                          fuzz every target (or one) for so many seconds each
   cluster up [--level embedded|control-plane|node] [--kubernetes 1.36|1.35|1.34] [--name NAME]
@@ -82,6 +85,7 @@ fn run() -> Result<()> {
         "bench" => bench::run(rest),
         "instructions" => instructions::chore(rest),
         "images-report" => images_report::chore(rest),
+        "rehearse-report" => rehearse_report::chore(rest),
         "fuzz" => fuzz::run(rest),
         "cluster" => cluster::run(rest),
         "e2e" => e2e::run(rest),
