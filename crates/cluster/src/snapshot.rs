@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::read::Selection;
 
 /// From how many objects of a kind in a namespace on a list is quicker than asking for each.
-const WORTH_A_LIST: usize = 8;
+pub(crate) const WORTH_A_LIST: usize = 8;
 
 /// How much of the objects is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

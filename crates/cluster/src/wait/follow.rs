@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use pintle_objects::{Object, ObjectId};
 use tokio::sync::mpsc;
 
+use crate::apply::all_at_once;
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
 use crate::read::Selection;
+use crate::snapshot::WORTH_A_LIST;
 use crate::watch::WatchEvent;
 
 /// The shortest and the longest pause after a failure.
@@ -61,11 +64,18 @@ impl Group {
     }
 
     fn selection(&self) -> Selection {
-        // One name can be selected by the server, which spares the rest of the list and needs fewer rights.
-        let fields = match (self.names.len(), self.names.first()) {
-            (1, Some(name)) => format!("metadata.name={name}"),
-            _ => String::new(),
-        };
+        match (self.names.len(), self.names.first()) {
+            (1, Some(name)) => self.one(name),
+            _ => self.selection_by(String::new()),
+        }
+    }
+
+    /// One name can be selected by the server, which spares the rest of the list and needs fewer rights.
+    fn one(&self, name: &str) -> Selection {
+        self.selection_by(format!("metadata.name={name}"))
+    }
+
+    fn selection_by(&self, fields: String) -> Selection {
         Selection {
             labels: self.labels.clone(),
             fields,
@@ -139,6 +149,9 @@ impl Follower {
     }
 
     async fn list(&self, resource: &Resource) -> Result<(Vec<Object>, String)> {
+        if self.group.metadata_only && (2..WORTH_A_LIST).contains(&self.group.names.len()) {
+            return self.list_each(resource).await;
+        }
         let mut objects = Vec::new();
         let (mut next, mut version) = (String::new(), String::new());
         loop {
@@ -157,6 +170,20 @@ impl Follower {
                 return Ok((objects, version));
             }
         }
+    }
+
+    /// Reads a few objects that are not watched by their names, however many others there are beside them.
+    async fn list_each(&self, resource: &Resource) -> Result<(Vec<Object>, String)> {
+        let selections: Vec<Selection> = self.group.names.iter().map(|name| self.group.one(name)).collect();
+        let ask = |selection: &Selection| {
+            let selection = selection.clone();
+            async move { self.cluster.page(resource, &self.group.namespace, &selection, "").await }.boxed()
+        };
+        let mut objects = Vec::new();
+        for page in all_at_once(&selections, ask).await {
+            objects.extend(page?.objects.into_iter().map(|object| as_kind(object, resource)));
+        }
+        Ok((objects, String::new()))
     }
 
     /// Passes changes on until the list has to be read again.
