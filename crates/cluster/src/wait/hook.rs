@@ -73,8 +73,8 @@ impl Run<'_, '_> {
             let group = Group { names: [id.name.clone()].into(), ..Group::of(id) };
             followers.spawn(follow(self.waiter.cluster.clone(), group, *number, sender.clone()));
         }
-        let mut ticks = tokio::time::interval(EXAMINATION);
-        ticks.tick().await;
+        // The first tick of an interval that begins now would take up to two milliseconds.
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + EXAMINATION, EXAMINATION);
         while !self.pending.is_empty() {
             tokio::select! {
                 heard = news.recv() => match heard {

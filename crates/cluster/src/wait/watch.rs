@@ -102,9 +102,9 @@ impl<'w, 'c> Run<'w, 'c> {
             let task = follow(self.waiter.cluster.clone(), group.clone(), number, sender.clone());
             handles.push(followers.spawn(task));
         }
-        let mut ticks = tokio::time::interval(TICK);
+        // The first tick of an interval that begins now would take up to two milliseconds.
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        ticks.tick().await;
         while !self.is_settled() {
             tokio::select! {
                 heard = news.recv() => match heard {
