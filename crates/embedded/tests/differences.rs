@@ -67,21 +67,6 @@ async fn a_job_without_labels_gets_none_of_its_uid() {
 }
 
 #[tokio::test]
-async fn a_format_that_nobody_knows_is_not_warned_about() {
-    let api = cluster().await;
-    let crd = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.x.io}, \
-               spec: {group: x.io, scope: Namespaced, names: {plural: things, kind: Thing}, versions: [{name: v1, \
-               served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: \
-               {a: {type: string, format: nobody-knows}}}}}]}}";
-    let request = Request::builder()
-        .method(Method::POST)
-        .uri("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-        .header("Content-Type", "application/yaml");
-    let response = api.call(request.body(crd.to_owned().into()).unwrap()).await;
-    assert_eq!((response.status().as_u16(), response.headers().get("warning")), (201, None));
-}
-
-#[tokio::test]
 async fn rules_in_cel_are_kept_and_not_asked() {
     let api = cluster().await;
     let crd = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.x.io}, \

@@ -48,7 +48,16 @@ async fn fetch(
     let mut reader = BlobReader::new(origin.clone(), digest.clone(), size, offset);
     let mut moved = 0;
     let failed = |error: Error| (error, resumed);
-    while let Some(piece) = reader.next().await.map_err(failed)? {
+    loop {
+        let piece = match reader.next().await {
+            Ok(Some(piece)) => piece,
+            Ok(None) => break,
+            Err(error) => {
+                // What is here is what the next copy goes on with; if it cannot be kept, that begins earlier.
+                let _ = file.flush().await;
+                return Err(failed(error));
+            }
+        };
         hasher.update(&piece);
         file.write_all(&piece).await.map_err(|source| failed(unwritten(path, source)))?;
         moved += piece.len() as u64;

@@ -12,7 +12,7 @@ $ kubectl create -f settings.yaml
 $ kubectl get configmap settings -o yaml
 $ kubectl get configmap settings -o json
 $ kubectl get configmaps
-$ kubectl describe configmap settings
+$ kubectl describe configmap settings | sort
 $ kubectl apply -f settings.yaml
 $ kubectl patch configmap settings -p '{"data":{"color":"red"}}'
 $ kubectl patch configmap settings --type=merge -p '{"data":{"size":null}}'
@@ -55,7 +55,7 @@ $ printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: odd}\ndate: {}\n' | 
 $ printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Odd_Name}\n' | kubectl apply -f -
 $ kubectl create configmap files --from-literal=a=1 --from-file=settings.yaml
 $ kubectl describe configmap files | sort
-$ kubectl create secret generic keys --from-literal=user=me --from-literal=word=secret
+$ kubectl create secret generic keys --from-literal=word=secret
 $ kubectl describe secret keys
 $ kubectl get secrets
 $ kubectl get secret keys -o jsonpath='{.data.word}{"\n"}'
