@@ -5,7 +5,9 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::shell::{cache, cargo, corpus, run, say, step};
-use crate::{bench, clients, contract, e2e, fuzz, images_report, instructions, registries, tidy};
+use crate::{
+    bench, clients, contract, e2e, fuzz, images_report, instructions, registries, rehearse_report, tidy,
+};
 
 /// What is run on the oldest supported Kubernetes: that everything works there, too. What does not depend on the version
 /// (faults, sizes, many charts) is left to the newest.
@@ -34,6 +36,7 @@ pub(crate) fn run_all() -> Result<()> {
     step("benches", bench::smoke)?;
     step("instructions", || instructions::chore(&[]))?;
     step("images of the corpus", || images_report::chore(&[]))?;
+    step("rehearsals of the corpus", || rehearse_report::chore(&[]))?;
     step("fuzz", || fuzz::run_all(5, None))?;
     say("all steps passed");
     Ok(())

@@ -161,6 +161,17 @@ async fn a_job_is_tried_again_until_it_works_or_has_failed_too_often() {
 }
 
 #[tokio::test]
+async fn a_job_that_is_to_go_when_it_has_ended_can_be_seen_to_end() {
+    let api = cluster().await;
+    let at_once =
+        job("", 0, "Never").replace("spec:\n  backoff", "spec:\n  ttlSecondsAfterFinished: 0\n  backoff");
+    ask(&api, Method::POST, &format!("{BATCH}/jobs"), &at_once).await;
+    let work = get(&api, &format!("{BATCH}/jobs/work")).await;
+    assert!(condition(&work, "Complete").starts_with("True"), "{work:?}");
+    assert_eq!(text(&work, "spec.ttlSecondsAfterFinished"), "0");
+}
+
+#[tokio::test]
 async fn a_stateful_set_has_numbers_and_claims_that_outlive_it() {
     let api = cluster().await;
     let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  replicas: 2\n  serviceName: db\n  selector: {matchLabels: {app: db}}\n  template:\n    metadata: {labels: {app: db}}\n    spec: {containers: [{name: a, image: pg, volumeMounts: [{name: data, mountPath: /d}]}]}\n  volumeClaimTemplates:\n  - metadata: {name: data}\n    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n";

@@ -178,6 +178,10 @@ async fn suspend(look: &Look<'_>, pods: &[Node]) -> Result<Option<Wake>, Status>
     Ok(None)
 }
 
+/// How long a job that has ended stays at least. The real controller takes a moment, too, in which whoever waits for the
+/// job sees that it has ended.
+const LINGERS: Duration = Duration::from_secs(3);
+
 /// A job that has ended may ask to be deleted after a while.
 async fn clean_up(look: &Look<'_>) -> Result<Option<Wake>, Status> {
     let Some(seconds) = number_at(&look.object, &["spec", "ttlSecondsAfterFinished"]) else {
@@ -185,7 +189,7 @@ async fn clean_up(look: &Look<'_>) -> Result<Option<Wake>, Status> {
     };
     let ended = ["Complete", "Failed"].iter().find_map(|kind| condition(&look.object, kind));
     let ended = ended.and_then(|it| time(text_at(it, &["lastTransitionTime"]))).unwrap_or(look.now);
-    let due = ended + Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    let due = ended + Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).max(LINGERS);
     if look.now < due {
         return Ok(Wake::some_day(due));
     }

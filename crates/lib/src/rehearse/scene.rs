@@ -157,6 +157,10 @@ fn why_it_stays(node: &Node) -> Option<&'static str> {
     if annotation("helm.sh/resource-policy") == "keep" {
         return Some("its resource policy says keep");
     }
+    let goes_by_itself = node.get("spec").and_then(|spec| spec.get("ttlSecondsAfterFinished")).is_some();
+    if kind == "Job" && goes_by_itself {
+        return None;
+    }
     if !annotation("helm.sh/hook").is_empty() {
         return Some("it is a hook, and no delete policy takes it away");
     }
