@@ -4,7 +4,7 @@
 
 mod support;
 
-use http::{Method, Request};
+use http::Method;
 use pintle_embedded::Api;
 use support::{ask, cluster, get, text};
 
