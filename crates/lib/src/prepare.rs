@@ -77,8 +77,10 @@ impl Prepared {
         if !self.events.listens(event) {
             return Ok(());
         }
-        self.objects()?;
         let documents = Documents::of_files(&self.files);
+        if !documents.are_plain() {
+            self.objects()?;
+        }
         // Values can be large, and nobody may change them any more, so that they are lent instead of copied.
         let mut context = std::mem::take(&mut self.context).with_objects(documents.objects());
         let outcome = self.events.emit(event, &mut context);

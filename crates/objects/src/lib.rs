@@ -24,6 +24,7 @@ mod object;
 mod prune;
 mod sort;
 mod split;
+mod spread;
 
 pub use error::Error;
 pub use head::{Head, HeadMetadata};
@@ -34,3 +35,4 @@ pub use object::{Object, ObjectError};
 pub use pintle_tree::LogLine;
 pub use sort::{Manifest, Sorted, sort};
 pub use split::{Documents, split};
+pub use spread::spread;

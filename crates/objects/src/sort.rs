@@ -1,16 +1,11 @@
 //! All rendered files into objects and hooks, in the order in which they are applied.
 
-use std::ops::Range;
-use std::thread;
-
 use crate::head::{self, Head, HeadError};
 use crate::hook::{self, Hook, Verdict};
-use crate::{Error, LogLine, Order, split};
+use crate::{Error, LogLine, Order, split, spread};
 
 /// Below this many bytes the heads are read on the calling thread; starting threads would cost more than it gains.
 const WORTH_THREADS: usize = 256 * 1024;
-/// More threads than this do not pay for themselves on the sizes that charts have.
-const MOST_THREADS: usize = 8;
 
 /// A document that is an ordinary object.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,55 +88,14 @@ fn documents<'a, P: AsRef<str>, T: AsRef<[u8]>>(files: &'a [(P, T)]) -> Vec<Docu
     documents
 }
 
-/// Reads the heads of all documents, on several threads when there is much to read.
+/// Reads the heads of all documents.
 fn heads(documents: &[Document<'_>]) -> Vec<Result<Head, HeadError>> {
-    let read = |documents: &[Document<'_>]| -> Vec<Result<Head, HeadError>> {
-        documents.iter().map(|document| head::read(document.content)).collect()
-    };
-    let total: usize = documents.iter().map(|document| document.content.len()).sum();
-    let threads = match total {
-        ..=WORTH_THREADS => 1,
-        _ => thread::available_parallelism().map_or(1, |count| count.get().min(MOST_THREADS)),
-    };
-    if threads < 2 || documents.len() < 2 {
-        return read(documents);
-    }
-    thread::scope(|scope| {
-        let mut parts = chunks(documents, total.div_ceil(threads)).into_iter();
-        let here = parts.next();
-        let others: Vec<_> = parts
-            .map(|part| {
-                let part = &documents[part];
-                // A system that gives no more threads still gets its answer, on this one.
-                thread::Builder::new().spawn_scoped(scope, move || read(part)).map_err(|_| part)
-            })
-            .collect();
-        let mut heads = here.map(|part| read(&documents[part])).unwrap_or_default();
-        for other in others {
-            heads.extend(match other {
-                Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                Err(part) => read(part),
-            });
-        }
-        heads
-    })
-}
-
-/// Runs of neighbouring documents of about `size` bytes each.
-fn chunks(documents: &[Document<'_>], size: usize) -> Vec<Range<usize>> {
-    let mut chunks = Vec::new();
-    let (mut start, mut bytes) = (0, 0);
-    for (index, document) in documents.iter().enumerate() {
-        bytes += document.content.len();
-        if bytes >= size {
-            chunks.push(start..index + 1);
-            (start, bytes) = (index + 1, 0);
-        }
-    }
-    if start < documents.len() {
-        chunks.push(start..documents.len());
-    }
-    chunks
+    spread(
+        documents,
+        WORTH_THREADS,
+        |document| document.content.len(),
+        |document| head::read(document.content),
+    )
 }
 
 fn failure(document: &Document<'_>, error: HeadError, log: Vec<LogLine>) -> Error {

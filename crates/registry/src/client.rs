@@ -151,7 +151,7 @@ impl Client {
             let Ok(probe) = probe.body(full(Bytes::new())) else { return secure.clone() };
             match self.transport.send(probe).await {
                 Ok(_) => secure.clone(),
-                // Whoever has a certificate that is not trusted, or wants one, does speak TLS.
+                // Whoever has a certificate that is not trusted, or may want one, does speak TLS.
                 Err(error) if error.to_string().to_ascii_lowercase().contains("certificate") => {
                     secure.clone()
                 }

@@ -105,8 +105,15 @@ pub(crate) fn shown(uri: &Uri) -> String {
     text.split_once('?').map_or(text.as_str(), |(front, _)| front).to_owned()
 }
 
-fn failure(uri: &Uri, error: &(dyn StdError + 'static)) -> Error {
-    Error::Network { url: shown(uri), reason: innermost(error) }
+fn failure(uri: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
+    let mut reason = innermost(error);
+    // With TLS 1.3 a server looks at our certificate while we already speak, and what it says about it
+    // is lost when it hangs up on us first.
+    let is_cut = uri.scheme() == Some(&http::uri::Scheme::HTTPS) && !error.is_connect();
+    if is_cut && !reason.contains("ertificate") {
+        reason.push_str(" (does the server want a certificate of its clients?)");
+    }
+    Error::Network { url: shown(uri), reason }
 }
 
 /// The text of the error that the others stand around.

@@ -13,7 +13,7 @@ use super::event::{KUBELET, SCHEDULER};
 use super::hand::PODS;
 use super::node;
 use super::status::set_condition;
-use super::steer::Steering;
+use super::steer::{self, Steering};
 use super::template::{condition, has_ended, hash_text, time};
 use crate::api::meta::{is_deleted, list_at, map, number_at, set, text_at};
 use crate::status::Status;
@@ -101,6 +101,9 @@ async fn schedule(look: &Look<'_>) -> Result<Next, Status> {
 
 /// The kubelet has seen the pod.
 async fn admit(look: &Look<'_>) -> Result<Next, Status> {
+    for text in steer::nonsense(&look.object) {
+        look.hand.tell(&look.object, KUBELET, ("Warning", "Simulated"), &text).await?;
+    }
     let moment = Moment::of(look);
     look.hand.edit(look.key, |pod| life::admit(pod, &moment)).await?;
     Ok(Next::Done)

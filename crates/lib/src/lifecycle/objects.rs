@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pintle_events::{Event, RenderedObject};
-use pintle_objects::{Object, ObjectId};
+use pintle_objects::{Object, ObjectId, spread};
 use pintle_release::ReleaseVersion;
 use pintle_tree::Node;
 
@@ -11,6 +11,12 @@ use crate::{Error, Result};
 
 /// Text under the path of its source.
 pub(crate) type Files = Vec<(String, Vec<u8>)>;
+
+/// From so many bytes on, threads pay for themselves.
+const WORTH_THREADS: usize = 64 << 10;
+
+/// What the text of an object takes, more or less, before it is written.
+const USUAL_TEXT: usize = 1 << 10;
 
 /// What stands before the path in a manifest.
 const SOURCE: &[u8] = b"# Source: ";
@@ -31,9 +37,16 @@ impl Documents {
     /// The documents of rendered files.
     pub(crate) fn of_files(files: &[(String, Vec<u8>)]) -> Documents {
         let texts = files.iter().flat_map(|(path, text)| {
-            pintle_objects::split(text).map(move |document| (path.clone(), document.to_vec()))
+            pintle_objects::split(text).map(move |document| (path.as_str(), document))
         });
-        Documents { documents: texts.map(|(path, text)| Document::new(path, text)).collect() }
+        let texts: Vec<(&str, &[u8])> = texts.collect();
+        let read = |(path, text): &(&str, &[u8])| Document::new((*path).to_owned(), text.to_vec());
+        Documents { documents: spread(&texts, WORTH_THREADS, |(_, text)| text.len(), read) }
+    }
+
+    /// Whether all of them are objects beyond doubt, so that there is no need to look for what is wrong with them.
+    pub(crate) fn are_plain(&self) -> bool {
+        self.documents.iter().all(|document| document.object.as_ref().is_some_and(is_plain))
     }
 
     /// The documents of a version: those of its manifest, then its hooks.
@@ -137,20 +150,53 @@ impl Documents {
                 of_path.entry(object.id()).or_default().push_back(document);
             }
         }
-        let mut texts: BTreeMap<String, VecDeque<Vec<u8>>> = BTreeMap::new();
+        let mut found: Vec<(String, Found)> = Vec::with_capacity(objects.len());
         for RenderedObject { template, object } in objects {
             // A path that no template has could lead anywhere once files are written.
             let path = template.filter(|path| known.contains_key(path.as_str()));
             let path = path.unwrap_or_else(|| added.to_owned());
             let twins = known.get_mut(path.as_str()).and_then(|of_path| of_path.get_mut(&object.id()));
-            let text = match twins.and_then(|twins| take_equal(twins, &object)) {
-                Some(text) => text,
-                None => written(&object, event)?,
-            };
-            texts.entry(path).or_default().push_back(text);
+            let same = twins.and_then(|twins| take_equal(twins, &object));
+            found.push((path, same.map_or(Found::Changed(object), Found::Same)));
+        }
+        let written = spread(&found, WORTH_THREADS, |_| USUAL_TEXT, |(_, found)| found.text(event));
+        let mut texts: BTreeMap<String, VecDeque<Vec<u8>>> = BTreeMap::new();
+        for ((path, _), text) in found.into_iter().zip(written) {
+            texts.entry(path).or_default().push_back(text?);
         }
         Ok(texts)
     }
+}
+
+/// What has become of an object.
+enum Found<'a> {
+    /// It is as it was, and so is its text.
+    Same(&'a [u8]),
+    Changed(Object),
+}
+
+impl Found<'_> {
+    fn text(&self, event: Event) -> Result<Vec<u8>> {
+        match self {
+            Found::Same(text) => Ok(text.to_vec()),
+            Found::Changed(object) => pintle_yaml::write(object.body()).map_err(|error| {
+                Error::Input(format!("an object of a handler of `{event}` cannot be written: {error}"))
+            }),
+        }
+    }
+}
+
+/// Whether nobody could be in doubt about who an object is.
+fn is_plain(object: &Object) -> bool {
+    let is_text = |path: &[&str]| object.at(path).is_some_and(|node| node.as_str().is_some());
+    let annotations = object.at(&["metadata", "annotations"]);
+    let are_texts = |node: &Node| {
+        node.as_map().is_some_and(|map| map.values().all(|value| matches!(value, Node::Str(_))))
+    };
+    is_text(&["apiVersion"])
+        && is_text(&["kind"])
+        && is_text(&["metadata", "name"])
+        && annotations.is_none_or(are_texts)
 }
 
 impl Document {
@@ -179,15 +225,9 @@ fn append(files: &mut Files, path: &str, texts: Option<VecDeque<Vec<u8>>>) {
 }
 
 /// The text of the first document that has this object, which then counts no more.
-fn take_equal(twins: &mut VecDeque<&Document>, object: &Object) -> Option<Vec<u8>> {
+fn take_equal<'a>(twins: &mut VecDeque<&'a Document>, object: &Object) -> Option<&'a [u8]> {
     let place = twins.iter().position(|document| document.object.as_ref() == Some(object))?;
-    twins.remove(place).map(|document| document.text.clone())
-}
-
-fn written(object: &Object, event: Event) -> Result<Vec<u8>> {
-    pintle_yaml::write(object.body()).map_err(|error| {
-        Error::Input(format!("an object of a handler of `{event}` cannot be written: {error}"))
-    })
+    twins.remove(place).map(|document| document.text.as_slice())
 }
 
 #[cfg(test)]
