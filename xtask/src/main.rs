@@ -18,6 +18,7 @@ mod record;
 mod registries;
 mod rehearse_report;
 mod shell;
+mod stories;
 mod tables;
 mod tidy;
 
