@@ -10,6 +10,9 @@ use super::take::type_name;
 use crate::call::{Answer, Fault};
 use crate::host::{Handles, Host};
 
+/// So many entries are little.
+const LITTLE: usize = 8;
+
 /// A field of the context, for `ctx.key`.
 pub(crate) fn part(lua: &Lua, host: &Host, key: &Value) -> Answer {
     let mut frame = host.frame();
@@ -28,7 +31,7 @@ pub(crate) fn part(lua: &Lua, host: &Host, key: &Value) -> Answer {
         return Ok(Value::Nil);
     }
     let read_only = frame.is_read_only(root);
-    let table = stand_in(lua, host.handles(), &mut frame.book, Place::Root(root), read_only)?;
+    let table = stand_in(lua, host.handles(), &mut frame.book, Place::Root(root), read_only, None)?;
     host.handles().roots.raw_set(root.as_str(), &table)?;
     Ok(Value::Table(table))
 }
@@ -154,7 +157,7 @@ impl Filling<'_> {
             }
             _ => {
                 let place = Place::Child { parent: self.id, index: u32::try_from(index).unwrap_or(u32::MAX) };
-                let table = stand_in(self.lua, self.handles, self.book, place, self.read_only)?;
+                let table = stand_in(self.lua, self.handles, self.book, place, self.read_only, node)?;
                 key.set(self.lua, self.content, table)
             }
         }
@@ -226,15 +229,25 @@ pub(super) fn scalar(lua: &Lua, node: &Node) -> mlua::Result<Option<Value>> {
     }))
 }
 
-/// A table that stands for a place and will be filled when it is looked at.
+/// A table that stands for a place and will be filled when it is looked at. It is made large enough for what is there
+/// if that is little: tables that grow entry by entry are slow, and large ones that nobody looks at are a waste.
 fn stand_in(
     lua: &Lua,
     handles: &Handles,
     book: &mut Book,
     place: Place,
     read_only: bool,
+    node: Option<&Node>,
 ) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
+    let table = match node {
+        Some(Node::Map(map)) if !read_only && map.len() <= LITTLE => {
+            lua.create_table_with_capacity(0, map.len())?
+        }
+        Some(Node::List(list)) if !read_only && list.len() <= LITTLE => {
+            lua.create_table_with_capacity(list.len(), 0)?
+        }
+        _ => lua.create_table()?,
+    };
     let id = book.add(&table, place, read_only);
     handles.pending.raw_set(&table, id)?;
     table.set_metatable(Some(if read_only { handles.read_only.clone() } else { handles.lazy.clone() }))?;

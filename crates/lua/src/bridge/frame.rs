@@ -162,6 +162,27 @@ pub(super) struct Book {
     tables: HashMap<usize, u32, BuildHasherDefault<AddressHasher>>,
 }
 
+/// Which tables are not what they were filled with, and where they are.
+pub(super) struct Touched {
+    /// Of each number, whether the entries of its table have changed.
+    changed: Vec<bool>,
+    /// The places, in order, at which a table has another in it that has changed, or that has such a one in it.
+    inside: HashMap<u32, Vec<u32>>,
+}
+
+impl Touched {
+    /// Whether a table has changed, or anything in it.
+    pub(super) fn contains(&self, id: u32) -> bool {
+        self.changed[id as usize] || self.inside.contains_key(&id)
+    }
+
+    /// The places of what has changed in a table whose own entries have not.
+    pub(super) fn only_inside(&self, id: u32) -> Option<&[u32]> {
+        let places = self.inside.get(&id)?;
+        (!self.changed[id as usize]).then_some(places)
+    }
+}
+
 /// Spreads addresses, which scripts cannot choose. There can be tens of thousands of them.
 #[derive(Default)]
 pub(super) struct AddressHasher(u64);
@@ -295,16 +316,21 @@ impl Frame {
         self.book.entry(id)
     }
 
-    /// Tells of each number whether its table is one of these, or what it stood for has one of them in it.
-    pub(super) fn around(&self, tables: &[Table]) -> Vec<bool> {
-        let mut around = vec![false; self.book.entries.len()];
+    /// Finds out what these tables, whose entries have changed, are in.
+    pub(super) fn touched(&self, tables: &[Table]) -> Touched {
+        let count = self.book.entries.len();
+        let mut touched = Touched { changed: vec![false; count], inside: HashMap::new() };
+        let mut is_noted = vec![false; count];
         for mut id in tables.iter().filter_map(|table| self.id(table)) {
-            while !std::mem::replace(&mut around[id as usize], true) {
-                let Place::Child { parent, .. } = self.entry(id).place else { break };
+            touched.changed[id as usize] = true;
+            while !std::mem::replace(&mut is_noted[id as usize], true) {
+                let Place::Child { parent, index } = self.entry(id).place else { break };
+                touched.inside.entry(parent).or_default().push(index);
                 id = parent;
             }
         }
-        around
+        touched.inside.values_mut().for_each(|places| places.sort_unstable());
+        touched
     }
 
     /// What stands at a place.

@@ -1,11 +1,13 @@
 //! Lua → trees: what a script has made, within limits, and where it kept what it was given.
 
+use std::rc::Rc;
+
 use mlua::{Table, Value};
-use pintle_tree::{Node, Str};
+use pintle_tree::{Map, Node, Str};
 
 use super::MAX_EXACT;
 use super::exact::Exact;
-use super::frame::{Frame, Item, Place, View, push_key};
+use super::frame::{Frame, Item, Place, Touched, View, push_key};
 use super::tree::Change;
 use crate::call::Fault;
 use crate::host::Host;
@@ -52,7 +54,7 @@ pub(super) struct Taker<'a> {
     bytes: usize,
     path: Path,
     /// Which tables that stand for something were changed, or have one in them that was; none when it is not known.
-    touched: Option<Vec<bool>>,
+    touched: Option<Rc<Touched>>,
     /// The tables that are being walked, to find those that contain themselves.
     open: Vec<usize>,
 }
@@ -99,7 +101,7 @@ impl<'a> Taker<'a> {
 
     /// Takes all tables that stand for something to be as they were, but for these and those around them.
     pub(super) fn only_around(mut self, changed: &[Table]) -> Self {
-        self.touched = Some(self.frame.around(changed));
+        self.touched = Some(Rc::new(self.frame.touched(changed)));
         self
     }
 
@@ -185,7 +187,7 @@ impl<'a> Taker<'a> {
         let Some(id) = self.frame.id(table) else { return self.fresh(table).map(Change::New) };
         let entry = self.frame.entry(id);
         let in_place = place == Some(entry.place);
-        let is_touched = self.touched.as_ref().is_none_or(|touched| touched[id as usize]);
+        let is_touched = self.touched.as_ref().is_none_or(|touched| touched.contains(id));
         let change = match entry.filled && !entry.read_only && is_touched {
             true => self.known(table, id)?,
             false => Change::Same,
@@ -203,6 +205,12 @@ impl<'a> Taker<'a> {
     /// A table that stands for something and was looked at.
     fn known(&mut self, table: &Table, id: u32) -> Result<Change, Fault> {
         let view = self.frame.view(id);
+        let touched = self.touched.clone();
+        match (view, touched.as_ref().and_then(|touched| touched.only_inside(id))) {
+            (Some(View::Map(map)), Some(places)) => return self.inside_map(table, id, map, places),
+            (Some(View::List(list)), Some(places)) => return self.inside_list(table, id, list.len(), places),
+            _ => {}
+        }
         match (view, self.entries(table)?) {
             (Some(View::Map(map)), Entries::Map(entries)) => self.known_map(id, map, entries),
             (Some(View::Map(map)), Entries::Empty) if map.is_empty() => Ok(Change::Same),
@@ -216,10 +224,52 @@ impl<'a> Taker<'a> {
         }
     }
 
+    /// A map whose own entries are as they were; what has changed is in those at these places.
+    fn inside_map(
+        &mut self,
+        table: &Table,
+        id: u32,
+        map: &Map<Node>,
+        places: &[u32],
+    ) -> Result<Change, Fault> {
+        let mut set = Vec::with_capacity(places.len());
+        for &index in places {
+            let (key, _) = &map.entries()[index as usize];
+            let value: Value = match key.as_str() {
+                Some(key) => table.raw_get(key)?,
+                None => table.raw_get(mlua::BString::from(key.as_bytes()))?,
+            };
+            let place = Place::Child { parent: id, index };
+            let change = self.below(Key::Text(key.clone()), &value, Some(place))?;
+            if !change.is_same() {
+                set.push((key.clone(), change));
+            }
+        }
+        Ok(if set.is_empty() { Change::Same } else { Change::Map { set, removed: Vec::new() } })
+    }
+
+    /// The same of a list.
+    fn inside_list(
+        &mut self,
+        table: &Table,
+        id: u32,
+        length: usize,
+        places: &[u32],
+    ) -> Result<Change, Fault> {
+        let mut changes: Vec<Change> = (0..length).map(|_| Change::Same).collect();
+        for &index in places {
+            let number = index as usize + 1;
+            let value: Value = table.raw_get(number)?;
+            let place = Place::Child { parent: id, index };
+            changes[index as usize] = self.below(Key::Index(number), &value, Some(place))?;
+        }
+        Ok(if changes.iter().all(Change::is_same) { Change::Same } else { Change::List(changes) })
+    }
+
     fn known_map(
         &mut self,
         id: u32,
-        before: &pintle_tree::Map<Node>,
+        before: &Map<Node>,
         entries: Vec<(Str, Value)>,
     ) -> Result<Change, Fault> {
         let mut set = Vec::new();
@@ -286,7 +336,7 @@ impl<'a> Taker<'a> {
                     let node = self.whole(Key::Text(key.clone()), &value)?;
                     map.push((key, node));
                 }
-                Ok(Node::Map(pintle_tree::Map::from_entries(map)))
+                Ok(Node::Map(Map::from_entries(map)))
             }
         }
     }
