@@ -611,3 +611,28 @@ fn secrets_that_are_not_the_chart_s_own_stay_where_they_are() {
         has(&run("template web web --dry-run=server --skip-scripts"), &["exit 0", "theirs"]);
     }
 }
+
+#[test]
+fn charts_of_other_engines_are_packed_and_linted_like_any_other() {
+    let place = Place::new();
+    for (name, objects) in
+        [("no-templates", ["demo-north", "demo-south"]), ("with-library", ["demo-one", "demo-two"])]
+    {
+        let (chart, packed) = (example(name), format!("{name}-0.1.0.tgz"));
+        has(&place.helm(&format!("package {chart}")), &["exit 0", &packed]);
+        for called in ["pintle", "helm"] {
+            let run = |line: &str| place.called(called, line, &[]);
+            let shown = run(&format!("template demo {packed}"));
+            assert_eq!(shown, run(&format!("template demo {chart}")), "{name} is rendered as it was packed");
+            let sources = format!("# Source: {name}/post-render.yaml");
+            has(
+                &shown,
+                &["exit 0", &sources, &format!("name: {}\n", objects[0]), &format!("name: {}\n", objects[1])],
+            );
+            has(
+                &run(&format!("lint {packed} --strict")),
+                &["exit 0", "1 chart(s) linted, 0 chart(s) failed"],
+            );
+        }
+    }
+}
