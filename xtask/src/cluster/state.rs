@@ -166,14 +166,20 @@ pub(super) fn folder(name: &str) -> Result<PathBuf> {
 }
 
 /// Tells whether the process lives and was started for the cluster in `folder`: numbers of processes are used again,
-/// but each of ours has the folder on its command line. One that only waits to be collected has none.
+/// but each of ours has the folder on its command line. One that is only just being started has no command line yet, but
+/// a program; one that only waits to be collected has neither.
 fn is_ours(pid: u32, folder: &Path) -> bool {
     let Ok(words) = fs::read(format!("/proc/{pid}/cmdline")) else { return false };
+    if words.is_empty() {
+        return fs::read_link(format!("/proc/{pid}/exe")).is_ok();
+    }
     String::from_utf8_lossy(&words).contains(&*folder.to_string_lossy())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt as _;
+
     use super::*;
 
     #[test]
@@ -188,5 +194,22 @@ mod tests {
     fn a_process_of_somebody_else_is_not_ours() {
         assert!(!is_ours(std::process::id(), Path::new("/no/such/folder/of/clusters")));
         assert!(!is_ours(u32::MAX, Path::new("/")));
+    }
+
+    #[test]
+    fn a_process_is_ours_from_its_first_moment_to_its_last() {
+        let folder = Path::new("/no/such/folder/of/clusters");
+        for _ in 0..50 {
+            let mut child = std::process::Command::new("sleep").arg("60").arg0(folder).spawn().unwrap();
+            assert!(is_ours(child.id(), folder));
+            child.kill().unwrap();
+            // It has ended, and nobody has asked how yet.
+            let limit = Instant::now() + Duration::from_secs(5);
+            while is_ours(child.id(), folder) && Instant::now() < limit {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert!(!is_ours(child.id(), folder));
+            child.wait().unwrap();
+        }
     }
 }
