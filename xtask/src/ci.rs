@@ -6,7 +6,8 @@ use anyhow::Result;
 
 use crate::shell::{cache, cargo, corpus, run, say, step};
 use crate::{
-    bench, clients, contract, e2e, fuzz, images_report, instructions, registries, rehearse_report, tidy,
+    bench, clients, contract, e2e, fuzz, images_report, instructions, registries, rehearse_report, suite,
+    tidy,
 };
 
 /// What is run on the oldest supported Kubernetes: that everything works there, too. What does not depend on the version
@@ -22,7 +23,7 @@ pub(crate) fn run_all() -> Result<()> {
         run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))
     })?;
     step("registries", registries::build)?;
-    step("tests", || run(&mut cargo(&["test", "--quiet", "--workspace"])))?;
+    step("tests", tests)?;
     step("documentation", || {
         run(cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
     })?;
@@ -40,6 +41,15 @@ pub(crate) fn run_all() -> Result<()> {
     step("fuzz", || fuzz::run_all(5, None))?;
     say("all steps passed");
     Ok(())
+}
+
+fn tests() -> Result<()> {
+    let command = |words: &[String]| {
+        let mut command = cargo(&["test", "--quiet", "--workspace", "--no-fail-fast", "--"]);
+        command.args(words);
+        command
+    };
+    suite::run(command, &[])
 }
 
 fn conformance() -> Result<()> {

@@ -1,6 +1,5 @@
 //! `e2e`: the tests that need a cluster, with a cluster around them: a real Kubernetes, or our own API.
 
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -11,6 +10,7 @@ use crate::cluster::{self, Cluster, Level, RELEASES, Release, Wish};
 use crate::helm;
 use crate::postgres::Postgres;
 use crate::shell::{cargo, release_binary, run as run_command, say};
+use crate::suite;
 
 /// Where the tests are that need a cluster or a database; their other tests are quick.
 const PACKAGES: [&str; 6] =
@@ -86,13 +86,11 @@ fn parse(arguments: &[String]) -> Result<Order> {
 fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &[String]) -> Result<()> {
     let postgres = Postgres::start()?;
     let skipped = cluster.folder.join("skipped");
-    let command = |threads: &str, words: &[String]| {
+    let command = |words: &[String]| {
         let mut command = cargo(&["test", "--quiet", "--no-fail-fast"]);
-        command
-            .args(PACKAGES)
-            .args(["--", threads])
-            .args(words)
-            .envs(helms.iter().map(|(name, path)| (name, path)));
+        command.args(PACKAGES).arg("--").args(words).envs(helms.iter().map(|(name, path)| (name, path)));
+        // Most of the time a test waits for the cluster, so more of them run than there are processors.
+        command.env("RUST_TEST_THREADS", "4");
         command.env("PINTLE_E2E_PROGRAM", program);
         command.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
         command.env("PINTLE_E2E_LEVEL", cluster.level.name());
@@ -104,42 +102,13 @@ fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &
         }
         command
     };
-    // Most of the time a test waits for the cluster, so more of them run than there are processors.
-    let mut tested = watched(&mut command("--test-threads=4", rest));
-    if let Ok(failed) = &tested
-        && !failed.is_empty()
-    {
-        // On a busy machine a cluster can be late. What fails by itself, too, has failed.
-        say(&format!("once more, one by one: {}", failed.join(", ")));
-        let words: Vec<String> =
-            [String::from("--exact")].into_iter().chain(failed.iter().cloned()).collect();
-        tested = watched(&mut command("--test-threads=1", &words));
-    }
+    let tested = suite::run(command, rest);
     if let Ok(list) = std::fs::read_to_string(&skipped) {
         say(list.trim_end());
         say(&format!("{} tests were skipped", list.lines().count()));
         std::fs::remove_file(&skipped)?;
     }
-    match tested?.as_slice() {
-        [] => Ok(()),
-        failed => bail!("these tests failed twice: {}", failed.join(", ")),
-    }
-}
-
-/// Runs tests, shows what they print, and gives the names of those that failed.
-fn watched(command: &mut Command) -> Result<Vec<String>> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let mut failed = Vec::new();
-    for line in child.stdout.take().into_iter().flat_map(|output| BufReader::new(output).lines()) {
-        let line = line?;
-        failed.extend(line.strip_suffix(" --- FAILED").map(|name| name.trim_start_matches('.').to_owned()));
-        say(&line);
-    }
-    let status = child.wait()?;
-    if !status.success() && failed.is_empty() {
-        bail!("{command:?} ended with {status}");
-    }
-    Ok(failed)
+    tested
 }
 
 /// A process that takes the cluster down when this one is gone. It does not share the terminal's signals, so Ctrl-C and

@@ -19,6 +19,7 @@ mod registries;
 mod rehearse_report;
 mod shell;
 mod stories;
+mod suite;
 mod tables;
 mod tidy;
 
