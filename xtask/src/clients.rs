@@ -4,8 +4,9 @@ use anyhow::Result;
 
 use crate::cluster::{self, Level};
 use crate::helm;
-use crate::shell::{cargo, run as run_command, say};
+use crate::shell::{cargo, say};
 use crate::stories::{Stories, Telling};
+use crate::suite;
 
 const STORIES: Stories =
     Stories { name: "clients", package: "pintle-cli", test: "clients", level: Level::Node };
@@ -20,12 +21,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn tell(Telling { cluster, record, only }: &Telling) -> Result<()> {
-    let mut test = cargo(&["test", "--quiet", "--package", STORIES.package, "--test", STORIES.test, "--"]);
-    test.arg("--test-threads=4").args(only);
-    test.env("PINTLE_CLIENTS_KUBECONFIG", cluster.kubeconfig());
-    test.env("PINTLE_HELM", helm::helm()?).env("PINTLE_HELM3", helm::helm3()?);
-    if *record {
-        test.env("PINTLE_CLIENTS_RECORD", "1");
-    }
-    run_command(&mut test)
+    let helms = [("PINTLE_HELM", helm::helm()?), ("PINTLE_HELM3", helm::helm3()?)];
+    let command = |words: &[String]| {
+        let mut test =
+            cargo(&["test", "--quiet", "--package", STORIES.package, "--test", STORIES.test, "--"]);
+        test.args(words).envs(helms.iter().map(|(name, path)| (name, path)));
+        test.env("PINTLE_CLIENTS_KUBECONFIG", cluster.kubeconfig()).env("RUST_TEST_THREADS", "4");
+        if *record {
+            test.env("PINTLE_CLIENTS_RECORD", "1");
+        }
+        test
+    };
+    suite::run(command, only.as_slice())
 }
