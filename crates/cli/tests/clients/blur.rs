@@ -18,11 +18,12 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         ("containerd://[0-9a-f]+".to_owned(), "CONTAINER"),
         ("sha256:[0-9a-f]{64}".to_owned(), "DIGEST"),
         (r#"(resourceVersion\\?"?: ?\\?"|Resource Version: +)\d+"#.to_owned(), "${1}REVISION"),
+        // Before names, which numbers can look like.
+        (r"modifiedAt=\d+".to_owned(), "modifiedAt=TIME"),
+        (r"(LIVE|MERGED)-\d+/".to_owned(), "${1}-NUMBER/"),
         (format!(r"-{LETTER}{{6,10}}-{LETTER}{{5}}\b"), "-HASH-NAME"),
         (format!(r"([-=]){LETTER}{{8,10}}\b"), "${1}HASH"),
         (format!(r"-{LETTER}{{5}}\b"), "-NAME"),
-        (r"modifiedAt=\d+".to_owned(), "modifiedAt=TIME"),
-        (r"(LIVE|MERGED)-\d+/".to_owned(), "${1}-NUMBER/"),
         (r":3\d{4}/TCP".to_owned(), ":PORT/TCP"),
         (r"(NodePort:.*) 3\d{4}/TCP".to_owned(), "${1} PORT/TCP"),
         (r"\b(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?s\b".to_owned(), "AGE"),
@@ -48,5 +49,9 @@ fn what_is_blurred_leaves_the_rest() {
     let line = "web-6d4cf56db6-x7x2k   1/1  Running   0   1m5s   10.244.1.7   node1   <none>\n";
     assert_eq!(blurred(line), "web-HASH-NAME 1/1 Running 0 AGE ADDRESS NODE <none>\n");
     assert_eq!(blurred("cpu:     10m\n"), "cpu: 10m\n");
+    assert_eq!(
+        blurred("/tmp/LIVE-2456789245/a /tmp/MERGED-1456/a modifiedAt=2456789245\n"),
+        "/tmp/LIVE-NUMBER/a /tmp/MERGED-NUMBER/a modifiedAt=TIME\n"
+    );
     assert_eq!(blurred("at 2026-11-15T16:00:00Z: db-0 web-config\n"), "at TIME: db-0 web-config\n");
 }
