@@ -72,7 +72,7 @@ pub fn fill(kind: Kind<'_>, object: &mut Node) {
 /// What is wrong with a new object, whose defaults are filled in and which is settled.
 pub fn check_new(kind: Kind<'_>, object: &Node) -> Vec<Cause> {
     let (group, name) = group_and_kind(kind);
-    let mut faults = rules::Faults::default();
+    let mut faults = rules::Faults::of(kind.minor);
     rules::metadata(kind, object, &mut faults);
     if !kind.custom {
         rules::new(group, name, object, &mut faults);
@@ -86,7 +86,7 @@ pub fn check_new(kind: Kind<'_>, object: &Node) -> Vec<Cause> {
 /// What is wrong with a new state of an object that was there as `live`.
 pub fn check_change(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Cause> {
     let (group, name) = group_and_kind(kind);
-    let mut faults = rules::Faults::default();
+    let mut faults = rules::Faults::of(kind.minor);
     rules::changed_metadata(kind, object, &mut faults);
     if !kind.custom {
         if !is_checked_by_change_alone(group, name) {

@@ -52,9 +52,16 @@ impl Field {
 #[derive(Default)]
 pub(super) struct Faults {
     pub(super) causes: Vec<Cause>,
+    /// The second number of the Kubernetes that finds them, for those that it tells in its own way.
+    minor: u16,
 }
 
 impl Faults {
+    /// Nothing is wrong yet.
+    pub(super) fn of(minor: u16) -> Faults {
+        Faults { minor, ..Faults::default() }
+    }
+
     fn invalid(&mut self, field: &Field, value: impl Into<Node>, detail: &str) {
         self.causes.push(Cause::invalid(&field.0, &value.into(), detail));
     }

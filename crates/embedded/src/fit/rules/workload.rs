@@ -425,11 +425,15 @@ fn autoscaler(spec: &Node, field: &Field, faults: &mut Faults) {
     if let Some(least) = least.filter(|least| *least < 1) {
         faults.invalid(&field.child("minReplicas"), least, "must be greater than or equal to 1");
     }
-    if most < 1 {
-        faults.required(&field.child("maxReplicas"), "must be set and greater than 0");
+    let place = field.child("maxReplicas");
+    match most {
+        1.. => {}
+        _ if faults.minor < 36 => faults.invalid(&place, most, "must be greater than 0"),
+        0 => faults.required(&place, "must be set and greater than 0"),
+        _ => faults.invalid(&place, most, "must be greater than or equal to 1"),
     }
     if least.is_some_and(|least| most < least) {
-        faults.invalid(&field.child("maxReplicas"), most, "must be greater than or equal to `minReplicas`");
+        faults.invalid(&place, most, "must be greater than or equal to `minReplicas`");
     }
     let place = field.child("scaleTargetRef");
     for name in ["kind", "name"] {
@@ -482,5 +486,25 @@ fn budget(spec: &Node, field: &Field, faults: &mut Faults) {
     }
     if let Some(wanted) = at(spec, &["selector"]) {
         selector(wanted, &field.child("selector"), faults);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_replicas_are_told_in_the_words_of_the_version() {
+        let told = |minor: u16, most: i64| {
+            let text =
+                format!("maxReplicas: {most}\nscaleTargetRef: {{apiVersion: a/v1, kind: A, name: a}}\n");
+            let mut faults = Faults::of(minor);
+            autoscaler(&pintle_yaml::read(text.as_bytes()).unwrap(), &Field::root("spec"), &mut faults);
+            faults.causes.into_iter().map(|cause| cause.message).collect::<Vec<_>>()
+        };
+        assert_eq!(told(35, 0), ["Invalid value: 0: must be greater than 0"]);
+        assert_eq!(told(36, 0), ["Required value: must be set and greater than 0"]);
+        assert_eq!(told(36, -1), ["Invalid value: -1: must be greater than or equal to 1"]);
+        assert!(told(34, 1).is_empty());
     }
 }
