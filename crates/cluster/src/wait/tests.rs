@@ -232,6 +232,18 @@ async fn waiting_ends_early_when_the_new_pods_cannot_come_up() {
 }
 
 #[tokio::test]
+async fn the_reasons_are_told_even_if_time_runs_out_while_they_are_looked_for() {
+    // The first look at the pods, three seconds in, gets no answer before the end.
+    let (cluster, _) = cluster(|request, times| match (request, times) {
+        ("list pods", 1) => Reply::Hang,
+        (request, _) => broken_rollout(request),
+    });
+    let early = Waiting { early_failure: Some(Patience::default()), ..waiting(Goal::Ready, 3_200) };
+    let text = outcome(&cluster, early, &[deployment()]).await.0.expect_err("time runs out");
+    assert!(text.contains("context deadline exceeded\nDeployment/n/web: container c of pod p-new"), "{text}");
+}
+
+#[tokio::test]
 async fn a_failed_hook_comes_with_the_last_words_of_its_pod_when_that_is_asked_for() {
     let pod = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j-1","namespace":"n","uid":"p","ownerReferences":[{"uid":"ju","controller":true}]},"status":{"containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":3,"reason":"Error"}}}]}}"#;
     let answer = move |request: &str, _| match request {

@@ -51,6 +51,12 @@ struct Track {
     object: Option<Box<Object>>,
 }
 
+impl Track {
+    fn is_done(&self, goal: Goal) -> bool {
+        self.is_excused || goal.is_reached(self.readiness.state, self.is_listed)
+    }
+}
+
 struct Run<'w, 'c> {
     waiter: &'w Waiter<'c>,
     tracks: Vec<Track>,
@@ -218,7 +224,7 @@ impl<'w, 'c> Run<'w, 'c> {
     }
 
     fn is_done(&self, track: &Track) -> bool {
-        track.is_excused || self.waiter.waiting.goal.is_reached(track.readiness.state, track.is_listed)
+        track.is_done(self.waiter.waiting.goal)
     }
 
     fn is_group_done(&self, group: usize) -> bool {
@@ -252,22 +258,24 @@ impl<'w, 'c> Run<'w, 'c> {
         Ok(())
     }
 
-    /// Looks for reasons to give up.
+    /// Looks for reasons to give up. The examiner stays where it is: time may run out in the middle of this, and
+    /// whether there is one decides on what is said then.
     async fn examine(&mut self) -> Result<(), WaitError> {
-        let Some(mut examiner) = self.examiner.take() else { return Ok(()) };
-        let mut found = None;
+        let Run { waiter, tracks, examiner: Some(examiner), cursor, .. } = self else { return Ok(()) };
         let started = Instant::now();
-        for _ in 0..self.tracks.len() {
-            self.cursor = (self.cursor + 1) % self.tracks.len();
-            let track = &self.tracks[self.cursor];
-            let Some(object) = track.object.as_deref().filter(|_| !self.is_done(track)) else { continue };
-            found = examiner.examine(self.waiter.cluster, &track.id, object).await;
-            if found.is_some() || started.elapsed() > EXAMINATION {
+        for _ in 0..tracks.len() {
+            *cursor = (*cursor + 1) % tracks.len();
+            let track = &tracks[*cursor];
+            let waits = !track.is_done(waiter.waiting.goal);
+            let Some(object) = track.object.as_deref().filter(|_| waits) else { continue };
+            if let Some(diagnosis) = examiner.examine(waiter.cluster, &track.id, object).await {
+                return Err(WaitError::Hopeless(Box::new(diagnosis)));
+            }
+            if started.elapsed() > EXAMINATION {
                 break;
             }
         }
-        self.examiner = Some(examiner);
-        found.map_or(Ok(()), |diagnosis| Err(WaitError::Hopeless(Box::new(diagnosis))))
+        Ok(())
     }
 
     /// Says how it ended.
