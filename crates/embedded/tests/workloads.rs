@@ -127,6 +127,20 @@ async fn what_never_becomes_ready_runs_into_its_deadline() {
     assert_eq!(condition(&web, "Available"), "False MinimumReplicasUnavailable");
 }
 
+#[tokio::test]
+async fn a_pod_says_which_of_its_annotations_nobody_understands() {
+    let api = cluster().await;
+    let wrong = deployment("pintle.dev/simulate-redy: never, pintle.dev/simulate-duration: 1s", "");
+    ask(&api, Method::POST, &format!("{APPS}/deployments"), &wrong).await;
+    let told = items(&get(&api, &format!("{CORE}/events?fieldSelector=type=Warning")).await);
+    assert_eq!(told.len(), 3, "one for each pod: {told:#?}");
+    let message =
+        "Annotation pintle.dev/simulate-redy: \"never\" counts for nothing: there is no such annotation";
+    assert_eq!(text(&told[0], "message"), message);
+    let web = get(&api, &format!("{APPS}/deployments/web")).await;
+    assert_eq!(condition(&web, "Available"), "True MinimumReplicasAvailable");
+}
+
 fn job(annotations: &str, limit: u32, policy: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: work}}\nspec:\n  backoffLimit: {limit}\n  template:\n    metadata: {{annotations: {{{annotations}}}}}\n    spec: {{restartPolicy: {policy}, containers: [{{name: a, image: busybox}}]}}\n"
