@@ -27,6 +27,7 @@ mod print;
 mod query;
 mod quota;
 mod read;
+mod receive;
 mod reply;
 mod review;
 mod route;
@@ -40,7 +41,6 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
-use http_body_util::{BodyExt as _, Limited};
 use pintle_tree::Str;
 
 pub use body::Body;
@@ -55,11 +55,9 @@ use accept::Wanted;
 use custom::Customs;
 use kinds::Known;
 use query::Query;
+use receive::{MOST_BYTES, receive};
 use reply::Reply;
 use route::{Route, Target};
-
-/// The largest body that is read, as on the real server.
-const MOST_BYTES: usize = 3 << 20;
 
 /// A Kubernetes API. Cheap to clone; all clones are one.
 #[derive(Clone)]
@@ -153,14 +151,9 @@ impl Api {
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (head, body) = request.into_parts();
-        // One byte more than is allowed is enough to be refused.
-        let body = match Limited::new(body, MOST_BYTES + 1).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(_) => Bytes::from(vec![b' '; MOST_BYTES + 1]),
-        };
+        let body = receive(body).await;
         self.call(Request::from_parts(head, body)).await
     }
 
