@@ -6,6 +6,7 @@ use pintle::embedded::{self, Embedded};
 use crate::env::Environment;
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
+use crate::ui::Ui;
 
 /// The embedded cluster that the user asks for, if he does.
 pub(crate) fn chosen(flags: &Parsed, environment: &Environment) -> Result<Option<Embedded>, Failure> {
@@ -23,8 +24,23 @@ pub(crate) fn chosen(flags: &Parsed, environment: &Environment) -> Result<Option
     }
 }
 
-/// Opens it.
+/// Opens it, whether its file is there or is yet to be made.
 pub(crate) async fn open(chosen: &Embedded, namespace: &str) -> Result<Cluster, Failure> {
     let api = chosen.open().await?;
     Ok(embedded::cluster(&api, namespace))
+}
+
+/// The cluster for those who make nothing in it. Where there is no file yet, that is an empty one without a file: a look,
+/// or a name that was misspelt, leaves nothing behind.
+pub(crate) fn as_it_is(chosen: Embedded, ui: &mut Ui) -> Embedded {
+    match &chosen.file {
+        Some(file) if !file.exists() => {
+            ui.warn(&format!(
+                "there is no cluster in `{}` yet, which counts as an empty one",
+                file.display()
+            ));
+            Embedded { file: None, ..chosen }
+        }
+        _ => chosen,
+    }
 }

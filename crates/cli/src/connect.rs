@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle::cluster::{Cluster, Proxies, Settings, store};
+use pintle::embedded::Embedded;
 use pintle::release::{MemoryStore, Store, StoreError};
-use pintle::{Cancel, Session};
+use pintle::{Cancel, Mode, Session};
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 use tokio::runtime::Runtime;
@@ -36,10 +37,26 @@ pub(crate) struct Connection {
 impl Connection {
     /// Makes a session from flags and environment. The cluster is not asked anything yet.
     pub(crate) fn open(invocation: &mut Invocation<'_>) -> Result<Connection, Failure> {
+        let chosen = boxed::chosen(&invocation.flags, invocation.environment)?;
+        let chosen = chosen.map(|chosen| boxed::as_it_is(chosen, invocation.ui));
+        Connection::reach(invocation, chosen)
+    }
+
+    /// As [`Connection::open`], for an operation that may be the first in a cluster: one in the box is made where there
+    /// is none, if the operation does anything at all.
+    pub(crate) fn open_or_make(invocation: &mut Invocation<'_>, mode: Mode) -> Result<Connection, Failure> {
+        if mode.is_preview() {
+            return Connection::open(invocation);
+        }
+        let chosen = boxed::chosen(&invocation.flags, invocation.environment)?;
+        Connection::reach(invocation, chosen)
+    }
+
+    fn reach(invocation: &mut Invocation<'_>, chosen: Option<Embedded>) -> Result<Connection, Failure> {
         let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
         let driver = Driver::of(invocation)?;
         let runtime = runtime()?;
-        let cluster = match boxed::chosen(&invocation.flags, invocation.environment)? {
+        let cluster = match chosen {
             Some(embedded) => runtime.block_on(boxed::open(&embedded, &namespace))?,
             None => {
                 let settings = settings(&invocation.flags, invocation.environment, namespace.clone());

@@ -140,6 +140,30 @@ fn a_failing_hook_fails_the_release() {
 }
 
 #[test]
+fn only_what_makes_something_makes_a_file() {
+    let place = place();
+    let there = "--cluster embedded:tpyo.db";
+    for (line, told) in [
+        ("list", "exit 0"),
+        ("status a", "release: not found"),
+        ("uninstall a", "release: not found"),
+        ("upgrade a web", "has no deployed releases"),
+        ("install a web --dry-run=server", "STATUS: pending-install"),
+        ("upgrade a web --install --dry-run=server", "STATUS: pending-install"),
+    ] {
+        let shown = place.pintle(&format!("{line} {there}"));
+        holds(&shown, &[told, "warning: there is no cluster in `tpyo.db` yet"]);
+        assert!(!place.path().join("tpyo.db").exists(), "{line}");
+    }
+    place.pintle(&format!("__complete status {there} ''"));
+    assert!(!place.path().join("tpyo.db").exists(), "a look at what could be completed");
+    for line in ["init", "upgrade a web --install", "install a web"] {
+        holds(&place.pintle(&format!("{line} {there}")), &["exit 0"]);
+        std::fs::remove_file(place.path().join("tpyo.db")).expect("it was made");
+    }
+}
+
+#[test]
 fn what_is_no_cluster_in_the_box_is_refused() {
     let place = place();
     place.write("notes.txt", "mine");

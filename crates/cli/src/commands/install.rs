@@ -115,7 +115,7 @@ pub(crate) fn deliver(
         Some(connection) => Some(connection),
         None if request.mode == Mode::PreviewClient => None,
         None => {
-            opened = Connection::open(invocation)?;
+            opened = Connection::open_or_make(invocation, request.mode)?;
             Some(&opened)
         }
     };

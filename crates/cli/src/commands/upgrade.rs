@@ -48,7 +48,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let reference = invocation.operand(1).to_owned();
     let table = !Format::of(&invocation.flags).is_data();
     if invocation.flags.on("install") {
-        let connection = Connection::open(invocation)?;
+        let connection = Connection::open_or_make(invocation, mode)?;
         let last = last(&connection, &name)?;
         let uninstalled = last.as_ref().is_some_and(|last| last.status == Status::Uninstalled);
         if last.is_none() || uninstalled {

@@ -25,24 +25,78 @@ pub(crate) struct Steering {
 impl Steering {
     /// What the annotations of a pod say. What cannot be read counts for nothing, and [`nonsense`] names it.
     pub(crate) fn of(pod: &Node) -> Steering {
-        let said = |name: &str| said(pod, name);
-        let failures = match said("failures") {
-            "always" => u64::MAX,
-            text => text.parse().unwrap_or(0),
-        };
-        let duration = GoDuration::parse(said("duration")).map_or(0, GoDuration::nanoseconds);
         Steering {
-            failures,
-            exit_code: said("exit-code").parse().ok().filter(|code| *code != 0).unwrap_or(1),
-            duration: Duration::from_nanos(u64::try_from(duration).unwrap_or(0)),
-            becomes_ready: said("ready") != "never",
-            has_image: said("image") != "missing",
+            failures: FAILURES.of(pod).unwrap_or(0),
+            exit_code: EXIT_CODE.of(pod).unwrap_or(1),
+            duration: DURATION.of(pod).unwrap_or(Duration::ZERO),
+            becomes_ready: READY.of(pod).unwrap_or(true),
+            has_image: IMAGE.of(pod).unwrap_or(true),
         }
     }
 }
 
 /// What stands before the names of these annotations.
 const PREFIX: &str = "pintle.dev/simulate-";
+
+/// An annotation with one meaning.
+struct Annotation<T> {
+    name: &'static str,
+    /// What a value means; none if it means nothing.
+    read: fn(&str) -> Option<T>,
+    /// What is said to those whose value means nothing.
+    takes: &'static str,
+}
+
+impl<T> Annotation<T> {
+    fn of(&self, pod: &Node) -> Option<T> {
+        (self.read)(said(pod, self.name))
+    }
+}
+
+const FAILURES: Annotation<u64> = Annotation {
+    name: "failures",
+    read: |text| if text == "always" { Some(u64::MAX) } else { text.parse().ok() },
+    takes: "it takes a number, or `always`",
+};
+const EXIT_CODE: Annotation<i64> = Annotation {
+    name: "exit-code",
+    read: |text| text.parse().ok().filter(|code| *code != 0),
+    takes: "it takes a number that is not 0",
+};
+const DURATION: Annotation<Duration> = Annotation {
+    name: "duration",
+    read: |text| {
+        let nanoseconds = GoDuration::parse(text).ok()?.nanoseconds();
+        u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
+    },
+    takes: "it takes a duration such as `30s`",
+};
+const READY: Annotation<bool> =
+    Annotation { name: "ready", read: |text| (text == "never").then_some(false), takes: "it takes `never`" };
+const IMAGE: Annotation<bool> = Annotation {
+    name: "image",
+    read: |text| (text == "missing").then_some(false),
+    takes: "it takes `missing`",
+};
+
+/// An annotation of any type, to be judged.
+trait Judge: Sync {
+    fn name(&self) -> &'static str;
+    /// What is to be said of a value; nothing if it is good.
+    fn fault(&self, value: &str) -> Option<&'static str>;
+}
+
+impl<T> Judge for Annotation<T> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn fault(&self, value: &str) -> Option<&'static str> {
+        (self.read)(value).is_none().then_some(self.takes)
+    }
+}
+
+static JUDGES: [&dyn Judge; 5] = [&FAILURES, &EXIT_CODE, &DURATION, &READY, &IMAGE];
 
 /// What the annotation `pintle.dev/simulate-…` of a pod says.
 pub(super) fn said<'n>(pod: &'n Node, name: &str) -> &'n str {
@@ -55,35 +109,25 @@ pub(super) fn nonsense(pod: &Node) -> Vec<String> {
     let wrong = |(key, value): (&Str, &Node)| {
         let key = key.to_str_lossy();
         let value = value.as_str().unwrap_or_default();
-        let wanted = wanted(key.strip_prefix(PREFIX)?, value, pod)?;
-        Some(format!("Annotation {key}: {value:?} counts for nothing: {wanted}"))
+        let fault = fault(key.strip_prefix(PREFIX)?, value, pod)?;
+        Some(format!("Annotation {key}: {value:?} counts for nothing: {fault}"))
     };
     annotations.into_iter().flat_map(|annotations| annotations.iter()).filter_map(wrong).collect()
 }
 
-/// What an annotation should be instead; none if it is good.
-fn wanted(name: &str, value: &str, pod: &Node) -> Option<&'static str> {
-    let (is_good, wanted) = match name {
-        "failures" => (value == "always" || value.parse::<u64>().is_ok(), "it takes a number, or `always`"),
-        "exit-code" => (value.parse::<i64>().is_ok_and(|code| code != 0), "it takes a number that is not 0"),
-        "duration" => {
-            let nanoseconds = GoDuration::parse(value).map(GoDuration::nanoseconds);
-            (nanoseconds.is_ok_and(|nanoseconds| nanoseconds >= 0), "it takes a duration such as `30s`")
-        }
-        "ready" => (value == "never", "it takes `never`"),
-        "image" => (value == "missing", "it takes `missing`"),
-        "log" => (true, ""),
-        _ => {
-            let names =
-                ["initContainers", "containers"].iter().flat_map(|kind| list_at(pod, &["spec", *kind]));
-            let mut names = names.map(|container| text_at(container, &["name"]));
-            match name.strip_prefix("log.") {
-                Some(container) => (names.any(|name| name == container), "there is no such container"),
-                None => (false, "there is no such annotation"),
-            }
-        }
-    };
-    (!is_good).then_some(wanted)
+/// What is to be said of an annotation; nothing if it is good.
+fn fault(name: &str, value: &str, pod: &Node) -> Option<&'static str> {
+    if let Some(judge) = JUDGES.iter().find(|judge| judge.name() == name) {
+        return judge.fault(value);
+    }
+    // What is printed can be anything.
+    if name == "log" {
+        return None;
+    }
+    let Some(container) = name.strip_prefix("log.") else { return Some("there is no such annotation") };
+    let containers = ["initContainers", "containers"].iter().flat_map(|kind| list_at(pod, &["spec", *kind]));
+    let mut names = containers.map(|container| text_at(container, &["name"]));
+    (!names.any(|name| name == container)).then_some("there is no such container")
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let (embedded, file) = file_of(chosen)?;
     if !file.exists() {
         return Err(Failure::usage(format!("there is no cluster in `{}`", file.display()))
-            .hint("it is made by the first command that uses it"));
+            .hint("it is made by the first command that puts something into it"));
     }
     let runtime = connect::runtime()?;
     let text = runtime.block_on(async {
