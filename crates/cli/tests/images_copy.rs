@@ -282,6 +282,44 @@ fn registries_with_certificates_of_their_own_are_trusted_if_told_to() {
     }
 }
 
+/// A server that hangs up on whoever has shaken hands, as one does that misses a certificate and is quicker to close than
+/// its word about it is to arrive. Gives its address.
+fn one_that_hangs_up(place: &Place) -> String {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let file = |name: &str| place.path().join(name);
+    let chain = CertificateDer::pem_file_iter(file("server.pem")).unwrap().collect::<Result<_, _>>().unwrap();
+    let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.unwrap().with_no_client_auth().with_single_cert(chain, key).unwrap();
+    let config = std::sync::Arc::new(config);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut hands = rustls::ServerConnection::new(config.clone()).unwrap();
+            while hands.is_handshaking() && hands.complete_io(&mut stream).is_ok() {}
+        }
+    });
+    address
+}
+
+#[test]
+fn a_registry_on_this_machine_that_hangs_up_is_not_taken_for_one_without_tls() {
+    let place = Place::new();
+    set(&place);
+    certificates(&place);
+    let host = one_that_hangs_up(&place);
+    let copy = |flags: &str| place.pintle(&format!("images copy oci:set {host} --retries 0 {flags}"));
+    let told = copy("--ca-file ca.pem");
+    assert!(told.contains(&format!("https://{host}/")) && !told.contains("http://"), "{told}");
+    assert!(told.contains("does the server want a certificate of its clients?"), "{told}");
+    let told = copy("--ca-file ca.pem --cert-file server.pem --key-file server.key");
+    assert!(told.contains(&format!("https://{host}/")) && !told.contains("does the server want"), "{told}");
+}
+
 #[test]
 fn each_side_has_its_own_login() {
     let place = Place::new();

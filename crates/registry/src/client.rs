@@ -149,14 +149,7 @@ impl Client {
         let base = cell.get_or_init(|| async {
             let probe = Request::builder().uri(format!("{secure}/v2/")).header(USER_AGENT, AGENT);
             let Ok(probe) = probe.body(full(Bytes::new())) else { return secure.clone() };
-            match self.transport.send(probe).await {
-                Ok(_) => secure.clone(),
-                // Whoever has a certificate that is not trusted, or may want one, does speak TLS.
-                Err(error) if error.to_string().to_ascii_lowercase().contains("certificate") => {
-                    secure.clone()
-                }
-                Err(_) => format!("http://{host}"),
-            }
+            if self.transport.reaches_tls(probe).await { secure.clone() } else { format!("http://{host}") }
         });
         base.await.clone()
     }

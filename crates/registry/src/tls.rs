@@ -1,5 +1,7 @@
 //! TLS to registries, with the system's authorities and whatever the user adds.
 
+use std::error::Error as StdError;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,6 +54,23 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore> {
     Ok(roots)
 }
 
+/// Whether an error shows that the other side speaks TLS, since it is about what was said in it.
+pub(crate) fn is_spoken(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(said) = error.downcast_ref::<rustls::Error>() {
+            use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
+            return matches!(said, AlertReceived(_) | InvalidCertificate(_) | PeerIncompatible(_));
+        }
+        // What an `io::Error` holds is not among its sources.
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(held) => Some(held),
+            None => error.source(),
+        };
+    }
+    false
+}
+
 /// Takes any certificate, because the user said so.
 #[derive(Debug)]
 struct Anyone {
@@ -92,5 +111,22 @@ impl ServerCertVerifier for Anyone {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::{AlertDescription, CertificateError, InvalidMessage};
+
+    use super::*;
+
+    #[test]
+    fn tls_is_told_from_what_is_none() {
+        let held = |error: rustls::Error| io::Error::other(io::Error::other(error));
+        assert!(is_spoken(&held(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))));
+        assert!(is_spoken(&rustls::Error::AlertReceived(AlertDescription::CertificateRequired)));
+        // An answer in plain text is no message of TLS.
+        assert!(!is_spoken(&held(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType))));
+        assert!(!is_spoken(&io::Error::from(io::ErrorKind::ConnectionReset)));
     }
 }

@@ -46,6 +46,8 @@ const DIAL: Duration = Duration::from_secs(20);
 pub(crate) struct Transport {
     client: Client<HttpsConnector<Dialer>, Body>,
     patience: Duration,
+    /// Whether servers that want to know who we are can be told.
+    has_certificate: bool,
 }
 
 impl Transport {
@@ -72,7 +74,8 @@ impl Transport {
             .pool_timer(TokioTimer::new())
             .http1_max_buf_size(256 << 10)
             .build(connector);
-        Ok(Transport { client, patience: settings.patience })
+        let has_certificate = settings.certificate.is_some();
+        Ok(Transport { client, patience: settings.patience, has_certificate })
     }
 
     /// How long nothing may happen.
@@ -93,9 +96,29 @@ impl Transport {
     pub(crate) async fn send_patiently(&self, request: Request<Body>) -> Result<Answer> {
         let method = request.method().clone();
         let uri = request.uri().clone();
-        let response = self.client.request(request).await.map_err(|error| failure(&uri, &error))?;
+        let response = self.client.request(request).await.map_err(|error| self.failure(&uri, &error))?;
         let (head, body) = response.into_parts();
         Ok(Answer { method, uri, status: head.status, headers: head.headers, body, patience: self.patience })
+    }
+
+    /// Whether the other side of a request to `https` speaks TLS, whatever it thinks of us or we of it.
+    pub(crate) async fn reaches_tls(&self, request: Request<Body>) -> bool {
+        match timeout(self.patience, self.client.request(request)).await {
+            Ok(Ok(_)) => true,
+            Ok(Err(error)) => !error.is_connect() || tls::is_spoken(&error),
+            Err(_) => false,
+        }
+    }
+
+    fn failure(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
+        let mut reason = innermost(error);
+        // With TLS 1.3 a server looks at our certificate while we already speak, and what it says about it
+        // is lost when it hangs up on us first.
+        let is_cut = uri.scheme() == Some(&http::uri::Scheme::HTTPS) && !error.is_connect();
+        if is_cut && !self.has_certificate && !tls::is_spoken(error) {
+            reason.push_str(" (does the server want a certificate of its clients?)");
+        }
+        Error::Network { url: shown(uri), reason }
     }
 }
 
@@ -103,17 +126,6 @@ impl Transport {
 pub(crate) fn shown(uri: &Uri) -> String {
     let text = uri.to_string();
     text.split_once('?').map_or(text.as_str(), |(front, _)| front).to_owned()
-}
-
-fn failure(uri: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
-    let mut reason = innermost(error);
-    // With TLS 1.3 a server looks at our certificate while we already speak, and what it says about it
-    // is lost when it hangs up on us first.
-    let is_cut = uri.scheme() == Some(&http::uri::Scheme::HTTPS) && !error.is_connect();
-    if is_cut && !reason.contains("ertificate") {
-        reason.push_str(" (does the server want a certificate of its clients?)");
-    }
-    Error::Network { url: shown(uri), reason }
 }
 
 /// The text of the error that the others stand around.
