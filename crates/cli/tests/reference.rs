@@ -795,7 +795,7 @@ fn all_commands_and_flags_are_known() {
 
     ## pintle rehearse
 
-    install, upgrade, roll back and uninstall a chart without a cluster
+    install, upgrade, test, roll back and uninstall a chart without a cluster
 
         pintle rehearse CHART [flags]
 

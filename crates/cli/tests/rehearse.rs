@@ -230,7 +230,7 @@ fn a_broken_definition_does_not_hide_the_rest() {
 fn what_the_chart_brings_itself_is_not_missed() {
     let place = Place::new();
     let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: test}\n\
-               spec:\n  serviceAccountName: mine\n  priorityClassName: mine\n  containers: [{name: a, image: b}]\n";
+               spec:\n  restartPolicy: Never\n  serviceAccountName: mine\n  priorityClassName: mine\n  containers: [{name: a, image: b}]\n";
     let account = "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: mine}\n";
     let class =
         "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: mine}\nvalue: 1\n";
@@ -312,6 +312,54 @@ spec:
         ],
     );
     holds(&place.pintle("rehearse web -o junit"), &["<failure message=\"it ended Failed\">"]);
+}
+
+/// A test whose pod has annotations and a specification of its own.
+fn a_test(annotations: &str, spec: &str) -> String {
+    format!(
+        "\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: knock
+  annotations:
+    helm.sh/hook: test
+{annotations}
+spec:
+  restartPolicy: Never
+  containers: [{{name: a, image: one{spec}}}]
+"
+    )
+}
+
+#[test]
+fn the_tests_of_a_chart_are_run_before_it_is_rolled_back() {
+    let place = Place::new();
+    chart(&place, "web", "1.0.0", &a_test("    pintle.dev/simulate-log: it is open", ""));
+    let shown = place.pintle("rehearse web");
+    holds(&shown, &["exit 0", "test web-1.0.0: ok", "hook Pod/knock (test): Succeeded", "| it is open"]);
+    let at = |stage: &str| shown.find(&format!("\n{stage} web-1.0.0: ok")).expect(stage);
+    assert!(at("upgrade") < at("test") && at("test") < at("rollback"), "{shown}");
+
+    chart(&place, "web", "1.0.0", &a_test("    pintle.dev/simulate-failures: always", ""));
+    let shown = place.pintle("rehearse web");
+    holds(
+        &shown,
+        &[
+            "exit 1",
+            "test web-1.0.0: failed",
+            "hook Pod/knock (test): Failed",
+            "test: web/templates/all.yaml: Pod/knock: ",
+            "rollback web-1.0.0: ok",
+        ],
+    );
+
+    chart(&place, "web", "1.0.0", &a_test("", ", envFrom: [{secretRef: {name: gone}}]"));
+    let shown = place.pintle("rehearse web --timeout 1s");
+    holds(&shown, &["exit 1", "test web-1.0.0: failed", r#"secret "gone" not found"#]);
+
+    chart(&place, "web", "1.0.0", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: only}\n");
+    lacks(&place.pintle("rehearse web"), "\ntest ");
 }
 
 /// A template whose ReplicaSet is named after a password.

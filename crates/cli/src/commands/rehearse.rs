@@ -24,12 +24,12 @@ use crate::{chart_reference, connect, request};
 pub(crate) static COMMAND: Command = Command {
     name: "rehearse",
     operands_text: "CHART",
-    short: "install, upgrade, roll back and uninstall a chart without a cluster",
+    short: "install, upgrade, test, roll back and uninstall a chart without a cluster",
     long: "\
-Installs a chart in a fresh cluster in the box, upgrades it, rolls it back and uninstalls it, and reports every object,
-hook, event and warning: fields that Kubernetes does not know, with file and line, API versions that are deprecated or
-gone, changes that an immutable field refuses, and what stays behind. With --from, the chart to upgrade from is
-installed first: a folder or an archive, a version (NAME-VERSION.tgz beside the chart, in its folder or here), or
+Installs a chart in a fresh cluster in the box, upgrades it, runs its tests, rolls it back and uninstalls it, and reports
+every object, hook, event and warning: fields that Kubernetes does not know, with file and line, API versions that are
+deprecated or gone, changes that an immutable field refuses, and what stays behind. With --from, the chart to upgrade
+from is installed first: a folder or an archive, a version (NAME-VERSION.tgz beside the chart, in its folder or here), or
 git:REF for the same folder as it was at a commit, branch or tag:
 
     {program} rehearse ./web -f production.yaml --from git:main --output junit > report.xml

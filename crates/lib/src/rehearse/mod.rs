@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_cluster::store::Native;
-use pintle_objects::{Object, ObjectId};
-use pintle_release::{HookPhase, ReleaseVersion, VersionRef};
+use pintle_objects::{Event, Object, ObjectId};
+use pintle_release::{HookPhase, ReleaseVersion, StoredHook, VersionRef};
 use pintle_values::Overrides;
 
 use crate::embedded::{self, Embedded};
 use crate::ops::{
-    InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade,
+    InstallRequest, RollbackRequest, TestRequest, UninstallRequest, UpgradeRequest, install, rollback, test,
+    uninstall, upgrade,
 };
 use crate::options::{Delivery, Strategy};
 use crate::{Cancel, Clock, Holder, Lifecycle, Result, Session};
@@ -110,6 +111,7 @@ impl Rehearsing<'_> {
             goes_on = self.upgrade().await?;
         }
         if goes_on {
+            self.test().await;
             self.rollback().await;
         }
         self.uninstall().await;
@@ -160,6 +162,30 @@ impl Rehearsing<'_> {
         Ok(self.close("upgrade", outcome.map(|upgraded| upgraded.version), &listener).await)
     }
 
+    /// Runs the tests that the chart brings, if it brings any. Those that fail say nothing against rolling back.
+    async fn test(&mut self) {
+        let is_test = |hook: &StoredHook| hook.events.contains(&Event::Test);
+        if !self.current().await.is_some_and(|version| version.hooks.iter().any(is_test)) {
+            return;
+        }
+        let request = TestRequest {
+            name: self.request.name.clone(),
+            namespace: self.request.namespace.clone(),
+            delivery: self.delivery(),
+            ..TestRequest::default()
+        };
+        let mut listener = Listener::default();
+        let tested = test(self.session, &request, &mut listener).await;
+        let outcome = tested.and_then(|tested| tested.failure.map_or(Ok(tested.version), Err));
+        self.close("test", outcome, &listener).await;
+    }
+
+    /// The newest version of the release, if there is one.
+    async fn current(&self) -> Option<ReleaseVersion> {
+        let RehearseRequest { namespace, name, .. } = self.request;
+        crate::ops::get(self.session, namespace, name, &VersionRef::Current).await.ok()
+    }
+
     async fn rollback(&mut self) {
         let request = RollbackRequest {
             name: self.request.name.clone(),
@@ -204,21 +230,15 @@ impl Rehearsing<'_> {
             Ok(version) => Some(version),
             Err(error) => {
                 stage.error = self.stagehand.plain(&error.to_string());
-                crate::ops::get(
-                    self.session,
-                    &self.request.namespace,
-                    &self.request.name,
-                    &VersionRef::Current,
-                )
-                .await
-                .ok()
+                self.current().await
             }
         };
         if let Some(version) = &version {
             let metadata = &version.chart.metadata;
             stage.chart = format!("{}-{}", metadata.name, metadata.version);
             stage.hooks = self.hooks(version, name, listener);
-            if name != "uninstall" {
+            // Tests change none, and after the end there are none.
+            if !matches!(name, "test" | "uninstall") {
                 stage.objects = self.objects(version).await;
             }
         }
@@ -291,7 +311,7 @@ impl Rehearsing<'_> {
         };
         let hooks = version.hooks.iter().filter(|hook| hook.last_run.phase != HookPhase::Unset);
         let hooks = hooks.filter(|hook| hook.events.iter().any(|event| runs(event.as_str())));
-        let state = |hook: &pintle_release::StoredHook| {
+        let state = |hook: &StoredHook| {
             let logs = listener.logs.iter().filter(|(source, _)| {
                 source.pod == hook.name || source.pod.starts_with(&format!("{}-", hook.name))
             });

@@ -100,7 +100,7 @@ pub struct EventLine {
 /// One step of the release's life.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stage {
-    /// `install`, `upgrade`, `rollback` or `uninstall`.
+    /// `install`, `upgrade`, `test`, `rollback` or `uninstall`.
     pub name: &'static str,
     /// The chart and its version; empty where none is rendered.
     pub chart: String,
