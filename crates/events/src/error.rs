@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use pintle_tree::likely::likely;
+
 use crate::chart_path::ChartPath;
 use crate::event::{Event, Part, TABLE, known_names};
 
@@ -13,7 +15,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// No event has this name.
-    #[error("there is no event `{name}`; the events are {}", known_names())]
+    #[error("there is no event `{name}`; {}", advice(name))]
     UnknownEvent {
         /// The name.
         name: String,
@@ -45,6 +47,15 @@ pub enum Error {
         #[source]
         source: HandlerError,
     },
+}
+
+/// The event that was probably meant, or all that there are.
+fn advice(name: &str) -> String {
+    let known = known_names();
+    match likely(name, &known) {
+        Some(likely) => format!("did you mean `{likely}`?"),
+        None => format!("the events are {}", known.join(", ")),
+    }
 }
 
 /// The events around a core event that do take handlers.

@@ -176,10 +176,9 @@ impl fmt::Display for Event {
     }
 }
 
-/// The names of all events that take handlers, for people.
-pub(crate) fn known_names() -> String {
-    let names: Vec<&str> = TABLE.iter().filter(|entry| !entry.core).map(|entry| entry.name).collect();
-    names.join(", ")
+/// The names of all events that take handlers.
+pub(crate) fn known_names() -> Vec<&'static str> {
+    TABLE.iter().filter(|entry| !entry.core).map(|entry| entry.name).collect()
 }
 
 #[cfg(test)]
@@ -199,10 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_known_ones() {
+    fn an_unknown_name_is_answered_with_the_likely_one_or_all() {
         let error = Event::for_handlers("pre-instal").expect_err("no such event").to_string();
+        assert_eq!(error, "there is no event `pre-instal`; did you mean `pre-install`?");
+        let error = Event::for_handlers("boom").expect_err("no such event").to_string();
         assert!(
-            error.starts_with("there is no event `pre-instal`; the events are chart-loaded, pre-create, "),
+            error.starts_with("there is no event `boom`; the events are chart-loaded, pre-create, "),
             "{error}"
         );
         assert!(error.ends_with("failed-test, wait, ready"), "{error}");

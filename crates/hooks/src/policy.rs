@@ -1,6 +1,7 @@
 //! What happens to a hook afterwards: when its object goes, when its log is shown, and words that mean nothing.
 
 use pintle_tree::LogLine;
+use pintle_tree::likely::likely;
 
 use crate::annotation::{DELETE_POLICY, LOG_POLICY, POLICY, UNMANAGED};
 
@@ -105,37 +106,6 @@ pub(crate) fn unknown_words(delete: &[String], log: &[String], policy: Option<&s
     note(LOG_POLICY, log, &log_words);
     note(POLICY, &policy.map(crate::annotation::normal).into_iter().collect::<Vec<_>>(), &[UNMANAGED]);
     unknown
-}
-
-/// No word of ours is longer; what is much longer than our words is no misspelling of them.
-const LONGEST: usize = 32;
-
-/// The known word that `word` probably is: a part of it, or the nearest one if that is near.
-fn likely(word: &str, known: &[&'static str]) -> Option<&'static str> {
-    if word.len() < 3 || word.len() > LONGEST {
-        return None;
-    }
-    if let Some(whole) = known.iter().find(|known| known.contains(word)) {
-        return Some(whole);
-    }
-    let nearest = known.iter().map(|known| (distance(word, known), *known)).min()?;
-    (nearest.0 * 3 <= nearest.1.len()).then_some(nearest.1)
-}
-
-/// How many letters must be added, dropped or changed to make one word the other.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, letter) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, other) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@
 //! ```
 
 pub mod json;
+pub mod likely;
 mod log;
 mod map;
 pub mod merge;

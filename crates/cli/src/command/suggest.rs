@@ -1,5 +1,7 @@
 //! What a mistyped command might have meant.
 
+use pintle_tree::likely::distance;
+
 use crate::commands::{LATER, ROOT};
 
 /// Commands that are at most two edits away, or that begin with what was typed. Helm's order of commands, so that the
@@ -43,21 +45,6 @@ const HELMS_ORDER: &[&str] = &[
     "push",
 ];
 
-/// The Levenshtein distance in bytes.
-pub(crate) fn distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.bytes().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = if a == b { diagonal } else { 1 + diagonal.min(above).min(row[j]) };
-            diagonal = above;
-        }
-    }
-    row[right.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,11 +54,5 @@ mod tests {
         assert_eq!(suggestions("temp"), ["test", "template"]);
         assert_eq!(suggestions("instal"), ["install"]);
         assert!(suggestions("nope").is_empty());
-    }
-
-    #[test]
-    fn distance_counts_edits() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
     }
 }

@@ -318,14 +318,14 @@ mod tests {
                       events.on('ready', 2, f)\nevents.on('ready', -0.5, f)\n";
         let found = findings(script, "");
         let parts = [
-            ":1: there is no event `pre-instal`; the events are",
+            ":1: there is no event `pre-instal`; did you mean `pre-install`?",
             ":2: `render` is a core event",
             ":3: require(\"a.c\"): there is no such module in ext/lua; there are: a.b, chart",
             ":4: require(\"../x\"): a module is named after its file",
             ":5: `os` needs the permission `os`",
             ":5: there is no `os.execute`; `os` has getenv, time",
             ":6: there is no `loadstring` for scripts of charts; `require` loads",
-            ":7: there is no event `boom`",
+            ":7: there is no event `boom`; the events are",
             ":7: there is no subchart `db`",
             ":8: the weight 2 is not between 0 and 1",
             ":9: the weight -0.5 is not between 0 and 1",

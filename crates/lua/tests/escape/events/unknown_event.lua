@@ -1,2 +1,2 @@
--- expect: there is no event `pre-instal`; the events are chart-loaded
+-- expect: there is no event `pre-instal`; did you mean `pre-install`?
 events.on('pre-instal', print)

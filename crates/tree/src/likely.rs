@@ -1,0 +1,53 @@
+//! What a misspelt word was probably meant to be.
+
+/// No word of ours is longer; what is much longer than our words is no misspelling of them.
+const LONGEST: usize = 32;
+
+/// The known word that `word` probably is: one that it is a part of, or the nearest if that is near.
+pub fn likely<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    if word.len() < 3 || word.len() > LONGEST {
+        return None;
+    }
+    if let Some(whole) = known.iter().find(|known| known.contains(word)) {
+        return Some(whole);
+    }
+    let nearest = known.iter().map(|known| (distance(word, known), *known)).min()?;
+    (nearest.0 * 3 <= nearest.1.len()).then_some(nearest.1)
+}
+
+/// How many letters must be added, dropped or changed to make one word the other.
+pub fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, letter) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, other) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+    }
+
+    #[test]
+    fn what_is_near_is_meant_and_what_is_far_is_not() {
+        let known = ["pre-install", "post-install", "wait"];
+        assert_eq!(likely("pre-instal", &known), Some("pre-install"));
+        assert_eq!(likely("pre_install", &known), Some("pre-install"));
+        assert_eq!(likely("post", &known), Some("post-install"));
+        assert_eq!(likely("boom", &known), None);
+        assert_eq!(likely(&"wait".repeat(1_000), &known), None);
+    }
+}
