@@ -64,8 +64,8 @@ pub(super) fn page(outcomes: &[Outcome]) -> String {
         "{} charts render without values, and all of their rehearsals come to an end:\n\n\
          | | charts |\n|---|---|\n\
          | nothing to say, or notes only | {} |\n| warnings | {} |\n| problems | {} |\n\n\
-         {} were installed, {} upgraded, {} rolled back and {} uninstalled. {} more charts want values or are broken on\n\
-         purpose; each is refused with the reason.\n\n",
+         {} were installed, {} upgraded, {} rolled back and {} uninstalled; {} brought tests, which passed. {} more charts\n\
+         want values or are broken on purpose; each is refused with the reason.\n\n",
         render.len(),
         count("") + count("note"),
         count("warning"),
@@ -74,6 +74,7 @@ pub(super) fn page(outcomes: &[Outcome]) -> String {
         stages("upgrade"),
         stages("rollback"),
         stages("uninstall"),
+        stages("test"),
         refuse.len(),
     ));
     page.push_str("## What was found\n\n| | severity | findings | charts |\n|---|---|---|---|\n");
