@@ -31,7 +31,7 @@ pub use act::{says, write_acts};
 pub use api::{Answer, Api, Trial};
 pub use bench::Bench;
 pub use cluster::{Cluster, Level};
-pub use pintle_testkit::{needs_real, skip};
+pub use pintle_testkit::{archive, needs_real, skip};
 pub use program::{Program, Ran};
 pub use proxy::{Fate, Proxy, Seen};
 pub use subject::{Store, Subject, write_chart};

@@ -2,11 +2,11 @@
 //! field and owner by owner, but for what nobody chooses (ids, times, addresses, random values).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Bench, Program, skip};
+use pintle_e2e::{Bench, Program, archive};
 use pintle_tree::Node;
 use serde_json::Value;
 
@@ -82,9 +82,7 @@ charts! {
 }
 
 fn check(test: &str, case: &Case) {
-    let Some(chart) = archive(case.chart) else {
-        return skip(&format!("{test} needs the corpus of charts (PINTLE_CORPUS)"));
-    };
+    let Some(chart) = archive(case.chart) else { return };
     let Some(bench) = Bench::new(test) else { return };
     let _turn = Turn::wait_for(case.chart);
     let scene = Scene { bench: &bench, case, chart: &chart };
@@ -121,16 +119,6 @@ impl Drop for Turn {
         BUSY.lock().expect("nobody panics with the lock").remove(self.0);
         FREED.notify_all();
     }
-}
-
-/// The archive of the corpus whose name begins so.
-fn archive(beginning: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
-    let folder = std::env::var_os("PINTLE_CORPUS").map_or(beside, PathBuf::from).join("charts");
-    let entries = folder.read_dir().ok()?.filter_map(Result::ok).map(|entry| entry.path());
-    entries
-        .filter(|path| path.is_file())
-        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning)))
 }
 
 /// Objects by their paths.

@@ -2,10 +2,10 @@
 //! of the other, field by field, and so must each warning.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Bench, Program, Trial, needs_real, skip};
+use pintle_e2e::{Bench, Program, Trial, archive, needs_real};
 use pintle_tree::{Node, json};
 use serde_json::Value;
 
@@ -17,9 +17,7 @@ macro_rules! charts {
         #[test]
         fn $test() {
             needs_real!("compares our own API with a real server");
-            let Some(chart) = archive($chart) else {
-                return skip(concat!(stringify!($test), " needs the corpus of charts (PINTLE_CORPUS)"));
-            };
+            let Some(chart) = archive($chart) else { return };
             judge(stringify!($test), &chart, &[$($flag),*]);
         }
     )*};
@@ -94,16 +92,6 @@ fn judge(test: &str, chart: &Path, flags: &[&str]) {
     if let Some(bench) = Bench::new(test) {
         compare(&bench, chart, flags);
     }
-}
-
-/// The archive of the corpus whose name begins so.
-fn archive(beginning: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
-    let folder = std::env::var_os("PINTLE_CORPUS").map_or(beside, PathBuf::from).join("charts");
-    let entries = folder.read_dir().ok()?.filter_map(Result::ok).map(|entry| entry.path());
-    entries
-        .filter(|path| path.is_file())
-        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning)))
 }
 
 /// The object, whether it is an error, and the text.

@@ -25,6 +25,20 @@ pub fn corpus(path: &str) -> Option<PathBuf> {
     None
 }
 
+/// The archive of the corpus whose name begins so; where there is none, says so and answers `None`.
+pub fn archive(beginning: &str) -> Option<PathBuf> {
+    let begins = |path: &PathBuf| {
+        path.is_file() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning))
+    };
+    let entries = corpus("charts").and_then(|folder| folder.read_dir().ok());
+    let mut paths = entries.into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let found = paths.find(begins);
+    if found.is_none() {
+        skip(&format!("the corpus of charts (PINTLE_CORPUS) has no {beginning}…"));
+    }
+    found
+}
+
 /// The recorded cases of a family of behaviour, one JSON text each; none where the corpus is absent.
 ///
 /// # Panics
