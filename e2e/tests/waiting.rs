@@ -319,6 +319,26 @@ fn waiting_for_pods_that_a_quota_forbids_is_given_up() {
 }
 
 #[test]
+fn waiting_for_pods_that_a_security_standard_forbids_is_given_up() {
+    let prepare = |bench: &Bench| {
+        let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+        let space = format!("/api/v1/namespaces/{}", bench.namespace());
+        bench.api().merge(&space, &json!({"metadata": {"labels": labels}}));
+    };
+    let test = "waiting_for_pods_that_a_security_standard_forbids";
+    let Some(told) = given_up(test, "x=y", prepare) else { return };
+    assert_all(
+        &told,
+        &[
+            "warning: would violate PodSecurity \"restricted:latest\": allowPrivilegeEscalation != false",
+            "error: Deployment/NAMESPACE/web: the cluster refuses its pods: pods \"web-",
+            "is forbidden: violates PodSecurity \"restricted:latest\"",
+            "pod or container \"main\" must set securityContext.runAsNonRoot=true",
+        ],
+    );
+}
+
+#[test]
 fn under_the_name_helm_waiting_in_vain_ends_with_helms_words() {
     let programs = [Program::Helm4, Program::PintleAsHelm];
     let told = side_by_side("under_the_name_helm_waiting_in_vain", &programs, |bench, program| {

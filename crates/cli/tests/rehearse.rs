@@ -362,6 +362,46 @@ fn the_tests_of_a_chart_are_run_before_it_is_rolled_back() {
     lacks(&place.pintle("rehearse web"), "\ntest ");
 }
 
+#[test]
+fn the_security_standard_of_a_namespace_holds() {
+    let place = Place::new();
+    let deployment = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+      containers:
+      - {name: a, image: one, securityContext: {allowPrivilegeEscalation: {{ .Values.loose }}, capabilities: {drop: [ALL]}}}
+";
+    chart(&place, "web", "1.0.0", deployment);
+    let space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: prod, labels: {pod-security.kubernetes.io/enforce: restricted}}\n";
+    place.write("prod.yaml", space);
+    let strict = "rehearse web -n prod --given prod.yaml";
+    holds(&place.pintle(&format!("{strict} --set loose=false")), &["exit 0", "the chart works"]);
+    let shown = place.pintle(&format!("{strict} --set loose=true"));
+    let why =
+        r#"violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "a" must"#;
+    holds(
+        &shown,
+        &[
+            "exit 1",
+            "install: web/templates/all.yaml: Deployment/web: ",
+            &format!(r#"the cluster refuses its pods: pods "web-*" is forbidden: {why}"#),
+            &format!(
+                "install: web/templates/all.yaml:1: Deployment/web: would {}",
+                why.replacen("violates", "violate", 1)
+            ),
+        ],
+    );
+    assert_eq!(shown.matches("FailedCreate").count(), 1, "one event is enough:\n{shown}");
+    holds(&place.pintle("rehearse web --set loose=true"), &["exit 0"]);
+}
+
 /// A template whose ReplicaSet is named after a password.
 const RANDOM: &str = "\
 apiVersion: apps/v1

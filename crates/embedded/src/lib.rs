@@ -2,8 +2,8 @@
 //!
 //! [`Api`] answers requests as the real API server does: [`schema`] knows what objects of every built-in kind look
 //! like, from tables taken from real servers; [`fit`], [`settle`], [`patch`] and [`apply`] do to objects what the
-//! server does to them; [`store`] keeps them with revisions, in memory or in one file. One contract
-//! (`tests/contract`) is asked of this API and of the real server, case by case.
+//! server does to them; `security` knows what pods may do where; [`store`] keeps them with revisions, in memory or in
+//! one file. One contract (`tests/contract`) is asked of this API and of the real server, case by case.
 //!
 //! It knows no chart, no release and no client. What controllers do to objects themselves (furnishing and emptying
 //! namespaces, collecting what nobody owns, serving new kinds) is done before the answer is sent, so that the same
@@ -32,6 +32,7 @@ pub mod apply;
 pub mod fit;
 pub mod patch;
 pub mod schema;
+mod security;
 pub mod serve;
 pub mod settle;
 mod spell;

@@ -31,6 +31,7 @@ mod receive;
 mod reply;
 mod review;
 mod route;
+mod secure;
 mod select;
 mod server_side;
 mod table;
@@ -400,6 +401,18 @@ fn not_found(resource: &crate::schema::Resource, name: &str) -> Status {
         ..Details::default()
     };
     Status::new(404, "NotFound", format!("{} {name:?} not found", resource.qualified())).about(details)
+}
+
+/// The cluster does not let it happen, though it makes sense.
+fn forbidden(resource: &crate::schema::Resource, name: &str, why: &str) -> Status {
+    let details = Details {
+        name: name.to_owned(),
+        group: resource.group.to_string(),
+        kind: resource.plural.to_string(),
+        ..Details::default()
+    };
+    let message = format!("{} {name:?} is forbidden: {why}", resource.qualified());
+    Status::new(403, "Forbidden", message).about(details)
 }
 
 /// Somebody was quicker, or a precondition does not hold.

@@ -81,7 +81,8 @@ impl Api {
             number_at(object, &path)
         };
         set(&mut scale, &["spec"], Node::empty_map());
-        if let Some(replicas) = number(&paths.wanted) {
+        // None at all are not written.
+        if let Some(replicas) = number(&paths.wanted).filter(|replicas| *replicas != 0) {
             set(&mut scale, &["spec", "replicas"], Node::Int(replicas));
         }
         set(&mut scale, &["status", "replicas"], Node::Int(number(&paths.there).unwrap_or(0)));

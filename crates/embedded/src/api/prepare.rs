@@ -31,8 +31,8 @@ impl Api {
             set(object, &["status"], status);
         }
         let kind = call.known.kind(self.0.table);
-        settle::admit(kind, object, &mut Around(self))?;
-        settle::settle_new(kind, object, &mut Around(self));
+        settle::admit(kind, object, &mut Around(self, call))?;
+        settle::settle_new(kind, object, &mut Around(self, call));
         Ok(())
     }
 
@@ -59,7 +59,7 @@ impl Api {
             custom::prepare_definition(changed);
         }
         let part = call.target.part.as_deref().unwrap_or_default();
-        settle::settle_change(call.known.kind(self.0.table), live, changed, part, &mut Around(self));
+        settle::settle_change(call.known.kind(self.0.table), live, changed, part, &mut Around(self, call));
         if part != "binding"
             && is_other(live, changed, call.known.is_custom(), has_status)
             && call.known.has_generation()
@@ -109,7 +109,7 @@ impl Api {
 }
 
 /// What new objects get from the rest of the cluster.
-struct Around<'a>(&'a Api);
+struct Around<'a>(&'a Api, &'a Call<'a>);
 
 /// The addresses of services: 10.96.0.0/16 without its ends.
 fn address(number: u64) -> String {
@@ -155,6 +155,10 @@ impl Surroundings for Around<'_> {
 
     fn has_account(&mut self, namespace: &str, name: &str) -> bool {
         self.0.0.store.get(&key("serviceaccounts", namespace, name)).is_some()
+    }
+
+    fn warn(&mut self, text: String) {
+        self.1.warn(text);
     }
 }
 

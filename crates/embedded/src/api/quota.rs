@@ -7,9 +7,9 @@ use tokio::sync::MutexGuard;
 
 use super::control::Queue;
 use super::meta::{at, list_at, meta, set, text_at};
-use super::{Api, Call};
+use super::{Api, Call, forbidden};
 use crate::fit::quantity::Quantity;
-use crate::status::{Details, Status};
+use crate::status::Status;
 use crate::store::{Object, key, prefix};
 
 /// How objects of that kind are stored.
@@ -50,7 +50,11 @@ impl Api {
                 .collect();
             let name = meta(&quota, "name");
             if let Some(why) = unspecified(&hard, &kind, object) {
-                return Err(forbidden(call, object, &format!("failed quota: {name}: must specify {why}")));
+                return Err(forbidden(
+                    call.known.resource(),
+                    meta(object, "name"),
+                    &format!("failed quota: {name}: must specify {why}"),
+                ));
             }
             let used = self.used(call.namespace(), &hard);
             let is_over =
@@ -62,7 +66,7 @@ impl Api {
             let [requested, used, limited] = [&asked, &used, &hard].map(|amounts| written(amounts, &over));
             let why =
                 format!("exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}");
-            return Err(forbidden(call, object, &why));
+            return Err(forbidden(call.known.resource(), meta(object, "name"), &why));
         }
         Ok(Some(turn))
     }
@@ -214,19 +218,6 @@ fn unspecified(hard: &Amounts, kind: &str, object: &Node) -> Option<String> {
         }
     }
     (!missing.is_empty()).then(|| missing.join("; "))
-}
-
-fn forbidden(call: &Call<'_>, object: &Node, why: &str) -> Status {
-    let resource = call.known.resource();
-    let name = meta(object, "name");
-    let details = Details {
-        name: name.to_owned(),
-        group: resource.group.to_string(),
-        kind: resource.plural.to_string(),
-        ..Details::default()
-    };
-    let message = format!("{} {name:?} is forbidden: {why}", resource.qualified());
-    Status::new(403, "Forbidden", message).about(details)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub use protobuf::{ProtobufError, read_protobuf};
 pub use read::{Object, Source};
 
 pub(crate) use defaults::container_names;
+pub(crate) use rules::profile::{APP_ARMOR, old_app_armor};
 
 use pintle_tree::Node;
 

@@ -1,6 +1,7 @@
 //! What the server itself puts into objects before it keeps them: addresses, ports, names of accounts, labels of jobs,
 //! first states. All of it comes after [`crate::apply::track`], since it belongs to nobody.
 
+mod app_armor;
 mod pod;
 mod service;
 
@@ -26,6 +27,8 @@ pub trait Surroundings {
     fn now(&mut self) -> Str;
     /// Whether there is such a service account.
     fn has_account(&mut self, namespace: &str, name: &str) -> bool;
+    /// Tells the sender something.
+    fn warn(&mut self, text: String);
 }
 
 /// Whether a new object finds all that it refers to. Comes before it is settled.

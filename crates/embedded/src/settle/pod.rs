@@ -2,10 +2,10 @@
 
 use pintle_tree::{Map, Node};
 
-use super::Surroundings;
-use crate::fit::container_names;
+use super::{Surroundings, app_armor};
 use crate::fit::quantity::Quantity;
 use crate::fit::tree::{each, list, made, map, map_of, put, text, word};
+use crate::fit::{container_names, old_app_armor};
 
 const TOKEN_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
@@ -20,6 +20,9 @@ pub(super) fn settle(object: &mut Node, around: &mut dyn Surroundings) {
     };
     let quality = quality(object);
     let suffix = around.suffix();
+    for container in app_armor::settle(object) {
+        around.warn(old_app_armor("", &container));
+    }
     let Some(pod) = object.as_map_mut() else { return };
     pod.insert("status".into(), map_of(&[("phase", "Pending".into()), ("qosClass", quality.into())]));
     let Some(spec) = made(pod, "spec") else { return };

@@ -191,5 +191,44 @@ fn replaced(said: &str, names: &[(String, String)]) -> String {
             said = said.replace(name.as_str(), stands);
         }
     }
-    said
+    without_refused_names(&said)
+}
+
+/// A text without the made-up ends of the names of pods that were refused, and so never were among those there are.
+fn without_refused_names(said: &str) -> String {
+    const PODS: &str = "pods \"";
+    /// How long such an end is.
+    const LENGTH: usize = 5;
+    let mut told = String::new();
+    let mut rest = said;
+    while let Some((before, after)) = rest.split_once(PODS) {
+        told.push_str(before);
+        told.push_str(PODS);
+        let name = after.split_once("\" is forbidden").map_or("", |(name, _)| name);
+        match name.rsplit_once('-') {
+            Some((beginning, end)) if end.len() == LENGTH && !name.contains('"') => {
+                told.push_str(&format!("{}-*", beginning.trim_end_matches("-*")));
+            }
+            _ => told.push_str(name),
+        }
+        rest = &after[name.len()..];
+    }
+    told + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_pods_that_were_refused_lose_their_made_up_ends() {
+        let said = r#"Error creating: pods "web-*-9qtbt" is forbidden: no; pods "db-x2x4z" is forbidden: no"#;
+        let told = r#"Error creating: pods "web-*" is forbidden: no; pods "db-*" is forbidden: no"#;
+        assert_eq!(without_refused_names(said), told);
+        for plain in
+            [r#"pods "web-test-connection" is forbidden"#, r#"pods "web-*" not found, "a"#, "pods \""]
+        {
+            assert_eq!(without_refused_names(plain), plain);
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod network;
 mod other;
 mod pod;
 mod probe;
+pub(crate) mod profile;
 mod service;
 mod storage;
 mod volume;

@@ -2,11 +2,12 @@
 
 use pintle_tree::Node;
 
-use super::{Faults, Field, affinity, container, items, labels, names, volume};
+use super::{Faults, Field, affinity, container, items, labels, names, profile, volume};
 use crate::fit::tree::{at, int, is_true, list, text};
 
 /// A pod.
 pub(super) fn pod(object: &Node, faults: &mut Faults) {
+    profile::check(object, &Field::root("metadata.annotations"), faults);
     spec(object, &[], &Field::root("spec"), faults);
 }
 
@@ -25,6 +26,7 @@ pub(super) fn template_of(template: &Node, field: &Field, faults: &mut Faults) {
 pub(super) fn template_with(template: &Node, claims: &[&str], field: &Field, faults: &mut Faults) {
     let meta = at(template, &["metadata"]).cloned().unwrap_or_default();
     labels(&meta, "labels", &field.child("metadata"), faults);
+    profile::check(template, &field.child("annotations"), faults);
     spec(template, claims, &field.child("spec"), faults);
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use pintle_tree::Node;
 
-use super::{Field, items};
-use crate::fit::tree::{at, int, text};
+use super::{Field, items, profile};
+use crate::fit::tree::{at, int, list, text};
 use crate::schema::Kind;
 
 /// The warnings about an object of a built-in kind.
@@ -32,8 +32,9 @@ pub(in crate::fit) fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
         let place = Field::root(field).child("metadata").child("annotations").key(old).0;
         found.push(format!("{place}: non-functional in v1.16+; use the \"priorityClassName\" field instead"));
     }
-    if let Some(spec) = template.and_then(|template| at(template, &["spec"])) {
-        pod(spec, &Field::root(field).child("spec"), &mut found);
+    if let Some(template) = template {
+        profile::warn_of_pod(template, field, &mut found);
+        pod(template, field, &mut found);
     }
     found
 }
@@ -107,15 +108,22 @@ fn ports(spec: &Node, field: &Field, found: &mut Vec<String>) {
     }
 }
 
-fn pod(spec: &Node, field: &Field, found: &mut Vec<String>) {
+/// What is warned of in a pod or a template at `place`.
+fn pod(pod: &Node, place: &str, found: &mut Vec<String>) {
+    let Some(spec) = at(pod, &["spec"]) else { return };
+    let field = &Field::root(place).child("spec");
     for (place, secret) in items(spec, "imagePullSecrets", field) {
         if text(secret, &["name"]).is_empty() {
             found.push(format!("{}: invalid empty name \"\"", place.child("name").0));
         }
     }
-    for (place, container) in items(spec, "containers", field) {
+    for container in list(spec, &["initContainers"]) {
+        profile::warn_of(pod, container, place, found);
+    }
+    for (at_container, container) in items(spec, "containers", field) {
+        profile::warn_of(pod, container, place, found);
         let mut seen: BTreeSet<&str> = BTreeSet::new();
-        for (place, variable) in items(container, "env", &place) {
+        for (place, variable) in items(container, "env", &at_container) {
             let name = text(variable, &["name"]);
             if !seen.insert(name) && at(variable, &["valueFrom"]).is_none() {
                 found.push(format!(

@@ -1,0 +1,153 @@
+//! Holding pods to the security standard of their namespace, as the admission plugin of the real server does.
+
+use std::collections::BTreeMap;
+
+use pintle_tree::Node;
+
+use super::meta::{at, list_at, meta, text_at};
+use super::{Api, Call, forbidden};
+use crate::security::{Level, Policy, Standard, Violation, in_detail, in_short, violations};
+use crate::status::Status;
+use crate::store::{key, prefix};
+
+/// The parts of a pod that say nothing about what may run in it.
+const HARMLESS: [&str; 8] =
+    ["attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "status"];
+/// The most pods that are looked at when the standard of a namespace changes.
+const MOST_PODS: usize = 3_000;
+
+impl Api {
+    /// Refuses what the standard of a namespace forbids, or warns of it. `before` is the object as it is, if it is there.
+    pub(super) fn check_security(
+        &self,
+        call: &Call<'_>,
+        before: Option<&Node>,
+        object: &Node,
+    ) -> Result<(), Status> {
+        let part = call.target.part.as_deref();
+        if call.known.is("", "Namespace") {
+            return self.check_standards(call, before, object);
+        }
+        if call.known.is("", "Pod") {
+            let is_harmless = part.is_some_and(|part| HARMLESS.contains(&part))
+                || before.is_some_and(|before| !runs_something_else(before, object));
+            return if is_harmless { Ok(()) } else { self.check_pod(call, object) };
+        }
+        match template(call, object) {
+            Some(template) if part.is_none() => {
+                let policy = self.policy(call.namespace());
+                self.warn_of(call, policy.warn, template);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn check_pod(&self, call: &Call<'_>, pod: &Node) -> Result<(), Status> {
+        let policy = self.policy(call.namespace());
+        let found = self.violations(policy.enforce, pod);
+        if !found.is_empty() {
+            let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, in_detail(&found));
+            return Err(forbidden(call.known.resource(), meta(pod, "name"), &why));
+        }
+        self.warn_of(call, policy.warn, pod);
+        Ok(())
+    }
+
+    fn warn_of(&self, call: &Call<'_>, standard: Standard, pod: &Node) {
+        let found = self.violations(standard, pod);
+        if !found.is_empty() {
+            call.warn(format!("would violate PodSecurity \"{standard}\": {}", in_detail(&found)));
+        }
+    }
+
+    fn violations(&self, standard: Standard, pod: &Node) -> Vec<Violation> {
+        violations(standard, self.0.table.minor().into(), pod)
+    }
+
+    fn policy(&self, namespace: &str) -> Policy {
+        let namespace = self.0.store.get(&key("namespaces", "", namespace));
+        Policy::of(&namespace.map_or(Node::Nil, |namespace| namespace.node())).0
+    }
+
+    /// The labels of a namespace, and what those pods are told that do not live up to a stricter standard.
+    fn check_standards(
+        &self,
+        call: &Call<'_>,
+        before: Option<&Node>,
+        namespace: &Node,
+    ) -> Result<(), Status> {
+        let (policy, causes) = Policy::of(namespace);
+        let old = before.map(Policy::of);
+        let is_new = old.as_ref().is_none_or(|(_, old)| *old != causes);
+        if !causes.is_empty() && is_new {
+            return Err(Status::invalid("", "Namespace", meta(namespace, "name"), causes));
+        }
+        let Some((old, _)) = old else { return Ok(()) };
+        let (old, new) = (old.enforce, policy.enforce);
+        let is_relaxed = new.version == old.version && new.level <= old.level;
+        if new != old && new.level != Level::Privileged && !is_relaxed {
+            self.warn_of_pods(call, new, meta(namespace, "name"));
+        }
+        Ok(())
+    }
+
+    fn warn_of_pods(&self, call: &Call<'_>, standard: Standard, namespace: &str) {
+        let listing = self.0.store.list(&prefix("pods", Some(namespace)), None, MOST_PODS, None, &|_| true);
+        let pods = listing.map(|listing| listing.objects).unwrap_or_default();
+        // Who violates the same is named by the first of them.
+        let mut alike: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for pod in &pods {
+            let pod = pod.node();
+            let found = self.violations(standard, &pod);
+            if !found.is_empty() {
+                alike.entry(in_short(&found)).or_default().push(meta(&pod, "name").to_owned());
+            }
+        }
+        if alike.is_empty() {
+            return;
+        }
+        call.warn(format!(
+            "existing pods in namespace \"{namespace}\" violate the new PodSecurity enforce level \"{standard}\""
+        ));
+        let told = alike.into_iter().map(|(reasons, mut names)| {
+            names.sort_unstable();
+            let others = match names.len() - 1 {
+                0 => String::new(),
+                1 => " (and 1 other pod)".to_owned(),
+                others => format!(" (and {others} other pods)"),
+            };
+            format!("{}{others}: {reasons}", names[0])
+        });
+        let mut told: Vec<String> = told.collect();
+        told.sort_unstable();
+        told.into_iter().for_each(|text| call.warn(text));
+    }
+}
+
+/// The template of pods that an object makes, if it is one of those that make pods.
+fn template<'o>(call: &Call<'_>, object: &'o Node) -> Option<&'o Node> {
+    let is = |group: &str, kinds: &[&str]| kinds.iter().any(|kind| call.known.is(group, kind));
+    if is("apps", &["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"])
+        || is("batch", &["Job"])
+        || is("", &["ReplicationController"])
+    {
+        at(object, &["spec", "template"])
+    } else if is("batch", &["CronJob"]) {
+        at(object, &["spec", "jobTemplate", "spec", "template"])
+    } else if is("", &["PodTemplate"]) {
+        at(object, &["template"])
+    } else {
+        None
+    }
+}
+
+/// Whether a change lets other images run, or more of them; nothing else of a pod that matters here can change.
+fn runs_something_else(before: &Node, after: &Node) -> bool {
+    let images = |pod: &Node, list: &str| -> Vec<String> {
+        list_at(pod, &["spec", list]).iter().map(|it| text_at(it, &["image"]).to_owned()).collect()
+    };
+    ["initContainers", "containers", "ephemeralContainers"]
+        .iter()
+        .any(|list| images(before, list) != images(after, list))
+}
