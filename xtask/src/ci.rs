@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::shell::{cache, cargo, corpus, run, say, step};
+use crate::shell::{cache, cargo, corpus, release_binary, run, say, step};
 use crate::{
     bench, clients, contract, e2e, fuzz, images_report, instructions, registries, rehearse_report, suite,
     tidy,
@@ -52,29 +52,15 @@ fn tests() -> Result<()> {
     suite::run(command, &[])
 }
 
+/// The program is built by itself, as users get it: together with another package, cargo would give it that one's
+/// features. What looks at it need not be quick.
 fn conformance() -> Result<()> {
-    run(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "pintle-cli",
-        "--package",
-        "pintle-conformance",
-    ]))?;
+    let program = release_binary()?;
     if corpus().is_none() {
         say("corpus: not here; only our own cases run");
     }
-    run(&mut cargo(&[
-        "run",
-        "--quiet",
-        "--release",
-        "--package",
-        "pintle-conformance",
-        "--",
-        "--least",
-        "99.5",
-    ]))
+    let mut conformance = cargo(&["run", "--quiet", "--package", "pintle-conformance", "--"]);
+    run(conformance.arg("--binary").arg(program).args(["--least", "99.5"]))
 }
 
 /// cargo-deny where it is installed or can be; it needs no network for bans, licences and sources.
