@@ -3,7 +3,7 @@
 use pintle_tree::Node;
 use pintle_tree::quote::quote;
 
-use super::{Pod, Rule, Values, Violation, named, plural, quoted};
+use super::{Pod, Rule, Values, Violation, named, plural, quoted, violation};
 use crate::fit::tree::{at, int, is_true, list, text};
 
 /// The rules, in the order in which they are told.
@@ -42,7 +42,7 @@ fn app_armor(pod: &Pod<'_>) -> Option<Violation> {
     }
     let values: Vec<String> = values.into_iter().chain(annotations).collect();
     let detail = format!("{} must not set AppArmor profile type to {}", who.join(" and "), quoted(&values));
-    Violation::new(&plural("forbidden AppArmor profile", values.len()), detail)
+    violation(&plural("forbidden AppArmor profile", values.len()), detail)
 }
 
 /// Whether a security context has a profile of a forbidden type, which is noted.
@@ -88,7 +88,7 @@ fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
     if containers.is_empty() {
         return None;
     }
-    Violation::new("non-default capabilities", must_not_add(&containers, &values))
+    violation("non-default capabilities", must_not_add(&containers, &values))
 }
 
 pub(super) fn must_not_add(containers: &[&str], values: &Values) -> String {
@@ -99,13 +99,13 @@ pub(super) fn must_not_add(containers: &[&str], values: &Values) -> String {
 fn host_namespaces(pod: &Pod<'_>) -> Option<Violation> {
     let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter().filter(|it| is_true(pod.spec, &[it]));
     let shared: Vec<String> = shared.map(|it| format!("{it}=true")).collect();
-    if shared.is_empty() { None } else { Violation::new("host namespaces", shared.join(", ")) }
+    if shared.is_empty() { None } else { violation("host namespaces", shared.join(", ")) }
 }
 
 fn host_paths(pod: &Pod<'_>) -> Option<Violation> {
     let volumes = list(pod.spec, &["volumes"]).iter().filter(|it| at(it, &["hostPath"]).is_some());
     let names: Vec<&str> = volumes.map(|it| text(it, &["name"])).collect();
-    if names.is_empty() { None } else { Violation::new("hostPath volumes", named("volume", &names)) }
+    if names.is_empty() { None } else { violation("hostPath volumes", named("volume", &names)) }
 }
 
 fn host_ports(pod: &Pod<'_>) -> Option<Violation> {
@@ -122,7 +122,7 @@ fn host_ports(pod: &Pod<'_>) -> Option<Violation> {
     let uses = if containers.len() == 1 { "uses" } else { "use" };
     let (who, what) = (named("container", &containers), plural("hostPort", ports.len()));
     let ports: Vec<String> = ports.into_iter().collect();
-    Violation::new("hostPort", format!("{who} {uses} {what} {}", ports.join(", ")))
+    violation("hostPort", format!("{who} {uses} {what} {}", ports.join(", ")))
 }
 
 fn hosts_of_probes(pod: &Pod<'_>) -> Option<Violation> {
@@ -150,7 +150,7 @@ fn hosts_of_probes(pod: &Pod<'_>) -> Option<Violation> {
     containers.dedup();
     let uses = if containers.len() == 1 { "uses" } else { "use" };
     let (who, what) = (named("container", &containers), plural("probe or lifecycle host", hosts.len()));
-    Violation::new("probe or lifecycle host", format!("{who} {uses} {what} {}", quoted(&hosts)))
+    violation("probe or lifecycle host", format!("{who} {uses} {what} {}", quoted(&hosts)))
 }
 
 fn privileged(pod: &Pod<'_>) -> Option<Violation> {
@@ -159,7 +159,7 @@ fn privileged(pod: &Pod<'_>) -> Option<Violation> {
         return None;
     }
     let who = named("container", &containers);
-    Violation::new("privileged", format!("{who} must not set securityContext.privileged=true"))
+    violation("privileged", format!("{who} must not set securityContext.privileged=true"))
 }
 
 /// Since 1.35, whoever has users of its own may see all of /proc.
@@ -180,10 +180,7 @@ pub(super) fn any_mounts_of_proc(pod: &Pod<'_>) -> Option<Violation> {
         return None;
     }
     let who = named("container", &containers);
-    Violation::new(
-        "procMount",
-        format!("{who} must not set securityContext.procMount to {}", quoted(&values)),
-    )
+    violation("procMount", format!("{who} must not set securityContext.procMount to {}", quoted(&values)))
 }
 
 fn selinux(pod: &Pod<'_>) -> Option<Violation> {
@@ -208,7 +205,7 @@ fn selinux(pod: &Pod<'_>) -> Option<Violation> {
     what.extend(has_user.then(|| "user may not be set".to_owned()));
     what.extend(has_role.then(|| "role may not be set".to_owned()));
     let detail = format!("{setters} set forbidden securityContext.seLinuxOptions: {}", what.join("; "));
-    Violation::new("seLinuxOptions", detail)
+    violation("seLinuxOptions", detail)
 }
 
 /// Before 1.19 there were only annotations.
@@ -218,7 +215,7 @@ fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     }
     let mut values = Values::new();
     let setters = pod.setters(|context| is_forbidden_profile(context, "seccompProfile", &mut values))?;
-    Violation::new("seccompProfile", must_not_set_seccomp(&setters, &values))
+    violation("seccompProfile", must_not_set_seccomp(&setters, &values))
 }
 
 pub(super) fn must_not_set_seccomp(setters: &str, values: &Values) -> String {
@@ -242,7 +239,7 @@ fn seccomp_annotations(pod: &Pod<'_>) -> Option<Violation> {
     }
     let what = plural("annotation", bad.len());
     let bad: Vec<String> = bad.into_iter().collect();
-    Violation::new("seccompProfile", format!("forbidden {what} {}", bad.join(", ")))
+    violation("seccompProfile", format!("forbidden {what} {}", bad.join(", ")))
 }
 
 /// The settings of the kernel that concern nobody else, with the version that found so.
@@ -265,12 +262,12 @@ fn sysctls(pod: &Pod<'_>) -> Option<Violation> {
     let set = list(pod.spec, &["securityContext", "sysctls"]).iter().map(|it| text(it, &["name"]));
     let is_safe = |name: &&str| SAFE.iter().any(|(safe, since)| safe == name && pod.minor >= *since);
     let bad: Vec<&str> = set.filter(|name| !is_safe(name)).collect();
-    if bad.is_empty() { None } else { Violation::new("forbidden sysctls", bad.join(", ")) }
+    if bad.is_empty() { None } else { violation("forbidden sysctls", bad.join(", ")) }
 }
 
 fn host_processes(pod: &Pod<'_>) -> Option<Violation> {
     let setters = pod.setters(|context| is_true(context, &["windowsOptions", "hostProcess"]))?;
-    Violation::new(
+    violation(
         "hostProcess",
         format!("{setters} must not set securityContext.windowsOptions.hostProcess=true"),
     )

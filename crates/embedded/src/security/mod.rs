@@ -26,10 +26,9 @@ pub(crate) struct Violation {
     pub(crate) detail: String,
 }
 
-impl Violation {
-    fn new(reason: &str, detail: String) -> Option<Violation> {
-        Some(Violation { reason: reason.to_owned(), detail })
-    }
+/// What a rule answers that has found something.
+fn violation(reason: &str, detail: String) -> Option<Violation> {
+    Some(Violation { reason: reason.to_owned(), detail })
 }
 
 /// One rule of a standard.

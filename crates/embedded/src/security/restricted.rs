@@ -3,7 +3,7 @@
 use pintle_tree::Node;
 
 use super::baseline::{added, any_mounts_of_proc, is_forbidden_profile, must_not_add, must_not_set_seccomp};
-use super::{Pod, Rule, Values, Violation, named, plural, quoted};
+use super::{Pod, Rule, Values, Violation, named, plural, quoted, violation};
 use crate::fit::tree::{at, int, list, text};
 
 /// The rules, in the order in which they are told.
@@ -30,7 +30,7 @@ fn escalation(pod: &Pod<'_>) -> Option<Violation> {
     }
     let who = named("container", &containers);
     let detail = format!("{who} must set securityContext.allowPrivilegeEscalation=false");
-    Violation::new("allowPrivilegeEscalation != false", detail)
+    violation("allowPrivilegeEscalation != false", detail)
 }
 
 fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
@@ -50,7 +50,7 @@ fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
     if !adding.is_empty() {
         details.push(must_not_add(&adding, &values));
     }
-    if details.is_empty() { None } else { Violation::new("unrestricted capabilities", details.join("; ")) }
+    if details.is_empty() { None } else { violation("unrestricted capabilities", details.join("; ")) }
 }
 
 fn volumes(pod: &Pod<'_>) -> Option<Violation> {
@@ -80,7 +80,7 @@ fn volumes(pod: &Pod<'_>) -> Option<Violation> {
     }
     let uses = if names.len() == 1 { "uses" } else { "use" };
     let (who, what) = (named("volume", &names), plural("restricted volume type", types.len()));
-    Violation::new("restricted volume types", format!("{who} {uses} {what} {}", quoted(&types)))
+    violation("restricted volume types", format!("{who} {uses} {what} {}", quoted(&types)))
 }
 
 /// Since 1.35, whoever has users of its own may be root among them.
@@ -95,7 +95,7 @@ fn root(pod: &Pod<'_>) -> Option<Violation> {
     }
     let is_set = |context: &Node, to: bool| at(context, &["runAsNonRoot"]) == Some(&Node::Bool(to));
     if let Some(setters) = pod.setters(|context| is_set(context, false)) {
-        return Violation::new(REASON, format!("{setters} must not set securityContext.runAsNonRoot=false"));
+        return violation(REASON, format!("{setters} must not set securityContext.runAsNonRoot=false"));
     }
     if at(pod.spec, &["securityContext"]).is_some_and(|context| is_set(context, true)) {
         return None;
@@ -105,7 +105,7 @@ fn root(pod: &Pod<'_>) -> Option<Violation> {
         return None;
     }
     let who = named("container", &silent);
-    Violation::new(REASON, format!("pod or {who} must set securityContext.runAsNonRoot=true"))
+    violation(REASON, format!("pod or {who} must set securityContext.runAsNonRoot=true"))
 }
 
 fn root_by_number(pod: &Pod<'_>) -> Option<Violation> {
@@ -113,7 +113,7 @@ fn root_by_number(pod: &Pod<'_>) -> Option<Violation> {
         return None;
     }
     let setters = pod.setters(|context| int(context, &["runAsUser"]) == Some(0))?;
-    Violation::new("runAsUser=0", format!("{setters} must not set runAsUser=0"))
+    violation("runAsUser=0", format!("{setters} must not set runAsUser=0"))
 }
 
 fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
@@ -124,7 +124,7 @@ fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     let mut values = Values::new();
     if let Some(setters) = pod.setters(|context| is_forbidden_profile(context, "seccompProfile", &mut values))
     {
-        return Violation::new(REASON, must_not_set_seccomp(&setters, &values));
+        return violation(REASON, must_not_set_seccomp(&setters, &values));
     }
     if at(pod.spec, &["securityContext", "seccompProfile"]).is_some() {
         return None;
@@ -135,5 +135,5 @@ fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     }
     let who = named("container", &silent);
     let detail = "must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\"";
-    Violation::new(REASON, format!("pod or {who} {detail}"))
+    violation(REASON, format!("pod or {who} {detail}"))
 }
