@@ -402,6 +402,29 @@ spec:
     holds(&place.pintle("rehearse web --set loose=true"), &["exit 0"]);
 }
 
+#[test]
+fn ranges_of_limits_hold() {
+    let place = Place::new();
+    let pod = "\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: a, image: one, resources: {limits: {memory: '{{ .Values.memory }}'}}}]
+";
+    chart(&place, "web", "1.0.0", pod);
+    let range = "apiVersion: v1\nkind: LimitRange\nmetadata: {name: small}\nspec: {limits: [{type: Container, max: {memory: 64Mi}}]}\n";
+    place.write("small.yaml", range);
+    holds(&place.pintle("rehearse web --given small.yaml --set memory=64Mi"), &["exit 0"]);
+    holds(
+        &place.pintle("rehearse web --given small.yaml --set memory=65Mi"),
+        &[
+            "exit 1",
+            "Pod/web: pods \"web\" is forbidden: maximum memory usage per Container is 64Mi, but limit is 65Mi",
+        ],
+    );
+}
+
 /// A template whose ReplicaSet is named after a password.
 const RANDOM: &str = "\
 apiVersion: apps/v1

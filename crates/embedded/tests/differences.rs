@@ -20,12 +20,10 @@ async fn phase(api: &Api, name: &str, spec: &str) -> String {
 }
 
 #[tokio::test]
-async fn limits_and_quotas_with_scopes_hold_nobody_back() {
+async fn quotas_with_scopes_hold_nobody_back() {
     let api = cluster().await;
     let quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {pods: 0}, scopes: [NotTerminating]}}";
     ask(&api, Method::POST, &format!("{CORE}/resourcequotas"), quota).await;
-    let limits = "{apiVersion: v1, kind: LimitRange, metadata: {name: small}, spec: {limits: [{type: Container, max: {cpu: 1m}}]}}";
-    ask(&api, Method::POST, &format!("{CORE}/limitranges"), limits).await;
     assert_eq!(phase(&api, "web", "restartPolicy: Always").await, "Running");
 }
 

@@ -80,6 +80,7 @@ impl Api {
             let (mut changed, named_revision) = self.edited(call, options, edit, &live, &there)?;
             self.prepare_change(call, &live, &mut changed)?;
             self.check_change(call, &live, &changed)?;
+            self.check_limits(call, Some(&live), &changed)?;
             self.check_security(call, Some(&live), &changed)?;
             match self.store_change(call, options, &there, &live, changed).await {
                 Err(Refusal::Changed(_)) if !named_revision && tries < TRIES => {}

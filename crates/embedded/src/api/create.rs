@@ -60,6 +60,7 @@ impl Api {
                     "resourceVersion should not be set on objects to be created",
                 ));
             }
+            self.check_limits(call, None, &attempt)?;
             self.check_security(call, None, &attempt)?;
             let _turn = self.check_quotas(call, &attempt).await?;
             match self.store_new(call, attempt, options.dry_run).await {

@@ -16,6 +16,7 @@ mod delete;
 mod discovery;
 mod fitting;
 mod kinds;
+mod limit;
 mod log;
 pub(crate) mod meta;
 mod namespaces;

@@ -30,6 +30,7 @@ impl Api {
             let status = custom::first_status(object);
             set(object, &["status"], status);
         }
+        self.give_limits(call, object);
         let kind = call.known.kind(self.0.table);
         settle::admit(kind, object, &mut Around(self, call))?;
         settle::settle_new(kind, object, &mut Around(self, call));

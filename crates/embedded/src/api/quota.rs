@@ -128,14 +128,9 @@ impl Api {
 /// What a quota allows.
 fn hard(quota: &Node) -> Amounts {
     let entries = at(quota, &["spec", "hard"]).and_then(Node::as_map).into_iter().flat_map(Map::iter);
-    entries.filter_map(|(name, value)| Some((name.to_str_lossy().into_owned(), quantity(value)?))).collect()
-}
-
-fn quantity(value: &Node) -> Option<Quantity> {
-    match value {
-        Node::Int(number) => Some(Quantity::of(*number)),
-        other => Quantity::read(other.as_str()?),
-    }
+    entries
+        .filter_map(|(name, value)| Some((name.to_str_lossy().into_owned(), Quantity::of_node(value)?)))
+        .collect()
 }
 
 fn to_node(amounts: &Amounts) -> Node {
@@ -175,15 +170,15 @@ fn amount(name: &str, kind: &str, object: &Node) -> Option<Quantity> {
             let ports = ports.filter(|port| at(port, &["nodePort"]).is_some_and(|it| *it != Node::Int(0)));
             Some(Quantity::of(i64::try_from(ports.count()).unwrap_or(i64::MAX)))
         }
-        "requests.storage" => {
-            quantity(at(object, &["spec", "resources", "requests", "storage"]).unwrap_or(&Node::Int(0)))
-        }
+        "requests.storage" => Quantity::of_node(
+            at(object, &["spec", "resources", "requests", "storage"]).unwrap_or(&Node::Int(0)),
+        ),
         name if name.starts_with("count/") => Some(Quantity::of(1)),
         _ if kind == "pods" && has_ended() => Some(Quantity::of(0)),
         name if PLAIN.contains(&name) => Some(Quantity::of(1)),
         name => {
             let (part, of) = compute(name);
-            let asked = |container: &Node| quantity(at(container, &["resources", part, of])?);
+            let asked = |container: &Node| Quantity::of_node(at(container, &["resources", part, of])?);
             let amounts = list_at(object, &["spec", "containers"]).iter().filter_map(asked);
             Some(amounts.fold(Quantity::of(0), |sum, amount| sum.plus(&amount)))
         }

@@ -1,5 +1,7 @@
 //! Amounts such as `500m` and `1Gi`, in the one spelling that the server keeps of each.
 
+use pintle_tree::Node;
+
 /// What the server says to everything that is no amount.
 pub(crate) const NOT_A_QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -52,6 +54,14 @@ impl Quantity {
             digits = -digits;
         }
         Some(Quantity { digits, exponent, format }.rounded_up(-9))
+    }
+
+    /// The amount that a field holds.
+    pub(crate) fn of_node(node: &Node) -> Option<Quantity> {
+        match node {
+            Node::Int(number) => Some(Quantity::of(*number)),
+            other => Quantity::read(other.as_str()?),
+        }
     }
 
     /// The amount without digits below 10^`least`, away from zero.
@@ -108,6 +118,13 @@ impl Quantity {
             lift.and_then(|lift| quantity.digits.checked_mul(lift)).unwrap_or(most)
         };
         scale(self) > scale(other)
+    }
+
+    /// The amount, as exactly as a float can tell it.
+    pub(crate) fn as_float(&self) -> f64 {
+        #[allow(clippy::cast_precision_loss)]
+        let digits = self.digits as f64;
+        digits * 10_f64.powi(self.exponent)
     }
 
     /// The amount if it is a whole number.

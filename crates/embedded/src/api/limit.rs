@@ -1,0 +1,252 @@
+//! Ranges of limits: what those containers get that do not say what they need, and what is too little or too much.
+
+use std::collections::BTreeMap;
+
+use pintle_tree::Node;
+
+use super::meta::{at, is_deleted, list_at, map_at, meta, set, text_at};
+use super::{Api, Call, forbidden};
+use crate::fit::quantity::Quantity;
+use crate::status::Status;
+use crate::store::prefix;
+
+/// How objects of that kind are stored.
+const RANGES: &str = "limitranges";
+/// The annotation that tells what a pod was given.
+const GIVEN: &str = "kubernetes.io/limit-ranger";
+
+/// Amounts by what they are of.
+type Amounts = BTreeMap<String, Quantity>;
+
+impl Api {
+    /// Gives the containers of a new pod what their namespace gives to those that ask for nothing.
+    pub(super) fn give_limits(&self, call: &Call<'_>, pod: &mut Node) {
+        if !call.known.is("", "Pod") {
+            return;
+        }
+        for range in self.ranges(call.namespace()) {
+            let mut told = Vec::new();
+            for (kind, word) in [("containers", "container"), ("initContainers", "init container")] {
+                for index in 0..list_at(pod, &["spec", kind]).len() {
+                    give(&range, pod, kind, index, word, &mut told);
+                }
+            }
+            if !told.is_empty() {
+                let text = format!("LimitRanger plugin set: {}", told.join("; "));
+                set(pod, &["metadata", "annotations", GIVEN], text);
+            }
+        }
+    }
+
+    /// Refuses what asks for too little or too much. `before` is the object as it is, if it is there: the containers of a
+    /// pod do not change.
+    pub(super) fn check_limits(
+        &self,
+        call: &Call<'_>,
+        before: Option<&Node>,
+        object: &Node,
+    ) -> Result<(), Status> {
+        let is_pod = call.known.is("", "Pod") && before.is_none();
+        let is_claim = call.known.is("", "PersistentVolumeClaim") && !before.is_some_and(is_deleted);
+        if !(is_pod || is_claim) || call.target.part.is_some() {
+            return Ok(());
+        }
+        for range in self.ranges(call.namespace()) {
+            let mut faults = Vec::new();
+            for limit in list_at(&range, &["spec", "limits"]) {
+                check(limit, is_pod, object, &mut faults);
+            }
+            let why = match &faults[..] {
+                [] => continue,
+                [only] => only.clone(),
+                several => format!("[{}]", several.join(", ")),
+            };
+            return Err(forbidden(call.known.resource(), meta(object, "name"), &why));
+        }
+        Ok(())
+    }
+
+    fn ranges(&self, namespace: &str) -> Vec<Node> {
+        let place = prefix(RANGES, Some(namespace));
+        if namespace.is_empty() || !self.0.store.has(&place) {
+            return Vec::new();
+        }
+        let listing = self.0.store.list(&place, None, usize::MAX, None, &|_| true);
+        let objects = listing.map(|listing| listing.objects).unwrap_or_default();
+        objects.iter().map(|range| range.node()).collect()
+    }
+}
+
+/// Gives one container what it lacks, and tells what that was.
+fn give(range: &Node, pod: &mut Node, kind: &str, index: usize, word: &str, told: &mut Vec<String>) {
+    let Some(Node::List(containers)) = map_at(pod, &["spec"]).get_mut(kind) else { return };
+    let Some(container) = containers.get_mut(index) else { return };
+    let name = text_at(container, &["name"]).to_owned();
+    for (of, from) in [("requests", "defaultRequest"), ("limits", "default")] {
+        let mut given: BTreeMap<String, Node> = BTreeMap::new();
+        let limits = list_at(range, &["spec", "limits"]).iter();
+        for limit in limits.filter(|limit| text_at(limit, &["type"]) == "Container") {
+            let amounts = at(limit, &[from]).and_then(Node::as_map);
+            given.extend(
+                amounts.into_iter().flat_map(|it| it.iter()).map(|(key, it)| (key.to_string(), it.clone())),
+            );
+        }
+        given.retain(|what, _| at(container, &["resources", of, what]).is_none());
+        if given.is_empty() {
+            continue;
+        }
+        let what: Vec<&str> = given.keys().map(String::as_str).collect();
+        told.push(format!("{} {} for {word} {name}", what.join(", "), of.trim_end_matches('s')));
+        for (what, amount) in given {
+            set(container, &["resources", of, &what], amount);
+        }
+    }
+}
+
+/// Holds an object to one row of a range.
+fn check(limit: &Node, is_pod: bool, object: &Node, faults: &mut Vec<String>) {
+    let kind = text_at(limit, &["type"]);
+    let mut hold = |asked: &Asked| {
+        for (rule, judge) in RULES {
+            for (name, bound) in amounts(at(limit, &[rule])) {
+                faults.extend(
+                    judge(&Bound { kind, name: &name, bound }, asked).filter(|text| !faults.contains(text)),
+                );
+            }
+        }
+    };
+    match (kind, is_pod) {
+        ("Container", true) => {
+            let kinds = ["containers", "initContainers"];
+            let containers = kinds.into_iter().flat_map(|kind| list_at(object, &["spec", kind]));
+            containers.for_each(|container| hold(&Asked::of(container)));
+        }
+        ("Pod", true) => hold(&Asked::of_pod(object)),
+        ("PersistentVolumeClaim", false) => {
+            let requests = amounts(at(object, &["spec", "resources", "requests"]));
+            // Claims have no limits: what is asked for is what is had.
+            hold(&Asked { limits: requests.clone(), requests, is_claim: true });
+        }
+        _ => {}
+    }
+}
+
+/// What is asked for.
+struct Asked {
+    requests: Amounts,
+    limits: Amounts,
+    is_claim: bool,
+}
+
+impl Asked {
+    fn of(container: &Node) -> Asked {
+        let part = |of: &str| amounts(at(container, &["resources", of]));
+        Asked { requests: part("requests"), limits: part("limits"), is_claim: false }
+    }
+
+    /// What all containers ask for together. Those that come first and end are counted one by one, beside the ones that
+    /// came first and stay.
+    fn of_pod(pod: &Node) -> Asked {
+        let part = |of: &str| {
+            let mut sum = Amounts::new();
+            for container in list_at(pod, &["spec", "containers"]) {
+                add(&mut sum, &amounts(at(container, &["resources", of])));
+            }
+            let (mut staying, mut most) = (Amounts::new(), Amounts::new());
+            for container in list_at(pod, &["spec", "initContainers"]) {
+                let own = amounts(at(container, &["resources", of]));
+                let mut beside = staying.clone();
+                add(&mut beside, &own);
+                if text_at(container, &["restartPolicy"]) == "Always" {
+                    add(&mut sum, &own);
+                    staying = beside.clone();
+                }
+                raise(&mut most, beside);
+            }
+            raise(&mut sum, most);
+            let of_pod = amounts(at(pod, &["spec", "resources", of]));
+            sum.extend(of_pod.into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
+            sum
+        };
+        Asked { requests: part("requests"), limits: part("limits"), is_claim: false }
+    }
+}
+
+fn amounts(map: Option<&Node>) -> Amounts {
+    let entries = map.and_then(Node::as_map).into_iter().flat_map(|map| map.iter());
+    entries.filter_map(|(name, amount)| Some((name.to_string(), Quantity::of_node(amount)?))).collect()
+}
+
+fn add(sum: &mut Amounts, more: &Amounts) {
+    for (name, amount) in more {
+        let whole = sum.get(name).map_or(*amount, |there| there.plus(amount));
+        sum.insert(name.clone(), whole);
+    }
+}
+
+fn raise(most: &mut Amounts, others: Amounts) {
+    for (name, amount) in others {
+        if most.get(&name).is_none_or(|there| amount.exceeds(there)) {
+            most.insert(name, amount);
+        }
+    }
+}
+
+/// A bound of a range.
+struct Bound<'b> {
+    /// What it is for: `Container`, `Pod` or `PersistentVolumeClaim`.
+    kind: &'b str,
+    /// What it is a bound of.
+    name: &'b str,
+    bound: Quantity,
+}
+
+impl Bound<'_> {
+    fn usage(&self, end: &str) -> String {
+        format!("{end} {} usage per {} is {}", self.name, self.kind, self.bound.canonical())
+    }
+}
+
+/// Says what is wrong with what is asked for, if anything is.
+type Judge = fn(&Bound<'_>, &Asked) -> Option<String>;
+
+/// The fields of a row of a range, and what they mean.
+const RULES: [(&str, Judge); 3] = [("min", least), ("max", most), ("maxLimitRequestRatio", ratio)];
+
+fn least(it: &Bound<'_>, asked: &Asked) -> Option<String> {
+    let usage = it.usage("minimum");
+    let Some(request) = asked.requests.get(it.name) else {
+        return Some(format!("{usage}.  No request is specified"));
+    };
+    if it.bound.exceeds(request) {
+        return Some(format!("{usage}, but request is {}", request.canonical()));
+    }
+    let limit = asked.limits.get(it.name).filter(|limit| it.bound.exceeds(limit))?;
+    Some(format!("{usage}, but limit is {}", limit.canonical()))
+}
+
+fn most(it: &Bound<'_>, asked: &Asked) -> Option<String> {
+    let (usage, word) = (it.usage("maximum"), if asked.is_claim { "request" } else { "limit" });
+    let Some(limit) = asked.limits.get(it.name) else {
+        return Some(format!("{usage}.  No {word} is specified"));
+    };
+    if limit.exceeds(&it.bound) {
+        return Some(format!("{usage}, but {word} is {}", limit.canonical()));
+    }
+    let request = asked.requests.get(it.name).filter(|request| request.exceeds(&it.bound))?;
+    Some(format!("{usage}, but request is {}", request.canonical()))
+}
+
+fn ratio(it: &Bound<'_>, asked: &Asked) -> Option<String> {
+    let (name, kind, bound) = (it.name, it.kind, it.bound.canonical());
+    let what = format!("{name} max limit to request ratio per {kind} is {bound}");
+    let part = |amounts: &Amounts| amounts.get(it.name).copied().filter(|amount| !amount.is_zero());
+    let Some(request) = part(&asked.requests) else {
+        return Some(format!("{what}, but no request is specified or request is 0"));
+    };
+    let Some(limit) = part(&asked.limits) else {
+        return Some(format!("{what}, but no limit is specified or limit is 0"));
+    };
+    let ratio = limit.as_float() / request.as_float();
+    (ratio > it.bound.as_float()).then(|| format!("{what}, but provided ratio is {ratio:.6}"))
+}
