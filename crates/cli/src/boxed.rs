@@ -1,5 +1,7 @@
 //! The cluster in the box: chosen by `--cluster` or `PINTLE_CLUSTER`, never silently.
 
+use std::path::Path;
+
 use pintle::cluster::Cluster;
 use pintle::embedded::{self, Embedded};
 
@@ -31,10 +33,14 @@ pub(crate) async fn open(chosen: &Embedded, namespace: &str) -> Result<Cluster, 
 }
 
 /// The cluster for those who make nothing in it. Where there is no file yet, that is an empty one without a file: a look,
-/// or a name that was misspelt, leaves nothing behind.
+/// or a name that was misspelt, leaves nothing behind. A file that could not be made is refused when it is opened.
 pub(crate) fn as_it_is(chosen: Embedded, ui: &mut Ui) -> Embedded {
+    let could_be_made = |file: &Path| match file.parent() {
+        Some(folder) if folder != Path::new("") => folder.is_dir(),
+        _ => true,
+    };
     match &chosen.file {
-        Some(file) if !file.exists() => {
+        Some(file) if !file.exists() && could_be_made(file) => {
             ui.warn(&format!(
                 "there is no cluster in `{}` yet, which counts as an empty one",
                 file.display()
