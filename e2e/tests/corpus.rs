@@ -11,7 +11,7 @@ use pintle_tree::Node;
 use serde_json::Value;
 
 /// How long objects may take to go away.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// A chart, and what becomes of it.
 struct Case {
