@@ -1,7 +1,7 @@
 //! Where the cluster has sig-apps' kind Application, one owns each release. By itself in its file, and so in its program,
 //! because the kind is there for the whole cluster.
 
-mod support;
+use crate::support;
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Releases as objects of their own kind: what they own, how they are referred to, and how they come over from Helm.
 
-mod support;
+use crate::support;
 
 use pintle_e2e::{Bench, Program};
 use serde_json::{Value, json};

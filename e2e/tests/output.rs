@@ -1,6 +1,6 @@
 //! Under the name `helm`, ours prints what the real one prints on the same cluster, but for times.
 
-mod support;
+use crate::support;
 
 use pintle_e2e::{Bench, Program, Ran};
 use support::{json_without_times, without_times, write_chart};

@@ -1,6 +1,6 @@
 //! Users who may not do everything: what they are told, and what they can do all the same.
 
-mod support;
+use crate::support;
 
 use pintle_e2e::{Bench, Fate, Program, Proxy, Ran, needs_real};
 use serde_json::{Value, json};

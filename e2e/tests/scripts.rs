@@ -1,7 +1,7 @@
 //! The worked examples of charts that act, through their lives: on the cluster of the tests and on our own API beside
 //! it, by the same commands. What is printed, recorded and alive must be the same on both.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::path::Path;

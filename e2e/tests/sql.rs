@@ -1,6 +1,6 @@
 //! Releases in PostgreSQL over TLS: as much checking as the connection string asks for, and as the real Helm does.
 
-mod support;
+use crate::support;
 
 use pintle_e2e::{Bench, Program, Ran, skip};
 use support::write_chart;

@@ -1,6 +1,6 @@
 //! The real Helm 4, the real Helm 3 and ours take turns on one release, in Helm's own stores.
 
-mod support;
+use crate::support;
 
 use pintle_e2e::{Bench, Program, Ran};
 use support::write_chart;

@@ -9,7 +9,7 @@ use crate::stories::{Stories, Telling};
 use crate::suite;
 
 const STORIES: Stories =
-    Stories { name: "clients", package: "pintle-cli", test: "clients", level: Level::Node };
+    Stories { name: "clients", package: "pintle-cli", module: "clients::", level: Level::Node };
 
 /// Runs `clients [--record] [--on NAME] [STORY]`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -23,8 +23,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 fn tell(Telling { cluster, record, only }: &Telling) -> Result<()> {
     let helms = [("PINTLE_HELM", helm::helm()?), ("PINTLE_HELM3", helm::helm3()?)];
     let command = |words: &[String]| {
-        let mut test =
-            cargo(&["test", "--quiet", "--package", STORIES.package, "--test", STORIES.test, "--"]);
+        let mut test = cargo(&["test", "--quiet", "--package", STORIES.package, "--test", "it", "--"]);
         test.args(words).envs(helms.iter().map(|(name, path)| (name, path)));
         test.env("PINTLE_CLIENTS_KUBECONFIG", cluster.kubeconfig()).env("RUST_TEST_THREADS", "4");
         if *record {
@@ -32,5 +31,6 @@ fn tell(Telling { cluster, record, only }: &Telling) -> Result<()> {
         }
         test
     };
-    suite::run(command, only.as_slice())
+    let filter = format!("{}{}", STORIES.module, only.as_deref().unwrap_or_default());
+    suite::run(command, &[filter])
 }

@@ -8,7 +8,7 @@ use crate::shell::{cargo, run as run_command};
 use crate::stories::{Stories, Telling};
 
 const STORIES: Stories =
-    Stories { name: "contract", package: "pintle-embedded", test: "contract", level: Level::ControlPlane };
+    Stories { name: "contract", package: "pintle-embedded", module: "contract", level: Level::ControlPlane };
 
 /// Runs `contract [--record] [--on NAME] [STORY]`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -16,10 +16,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn tell(Telling { cluster, record, only }: &Telling) -> Result<()> {
-    let mut test = cargo(&["test", "--quiet", "--package", STORIES.package, "--test", STORIES.test]);
+    let mut test =
+        cargo(&["test", "--quiet", "--package", STORIES.package, "--test", "it", "--", STORIES.module]);
     if only.is_none() && !record {
         // Beside the answers, what the real Helm makes of them.
-        test.args(["--test", "clients"]).env("PINTLE_HELM", helm::helm()?);
+        test.arg("clients::").env("PINTLE_HELM", helm::helm()?);
     }
     test.env("PINTLE_CONTRACT_CLUSTER", &cluster.folder);
     if *record {

@@ -11,7 +11,8 @@ pub(crate) struct Stories {
     /// The chore, whose clusters bear its name.
     pub(crate) name: &'static str,
     pub(crate) package: &'static str,
-    pub(crate) test: &'static str,
+    /// The module of the package's integration tests that tells them.
+    pub(crate) module: &'static str,
     /// The cluster that they are told on.
     pub(crate) level: Level,
 }
@@ -42,7 +43,7 @@ impl Stories {
         }
         // What does not compile should not cost a cluster.
         run_command(
-            cargo(&["test", "--quiet", "--no-run", "--package", self.package]).args(["--test", self.test]),
+            cargo(&["test", "--quiet", "--no-run", "--package", self.package]).args(["--test", "it"]),
         )?;
         let tell = |cluster| self.check(&cluster).and_then(|()| tell(&Telling { cluster, record, only }));
         if let Some(name) = on {

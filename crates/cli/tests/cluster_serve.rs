@@ -1,6 +1,6 @@
 //! `cluster serve`: the cluster in the box on a port, and who may use its file at the same time
 
-mod support;
+use crate::support;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

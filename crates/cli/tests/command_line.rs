@@ -1,6 +1,6 @@
 //! The grammar of the command line: what is refused, and in whose words.
 
-mod support;
+use crate::support;
 
 use insta::assert_snapshot;
 use support::Place;

@@ -1,6 +1,6 @@
 //! `completion`, and what the scripts ask for.
 
-mod support;
+use crate::support;
 
 use insta::assert_snapshot;
 use support::Place;

@@ -1,6 +1,6 @@
 //! `--cluster embedded`, `cluster` and `rehearse`: everything without a cluster
 
-mod support;
+use crate::support;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};

@@ -1,6 +1,6 @@
 //! `get all`, `get hooks`, `get manifest`, `get metadata`, `get notes`, `get values`
 
-mod support;
+use crate::support;
 
 use insta::assert_snapshot;
 use support::Place;

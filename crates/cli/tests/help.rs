@@ -1,6 +1,6 @@
 //! Help, in all the ways to ask for it.
 
-mod support;
+use crate::support;
 
 use insta::assert_snapshot;
 use support::Place;

@@ -1,6 +1,6 @@
 //! `hooks list`: the plan of a chart's hooks.
 
-mod support;
+use crate::support;
 
 use support::Place;
 

@@ -1,6 +1,6 @@
 //! Hostile and odd input ends in an error: in time, in bounded memory, and without a panic.
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::io::Write as _;

@@ -1,9 +1,8 @@
 //! `images copy`: from registries, charts and folders to registries and folders, with real registries where there are.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
-#[path = "../../registry/tests/support/mod.rs"]
-mod registries;
-mod support;
+use crate::registries;
+use crate::support;
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

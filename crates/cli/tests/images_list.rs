@@ -1,9 +1,8 @@
 //! `images list`: what charts use, who uses it, and what it stands for.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
-#[path = "../../registry/tests/support/mod.rs"]
-mod registries;
-mod support;
+use crate::registries;
+use crate::support;
 
 use registries::fake::Fake;
 use registries::{Made, Maker};

@@ -1,6 +1,6 @@
 //! `images rewrite`, as a filter, as a post-renderer of the real Helm, and by --rewrite-images
 
-mod support;
+use crate::support;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

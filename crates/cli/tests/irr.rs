@@ -1,6 +1,6 @@
 //! `irr`, which is `images` by another name: the checklist IR-01 to IR-47, one test each
 
-mod support;
+use crate::support;
 
 use support::Place;
 

@@ -1,6 +1,6 @@
 //! Overrides of `irr` in the hands of the real Helm, and `irr` as its plugin
 
-mod support;
+use crate::support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

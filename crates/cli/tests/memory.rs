@@ -1,6 +1,6 @@
 //! What is printed about releases, read from a file as `HELM_DRIVER=memory` does
 
-mod support;
+use crate::support;
 
 use insta::assert_snapshot;
 use support::Place;

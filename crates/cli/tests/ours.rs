@@ -1,6 +1,6 @@
 //! `init`, `adopt` and `unlock`, which Helm does not have
 
-mod support;
+use crate::support;
 
 use insta::assert_snapshot;
 use support::Place;

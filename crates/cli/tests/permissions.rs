@@ -1,10 +1,8 @@
 //! Permissions of scripts: the question on a terminal, the flags, and what a release keeps of the answer.
 
-#[path = "support/cluster.rs"]
-mod cluster;
-mod support;
-#[path = "support/terminal.rs"]
-mod terminal;
+use crate::support;
+use crate::support::cluster;
+use crate::support::terminal;
 
 use support::Place;
 use terminal::Terminal;

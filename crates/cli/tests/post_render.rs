@@ -1,6 +1,6 @@
 //! The hook filter: by its own name, as a command, and in the hands of the real Helm.
 
-mod support;
+use crate::support;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

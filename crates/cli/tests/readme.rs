@@ -1,6 +1,6 @@
 //! What the README shows: its first commands are run, and say what it says they do.
 
-mod support;
+use crate::support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

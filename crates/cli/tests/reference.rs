@@ -1,6 +1,6 @@
 //! The reference: every command and flag at a glance, so that a change shows in review.
 
-mod support;
+use crate::support;
 
 use insta::assert_snapshot;
 use support::Place;

@@ -1,6 +1,6 @@
 //! `rehearse`: one chart for each kind of problem that a rehearsal must find, and for each way to say what it starts from.
 
-mod support;
+use crate::support;
 
 use std::process::Command;
 

@@ -1,8 +1,7 @@
 //! Charts that act by scripts: the worked examples, permissions, and what commands make of it all.
 
-#[path = "support/cluster.rs"]
-mod cluster;
-mod support;
+use crate::support;
+use crate::support::cluster;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

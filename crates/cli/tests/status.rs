@@ -1,6 +1,6 @@
 //! `status`
 
-mod support;
+use crate::support;
 
 use insta::assert_snapshot;
 use support::Place;

@@ -1,6 +1,6 @@
 //! What is sent, what is sent again, and what refusals become.
 
-mod support;
+use crate::support;
 
 use std::io::{Read, Write as _};
 use std::net::TcpListener;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

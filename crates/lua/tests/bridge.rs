@@ -1,6 +1,6 @@
 //! Context ⇄ Lua: what scripts see, what they may change, and that the rest comes back as it was.
 
-mod common;
+use crate::common;
 
 use common::{context, objects_after, refusal, said, scripted, stage, tree, values_after, yaml};
 use pintle_events::{Context, Event};

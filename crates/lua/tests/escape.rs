@@ -1,7 +1,7 @@
 //! Scripts that try to leave, each in a file of its own that says how it must end. None may succeed, and each must end
 //! with a clear error, within bounds of time and memory.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Random changes to random trees, made by a script and by a model: both must come to the same.
 
-mod common;
+use crate::common;
 
 use common::{scripted, stage, yaml};
 use pintle_events::{Context, Event};

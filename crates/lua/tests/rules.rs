@@ -1,6 +1,6 @@
 //! The rules of the Helm 3 proposal that scripts show by themselves; `docs/lua-rules.md` maps each to its tests.
 
-mod common;
+use crate::common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "all of this is a test")]
 
-mod texts;
+use crate::texts;
 
 use pintle_tree::{Map, Node, Str};
 use pintle_yaml::outline::{Edits, Kind, Outline, Place, Step, documents, spell_out};

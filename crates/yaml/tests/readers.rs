@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-mod texts;
+use crate::texts;
 
 use texts::{ORDINARY, Random, golden_texts, mutate};
 

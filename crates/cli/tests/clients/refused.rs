@@ -1,7 +1,7 @@
 //! What the cluster in the box cannot do, and how clients tell it.
 
-use crate::side::{Side, Tools};
-use crate::story::Story;
+use super::side::{Side, Tools};
+use super::story::Story;
 
 #[test]
 fn what_needs_running_containers_is_refused_in_clear_words() {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::story::Story;
+use super::story::Story;
 
 /// How long one command may take.
 const LIMIT: &str = "120";

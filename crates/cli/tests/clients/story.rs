@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::blur::blurred;
-use crate::side::{Side, Tools};
+use super::blur::blurred;
+use super::side::{Side, Tools};
 
 /// Where stories are.
 pub(crate) fn folder() -> PathBuf {

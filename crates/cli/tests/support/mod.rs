@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub(crate) mod chart;
+pub(crate) mod cluster;
+pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::support::Place;
+use super::Place;
 
 /// How long the program may take; machines may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);

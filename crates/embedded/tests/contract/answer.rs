@@ -2,7 +2,7 @@
 
 use pintle_tree::{Map, Node, Str, json};
 
-use crate::case::Case;
+use super::case::Case;
 
 /// What a server said.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,8 +8,8 @@ use pintle_embedded::schema::Table;
 use pintle_embedded::store::{Store, Window};
 use pintle_embedded::{Api, Options, SystemClock};
 
-use crate::answer::Answer;
-use crate::case::Case;
+use super::answer::Answer;
+use super::case::Case;
 
 /// An API of its own, in memory.
 pub(crate) struct Embedded {

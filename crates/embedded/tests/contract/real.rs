@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::answer::Answer;
-use crate::case::Case;
+use super::answer::Answer;
+use super::case::Case;
 
 /// A control plane that `cargo xtask cluster up` has started.
 pub(crate) struct Real {

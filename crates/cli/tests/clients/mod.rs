@@ -7,8 +7,8 @@ mod story;
 
 use std::path::PathBuf;
 
-use side::{Side, Tools};
-use story::{Said, Story};
+use self::side::{Side, Tools};
+use self::story::{Said, Story};
 
 /// Says that a story was not told.
 #[allow(clippy::print_stdout, reason = "it is for whoever runs the tests")]

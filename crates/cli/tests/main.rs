@@ -1,0 +1,45 @@
+//! All integration tests of this crate, in one program: each more would be linked whole.
+
+mod clients;
+mod cluster_serve;
+mod command_line;
+mod completion;
+mod create;
+mod dependency;
+mod embedded;
+mod env;
+mod get;
+mod help;
+mod history;
+mod hooks;
+mod hostile;
+mod images_copy;
+mod images_list;
+mod images_rewrite;
+mod install;
+mod irr;
+mod irr_stock_helm;
+mod lint;
+mod list;
+mod memory;
+mod ours;
+mod package;
+mod permissions;
+mod pipe;
+mod post_render;
+mod readme;
+mod reference;
+#[path = "../../registry/tests/support/mod.rs"]
+mod registries;
+mod rehearse;
+mod rollback;
+mod schema;
+mod scripts;
+mod show;
+mod status;
+mod support;
+mod template;
+mod test;
+mod uninstall;
+mod upgrade;
+mod version;

@@ -1,0 +1,5 @@
+//! All integration tests of this crate, in one program: each more would be linked whole.
+
+mod corpus;
+mod filter;
+mod mutations;

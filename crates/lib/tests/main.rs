@@ -1,0 +1,7 @@
+//! All integration tests of this crate, in one program: each more would be linked whole.
+
+mod embedded;
+mod examples;
+mod lifecycle;
+mod lifecycle_cluster;
+mod threads;

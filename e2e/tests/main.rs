@@ -1,0 +1,25 @@
+//! All integration tests of this crate, in one program: each more would be linked whole.
+
+mod application;
+mod contended;
+mod corpus;
+mod guide;
+mod hook_filter;
+mod hooks;
+mod images;
+mod interrupted;
+mod killed;
+mod kit;
+mod large;
+mod native;
+mod output;
+mod refused;
+mod rehearse;
+mod requests;
+mod rights;
+mod scripts;
+mod sql;
+mod support;
+mod turns;
+mod waiting;
+mod ways;
