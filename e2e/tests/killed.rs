@@ -1,11 +1,11 @@
 //! The program is killed at every write of every operation, and then work goes on.
 //!
-//! After each kill `status` must tell the truth, and the next command must work without any repair. The server is met
-//! in each of its states once; with `PINTLE_E2E_EVERY_KILL=1` each is met twice, before and after a write.
+//! After each kill `status` must tell the truth, and the next command must work without any repair. CI takes a
+//! part of these moments, another one for each commit.
 
 use std::process::Stdio;
 
-use pintle_e2e::{Bench, Fate, Proxy, Store, Subject, write_chart};
+use pintle_e2e::{Bench, Fate, Proxy, Store, Subject, is_chosen, write_chart};
 
 /// What is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,11 +114,10 @@ fn go_on(subject: &Subject<'_>, next: Next) {
     subject.uninstall().succeeded();
 }
 
-fn moments(writes: usize) -> Vec<Moment> {
-    let all = std::env::var_os("PINTLE_E2E_EVERY_KILL").is_some();
-    // What comes after one write is what comes before the next, so that every second one tells it all.
-    let chosen = |write: &usize| all || write % 2 == 1 || *write == writes;
-    (1..=writes).filter(chosen).flat_map(|write| [Moment::Before(write), Moment::After(write)]).collect()
+/// The moments to try, each with its number among all.
+fn moments(writes: usize) -> Vec<(usize, Moment)> {
+    let all = (1..=writes).flat_map(|write| [Moment::Before(write), Moment::After(write)]);
+    all.enumerate().filter(|(number, _)| is_chosen(*number)).collect()
 }
 
 #[allow(clippy::print_stdout, reason = "how far it came is shown when the test fails")]
@@ -140,8 +139,8 @@ fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
         undisturbed.uninstall().succeeded();
     }
     let nexts = [Next::Upgrade, Next::Rollback, Next::Uninstall];
-    for (place, moment) in moments(writes).into_iter().enumerate() {
-        let next = nexts[place % nexts.len()];
+    for (number, moment) in moments(writes) {
+        let next = nexts[number % nexts.len()];
         let name = format!("{moment:?}").to_lowercase().replace(['(', ')'], "");
         let subject = Subject::new(&bench, store, &name);
         operation.prepare(&subject);

@@ -16,7 +16,8 @@ use crate::bench_cluster;
 use crate::bench_scripts;
 use crate::helm::{VERSION, bare, helm};
 use crate::instructions::{benches_binary, hot_paths};
-use crate::shell::{corpus, output, release_binary, root, say};
+use crate::shell::{corpus, dist_binary, output, release_binary, root, say};
+use crate::steps::Outcome;
 
 /// Charts of the corpus that are always measured: small ones, the largest, one with generated RSA keys.
 const CHARTS: &[&str] = &[
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         _ => {}
     }
     if arguments.iter().any(|argument| argument == "--smoke") {
-        return smoke();
+        return smoke().map(drop);
     }
     let rounds = 15;
     let programs = Programs::new()?;
@@ -90,7 +91,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// One quick round on a chart that the repository has, with no regard for figures: does the bench still run?
-pub(crate) fn smoke() -> Result<()> {
+pub(crate) fn smoke() -> Result<Outcome> {
     let chart = root().join("examples/charts/web");
     let pintle = release_binary()?;
     let start = Instant::now();
@@ -104,7 +105,7 @@ pub(crate) fn smoke() -> Result<()> {
     for name in hot_paths(&benches)? {
         crate::shell::run(Command::new(&benches).args([&name, "1"]))?;
     }
-    Ok(())
+    Ok(Outcome::Passed)
 }
 
 fn heading() -> String {
@@ -141,7 +142,7 @@ impl Programs {
         fs::create_dir_all(&folder)?;
         let pintle = folder.join("helm");
         let _ = fs::remove_file(&pintle);
-        symlink(release_binary()?, &pintle).context("cannot link our program under the name helm")?;
+        symlink(dist_binary()?, &pintle).context("cannot link our program under the name helm")?;
         Ok(Programs { helm: helm()?, pintle })
     }
 

@@ -15,7 +15,7 @@ use crate::bench::{keep, median, millis};
 use crate::cluster::{self, Cluster, Level, RELEASES, Wish};
 use crate::e2e::Guard;
 use crate::helm::{VERSION, helm};
-use crate::shell::{cargo, output, release_binary, run as run_command, say, target_folder};
+use crate::shell::{cargo, dist_binary, output, program, run as run_command, say};
 
 /// How many objects of each of two kinds the large chart has.
 const OBJECTS: usize = 250;
@@ -80,7 +80,7 @@ struct Programs {
 
 impl Programs {
     fn build() -> Result<Programs> {
-        let built = release_binary()?;
+        let built = dist_binary()?;
         run_command(&mut cargo(&[
             "build",
             "--quiet",
@@ -90,13 +90,12 @@ impl Programs {
             "--example",
             "load",
         ]))?;
-        let target = target_folder()?;
-        let folder = target.join("bench");
+        let folder = program("bench")?;
         fs::create_dir_all(&folder)?;
         let as_helm = folder.join("helm");
         let _ = fs::remove_file(&as_helm);
         symlink(&built, &as_helm).context("cannot link our program under the name helm")?;
-        Ok(Programs { helm: helm()?, as_helm, pintle: built, load: target.join("release/examples/load") })
+        Ok(Programs { helm: helm()?, as_helm, pintle: built, load: program("release/examples/load")? })
     }
 }
 

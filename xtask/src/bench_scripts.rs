@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::bench::{keep, millis, write_umbrella};
 use crate::helm::bare;
 use crate::instructions::collected;
-use crate::shell::{release_binary, root, say};
+use crate::shell::{dist_binary, root, say};
 
 /// How many objects the large chart has.
 const OBJECTS: usize = 200;
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [rounds] => rounds.parse().context("the number of rounds must be a number")?,
         _ => bail!("usage: cargo xtask bench scripts [ROUNDS]"),
     };
-    let program = release_binary()?;
+    let program = dist_binary()?;
     let folder = root().join("target/bench/scripts");
     let mut table = String::from(
         "| chart | scripts | ms | over none | million instructions | over none |\n|---|---|---|---|---|---|\n",

@@ -1,94 +1,201 @@
-//! `ci`: everything that must be true of a commit, cheapest first.
+//! `check`, `test`, `ci` and `nightly`: what is run after an edit, before a commit, on every commit, and at night.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 
-use crate::shell::{cache, cargo, corpus, release_binary, run, say, step};
+use crate::load::Load;
+use crate::rotation::Part;
+use crate::runner::Suite;
+use crate::shell::{cargo, corpus, output, program, release_binary, root, run, say};
+use crate::steps::{Outcome, Steps};
 use crate::{
-    bench, clients, contract, e2e, fuzz, images_report, instructions, registries, rehearse_report, suite,
-    tidy,
+    bench, clients, contract, dependencies, e2e, fuzz, go, images_report, instructions, registries,
+    rehearse_report, tidy,
 };
 
-/// What is run on the oldest supported Kubernetes: that everything works there, too. What does not depend on the version
-/// (faults, sizes, many charts) is left to the newest.
-const OLDEST: [&str; 9] =
-    ["--kubernetes", "1.34", "share_releases", "told_alike", "hook", "wait", "version", "owns", "comes_over"];
+/// Into how many parts the kill points, the fuzz targets and the oldest Kubernetes are cut; each run has one of them.
+const PARTS: usize = 5;
 
-/// Runs all steps; the first that fails stops the run.
-pub(crate) fn run_all() -> Result<()> {
-    step("format", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
-    step("tidy", tidy::run)?;
-    step("clippy", || {
-        run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))
-    })?;
-    step("registries", registries::build)?;
-    step("tests", tests)?;
-    step("documentation", || {
-        run(cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
-    })?;
-    step("dependencies", deny)?;
-    step("conformance", conformance)?;
-    step("our own cluster", || e2e::run(&["--on", "embedded", "--release"].map(ToOwned::to_owned)))?;
-    step("contract with the real server", || contract::run(&[]))?;
-    step("clients on both clusters", || clients::run(&[]))?;
-    step("real cluster", || e2e::run(&[]))?;
-    step("real cluster, oldest Kubernetes", || e2e::run(&OLDEST.map(ToOwned::to_owned)))?;
-    step("benches", bench::smoke)?;
-    step("instructions", || instructions::chore(&[]))?;
-    step("images of the corpus", || images_report::chore(&[]))?;
-    step("rehearsals of the corpus", || rehearse_report::chore(&[]))?;
-    step("fuzz", || fuzz::run_all(5, None))?;
-    say("all steps passed");
-    Ok(())
+/// How long each fuzz target runs, in seconds: the few of a commit, and all at night.
+const FUZZ: u64 = 10;
+const FUZZ_AT_NIGHT: u64 = 300;
+
+/// `check`: format, tidy, clippy and the tests of the packages that changed.
+pub(crate) fn check() -> Result<()> {
+    let packages = changed_packages()?;
+    let flags: Vec<&str> = packages.iter().flat_map(|name| ["--package", name.as_str()]).collect();
+    Steps::all(|steps| {
+        static_checks(steps)?;
+        if flags.is_empty() {
+            say("no package has changed");
+            return Ok(());
+        }
+        say(&format!("changed: {}", packages.iter().map(String::as_str).collect::<Vec<_>>().join(", ")));
+        steps.run("clippy", || clippy(&flags))?;
+        steps.run("tests", || Suite::build(&flags)?.run("tests").map(|_| Outcome::Passed))
+    })
 }
 
-fn tests() -> Result<()> {
-    let command = |words: &[String]| {
-        let mut command = cargo(&["test", "--quiet", "--workspace", "--no-fail-fast", "--"]);
-        command.args(words);
-        command
+/// `test [--under-load]`: everything that needs nothing but Rust.
+pub(crate) fn test(arguments: &[String]) -> Result<()> {
+    let under_load = match arguments {
+        [] => false,
+        [flag] if flag == "--under-load" => true,
+        _ => bail!("usage: cargo xtask test [--under-load]"),
     };
-    suite::run(command, &[])
+    Steps::all(|steps| {
+        static_checks(steps)?;
+        steps.run("tests", || {
+            let suite = Suite::build(&["--workspace"])?;
+            if under_load {
+                Load::rounds(|| suite.run("tests"))?;
+            } else {
+                suite.run("tests")?;
+            }
+            Ok(Outcome::Passed)
+        })?;
+        steps.run("examples in documentation", doc_tests)
+    })
 }
 
-/// The program is built by itself, as users get it: together with another package, cargo would give it that one's
-/// features. What looks at it need not be quick.
-fn conformance() -> Result<()> {
-    let program = release_binary()?;
+/// `ci`: everything that must be true of a commit, cheapest first; the first step that fails ends the run. What takes
+/// too long for every commit takes turns, see [`Part`].
+pub(crate) fn ci() -> Result<()> {
+    let part = Part::of_this_commit(PARTS)?;
+    say(&format!("of what takes turns, this run has part {}", part.text()));
+    if go::is_here() {
+        go::build_ahead();
+    }
+    Steps::all(|steps| {
+        static_checks(steps)?;
+        steps.run("clippy", || clippy(&["--workspace"]))?;
+        steps.run("registries", || if_go(registries::build))?;
+        steps.run("tests", || {
+            Suite::build(&["--workspace"])?.retry(true).run("tests").map(|_| Outcome::Passed)
+        })?;
+        steps.run("documentation", documentation)?;
+        steps.run("examples in documentation", doc_tests)?;
+        steps.run("program", || release_binary().map(|_| Outcome::Passed))?;
+        steps.run("conformance", conformance)?;
+        steps.run("e2e on the embedded cluster", || e2e(&["--on", "embedded"], part))?;
+        steps.run("contract with a real API server", || contract::run(&[]))?;
+        steps.run("kubectl and Helm on both clusters", || clients::run(&[]))?;
+        steps.run("e2e on the newest Kubernetes", || e2e(&[], part))?;
+        steps.run("e2e on the oldest Kubernetes", || {
+            e2e(&["--kubernetes", "1.34", "--part", &part.text()], part)
+        })?;
+        steps.run("benches", bench::smoke)?;
+        steps.run("instructions", || instructions::run(&[]))?;
+        steps.run("images of the corpus", || images_report::run(&[]))?;
+        steps.run("rehearsals of the corpus", || rehearse_report::run(&[]))?;
+        steps.run("fuzz", || fuzz::run_part(FUZZ, part))
+    })
+}
+
+/// `nightly`: the long sets as a whole. `ci` runs a part of each.
+pub(crate) fn nightly() -> Result<()> {
+    Steps::all(|steps| {
+        steps.run("program", || release_binary().map(|_| Outcome::Passed))?;
+        steps.run("every kill point", || e2e::run(&["--release", "killed::"].map(ToOwned::to_owned)))?;
+        for (name, version) in
+            [("e2e on the oldest Kubernetes", "1.34"), ("e2e on the Kubernetes between", "1.35")]
+        {
+            steps.run(name, || e2e::run(&["--release", "--kubernetes", version].map(ToOwned::to_owned)))?;
+        }
+        steps.run("fuzz", || fuzz::run_all(FUZZ_AT_NIGHT, None))
+    })
+}
+
+fn static_checks(steps: &mut Steps) -> Result<()> {
+    steps.run("format", || done(&mut cargo(&["fmt", "--all", "--check"])))?;
+    steps.run("tidy", || tidy::run().map(|()| Outcome::Passed))?;
+    steps.run("dependencies", || dependencies::run().map(|()| Outcome::Passed))
+}
+
+fn done(command: &mut Command) -> Result<Outcome> {
+    run(command)?;
+    Ok(Outcome::Passed)
+}
+
+fn if_go(work: impl FnOnce() -> Result<()>) -> Result<Outcome> {
+    if !go::is_here() {
+        return Ok(Outcome::skipped(go::MISSING));
+    }
+    work()?;
+    Ok(Outcome::Passed)
+}
+
+fn clippy(selection: &[&str]) -> Result<Outcome> {
+    let mut command = cargo(&["clippy", "--quiet", "--all-targets"]);
+    done(command.args(selection).args(["--", "-D", "warnings"]))
+}
+
+fn documentation() -> Result<Outcome> {
+    done(cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn doc_tests() -> Result<Outcome> {
+    done(&mut cargo(&["test", "--quiet", "--workspace", "--doc"]))
+}
+
+/// A test on a cluster that fails is run once more: a machine that stalls for a minute is no reason to throw a run of
+/// half an hour away. Such a test is named, and is a bug.
+fn e2e(words: &[&str], part: Part) -> Result<Outcome> {
+    let kills = ["--kill-points", &part.text()].map(ToOwned::to_owned);
+    let words = ["--release", "--retry"].iter().chain(words).map(|word| (*word).to_owned());
+    e2e::run(&words.chain(kills).collect::<Vec<_>>())
+}
+
+/// Runs on the program as users get it.
+fn conformance() -> Result<Outcome> {
+    let checked = release_binary()?;
     if corpus().is_none() {
         say("corpus: not here; only our own cases run");
     }
-    let mut conformance = cargo(&["run", "--quiet", "--package", "pintle-conformance", "--"]);
-    run(conformance.arg("--binary").arg(program).args(["--least", "99.5"]))
+    // With the features that the tests were built with, so that nothing is built twice.
+    run(&mut cargo(&["build", "--quiet", "--workspace", "--bin", "pintle-conformance"]))?;
+    done(Command::new(program("debug/pintle-conformance")?).arg("--binary").arg(checked).current_dir(root()))
 }
 
-/// cargo-deny where it is installed or can be; it needs no network for bans, licences and sources.
-fn deny() -> Result<()> {
-    let folder = cache()?.join("cargo-deny");
-    let tool = folder.join("bin/cargo-deny");
-    let installed = tool.is_file() || Command::new("cargo-deny").arg("--version").output().is_ok();
-    if !installed {
-        say("installing cargo-deny (once)");
-        let mut install = cargo(&["install", "--quiet", "--locked", "cargo-deny", "--root"]);
-        if let Err(error) = run(install.arg(&folder)) {
-            say(&format!("skipped: cargo-deny could not be installed ({error:#})"));
-            return Ok(());
-        }
+/// The packages with files that differ from the last commit; those of the last commit where nothing differs.
+fn changed_packages() -> Result<BTreeSet<String>> {
+    let git = |words: &[&str]| -> Result<Vec<String>> {
+        let listed = output(Command::new("git").args(words).current_dir(root()))?;
+        Ok(String::from_utf8_lossy(&listed).lines().map(ToOwned::to_owned).collect())
+    };
+    let mut files = git(&["diff", "--name-only", "HEAD"])?;
+    files.extend(git(&["ls-files", "--others", "--exclude-standard"])?);
+    if files.is_empty() {
+        files = git(&["diff", "--name-only", "HEAD~1", "HEAD"])?;
     }
-    // Also what only other systems need, because the licences of all of it are looked at.
-    run(&mut cargo(&["fetch", "--quiet", "--locked"]))?;
-    let mut command = if tool.is_file() { Command::new(tool) } else { Command::new("cargo-deny") };
-    run(command
-        .args([
-            "--offline",
-            "--log-level",
-            "error",
-            "check",
-            "--hide-inclusion-graph",
-            "bans",
-            "licenses",
-            "sources",
-        ])
-        .current_dir(crate::shell::root()))
+    files.iter().filter_map(|file| package_of(file).transpose()).collect()
+}
+
+/// The package that a file belongs to, if any.
+fn package_of(file: &str) -> Result<Option<String>> {
+    let folders = Path::new(file).ancestors().skip(1);
+    let manifest = folders.map(|folder| root().join(folder).join("Cargo.toml")).find(|path| path.is_file());
+    let Some(manifest) = manifest.filter(|path| *path != root().join("Cargo.toml")) else { return Ok(None) };
+    let text =
+        std::fs::read_to_string(&manifest).with_context(|| format!("cannot read {}", manifest.display()))?;
+    let name = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    // The fuzz targets are a workspace of their own.
+    Ok(name.filter(|name| *name != "pintle-fuzz").map(ToOwned::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_belong_to_the_package_around_them() {
+        let package = |file| package_of(file).unwrap();
+        assert_eq!(package("crates/lib/src/ops/install.rs").as_deref(), Some("pintle"));
+        assert_eq!(package("xtask/src/ci.rs").as_deref(), Some("xtask"));
+        assert_eq!(package("README.md"), None);
+        assert_eq!(package("fuzz/fuzz_targets/set.rs"), None);
+    }
 }

@@ -1,36 +1,31 @@
-//! `clients`: what the real kubectl and the real Helm print, on the cluster in the box and on a real one.
+//! `clients`: what the real kubectl and the real Helm print, on the embedded cluster and on a real one.
 
 use anyhow::Result;
 
 use crate::cluster::{self, Level};
 use crate::helm;
-use crate::shell::{cargo, say};
+use crate::runner::Suite;
+use crate::steps::Outcome;
 use crate::stories::{Stories, Telling};
-use crate::suite;
 
-const STORIES: Stories =
-    Stories { name: "clients", package: "pintle-cli", module: "clients::", level: Level::Node };
+const STORIES: Stories = Stories { name: "clients", package: "cli", module: "clients", level: Level::Node };
+
+/// How many stories are told at a time; most of it is waiting for the cluster.
+const JOBS: usize = 4;
 
 /// Runs `clients [--record] [--on NAME] [STORY]`.
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
+pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     if !arguments.iter().any(|word| word == "--on") && cluster::level() != Level::Node {
-        say("skipped: no pods can run here; see `cargo xtask cluster can-run-pods`");
-        return Ok(());
+        return Ok(Outcome::skipped("no pods can run here; see `cargo xtask cluster can-run-pods`"));
     }
     STORIES.run(arguments, tell)
 }
 
-fn tell(Telling { cluster, record, only }: &Telling) -> Result<()> {
-    let helms = [("PINTLE_HELM", helm::helm()?), ("PINTLE_HELM3", helm::helm3()?)];
-    let command = |words: &[String]| {
-        let mut test = cargo(&["test", "--quiet", "--package", STORIES.package, "--test", "it", "--"]);
-        test.args(words).envs(helms.iter().map(|(name, path)| (name, path)));
-        test.env("PINTLE_CLIENTS_KUBECONFIG", cluster.kubeconfig()).env("RUST_TEST_THREADS", "4");
-        if *record {
-            test.env("PINTLE_CLIENTS_RECORD", "1");
-        }
-        test
-    };
-    let filter = format!("{}{}", STORIES.module, only.as_deref().unwrap_or_default());
-    suite::run(command, &[filter])
+fn tell(Telling { cluster, record, .. }: &Telling, mut suite: Suite) -> Result<()> {
+    suite = suite.env("PINTLE_HELM", helm::helm()?).env("PINTLE_HELM3", helm::helm3()?);
+    suite = suite.env("PINTLE_CLIENTS_KUBECONFIG", cluster.kubeconfig());
+    if *record {
+        suite = suite.env("PINTLE_CLIENTS_RECORD", "1");
+    }
+    suite.jobs(JOBS).run("clients").map(drop)
 }

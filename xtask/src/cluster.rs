@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
-pub(crate) use self::build::{RELEASES, Release};
+pub(crate) use self::build::{RELEASES, Release, kubernetes as build};
 pub(crate) use self::embedded::program;
 pub(crate) use self::state::Cluster;
 use crate::shell::say;

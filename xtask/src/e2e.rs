@@ -1,20 +1,28 @@
 //! `e2e`: the tests that need a cluster, with a cluster around them: a real Kubernetes, or our own API.
 
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::cluster::{self, Cluster, Level, RELEASES, Release, Wish};
-use crate::helm;
+use crate::load::Load;
 use crate::postgres::Postgres;
-use crate::shell::{cargo, release_binary, run as run_command, say};
-use crate::suite;
+use crate::rotation::Part;
+use crate::runner::Suite;
+use crate::shell::{release_binary, say};
+use crate::steps::Outcome;
+use crate::{go, helm};
 
-/// Where the tests are that need a cluster or a database; their other tests are quick.
-const PACKAGES: [&str; 6] =
-    ["--package", "pintle-e2e", "--package", "pintle-cluster", "--package", "pintle-sql"];
+/// The integration tests that need a cluster or a database. The whole workspace is selected, so that cargo takes the
+/// features, and with them the crates, that are built already.
+const TESTS: [&str; 3] = ["--workspace", "--test", "it"];
+
+/// The packages whose integration tests need a cluster or a database.
+const PACKAGES: [&str; 3] = ["e2e", "cluster", "sql"];
+
+/// Most of the time a test waits for the cluster, so more of them run than there are processors.
+const JOBS: usize = 6;
 
 /// On what the tests run when it is our own API: a fresh one that goes afterwards.
 const EMBEDDED: &str = "embedded";
@@ -28,28 +36,46 @@ struct Order {
     kubernetes: Release,
     /// Whether the program is the one that users get, which is built longer and runs faster.
     release: bool,
-    /// For the test program: part of a name, or its own flags.
-    rest: Vec<String>,
+    /// Whether a test that fails may pass at its second run; it is named then.
+    retry: bool,
+    /// Three runs beside busy loops.
+    under_load: bool,
+    /// Every so many tests only.
+    part: Option<Part>,
+    /// A part of the moments at which the program is killed; all, unless given.
+    kill_points: Option<Part>,
+    /// Parts of names of tests; none means all.
+    filters: Vec<String>,
 }
 
-/// Runs `e2e [--on embedded|NAME] [--level LEVEL] [--kubernetes VERSION] [--release] [FILTER] [FLAGS OF THE TEST PROGRAM]`.
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
+/// Runs `e2e [--on embedded|NAME] [--level LEVEL] [--kubernetes VERSION] [--release] [--retry] [--part K/N]
+/// [--kill-points K/N] [--under-load] [FILTER…]`.
+pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     let order = parse(arguments)?;
+    let given = order.level.or((order.on.as_deref() == Some(EMBEDDED)).then_some(Level::Embedded));
+    if !go::is_here() {
+        return Ok(Outcome::skipped(go::MISSING));
+    }
     // Everything that can fail without a cluster comes first.
     let program = if order.release { release_binary()? } else { cluster::program()? };
-    run_command(cargo(&["test", "--quiet", "--no-run"]).args(PACKAGES))?;
     let helms = [("PINTLE_HELM", helm::helm()?), ("PINTLE_HELM3", helm::helm3()?)];
+    let mut suite = Suite::build(&TESTS)?.packages(&PACKAGES).filters(&order.filters).jobs(JOBS);
+    suite = suite.retry(order.retry).part(order.part).env("PINTLE_E2E_PROGRAM", &program);
+    if let Some(part) = order.kill_points {
+        suite = suite.env("PINTLE_E2E_KILL_POINTS", part.text());
+    }
+    for (name, path) in helms {
+        suite = suite.env(name, path);
+    }
     if let Some(name) = order.on.as_ref().filter(|name| *name != EMBEDDED) {
         let cluster = Cluster::load(name)?.with_context(|| format!("cluster `{name}` is not up"))?;
-        return test(&cluster, &program, &helms, &order.rest);
+        return test(&cluster, suite, order.under_load);
     }
     let name = format!("run-{}", std::process::id());
-    let given = order.level.or(order.on.is_some().then_some(Level::Embedded));
     let level = given.unwrap_or_else(cluster::level);
-    let wish = Wish { name, level, kubernetes: order.kubernetes, program: Some(program.clone()) };
+    let wish = Wish { name, level, kubernetes: order.kubernetes, program: Some(program) };
     let guard = Guard::set(&wish.name)?;
-    let tested =
-        start(&wish, given.is_some()).and_then(|cluster| test(&cluster, &program, &helms, &order.rest));
+    let tested = start(&wish, given.is_some()).and_then(|cluster| test(&cluster, suite, order.under_load));
     guard.release()?;
     tested
 }
@@ -68,7 +94,17 @@ fn start(wish: &Wish, fixed: bool) -> Result<Cluster> {
 
 fn parse(arguments: &[String]) -> Result<Order> {
     let [newest, ..] = RELEASES;
-    let mut order = Order { on: None, level: None, kubernetes: newest, release: false, rest: Vec::new() };
+    let mut order = Order {
+        on: None,
+        level: None,
+        kubernetes: newest,
+        release: false,
+        retry: false,
+        under_load: false,
+        part: None,
+        kill_points: None,
+        filters: Vec::new(),
+    };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
@@ -76,39 +112,33 @@ fn parse(arguments: &[String]) -> Result<Order> {
             "--on" => order.on = Some(value()?.clone()),
             "--level" => order.level = Some(Level::named(value()?)?),
             "--release" => order.release = true,
+            "--retry" => order.retry = true,
+            "--under-load" => order.under_load = true,
+            "--part" => order.part = Some(Part::parse(value()?)?),
             "--kubernetes" => order.kubernetes = Release::named(value()?)?,
-            _ => order.rest.push(word.clone()),
+            "--kill-points" => order.kill_points = Some(Part::parse(value()?)?),
+            word if word.starts_with('-') => bail!("e2e knows no `{word}`"),
+            _ => order.filters.push(word.clone()),
         }
     }
     Ok(order)
 }
 
-fn test(cluster: &Cluster, program: &PathBuf, helms: &[(&str, PathBuf)], rest: &[String]) -> Result<()> {
+fn test(cluster: &Cluster, mut suite: Suite, under_load: bool) -> Result<Outcome> {
+    suite = suite.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
+    suite = suite.env("PINTLE_E2E_LEVEL", cluster.level.name());
     let postgres = Postgres::start()?;
-    let skipped = cluster.folder.join("skipped");
-    let command = |words: &[String]| {
-        let mut command = cargo(&["test", "--quiet", "--no-fail-fast"]);
-        command.args(PACKAGES).arg("--").args(words).envs(helms.iter().map(|(name, path)| (name, path)));
-        // Most of the time a test waits for the cluster, so more of them run than there are processors.
-        command.env("RUST_TEST_THREADS", "4");
-        command.env("PINTLE_E2E_PROGRAM", program);
-        command.env("PINTLE_E2E_KUBECONFIG", cluster.kubeconfig());
-        command.env("PINTLE_E2E_LEVEL", cluster.level.name());
-        command.env("PINTLE_E2E_SKIPPED", &skipped);
-        if let Some(postgres) = &postgres {
-            command.env("PINTLE_E2E_POSTGRES", postgres.address());
-            command.env("PINTLE_E2E_POSTGRES_TLS", postgres.secure_address());
-            command.env("PINTLE_E2E_POSTGRES_CA", postgres.authority());
-        }
-        command
-    };
-    let tested = suite::run(command, rest);
-    if let Ok(list) = std::fs::read_to_string(&skipped) {
-        say(list.trim_end());
-        say(&format!("{} tests were skipped", list.lines().count()));
-        std::fs::remove_file(&skipped)?;
+    if let Some(postgres) = &postgres {
+        suite = suite.env("PINTLE_E2E_POSTGRES", postgres.address());
+        suite = suite.env("PINTLE_E2E_POSTGRES_TLS", postgres.secure_address());
+        suite = suite.env("PINTLE_E2E_POSTGRES_CA", postgres.authority());
     }
-    tested
+    if under_load {
+        Load::rounds(|| suite.run("e2e"))?;
+    } else {
+        suite.run("e2e")?;
+    }
+    Ok(Outcome::Passed)
 }
 
 /// A process that takes the cluster down when this one is gone. It does not share the terminal's signals, so Ctrl-C and
@@ -140,11 +170,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_ours_goes_to_the_test_program() {
-        let words = ["--on", "mine", "hooks", "--nocapture"].map(ToOwned::to_owned);
+    fn words_are_filters_and_unknown_flags_are_refused() {
+        let words = ["--on", "mine", "hooks", "--part", "2/5", "waits"].map(ToOwned::to_owned);
         let order = parse(&words).unwrap();
         assert_eq!(order.on.as_deref(), Some("mine"));
-        assert_eq!(order.rest, ["hooks", "--nocapture"]);
+        assert_eq!(order.filters, ["hooks", "waits"]);
+        assert!(parse(&["--nocapture".to_owned()]).is_err());
         assert!(parse(&["--kubernetes".to_owned(), "1.2".to_owned()]).is_err());
     }
 }

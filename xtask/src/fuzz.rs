@@ -1,34 +1,64 @@
 //! `fuzz`: hostile input, made up by libFuzzer.
+//!
+//! The coverage that guides it is a pass of LLVM that every toolchain has, so that neither a nightly one nor another
+//! program is needed.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::shell::{self, cache, root, say};
+use crate::rotation::Part;
+use crate::shell::{output, root, run as run_command, say};
+use crate::steps::Outcome;
 
-/// Fuzzes every target, or the one named, for some seconds each (60 unless told).
-pub(crate) fn run_all(seconds: u64, only: Option<&str>) -> Result<()> {
-    let Some(tool) = tool()? else { return Ok(()) };
-    for target in targets()? {
-        if only.is_none_or(|only| only == target) {
-            fuzz(&tool, &target, seconds).with_context(|| format!("fuzz target {target}"))?;
-        }
-    }
-    Ok(())
+/// How long a target is fuzzed unless somebody says so.
+const SECONDS: u64 = 60;
+
+/// What `cargo fuzz` gives the compiler, without sanitizers: all that is fuzzed is safe Rust, which they only slow down.
+const FLAGS: [&str; 8] = [
+    "--cfg=fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Clink-dead-code",
+    "-Cdebug-assertions",
+];
+
+/// Runs `fuzz [SECONDS [TARGET]]`.
+pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
+    let seconds =
+        arguments.first().map_or(Ok(SECONDS), |text| text.parse()).context("SECONDS must be a number")?;
+    run_all(seconds, arguments.get(1).map(String::as_str))
 }
 
-/// Reads the arguments of the chore.
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let seconds =
-        arguments.first().map_or(Ok(60), |text| text.parse()).context("SECONDS must be a number")?;
-    run_all(seconds, arguments.get(1).map(String::as_str))
+/// Fuzzes every target, or the one named.
+pub(crate) fn run_all(seconds: u64, only: Option<&str>) -> Result<Outcome> {
+    let targets: Vec<String> =
+        targets()?.into_iter().filter(|target| only.is_none_or(|only| only == target)).collect();
+    fuzz_these(&targets, seconds)
+}
+
+/// Fuzzes a part of the targets.
+pub(crate) fn run_part(seconds: u64, part: Part) -> Result<Outcome> {
+    let targets = targets()?.into_iter().enumerate().filter(|(index, _)| part.has(*index));
+    fuzz_these(&targets.map(|(_, target)| target).collect::<Vec<_>>(), seconds)
+}
+
+fn fuzz_these(targets: &[String], seconds: u64) -> Result<Outcome> {
+    build(targets)?;
+    for target in targets {
+        fuzz(target, seconds).with_context(|| format!("fuzz target {target}"))?;
+    }
+    Ok(Outcome::Passed)
 }
 
 /// The programs of `fuzz/fuzz_targets`.
 fn targets() -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(root().join("fuzz/fuzz_targets"))? {
+    for entry in std::fs::read_dir(folder().join("fuzz_targets"))? {
         let path = entry?.path();
         names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
     }
@@ -36,49 +66,36 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// cargo-fuzz, installed on first use. Without a nightly toolchain the chore is left out, and says so.
-fn tool() -> Result<Option<PathBuf>> {
-    let nightly = Command::new("cargo").args(["+nightly", "--version"]).output();
-    if !nightly.is_ok_and(|output| output.status.success()) {
-        say("skipped: fuzzing needs a nightly toolchain (rustup toolchain install nightly)");
-        return Ok(None);
-    }
-    let folder = cache()?.join("cargo-fuzz");
-    let path = folder.join("bin/cargo-fuzz");
-    if !path.is_file() {
-        say("installing cargo-fuzz (once)");
-        let mut install = Command::new("cargo");
-        install.args(["+nightly", "install", "--quiet", "--locked", "cargo-fuzz", "--root"]).arg(&folder);
-        if let Err(error) = shell::run(&mut install) {
-            say(&format!("skipped: cargo-fuzz could not be installed ({error:#})"));
-            return Ok(None);
-        }
-    }
-    Ok(Some(path))
+fn folder() -> PathBuf {
+    root().join("fuzz")
 }
 
-fn fuzz(tool: &std::path::Path, target: &str, seconds: u64) -> Result<()> {
-    let fuzz_folder = root().join("fuzz");
-    let corpus = fuzz_folder.join("corpus").join(target);
+/// The name of this kind of machine.
+fn host() -> Result<String> {
+    let told = output(Command::new("rustc").arg("-vV").current_dir(root()))?;
+    let told = String::from_utf8_lossy(&told).into_owned();
+    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc does not say what machine this is")?.to_owned())
+}
+
+fn build(targets: &[String]) -> Result<()> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // A target names the host, so that build scripts are built without the flags.
+    cargo.args(["build", "--quiet", "--release", "--target", &host()?]).current_dir(folder());
+    cargo.args(targets.iter().flat_map(|target| ["--bin", target]));
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")).env_remove("RUSTFLAGS");
+    run_command(&mut cargo)
+}
+
+fn fuzz(target: &str, seconds: u64) -> Result<()> {
+    let corpus = folder().join("corpus").join(target);
     std::fs::create_dir_all(&corpus)?;
-    let seeds = fuzz_folder.join("seeds").join(target);
-    let mut command = Command::new(tool);
-    // Everything that is fuzzed is safe Rust, so the sanitizers would only slow it down.
-    command
-        .args(["fuzz", "run", "--sanitizer", "none", target])
-        .arg(&corpus)
-        .arg(&seeds)
-        .args([
-            "--",
-            &format!("-max_total_time={seconds}"),
-            "-timeout=10",
-            "-rss_limit_mb=1024",
-            "-verbosity=0",
-        ])
-        .arg("-print_final_stats=1")
-        .current_dir(&fuzz_folder)
-        .env("RUSTUP_TOOLCHAIN", "nightly")
-        .env_remove("CARGO");
+    let mut command = Command::new(folder().join("target").join(host()?).join("release").join(target));
+    command.arg(&corpus).arg(folder().join("seeds").join(target));
+    command.arg(format!("-max_total_time={seconds}"));
+    command.arg(format!("-artifact_prefix={}/", folder().join("artifacts").join(target).display()));
+    command.args(["-timeout=10", "-rss_limit_mb=1024", "-verbosity=0", "-print_final_stats=1"]);
+    std::fs::create_dir_all(folder().join("artifacts").join(target))?;
     let printed = output_of_both(&mut command)?;
     let executed = printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
     say(&format!("fuzz {target}: {} runs in {seconds} s, no finding", executed.unwrap_or(" ?").trim()));
@@ -87,7 +104,7 @@ fn fuzz(tool: &std::path::Path, target: &str, seconds: u64) -> Result<()> {
 
 /// libFuzzer prints on standard error; a finding ends it with an error code.
 fn output_of_both(command: &mut Command) -> Result<String> {
-    let finished = command.output().context("cannot run cargo-fuzz")?;
+    let finished = command.output().context("cannot run the fuzz target")?;
     let printed = String::from_utf8_lossy(&finished.stderr).into_owned();
     if !finished.status.success() {
         let tail: Vec<&str> = printed.lines().rev().take(40).collect();

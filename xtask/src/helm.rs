@@ -1,11 +1,12 @@
 //! The real Helm, against which everything is measured.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::shell::{cache, run, say};
+use crate::go;
+use crate::shell::cache;
 
 /// The release whose behaviour is the reference.
 pub(crate) const VERSION: &str = "v4.2.4";
@@ -27,16 +28,14 @@ fn installed(variable: &str, module: &str, version: &str) -> Result<PathBuf> {
     if let Some(path) = std::env::var_os(variable) {
         return Ok(path.into());
     }
-    let folder = cache()?.join(format!("helm-{version}"));
-    let path = folder.join("helm");
-    if !path.is_file() {
-        say(&format!("building Helm {version} (once)"));
-        run(Command::new("go").args(["install", &format!("{module}@{version}")]).env("GOBIN", &folder))
-            .with_context(|| {
-                format!("the real Helm is needed here; install Go, or name a helm with {variable}")
-            })?;
-    }
-    Ok(path)
+    let path = cache()?.join(format!("helm-{version}/helm"));
+    let install = |folder: &Path| {
+        let mut command = Command::new("go");
+        command.args(["install", &format!("{module}@{version}")]).env("GOBIN", folder);
+        command
+    };
+    go::built(path, &format!("Helm {version}"), install)
+        .with_context(|| format!("the real Helm is needed here; {variable} can name one"))
 }
 
 /// A command that runs `program` as both programs are always compared: no home, no cluster, UTC.

@@ -10,7 +10,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::shell::{cargo, output, root, run, say, target_folder};
+use crate::shell::{output, program, release_binary, root, say};
+use crate::steps::Outcome;
 
 /// How much more than usual is still no regression, in percent.
 const TOLERANCE: f64 = 5.0;
@@ -19,15 +20,14 @@ const TOLERANCE: f64 = 5.0;
 type Table = BTreeMap<String, u64>;
 
 /// Counts all hot paths and compares them with the table, or renews it.
-pub(crate) fn chore(arguments: &[String]) -> Result<()> {
+pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     let renew = match arguments {
         [] => false,
         [flag] if flag == "--write" => true,
         _ => bail!("usage: cargo xtask instructions [--write]"),
     };
     if Command::new("valgrind").arg("--version").output().is_err() {
-        say("skipped: counting instructions needs valgrind");
-        return Ok(());
+        return Ok(Outcome::skipped("counting instructions needs valgrind"));
     }
     let program = benches_binary()?;
     let mut counted = Table::new();
@@ -36,13 +36,18 @@ pub(crate) fn chore(arguments: &[String]) -> Result<()> {
         let three = count(&program, &name, 3)?;
         counted.insert(name, three.saturating_sub(one) / 2);
     }
-    if renew { write_table(&counted) } else { compare(&counted, &read_table()?) }
+    if renew {
+        write_table(&counted)?
+    } else {
+        compare(&counted, &read_table()?)?
+    }
+    Ok(Outcome::Passed)
 }
 
 /// Builds the benches in release mode and gives the path of their program.
 pub(crate) fn benches_binary() -> Result<PathBuf> {
-    run(&mut cargo(&["build", "--quiet", "--release", "--package", "pintle-benches"]))?;
-    Ok(target_folder()?.join("release/pintle-benches"))
+    release_binary()?;
+    program("release/pintle-benches")
 }
 
 /// The names of the hot paths.

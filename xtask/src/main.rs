@@ -1,4 +1,4 @@
-//! Chores of the house. `cargo xtask` lists them.
+//! Tasks of the project. `cargo xtask` lists them.
 
 mod bench;
 mod bench_cluster;
@@ -8,18 +8,23 @@ mod clients;
 mod cluster;
 mod compare;
 mod contract;
+mod dependencies;
 mod e2e;
 mod fuzz;
+mod go;
 mod helm;
 mod images_report;
 mod instructions;
+mod load;
 mod postgres;
 mod record;
 mod registries;
 mod rehearse_report;
+mod rotation;
+mod runner;
 mod shell;
+mod steps;
 mod stories;
-mod suite;
 mod tables;
 mod tidy;
 
@@ -27,11 +32,17 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-const HELP: &str = "\
-cargo xtask CHORE
+use crate::steps::Outcome;
 
+const HELP: &str = "\
+cargo xtask TASK
+
+  check                  after an edit: format, tidy, clippy and the tests of the packages that changed
+  test [--under-load]    before a commit: all tests that need nothing but Rust; or three times beside busy loops
   ci                     everything that must be true of a commit, cheapest first (README's test command)
-  tidy                   check the house: arrows between rooms, documents, files
+  nightly                the long sets as a whole: every kill point, all of e2e on older Kubernetes, long fuzzing
+  tidy                   check the layout: dependencies between crates, documents, files
+  dependencies           check licences, bans and sources of all dependencies against deny.toml
   record [CASE…]         take the expected bytes of conformance/cases from the real Helm
   compare CHART… [-- ARGS]
                          render charts with Helm and with Pintle and show the first difference
@@ -53,13 +64,14 @@ cargo xtask CHORE
   cluster down|kubeconfig [--name NAME]
   cluster status|can-run-pods
                          a Kubernetes for tests, on this machine: a real one, or our own API
-  e2e [--on embedded|NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [--release] [FILTER]
+  e2e [--on embedded|NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [--release] [--part K/N]
+      [--kill-points K/N] [--retry] [--under-load] [FILTER…]
                          bring a cluster up, run the tests of e2e/ on it, take it down
   registries             build the registries that the tests of copies need
   contract [--record] [--on NAME] [STORY]
                          ask a real API server what the embedded API is held to, or record its answers
   clients [--record] [--on NAME] [STORY]
-                         what kubectl and Helm print on the cluster in the box and on a real one, or record the latter
+                         what kubectl and Helm print on the embedded cluster and on a real one, or record the latter
   gen                    take the tables of built-in kinds (crates/embedded/tables) from real API servers
 ";
 
@@ -75,30 +87,39 @@ fn main() -> ExitCode {
 
 fn run() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (chore, rest) = match arguments.split_first() {
-        Some((chore, rest)) => (chore.as_str(), rest),
+    let (task, rest) = match arguments.split_first() {
+        Some((task, rest)) => (task.as_str(), rest),
         None => ("help", &[][..]),
     };
-    match chore {
-        "ci" => ci::run_all(),
+    match task {
+        "check" => ci::check(),
+        "test" => ci::test(rest),
+        "ci" => ci::ci(),
+        "nightly" => ci::nightly(),
         "tidy" => tidy::run(),
+        "dependencies" => dependencies::run(),
         "record" => record::run(rest),
         "compare" => compare::run(rest),
         "bench" => bench::run(rest),
-        "instructions" => instructions::chore(rest),
-        "images-report" => images_report::chore(rest),
-        "rehearse-report" => rehearse_report::chore(rest),
-        "fuzz" => fuzz::run(rest),
+        "instructions" => by_itself(instructions::run(rest)),
+        "images-report" => by_itself(images_report::run(rest)),
+        "rehearse-report" => by_itself(rehearse_report::run(rest)),
+        "fuzz" => by_itself(fuzz::run(rest)),
         "cluster" => cluster::run(rest),
-        "e2e" => e2e::run(rest),
+        "e2e" => by_itself(e2e::run(rest)),
         "registries" => registries::build(),
         "gen" => tables::run(rest),
-        "contract" => contract::run(rest),
-        "clients" => clients::run(rest),
+        "contract" => by_itself(contract::run(rest)),
+        "clients" => by_itself(clients::run(rest)),
         "help" | "--help" | "-h" => {
             shell::say(HELP);
             Ok(())
         }
-        other => bail!("there is no chore `{other}`; `cargo xtask` lists them"),
+        other => bail!("there is no task `{other}`; `cargo xtask` lists them"),
     }
+}
+
+/// A task that is no step of a longer run says by itself that it was skipped.
+fn by_itself(outcome: Result<Outcome>) -> Result<()> {
+    outcome.map(|outcome| outcome.report())
 }

@@ -1,41 +1,42 @@
 //! `registries`: real registries for the tests that copy images.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::shell::{cache, root, run, say};
+use crate::go;
+use crate::shell::{cache, root};
 
-/// The registry that most others are made of. The tests of `registry` look for this version, too.
-const DISTRIBUTION: &str = "v3.1.2";
+/// A registry whose sources are in `testbed/`.
+struct Registry {
+    sources: &'static str,
+    /// The folder in the cache, where the tests of `registry` look for it.
+    folder: &'static str,
+    name: &'static str,
+}
 
-/// Builds both on first use: one that most of the world runs, and one that keeps track of signatures by itself.
+/// The one that most of the world runs, and one that keeps track of signatures by itself.
+const REGISTRIES: [Registry; 2] = [
+    Registry {
+        sources: "distribution",
+        folder: "distribution-v3.1.2",
+        name: "the registry of the Distribution project",
+    },
+    Registry { sources: "referrers", folder: "testbed/referrers", name: "a registry with referrers" },
+];
+
+/// Builds all of them on first use.
 pub(crate) fn build() -> Result<()> {
-    let distribution = distribution()?;
-    let referrers = referrers()?;
-    say(&format!("registries: {}, {}", distribution.display(), referrers.display()));
-    Ok(())
+    REGISTRIES.iter().try_for_each(Registry::build)
 }
 
-fn distribution() -> Result<PathBuf> {
-    let folder = cache()?.join(format!("distribution-{DISTRIBUTION}"));
-    let path = folder.join("registry");
-    if !path.is_file() {
-        say(&format!("building the registry of the Distribution project, {DISTRIBUTION} (once)"));
-        let module = format!("github.com/distribution/distribution/v3/cmd/registry@{DISTRIBUTION}");
-        run(Command::new("go").args(["install", &module]).env("GOBIN", &folder))
-            .context("the tests of copies need a registry, which is built with Go")?;
+impl Registry {
+    fn build(&self) -> Result<()> {
+        let path = cache()?.join(self.folder).join("registry");
+        let mut go = Command::new("go");
+        go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o"]).arg(&path).arg(".");
+        go.current_dir(root().join("testbed").join(self.sources));
+        go.env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOTOOLCHAIN", "local");
+        go::build(&mut go, self.name).context("the tests of copies need a registry")
     }
-    Ok(path)
-}
-
-fn referrers() -> Result<PathBuf> {
-    let folder = cache()?.join("testbed/referrers");
-    let path = folder.join("registry");
-    // Go itself knows whether there is anything to do.
-    let mut go = Command::new("go");
-    go.args(["build", "-trimpath", "-o"]).arg(&path).arg(".").current_dir(root().join("testbed/referrers"));
-    run(go.env("CGO_ENABLED", "0").env("GOWORK", "off")).context("the tests of copies need a registry")?;
-    Ok(path)
 }

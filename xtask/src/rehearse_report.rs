@@ -12,12 +12,13 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use crate::shell::{corpus, release_binary, root, say};
+use crate::steps::Outcome;
 
 /// How long one rehearsal may take; a chart that takes longer does not come to an end.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// What came of one chart.
-struct Outcome {
+struct Rehearsal {
     /// The name of its archive, without the ending.
     chart: String,
     /// Whether Helm renders it without any values.
@@ -31,7 +32,7 @@ struct Outcome {
 }
 
 /// Rehearses the corpus and compares the report with the committed page, or renews that.
-pub(crate) fn chore(arguments: &[String]) -> Result<()> {
+pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     let (mut renew, mut program) = (false, None);
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -42,8 +43,7 @@ pub(crate) fn chore(arguments: &[String]) -> Result<()> {
         }
     }
     let Some(corpus) = corpus() else {
-        say("skipped: the corpus is not here (PINTLE_CORPUS or ../shared)");
-        return Ok(());
+        return Ok(Outcome::skipped("the corpus is not here (PINTLE_CORPUS or ../shared)"));
     };
     let program = program.map_or_else(release_binary, Ok)?;
     let start = Instant::now();
@@ -52,7 +52,8 @@ pub(crate) fn chore(arguments: &[String]) -> Result<()> {
     check(&outcomes)?;
     let page = page::page(&outcomes);
     if renew {
-        return fs::write(path(), &page).with_context(|| format!("cannot write {}", path().display()));
+        fs::write(path(), &page).with_context(|| format!("cannot write {}", path().display()))?;
+        return Ok(Outcome::Passed);
     }
     let kept = fs::read_to_string(path())
         .with_context(|| format!("cannot read {}; --write makes it", path().display()))?;
@@ -61,7 +62,7 @@ pub(crate) fn chore(arguments: &[String]) -> Result<()> {
             bail!("docs/rehearse-report.md is out of date; --write renews it\n- {before}\n+ {now}")
         }
         None if page != kept => bail!("docs/rehearse-report.md is out of date; --write renews it"),
-        None => Ok(()),
+        None => Ok(Outcome::Passed),
     }
 }
 
@@ -88,7 +89,7 @@ fn charts(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
 }
 
 /// Rehearses as many charts at a time as there are processors.
-fn rehearse_all(program: &Path, folder: &Path) -> Result<Vec<Outcome>> {
+fn rehearse_all(program: &Path, folder: &Path) -> Result<Vec<Rehearsal>> {
     let charts = charts(folder)?;
     let (next, outcomes) = (Mutex::new(charts.iter()), Mutex::new(Vec::new()));
     let work = || -> Result<()> {
@@ -109,7 +110,7 @@ fn rehearse_all(program: &Path, folder: &Path) -> Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-fn rehearse(program: &Path, chart: &Path, renders: bool) -> Result<Outcome> {
+fn rehearse(program: &Path, chart: &Path, renders: bool) -> Result<Rehearsal> {
     let folder = tempfile::tempdir()?;
     let (out, err) = (folder.path().join("out"), folder.path().join("err"));
     let mut child = Command::new(program)
@@ -137,11 +138,11 @@ fn rehearse(program: &Path, chart: &Path, renders: bool) -> Result<Outcome> {
     let report = serde_json::from_slice(&fs::read(&out)?).unwrap_or(Value::Null);
     let said = String::from_utf8_lossy(&fs::read(&err)?).lines().next().unwrap_or_default().to_owned();
     let chart = chart.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Outcome { chart, renders, code, report, said })
+    Ok(Rehearsal { chart, renders, code, report, said })
 }
 
 /// What must hold whatever was before.
-fn check(outcomes: &[Outcome]) -> Result<()> {
+fn check(outcomes: &[Rehearsal]) -> Result<()> {
     for it in outcomes {
         let fits = match it.code {
             Some(0 | 1) => !it.report.is_null(),

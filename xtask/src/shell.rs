@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
-/// Prints a line for the person who runs the chore.
+/// Prints a line for the person who runs the task.
 #[allow(clippy::print_stdout)]
 pub(crate) fn say(text: &str) {
     println!("{text}");
@@ -23,7 +22,7 @@ pub(crate) fn corpus() -> Option<PathBuf> {
     folder.join("charts").is_dir().then_some(folder)
 }
 
-/// Where chores keep programs they built, between runs.
+/// Where tasks keep programs they built, between runs.
 pub(crate) fn cache() -> Result<PathBuf> {
     let base = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
@@ -59,23 +58,34 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Runs one step of a longer chore and says how long it took.
-pub(crate) fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    say(&format!("── {name}"));
-    let start = Instant::now();
-    work().with_context(|| format!("step `{name}` failed"))?;
-    say(&format!("── {name}: done in {:.0?}", start.elapsed()));
-    Ok(())
+/// Builds the program with the `release` profile and gives its path. The benches come along: they ask for nothing that
+/// the program does not ask for, so that it is the same program, and both share what is built.
+pub(crate) fn release_binary() -> Result<PathBuf> {
+    run(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "pintle-cli",
+        "--package",
+        "pintle-benches",
+    ]))?;
+    program("release/pintle")
 }
 
-/// Builds the program in release mode and gives its path.
-pub(crate) fn release_binary() -> Result<PathBuf> {
-    run(&mut cargo(&["build", "--quiet", "--release", "--package", "pintle-cli"]))?;
-    Ok(target_folder()?.join("release/pintle"))
+/// Builds the program as it is shipped, which takes minutes, and gives its path.
+pub(crate) fn dist_binary() -> Result<PathBuf> {
+    run(&mut cargo(&["build", "--quiet", "--profile", "dist", "--package", "pintle-cli"]))?;
+    program("dist/pintle")
+}
+
+/// The path of a program that cargo built.
+pub(crate) fn program(path: &str) -> Result<PathBuf> {
+    Ok(target_folder()?.join(path))
 }
 
 /// The folder that cargo builds into.
-pub(crate) fn target_folder() -> Result<PathBuf> {
+fn target_folder() -> Result<PathBuf> {
     let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: serde_json::Value =
         serde_json::from_slice(&metadata).context("cargo metadata is no JSON")?;

@@ -4,7 +4,9 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cluster::{self, Cluster, Level, RELEASES, Wish};
 use crate::e2e::Guard;
-use crate::shell::{cargo, run as run_command};
+use crate::go;
+use crate::runner::Suite;
+use crate::steps::Outcome;
 
 /// A test program that tells stories.
 pub(crate) struct Stories {
@@ -28,7 +30,17 @@ pub(crate) struct Telling {
 
 impl Stories {
     /// Runs `NAME [--record] [--on CLUSTER] [STORY]`: all stories, or those with that in their names.
-    pub(crate) fn run(&self, arguments: &[String], tell: impl FnOnce(&Telling) -> Result<()>) -> Result<()> {
+    ///
+    /// # Errors
+    /// Whatever went wrong, in the stories or around them.
+    pub(crate) fn run(
+        &self,
+        arguments: &[String],
+        tell: impl FnOnce(&Telling, Suite) -> Result<()>,
+    ) -> Result<Outcome> {
+        if !go::is_here() {
+            return Ok(Outcome::skipped(go::MISSING));
+        }
         let (mut record, mut on, mut only) = (false, None, None);
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
@@ -42,10 +54,14 @@ impl Stories {
             }
         }
         // What does not compile should not cost a cluster.
-        run_command(
-            cargo(&["test", "--quiet", "--no-run", "--package", self.package]).args(["--test", "it"]),
-        )?;
-        let tell = |cluster| self.check(&cluster).and_then(|()| tell(&Telling { cluster, record, only }));
+        let filter = format!("{}::{}", self.module, only.as_deref().unwrap_or_default());
+        let suite =
+            Suite::build(&["--workspace", "--test", "it"])?.packages(&[self.package]).filters(&[filter]);
+        let tell = |cluster| {
+            self.check(&cluster)?;
+            tell(&Telling { cluster, record, only }, suite)?;
+            Ok(Outcome::Passed)
+        };
         if let Some(name) = on {
             return tell(Cluster::load(name)?.with_context(|| format!("cluster `{name}` is not up"))?);
         }

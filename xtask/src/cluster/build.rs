@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
-use crate::shell::{cache, output, root, run, say};
+use crate::go;
+use crate::shell::{cache, output, root};
 
 /// A Kubernetes that can be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,18 +48,15 @@ fn sources() -> PathBuf {
 }
 
 /// The folder with `kubeall`, which is all parts of a cluster in one program.
-pub(super) fn kubernetes(release: Release) -> Result<PathBuf> {
+pub(crate) fn kubernetes(release: Release) -> Result<PathBuf> {
     let sums = Path::new(release.modules).with_extension("sum");
     let sources = sources();
     let inputs = [sources.join("main.go"), sources.join(release.modules), sources.join(sums)];
     let folder = folder("kubernetes", &inputs)?;
     let modules = format!("-modfile={}", release.modules);
-    let target = folder.join("kubeall");
-    if !target.is_file() {
-        let version = release.version()?;
-        say(&format!("building Kubernetes {version} (once; about five minutes)"));
-        build(&sources, &[&modules], &linker_flags(&version), &target)?;
-    }
+    let version = release.version()?;
+    let name = format!("Kubernetes {version}");
+    build(&sources, &name, &[&modules], &linker_flags(&version), folder.join("kubeall"))?;
     Ok(folder)
 }
 
@@ -66,10 +64,7 @@ pub(super) fn kubernetes(release: Release) -> Result<PathBuf> {
 pub(super) fn pause() -> Result<PathBuf> {
     let sources = root().join("testbed/pause");
     let path = folder("pause", &[sources.join("main.go"), sources.join("go.mod")])?.join("pause");
-    if !path.is_file() {
-        build(&sources, &[], "-s -w", &path)?;
-    }
-    Ok(path)
+    build(&sources, "the first process of pods", &[], "-s -w", path)
 }
 
 /// Without these the server calls itself v0.0.0-master, and no chart with a `kubeVersion` can be installed.
@@ -104,17 +99,17 @@ fn folder(name: &str, inputs: &[PathBuf]) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Builds the program in `sources`. A build that is cut short leaves no half program behind.
-fn build(sources: &Path, flags: &[&str], linker_flags: &str, target: &Path) -> Result<()> {
-    let unfinished = target.with_extension(std::process::id().to_string());
-    let mut go = Command::new("go");
-    go.args(["build", "-trimpath"]).args(flags).args(["-ldflags", linker_flags, "-o"]).arg(&unfinished);
-    go.arg(".").current_dir(sources).env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOWORK", "off");
-    run(&mut go)?;
-    if !unfinished.is_file() {
-        bail!("go build made no {}", unfinished.display());
-    }
-    fs::rename(&unfinished, target).with_context(|| format!("cannot make {}", target.display()))
+/// Builds the program in `sources`, unless it is there.
+fn build(sources: &Path, name: &str, flags: &[&str], linker_flags: &str, target: PathBuf) -> Result<PathBuf> {
+    let file = target.file_name().unwrap_or_default().to_owned();
+    let command = |folder: &Path| {
+        let mut go = Command::new("go");
+        go.args(["build", "-trimpath"]).args(flags).args(["-ldflags", linker_flags, "-o"]);
+        go.arg(folder.join(file)).arg(".").current_dir(sources);
+        go.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOWORK", "off");
+        go
+    };
+    go::built(target, name, command)
 }
 
 /// Bytes as people compare them.

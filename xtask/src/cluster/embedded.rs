@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use super::parts::Part;
 use super::state::Cluster;
 use super::{plain, ready};
-use crate::shell::{cargo, run, target_folder};
+use crate::shell::{cargo, program as built, run};
 
 /// The name of the part, and of its log.
 const PART: &str = "pintle";
@@ -19,7 +19,7 @@ pub(crate) fn program() -> Result<PathBuf> {
         return Ok(path.into());
     }
     run(&mut cargo(&["build", "--quiet", "--package", "pintle-cli"]))?;
-    Ok(target_folder()?.join("debug/pintle"))
+    Ok(built("debug/pintle")?)
 }
 
 /// Starts the program and waits until it tells where it listens.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::Outcome;
+use super::Rehearsal;
 
 /// Classes of findings, each by words of its messages; the first that fits is taken.
 const CLASSES: [(&str, &str); 15] = [
@@ -35,20 +35,20 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_default()
 }
 
-fn findings(outcome: &Outcome) -> impl Iterator<Item = &Value> {
+fn findings(outcome: &Rehearsal) -> impl Iterator<Item = &Value> {
     outcome.report["findings"].as_array().into_iter().flatten()
 }
 
-fn worst(outcome: &Outcome) -> &str {
+fn worst(outcome: &Rehearsal) -> &str {
     text(&outcome.report, "worst")
 }
 
 /// The whole page.
-pub(super) fn page(outcomes: &[Outcome]) -> String {
-    let (render, refuse): (Vec<&Outcome>, Vec<&Outcome>) = outcomes.iter().partition(|it| it.renders);
+pub(super) fn page(outcomes: &[Rehearsal]) -> String {
+    let (render, refuse): (Vec<&Rehearsal>, Vec<&Rehearsal>) = outcomes.iter().partition(|it| it.renders);
     let count = |severity: &str| render.iter().filter(|it| worst(it) == severity).count();
     let stages = |name: &str| {
-        let ended = |it: &&&Outcome| {
+        let ended = |it: &&&Rehearsal| {
             let all = it.report["stages"].as_array();
             all.into_iter().flatten().any(|stage| text(stage, "name") == name && stage["ok"] == true)
         };
@@ -98,7 +98,7 @@ pub(super) fn page(outcomes: &[Outcome]) -> String {
 
 type Classes<'o> = BTreeMap<(usize, &'static str), (usize, BTreeSet<&'o str>)>;
 
-fn classes<'o>(outcomes: &[&'o Outcome]) -> Classes<'o> {
+fn classes<'o>(outcomes: &[&'o Rehearsal]) -> Classes<'o> {
     let mut classes = Classes::new();
     for outcome in outcomes {
         for finding in findings(outcome) {
@@ -138,11 +138,11 @@ fn shown(finding: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn outcome(renders: bool, findings: Value) -> Outcome {
+    fn outcome(renders: bool, findings: Value) -> Rehearsal {
         let worst = findings[0]["severity"].clone();
         let stages = serde_json::json!([{"name": "install", "ok": true}, {"name": "upgrade", "ok": false}]);
         let report = serde_json::json!({"worst": worst, "stages": stages, "findings": findings});
-        Outcome { chart: "web-1".to_owned(), renders, code: Some(1), report, said: String::new() }
+        Rehearsal { chart: "web-1".to_owned(), renders, code: Some(1), report, said: String::new() }
     }
 
     #[test]

@@ -1,0 +1,102 @@
+//! A run of several steps: what each took, what was skipped and why, as a table at the end; a failure's words come last.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::shell::say;
+
+/// How a step ended that did not fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    /// Something that it needs is not here.
+    Skipped(String),
+}
+
+impl Outcome {
+    pub(crate) fn skipped(reason: impl Into<String>) -> Outcome {
+        Outcome::Skipped(reason.into())
+    }
+
+    /// Says so, for a task that a person runs by itself.
+    pub(crate) fn report(&self) {
+        if let Outcome::Skipped(reason) = self {
+            say(&format!("skipped: {reason}"));
+        }
+    }
+}
+
+struct Row {
+    name: &'static str,
+    time: Duration,
+    result: String,
+}
+
+/// The steps that have run so far.
+pub(crate) struct Steps {
+    start: Instant,
+    rows: Vec<Row>,
+}
+
+impl Steps {
+    pub(crate) fn new() -> Steps {
+        Steps { start: Instant::now(), rows: Vec::new() }
+    }
+
+    /// Runs a step.
+    ///
+    /// # Errors
+    /// Passes on why it failed, with its name.
+    pub(crate) fn run(&mut self, name: &'static str, work: impl FnOnce() -> Result<Outcome>) -> Result<()> {
+        say(&format!("── {name}"));
+        let start = Instant::now();
+        let outcome = work().with_context(|| format!("step `{name}` failed"));
+        let result = match &outcome {
+            Ok(Outcome::Passed) => "passed".to_owned(),
+            Ok(Outcome::Skipped(reason)) => format!("skipped: {reason}"),
+            Err(_) => "FAILED".to_owned(),
+        };
+        say(&format!("── {name}: {result} ({:.0} s)", start.elapsed().as_secs_f64()));
+        self.rows.push(Row { name, time: start.elapsed(), result });
+        outcome.map(drop)
+    }
+
+    /// Runs `work` with fresh steps and prints the table, however it ends.
+    pub(crate) fn all(work: impl FnOnce(&mut Steps) -> Result<()>) -> Result<()> {
+        let mut steps = Steps::new();
+        let done = work(&mut steps);
+        say(&format!("\n{}", steps.table()));
+        done
+    }
+
+    fn table(&self) -> String {
+        let width = self.rows.iter().map(|row| row.name.len()).max().unwrap_or_default();
+        let mut table = String::new();
+        for Row { name, time, result } in &self.rows {
+            table.push_str(&format!("{name:width$}  {:>6.0} s  {result}\n", time.as_secs_f64()));
+        }
+        table.push_str(&format!("{:width$}  {:>6.0} s\n", "all", self.start.elapsed().as_secs_f64()));
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_tells_what_passed_failed_and_was_skipped() {
+        let mut steps = Steps::new();
+        steps.run("format", || Ok(Outcome::Passed)).unwrap();
+        steps.run("real cluster", || Ok(Outcome::skipped("no Go here"))).unwrap();
+        let error = steps.run("tests", || anyhow::bail!("2 tests failed")).unwrap_err();
+        assert_eq!(format!("{error:#}"), "step `tests` failed: 2 tests failed");
+        let table = steps.table();
+        let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0], ["format", "0", "s", "passed"]);
+        assert_eq!(lines[1], ["real", "cluster", "0", "s", "skipped:", "no", "Go", "here"]);
+        assert_eq!(lines[2], ["tests", "0", "s", "FAILED"]);
+        assert_eq!(lines[3], ["all", "0", "s"]);
+    }
+}
