@@ -8,11 +8,13 @@
 //! ```
 //!
 //! Options: `--only TEXT` (families, charts or cases whose name holds TEXT), `--show N` (differences shown for each),
-//! `--binary PATH` (the program to run; by default the one built beside this one), `--least PERCENT` (what a family
-//! must reach; 100 by default).
+//! `--binary PATH` (the program to run; by default the one built beside this one).
+//!
+//! Every case must pass but those of `exceptions.tsv`, which says why each differs.
 
 mod case;
 mod cases;
+mod exceptions;
 mod families;
 mod render;
 mod report;
@@ -23,6 +25,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::exceptions::Exceptions;
+
 /// What the command line asks for besides the sub-command.
 pub(crate) struct Options {
     /// Keep to names that hold this text.
@@ -31,8 +35,8 @@ pub(crate) struct Options {
     pub(crate) show: usize,
     /// The program that renders charts.
     pub(crate) binary: PathBuf,
-    /// The share of cases that must pass, in percent.
-    pub(crate) least: f64,
+    /// The cases that may differ.
+    pub(crate) exceptions: Exceptions,
 }
 
 fn main() -> ExitCode {
@@ -48,7 +52,8 @@ fn main() -> ExitCode {
 
 fn run() -> Result<bool> {
     let mut words = Vec::new();
-    let mut options = Options { only: String::new(), show: 3, binary: beside_this("pintle")?, least: 100.0 };
+    let exceptions = Exceptions::read(&own_folder().join("exceptions.tsv"))?;
+    let mut options = Options { only: String::new(), show: 3, binary: beside_this("pintle")?, exceptions };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
@@ -56,7 +61,6 @@ fn run() -> Result<bool> {
             "--only" => options.only = value()?,
             "--show" => options.show = value()?.parse().context("--show takes a number")?,
             "--binary" => options.binary = value()?.into(),
-            "--least" => options.least = value()?.parse().context("--least takes a percentage")?,
             _ => words.push(argument),
         }
     }

@@ -66,8 +66,9 @@ fn print(outcomes: &[Outcome], options: &Options) -> bool {
         stdout.add(&outcome.name, "", outcome.stdout.clone());
         stderr.add(&outcome.name, "", outcome.stderr.clone());
     }
-    let good = exit.print("render exit", options) & stdout.print("render stdout", options);
-    stderr.print("render stderr", options);
+    let good = exit.print("render exit", options)
+        & stdout.print("render stdout", options)
+        & stderr.print("render stderr", options);
     if outcomes.is_empty() {
         line("no recorded charts found");
     }

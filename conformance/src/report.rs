@@ -1,6 +1,6 @@
 //! The table that a run prints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Options;
 
@@ -15,7 +15,8 @@ pub(crate) fn line(text: &str) {
 pub(crate) struct Tally {
     passed: usize,
     total: usize,
-    differences: Vec<String>,
+    /// The cases that differ, each with the first difference.
+    differences: BTreeMap<String, String>,
     /// Sub-headings (a function of the library, a kind of case) with their failures.
     groups: BTreeMap<String, usize>,
 }
@@ -27,7 +28,7 @@ impl Tally {
         match difference {
             None => self.passed += 1,
             Some(text) => {
-                self.differences.push(format!("{id}: {text}"));
+                self.differences.insert(id.to_owned(), text);
                 if !group.is_empty() {
                     *self.groups.entry(group.to_owned()).or_default() += 1;
                 }
@@ -50,21 +51,41 @@ impl Tally {
         if self.total == 0 { 100.0 } else { self.passed as f64 * 100.0 / self.total as f64 }
     }
 
-    /// Prints the line of the table with the first differences, and tells whether enough passed.
+    /// Prints the line of the table with the first differences, and tells whether all pass but the named exceptions. An
+    /// exception that passes is one no more, and has to go.
     pub(crate) fn print(&self, name: &str, options: &Options) -> bool {
         line(&format!("{name} {}/{} ({:.2} %)", self.passed, self.total, self.percent()));
-        for difference in self.differences.iter().take(options.show) {
-            line(&format!("    {difference}"));
+        let exceptions = options.exceptions.of(name);
+        let is_new = |id: &&String| !exceptions.contains_key(id.as_str());
+        let unexpected: Vec<&String> = self.differences.keys().filter(is_new).collect();
+        for id in unexpected.iter().take(options.show) {
+            line(&format!("    {id}: {}", self.differences[*id]));
         }
-        if self.differences.len() > options.show {
-            let mut groups: Vec<(&String, &usize)> = self.groups.iter().collect();
-            groups.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
-            let groups: Vec<String> =
-                groups.iter().take(12).map(|(name, count)| format!("{name} {count}")).collect();
-            let groups = if groups.is_empty() { String::new() } else { format!(": {}", groups.join(", ")) };
-            line(&format!("    … {} more{groups}", self.differences.len() - options.show));
+        if unexpected.len() > options.show {
+            line(&format!("    … {} more{}", unexpected.len() - options.show, self.most_frequent()));
         }
-        self.percent() >= options.least
+        let differing: BTreeSet<&str> = self.differences.keys().map(String::as_str).collect();
+        for (id, reason) in &exceptions {
+            if differing.contains(id) {
+                line(&format!("    except {id}: {reason}"));
+            }
+        }
+        // A part of the cases says nothing about the others.
+        let stale = exceptions.keys().filter(|id| options.only.is_empty() && !differing.contains(*id));
+        let stale: Vec<&&str> = stale.collect();
+        for id in &stale {
+            line(&format!("    {id} passes; take it out of conformance/exceptions.tsv"));
+        }
+        unexpected.is_empty() && stale.is_empty()
+    }
+
+    /// The sub-headings with most failures.
+    fn most_frequent(&self) -> String {
+        let mut groups: Vec<(&String, &usize)> = self.groups.iter().collect();
+        groups.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
+        let groups: Vec<String> =
+            groups.iter().take(12).map(|(name, count)| format!("{name} {count}")).collect();
+        if groups.is_empty() { String::new() } else { format!(": {}", groups.join(", ")) }
     }
 }
 

@@ -82,7 +82,8 @@ fn build(targets: &[String]) -> Result<()> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // A target names the host, so that build scripts are built without the flags.
     cargo.args(["build", "--quiet", "--release", "--target", &host()?]).current_dir(folder());
-    cargo.args(targets.iter().flat_map(|target| ["--bin", target]));
+    // Each target has a feature of its name, which brings what it needs.
+    cargo.args(targets.iter().flat_map(|target| ["--bin", target, "--features", target]));
     cargo.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")).env_remove("RUSTFLAGS");
     run_command(&mut cargo)
 }
