@@ -1,4 +1,4 @@
-//! `gen`: takes the tables of built-in kinds from real API servers and writes them into the room `embedded`.
+//! `gen`: takes the tables of built-in kinds from real API servers and writes them into the crate `embedded`.
 //!
 //! Everything comes from what servers publish: aggregated discovery and OpenAPI v3. What versions share is written
 //! once; each line has a mask that says which versions it counts for. Descriptions are apart, because only documents

@@ -1,4 +1,4 @@
-//! `tidy`: what no compiler checks about the house.
+//! `tidy`: what no compiler checks about the layout.
 
 mod cited;
 
@@ -14,11 +14,12 @@ use crate::shell::{cargo, output, root, say};
 /// Checks everything and lists all problems, not the first.
 pub(crate) fn run() -> Result<()> {
     let mut problems = Vec::new();
-    problems.extend(arrows()?);
+    problems.extend(dependencies()?);
     for path in tracked_files()? {
         problems.extend(check_file(&path)?);
     }
     problems.extend(required_documents());
+    problems.extend(unlisted_tests()?);
     problems.extend(cited::problems()?);
     for problem in &problems {
         say(&format!("tidy: {problem}"));
@@ -26,62 +27,62 @@ pub(crate) fn run() -> Result<()> {
     if !problems.is_empty() {
         bail!("{} problems", problems.len());
     }
-    say("tidy: the house is in order");
+    say("tidy: no problems");
     Ok(())
 }
 
-/// The arrows that `crates/README.md` allows: a room, and the rooms it may use.
-fn allowed_arrows() -> Result<BTreeMap<String, BTreeSet<String>>> {
+/// What `crates/README.md` allows: a crate, and the crates that it may depend on.
+fn allowed_dependencies() -> Result<BTreeMap<String, BTreeSet<String>>> {
     let path = root().join("crates/README.md");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut allowed = BTreeMap::new();
     for line in text.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        if let [room, .., uses] = cells[..] {
+        if let [name, .., uses] = cells[..] {
             let uses = uses.split(',').map(|name| name.trim().trim_matches('`').to_owned());
             let uses = uses.filter(|name| !name.is_empty() && name != "–").collect();
-            allowed.insert(room.trim_matches('`').to_owned(), uses);
+            allowed.insert(name.trim_matches('`').to_owned(), uses);
         }
     }
     Ok(allowed)
 }
 
-/// Compares the arrows between rooms with those allowed, both ways.
-fn arrows() -> Result<Vec<String>> {
-    let allowed = allowed_arrows()?;
+/// Compares the dependencies between our crates with those allowed, both ways.
+fn dependencies() -> Result<Vec<String>> {
+    let allowed = allowed_dependencies()?;
     let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: Value = serde_json::from_slice(&metadata).context("cargo metadata is no JSON")?;
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
-    let rooms: BTreeMap<String, String> = packages
+    let folders: BTreeMap<String, String> = packages
         .iter()
-        .filter_map(|package| Some((package["name"].as_str()?.to_owned(), room_of(package)?)))
+        .filter_map(|package| Some((package["name"].as_str()?.to_owned(), folder_of(package)?)))
         .collect();
     let mut problems = Vec::new();
     for package in packages {
-        let Some(room) = room_of(package) else { continue };
-        let Some(may_use) = allowed.get(&room) else {
-            problems.push(format!("crates/README.md has no row for `{room}`"));
+        let Some(folder) = folder_of(package) else { continue };
+        let Some(may_use) = allowed.get(&folder) else {
+            problems.push(format!("crates/README.md has no row for `{folder}`"));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             // Tests may reach further than the code.
             let is_test_only = dependency["kind"].as_str() == Some("dev");
-            let Some(used) = dependency["name"].as_str().and_then(|name| rooms.get(name)) else { continue };
+            let Some(used) = dependency["name"].as_str().and_then(|name| folders.get(name)) else { continue };
             if !is_test_only && !may_use.contains(used) {
-                problems.push(format!("`{room}` uses `{used}`, which crates/README.md does not allow"));
+                problems.push(format!("`{folder}` uses `{used}`, which crates/README.md does not allow"));
             }
         }
     }
-    for room in allowed.keys() {
-        if !root().join("crates").join(room).join("Cargo.toml").is_file() {
-            problems.push(format!("crates/README.md names `{room}`, which does not exist"));
+    for folder in allowed.keys() {
+        if !root().join("crates").join(folder).join("Cargo.toml").is_file() {
+            problems.push(format!("crates/README.md names `{folder}`, which does not exist"));
         }
     }
     Ok(problems)
 }
 
 /// The folder below `crates/` that a package lies in.
-fn room_of(package: &Value) -> Option<String> {
+fn folder_of(package: &Value) -> Option<String> {
     let manifest = Path::new(package["manifest_path"].as_str()?);
     let relative = manifest.strip_prefix(root().join("crates")).ok()?;
     Some(relative.parent()?.to_string_lossy().into_owned())
@@ -136,6 +137,25 @@ fn broken_links(path: &Path, text: &str) -> Vec<String> {
         .filter(|link| !folder.join(link).exists())
         .map(|link| format!("{}: broken link to {link}", path.display()))
         .collect()
+}
+
+/// Files of integration tests that the program of their package does not list: nobody would notice that they never run.
+fn unlisted_tests() -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for path in tracked_files()?.iter().filter(|path| path.ends_with("tests/main.rs")) {
+        let (Some(folder), Ok(listed)) = (path.parent(), fs::read_to_string(root().join(path))) else {
+            continue;
+        };
+        for entry in fs::read_dir(root().join(folder))? {
+            let file = entry?.path();
+            let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let is_test = file.extension().is_some_and(|extension| extension == "rs") && name != "main";
+            if is_test && !listed.lines().any(|line| line == format!("mod {name};")) {
+                problems.push(format!("{} does not list `{name}`", path.display()));
+            }
+        }
+    }
+    Ok(problems)
 }
 
 /// Documents that a visitor looks for.
