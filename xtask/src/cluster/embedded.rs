@@ -19,7 +19,7 @@ pub(crate) fn program() -> Result<PathBuf> {
         return Ok(path.into());
     }
     run(&mut cargo(&["build", "--quiet", "--package", "pintle-cli"]))?;
-    Ok(built("debug/pintle")?)
+    built("debug/pintle")
 }
 
 /// Starts the program and waits until it tells where it listens.
