@@ -23,7 +23,9 @@ impl Served {
         let kubeconfig = folder.join("served.yaml");
         let mut command = std::process::Command::new(Program::Pintle.path());
         command.env_clear().env("HOME", folder).current_dir(folder);
-        command.args(["cluster", "serve", "--cluster", "embedded", "--write-kubeconfig"]).arg(&kubeconfig);
+        command
+            .args(["cluster", "serve", "--insecure", "--cluster", "embedded", "--write-kubeconfig"])
+            .arg(&kubeconfig);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut served = Served(command.spawn().expect("the program can be run"));
         let limit = Instant::now() + LIMIT;

@@ -20,6 +20,7 @@ mod kubeconfig;
 mod output;
 mod path;
 mod personality;
+mod private_file;
 mod reference;
 mod report;
 mod request;

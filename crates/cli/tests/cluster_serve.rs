@@ -68,19 +68,26 @@ impl Server {
         BufReader::new(child.stdout.take().expect("it prints")).read_line(&mut line).expect("it prints");
         assert_eq!(line, "export KUBECONFIG=config.yaml\n");
         let config = std::fs::read_to_string(place.path().join("config.yaml")).expect("it was written");
-        let address = config.split_once("server: http://").expect("it names a server").1;
-        let address = address.lines().next().unwrap_or_default().to_owned();
+        let address = config.split_once("server: http").expect("it names a server").1;
+        let address = address.lines().next().unwrap_or_default().trim_start_matches('s');
+        let address = address.trim_start_matches("://").to_owned();
         Server { child, address }
     }
 
-    /// What is at a path.
+    /// What is at a path of one that is insecure.
     fn get(&self, path: &str) -> String {
+        self.ask(&format!("GET {path} HTTP/1.1\r\n"), "")
+    }
+
+    /// The answer to a request that begins with these lines. One that breaks off is answered with what came.
+    fn ask(&self, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            .expect("it reads");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("it answers");
-        text
+        let length = body.len();
+        let rest = format!("Host: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+        write!(stream, "{head}{rest}").expect("it reads");
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// Sends a signal; gives the exit code.
@@ -103,7 +110,7 @@ impl Drop for Server {
 fn it_stops_when_it_is_asked_to_and_keeps_everything() {
     let place = place();
     for (name, signal) in [("a", "-INT"), ("b", "-TERM")] {
-        let server = Server::start(&place, "--cluster embedded:box.db");
+        let server = Server::start(&place, "--cluster embedded:box.db --insecure");
         // Somebody watches, and does not keep it from ending.
         let mut watch = TcpStream::connect(&server.address).expect("it listens");
         write!(watch, "GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it reads");
@@ -117,11 +124,65 @@ fn it_stops_when_it_is_asked_to_and_keeps_everything() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn only_whoever_has_the_kubeconfig_gets_in() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = place();
+    // What was there before may have been open to others.
+    place.write("config.yaml", "");
+    std::fs::set_permissions(place.path().join("config.yaml"), std::fs::Permissions::from_mode(0o644))
+        .expect("it is ours");
+    let server = Server::start(&place, "--cluster embedded:box.db");
+    for file in ["config.yaml", "box.db"] {
+        let mode = std::fs::metadata(place.path().join(file)).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    holds(&place.pintle("install a web --wait --kubeconfig config.yaml"), &["exit 0"]);
+    let answer = server.get("/api/v1/secrets");
+    assert!(!answer.contains("200 OK") && !answer.contains("SecretList"), "{answer}");
+
+    let config = std::fs::read_to_string(place.path().join("config.yaml")).expect("it is there");
+    let (before, token) = config.split_once("token: ").expect("there is one");
+    let (token, after) = token.split_once('\n').expect("it ends");
+    assert_eq!(token.len(), 64, "{token}");
+    let other = token.chars().rev().collect::<String>();
+    place.write("wrong.yaml", &format!("{before}token: {other}\n{after}"));
+    let shown = place.pintle("list --kubeconfig wrong.yaml");
+    holds(&shown, &["exit 1", "Unauthorized"]);
+    assert!(!shown.contains(&other), "{shown}");
+    let without = config.lines().filter(|line| !line.contains("certificate-authority-data"));
+    place.write("stranger.yaml", &without.collect::<Vec<_>>().join("\n"));
+    holds(&place.pintle("list --kubeconfig stranger.yaml"), &["exit 1"]);
+}
+
+#[test]
+fn a_web_page_can_write_nothing() {
+    let server = Server::start(&place(), "--insecure");
+    let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"NAME"}}"#;
+    let path = "/api/v1/namespaces/default/configmaps";
+    let json = "Content-Type: application/json\r\n";
+    for (name, headers, code) in [
+        ("a", "Origin: http://example.com\r\n", "403"),
+        ("b", "Origin: null\r\n", "403"),
+        ("c", "Sec-Fetch-Site: cross-site\r\n", "403"),
+        ("d", &format!("{json}Origin: http://example.com\r\n"), "403"),
+        ("e", "", "415"),
+        ("f", "Content-Type: text/plain\r\n", "415"),
+        ("g", json, "201"),
+    ] {
+        let answer = server.ask(&format!("POST {path} HTTP/1.1\r\n{headers}"), &body.replace("NAME", name));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {code} ")), "{name}: {answer}");
+        let there = server.get(&format!("{path}/{name}")).contains("200 OK");
+        assert_eq!(there, code == "201", "{name}");
+    }
+}
+
 #[test]
 fn it_is_like_the_kubernetes_that_is_asked_for() {
     let place = place();
     for version in ["1.34", "1.35", "1.36"] {
-        let server = Server::start(&place, &format!("--kube-version {version}"));
+        let server = Server::start(&place, &format!("--kube-version {version} --insecure"));
         holds(&server.get("/version"), &["200 OK", &format!("\"gitVersion\":\"v{version}.")]);
         holds(&place.pintle("install a web --wait --kubeconfig config.yaml"), &["exit 0"]);
         let node = server.get("/api/v1/nodes/pintle");

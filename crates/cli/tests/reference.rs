@@ -104,6 +104,7 @@ fn all_commands_and_flags_are_known() {
     | flag | value | default | meaning |
     |---|---|---|---|
     | `--address` | string | `127.0.0.1:0` | the address to listen at; port 0 takes any that is free |
+    | `--insecure` |  |  | serve plain HTTP and ask for no token |
     | `--kube-version` | string |  | the Kubernetes version to be like |
     | `--pace` | string | `fast` | how fast workloads move: fast, or real to take their time |
     | `--write-kubeconfig` | string |  | write the kubeconfig to this file instead of printing it |

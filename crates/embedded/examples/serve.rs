@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 1 };
     let api = Api::start(options).await?;
     let listener = tokio::net::TcpListener::bind(address).await?;
-    println!("{}", serve::kubeconfig(listener.local_addr()?));
-    serve::serve(api, listener, std::future::pending()).await?;
+    println!("{}", serve::kubeconfig(listener.local_addr()?, None));
+    serve::serve(api, listener, &serve::Settings::default(), std::future::pending()).await?;
     Ok(())
 }

@@ -28,10 +28,12 @@ impl Cluster {
             let api = Api::start(options).await.unwrap();
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
-            tokio::spawn(serve::serve(api, listener, std::future::pending()));
+            tokio::spawn(async move {
+                serve::serve(api, listener, &serve::Settings::default(), std::future::pending()).await
+            });
             address
         });
-        std::fs::write(folder.path().join("kubeconfig"), serve::kubeconfig(address)).unwrap();
+        std::fs::write(folder.path().join("kubeconfig"), serve::kubeconfig(address, None)).unwrap();
         Cluster { folder, _runtime: runtime }
     }
 

@@ -95,7 +95,7 @@ fn nothing_that_was_acknowledged_is_lost_in_a_power_cut() {
     let mut last = None;
     for round in 0..number("PINTLE_TEST_KILLS", 12) {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_writer_that_will_be_killed", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "hardship::a_writer_that_will_be_killed", "--nocapture", "--test-threads=1"])
             .env(FILE, &file)
             .stdout(Stdio::piped())
             .spawn()
@@ -129,7 +129,7 @@ fn a_rollout_that_was_cut_off_goes_on_when_the_file_is_opened_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for round in 0..number("PINTLE_TEST_KILLS", 12).div_ceil(4) {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_cluster_that_will_be_killed", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "hardship::a_cluster_that_will_be_killed", "--nocapture", "--test-threads=1"])
             .env(FILE, &file)
             .env(MOVES, "1")
             .stdout(Stdio::piped())
@@ -290,7 +290,7 @@ fn memory_is_bounded_by_what_is_there() {
     }
     let count = number("PINTLE_TEST_OBJECTS", 2_000);
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_cluster_that_is_filled", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "hardship::a_cluster_that_is_filled", "--nocapture", "--test-threads=1"])
         .env(FILLED, count.to_string())
         .output()
         .unwrap();
@@ -468,11 +468,10 @@ async fn a_port_takes_nonsense_and_large_bodies_and_goes_on() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let server = tokio::spawn(serve::serve(
-        api(Store::in_memory(Window::default())).await,
-        listener,
-        std::future::pending(),
-    ));
+    let api = api(Store::in_memory(Window::default())).await;
+    let server = tokio::spawn(async move {
+        serve::serve(api, listener, &serve::Settings::default(), std::future::pending()).await
+    });
     let say = |text: Vec<u8>| async move {
         let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
         let all_said = stream.write_all(&text).await.is_ok();
@@ -490,7 +489,7 @@ async fn a_port_takes_nonsense_and_large_bodies_and_goes_on() {
     }
     let large = vec![b'x'; 20 << 20];
     let head = format!(
-        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         large.len()
     );
     let (all_said, answer) = say([head.into_bytes(), large].concat()).await;

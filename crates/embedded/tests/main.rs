@@ -4,6 +4,7 @@ mod clients;
 mod contract;
 mod differences;
 mod hardship;
+mod port;
 mod support;
 mod telling;
 mod workloads;

@@ -9,6 +9,7 @@ mod montgomery;
 mod pem;
 mod prime;
 mod rsa_signature;
+pub(crate) mod server;
 mod small_primes;
 pub(crate) mod stand_in;
 mod wide;
@@ -192,21 +193,25 @@ fn request<'a>(
     let addresses = addresses.iter().map(address).collect::<Result<_, _>>()?;
     let names = names.map(List::items).unwrap_or_default();
     let names = names.iter().map(name).collect::<Result<_, _>>()?;
+    let serial = serial()?;
+    let (not_before, not_after) = validity(days);
+    Ok(Request { common_name, addresses, names, not_before, not_after, serial, is_authority: false })
+}
+
+/// A random serial number.
+fn serial() -> Result<[u8; 16], String> {
     let mut serial = [0; 16];
     OsRng.try_fill_bytes(&mut serial).map_err(|error| error.to_string())?;
+    Ok(serial)
+}
+
+/// From now on, for so many days: both times as certificates have them.
+fn validity(days: i64) -> (Vec<u8>, Vec<u8>) {
     let now = GoTime::now(Zone::utc());
     // A span that is too long wraps around, as it does in Go.
     let span = Duration(days.wrapping_mul(24 * 3600 * 1_000_000_000));
     let time = |time: &GoTime| x509::time(&time.format("20060102150405Z"));
-    Ok(Request {
-        common_name,
-        addresses,
-        names,
-        not_before: time(&now),
-        not_after: time(&now.add(span)),
-        serial,
-        is_authority: false,
-    })
+    (time(&now), time(&now.add(span)))
 }
 
 fn address(value: &Value) -> Result<IpAddr, CallError> {

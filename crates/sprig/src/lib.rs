@@ -40,6 +40,7 @@ mod words;
 
 use pintle_gotmpl::Function;
 
+pub use certificates::server::{ServerCertificate, server_certificate};
 pub use network::{Resolver, host_by_name, system_resolver};
 
 /// All functions of the library, in no particular order.

@@ -26,7 +26,17 @@ pub(crate) fn program() -> Result<PathBuf> {
 pub(super) fn up(cluster: &mut Cluster, program: &Path, context: &str) -> Result<()> {
     let served = cluster.folder.join("served");
     let kubernetes = cluster.kubernetes.clone();
-    let words = ["cluster", "serve", "--pace", "real", "--kube-version", &kubernetes, "--write-kubeconfig"];
+    // Tests ask it with curl, and through a proxy.
+    let words = [
+        "cluster",
+        "serve",
+        "--insecure",
+        "--pace",
+        "real",
+        "--kube-version",
+        &kubernetes,
+        "--write-kubeconfig",
+    ];
     let words = words.into_iter().map(ToOwned::to_owned);
     let command =
         [program.display().to_string()].into_iter().chain(words).chain([served.display().to_string()]);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, mpsc};
 
 use pintle_embedded::schema::Table;
-use pintle_embedded::serve::serve;
+use pintle_embedded::serve::{Settings, serve};
 use pintle_embedded::store::{Store, Window};
 use pintle_embedded::{Api, Options, SystemClock};
 
@@ -19,7 +19,7 @@ pub(crate) fn start() -> String {
             let api = Api::start(options).await.expect("it starts");
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             told.send(listener.local_addr().expect("it has an address")).expect("the test waits for it");
-            serve(api, listener, std::future::pending()).await.expect("it goes on");
+            serve(api, listener, &Settings::default(), std::future::pending()).await.expect("it goes on");
         });
     });
     format!("--kube-apiserver http://{}", address.recv().expect("the cluster starts"))

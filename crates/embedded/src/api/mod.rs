@@ -57,7 +57,8 @@ use accept::Wanted;
 use custom::Customs;
 use kinds::Known;
 use query::Query;
-use receive::{MOST_BYTES, receive};
+use receive::MOST_BYTES;
+pub(crate) use receive::{Incomplete, receive};
 use reply::Reply;
 use route::{Route, Target};
 
@@ -155,8 +156,10 @@ impl Api {
         B: http_body::Body,
     {
         let (head, body) = request.into_parts();
-        let body = receive(body).await;
-        self.call(Request::from_parts(head, body)).await
+        match receive(body).await {
+            Ok(body) => self.call(Request::from_parts(head, body)).await,
+            Err(Incomplete) => refuse(&Status::bad_request("the body of the request is incomplete")),
+        }
     }
 
     /// Answers one request.
@@ -377,6 +380,11 @@ impl Call<'_> {
         let name = agent.unwrap_or("unknown").split('/').next().unwrap_or_default();
         name.chars().filter(|letter| !letter.is_control()).take(128).collect()
     }
+}
+
+/// The answer to a request that is refused before anything is asked of the API.
+pub(crate) fn refuse(status: &Status) -> Response<Body> {
+    Reply::refusal(status).respond(Wanted::PLAIN)
 }
 
 fn no_such_resource() -> Status {

@@ -11,14 +11,17 @@ pub(super) const MOST_BYTES: usize = 3 << 20;
 /// breaks there, and the client never reads why; one who says more than this need not know.
 const MOST_IGNORED: usize = 64 << 20;
 
+/// The body did not arrive to its end. What did must not be taken for all: half of a YAML text is often YAML too.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Incomplete;
+
 /// The whole body, or what is enough of it to be refused.
-pub(super) async fn receive<B: http_body::Body>(body: B) -> Bytes {
+pub(crate) async fn receive<B: http_body::Body>(body: B) -> Result<Bytes, Incomplete> {
     let mut body = pin!(body);
     let mut kept = Vec::new();
     let mut heard = 0_usize;
-    // A client that breaks off does not hear the answer either.
-    while let Some(Ok(frame)) = body.frame().await {
-        let Ok(mut data) = frame.into_data() else { continue };
+    while let Some(frame) = body.frame().await {
+        let Ok(mut data) = frame.map_err(|_| Incomplete)?.into_data() else { continue };
         heard = heard.saturating_add(data.remaining());
         if heard > MOST_IGNORED {
             break;
@@ -26,7 +29,7 @@ pub(super) async fn receive<B: http_body::Body>(body: B) -> Bytes {
         let room = (MOST_BYTES + 1).saturating_sub(kept.len());
         kept.extend_from_slice(&data.copy_to_bytes(data.remaining().min(room)));
     }
-    kept.into()
+    Ok(kept.into())
 }
 
 #[cfg(test)]
@@ -46,7 +49,7 @@ mod tests {
             heard += 1;
             Ok::<_, Infallible>(Frame::data(Bytes::from(vec![b'x'; 1 << 20])))
         };
-        let kept = receive(StreamBody::new(stream::iter((0..pieces).map(piece)))).await;
+        let kept = receive(StreamBody::new(stream::iter((0..pieces).map(piece)))).await.unwrap();
         (kept.len(), heard)
     }
 
@@ -56,5 +59,11 @@ mod tests {
         assert_eq!(hear(3).await, (MOST_BYTES, 3));
         assert_eq!(hear(5).await, (MOST_BYTES + 1, 5));
         assert_eq!(hear(1_000).await, (MOST_BYTES + 1, 65));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_not_taken_for_a_whole_one() {
+        let pieces = [Ok(Frame::data(Bytes::from_static(b"kind: ConfigMap\n"))), Err("gone")];
+        assert_eq!(receive(StreamBody::new(stream::iter(pieces))).await, Err(Incomplete));
     }
 }

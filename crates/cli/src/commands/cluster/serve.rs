@@ -1,8 +1,12 @@
 //! `cluster serve`: the cluster in the box on a port.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
-use pintle::embedded::{Pace, serve};
+use pintle::embedded::Pace;
+use pintle::embedded::serve::{self, Identity, Settings};
+use rand::RngCore as _;
+use rand::rngs::OsRng;
 
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::{self, Signals};
@@ -17,7 +21,9 @@ pub(crate) static COMMAND: Command = Command {
     short: "put the cluster in the box on a port",
     long: "\
 Puts the cluster in the box on a port of this machine, prints a kubeconfig that leads there, and goes on until it is
-stopped. Whoever can reach the port may do everything, so that only addresses of this machine are taken.
+stopped. The kubeconfig has a certificate and a token that are made anew at each start; whoever has it may do everything.
+With --insecure there is neither, for clients that cannot use them, and whoever can reach the port may do everything.
+Only addresses of this machine are taken, and web pages are never answered.
 
     {program} cluster serve --cluster embedded:web.db --write-kubeconfig web.yaml",
     operands: Operands::None,
@@ -31,6 +37,7 @@ static OWN: &[Flag] = &[
     Flag::text("address", "the address to listen at; port 0 takes any that is free")
         .or("127.0.0.1:0")
         .offer(Offer::Nothing),
+    Flag::switch("insecure", "serve plain HTTP and ask for no token"),
     Flag::text("kube-version", "the Kubernetes version to be like").offer(Offer::KubeVersions),
     Flag::text("pace", "how fast workloads move: fast, or real to take their time")
         .or("fast")
@@ -51,6 +58,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let address = address(flags.text("address"))?;
     let file = flags.text("write-kubeconfig").to_owned();
+    let insecure = flags.on("insecure");
     let runtime = connect::runtime()?;
     runtime.block_on(async {
         let api = embedded.open().await?;
@@ -58,11 +66,14 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             Failure::run_time(format!("cannot listen at {address}: {}", reason(&error)))
         };
         let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
-        let text = serve::kubeconfig(listener.local_addr().map_err(failed)?);
+        let local = listener.local_addr().map_err(failed)?;
+        let identity = if insecure { None } else { Some(identity(local)?) };
+        let text = serve::kubeconfig(local, identity.as_ref());
+        let settings = Settings { identity, ..Settings::default() };
         if file.is_empty() {
             invocation.ui.print(&text)?;
         } else {
-            std::fs::write(&file, text)
+            crate::private_file::write(Path::new(&file), text.as_bytes())
                 .map_err(|error| Failure::run_time(format!("cannot write `{file}`: {}", reason(&error))))?;
             invocation.ui.print(&format!("export KUBECONFIG={file}\n"))?;
         }
@@ -74,10 +85,20 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             }
         };
         tokio::select! {
-            served = serve::serve(api.clone(), listener, end) => served.map_err(failed),
+            served = serve::serve(api.clone(), listener, &settings, end) => served.map_err(failed),
             () = api.keep_moving() => Ok(()),
         }
     })
+}
+
+/// A certificate for the address, and a token, both new.
+fn identity(address: SocketAddr) -> Result<Identity, Failure> {
+    let failed = |why: String| Failure::run_time(format!("cannot make a certificate: {why}"));
+    let made = pintle_sprig::server_certificate(&[address.ip()]).map_err(failed)?;
+    let mut token = [0; 32];
+    OsRng.try_fill_bytes(&mut token).map_err(|error| failed(error.to_string()))?;
+    let token = token.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+    Ok(Identity { certificate: made.certificate, key: made.key, token })
 }
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {

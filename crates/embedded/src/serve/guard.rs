@@ -1,0 +1,157 @@
+//! Who may ask. The API listens on the machine of somebody who also has a browser open: any page there can send requests
+//! to it, though it cannot read the answers, and by a name that changes its address it can read them too.
+
+use std::hint::black_box;
+use std::net::{IpAddr, SocketAddr};
+
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
+use http::request::Parts;
+use sha2::{Digest as _, Sha256};
+
+use crate::status::Status;
+
+/// What everybody may ask, as on the real server.
+const PUBLIC: &[&str] = &["/healthz", "/livez", "/readyz", "/version"];
+
+/// A bearer token, kept as its digest: comparing digests tells nothing of the token by the time that it takes.
+pub(super) struct Token([u8; 32]);
+
+impl Token {
+    pub(super) fn new(text: &str) -> Token {
+        Token(Sha256::digest(text).into())
+    }
+
+    fn is(&self, given: &[u8]) -> bool {
+        let given: [u8; 32] = Sha256::digest(given).into();
+        let differences = self.0.iter().zip(given).fold(0, |all, (own, other)| all | (own ^ other));
+        black_box(differences) == 0
+    }
+}
+
+/// Whether a request may be answered.
+pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Result<(), Status> {
+    let forbidden = |message: &str| Err(Status::new(403, "Forbidden", message));
+    if !is_for_this_machine(&head.headers) {
+        return forbidden("this cluster answers to names of its own machine only");
+    }
+    if is_from_a_page(&head.headers) {
+        return forbidden("this cluster does not answer to web pages");
+    }
+    if token.is_some_and(|token| !PUBLIC.contains(&head.uri.path()) && !is_known(&head.headers, token)) {
+        return Err(Status::new(401, "Unauthorized", "Unauthorized"));
+    }
+    // What a page can send without being allowed to has no content type, or one that the API does not know.
+    if has_body && !head.headers.contains_key(CONTENT_TYPE) {
+        let message = "the body of the request has no Content-Type";
+        return Err(Status::new(415, "UnsupportedMediaType", message));
+    }
+    Ok(())
+}
+
+/// Whether the sender knows whom he asks. A page in a browser that was led here by a name of its own does not.
+fn is_for_this_machine(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    let Some(host) = hosts.next() else { return true };
+    let Ok(host) = host.to_str() else { return false };
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_local = name.eq_ignore_ascii_case("localhost")
+        || host.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_local && hosts.next().is_none()
+}
+
+/// Whether a browser sends this on behalf of a page that did not come from here. No page comes from here, but the API is
+/// also looked at in a browser, with an address that was typed. Other clients send neither header.
+fn is_from_a_page(headers: &HeaderMap) -> bool {
+    let foreign_site =
+        headers.get_all("sec-fetch-site").iter().any(|site| site != "same-origin" && site != "none");
+    let own = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let is_own = |origin: &http::HeaderValue| {
+        let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+        origin.is_some_and(|(_, authority)| own.is_some_and(|host| host.eq_ignore_ascii_case(authority)))
+    };
+    foreign_site || headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin))
+}
+
+fn is_known(headers: &HeaderMap, token: &Token) -> bool {
+    let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
+    let given = given.and_then(|value| value.split_at_checked("Bearer ".len()));
+    given.is_some_and(|(scheme, given)| scheme.eq_ignore_ascii_case(b"Bearer ") && token.is(given))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    /// The code with which a request is refused, or 0. Headers are `Name: value`, one to a line.
+    fn code(path: &str, headers: &str, has_body: bool) -> u16 {
+        let mut request = Request::builder().uri(path);
+        for line in headers.lines() {
+            let (name, value) = line.split_once(": ").unwrap();
+            request = request.header(name, value);
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let token = Token::new("sesame");
+        check(&head, has_body, Some(&token)).err().map_or(0, |status| status.code)
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_answered_to() {
+        for host in ["127.0.0.1:6443", "127.0.0.1", "localhost:80", "LocalHost", "[::1]:80"] {
+            assert_eq!(code("/version", &format!("Host: {host}"), false), 0, "{host}");
+        }
+        for host in ["example.com", "example.com:80", "localhost.example.com", "10.0.0.1:80", ""] {
+            assert_eq!(code("/version", &format!("Host: {host}"), false), 403, "{host}");
+        }
+        assert_eq!(code("/version", "Host: localhost\nHost: example.com", false), 403);
+        assert_eq!(code("/version", "", false), 0);
+    }
+
+    #[test]
+    fn a_web_page_from_elsewhere_is_not_answered() {
+        for (headers, refused) in [
+            ("Origin: http://example.com", 403),
+            ("Origin: null", 403),
+            // Another port of this machine is another page.
+            ("Origin: http://localhost:3000", 403),
+            ("Origin: http://localhost:80", 0),
+            ("Sec-Fetch-Site: cross-site", 403),
+            ("Sec-Fetch-Site: same-site", 403),
+            ("Sec-Fetch-Site: same-origin", 0),
+            ("Sec-Fetch-Site: none", 0),
+            ("Sec-Fetch-Site: none\nOrigin: http://example.com", 403),
+            ("User-Agent: kubectl", 0),
+        ] {
+            let headers = format!("Host: localhost:80\nAuthorization: Bearer sesame\n{headers}");
+            assert_eq!(code("/api/v1/pods", &headers, false), refused, "{headers}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_asked_for_except_where_the_real_server_asks_nobody() {
+        for (headers, refused) in [
+            ("", 401),
+            ("Authorization: Bearer sesam", 401),
+            ("Authorization: Bearer sesame2", 401),
+            ("Authorization: Basic sesame", 401),
+            ("Authorization: Bearer", 401),
+            ("Authorization: Bearer ", 401),
+            ("Authorization: Bearer sesame", 0),
+            ("Authorization: bearer sesame", 0),
+        ] {
+            assert_eq!(code("/api/v1/pods", headers, false), refused, "{headers}");
+        }
+        assert_eq!(code("/healthz", "", false), 0);
+        assert_eq!(code("/healthz/", "", false), 401);
+    }
+
+    #[test]
+    fn a_body_needs_a_content_type() {
+        let known = "Authorization: Bearer sesame";
+        assert_eq!(code("/api/v1/pods", known, true), 415);
+        assert_eq!(code("/api/v1/pods", &format!("{known}\nContent-Type: application/json"), true), 0);
+    }
+}
