@@ -178,6 +178,10 @@ pub(crate) fn tell_server_warning(personality: Personality, text: &str) {
 /// Makes a bug of ours end in a short text instead of a stack trace.
 pub(crate) fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic| {
+        // Damaged files make redb panic there, which is caught and told as an error.
+        if std::thread::current().name() == Some(pintle::embedded::FILE_THREAD) {
+            return;
+        }
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let text = panic.payload_as_str().unwrap_or("no message");
         let _ = writeln!(

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use pintle_cluster::Cluster;
 pub use pintle_embedded::schema::Table;
+pub use pintle_embedded::store::FILE_THREAD;
 use pintle_embedded::store::{FileError, Store, Window};
 pub use pintle_embedded::{Api, Pace, serve};
 use pintle_embedded::{Options, SystemClock};
@@ -60,6 +61,9 @@ async fn open_file(path: &Path) -> Result<Store> {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             Err(FileError::InUse(file)) => return Err(Error::EmbeddedInUse { file }),
+            Err(error @ FileError::Damaged { .. }) => {
+                return Err(Error::EmbeddedDamaged { why: error.to_string() });
+            }
             Err(error) => return Err(Error::Embedded { why: error.to_string() }),
         }
     }

@@ -41,6 +41,12 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// The file of the cluster in the box is damaged.
+    #[error("the embedded cluster cannot be opened: {why}")]
+    EmbeddedDamaged {
+        /// Which file, and what is wrong with it.
+        why: String,
+    },
     /// The file of the cluster in the box is open elsewhere.
     #[error("{} is in use by another process", .file.display())]
     EmbeddedInUse {
@@ -480,6 +486,9 @@ impl Error {
             Error::PermissionsRefused { missing, .. } => format!(
                 "look at what its scripts do with it in `ext/lua`, then grant it with `--accept-perms {missing}` or `--yes`"
             ),
+            Error::EmbeddedDamaged { .. } => {
+                "restore the file from a copy, or delete it to begin with an empty cluster".to_owned()
+            }
             Error::EmbeddedInUse { .. } => {
                 "while `pintle cluster serve` has it, use the kubeconfig that it gives".to_owned()
             }

@@ -121,7 +121,7 @@ fn class(error: &Error) -> Class {
             _ => Class::RunTime,
         },
         Error::Images(error) => policy::class(error),
-        Error::Embedded { .. } => Class::BadInput,
+        Error::Embedded { .. } | Error::EmbeddedDamaged { .. } => Class::BadInput,
         Error::EmbeddedInUse { .. } => Class::RunTime,
         Error::Scripts(_) => Class::BadChart,
         Error::PermissionsRefused { .. } => Class::BadInput,

@@ -1,7 +1,11 @@
 //! A store in one file: every write is on disk before it is acknowledged, and many that come at once go together.
 //!
-//! The file is kept by redb, whose commits survive the end of the process and of the machine at any moment.
+//! The file is kept by redb, whose commits survive the end of the process and of the machine at any moment. It takes what
+//! is in a file for what it wrote itself, and panics where that cannot be. A file can be damaged by anything, so whatever
+//! redb does is done on one thread, [`FILE_THREAD`], whose panics are caught and become errors that name the file.
 
+use std::fs::{File, OpenOptions};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -24,6 +28,11 @@ const FORMAT: u64 = 1;
 const CACHE: usize = 8 << 20;
 /// The most writes that go together.
 const BATCH: usize = 256;
+/// The name of the thread that has the file. A panic there is contained and told as an error, so that no hook for panics
+/// need tell of it.
+pub const FILE_THREAD: &str = "cluster-file";
+/// What is said of a file on which redb panicked.
+const INCONSISTENT: &str = "its pages contradict each other";
 
 /// Why a file cannot be a store.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +48,14 @@ pub enum FileError {
         /// Why.
         reason: String,
     },
+    /// What is in it cannot have been written by this program.
+    #[error("cannot open {} as a cluster: it is damaged ({reason})", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// It was written by another version of this program.
     #[error("{} has format {found}; this program reads format {FORMAT}", .path.display())]
     OtherFormat {
@@ -52,33 +69,60 @@ pub enum FileError {
     NoThread(std::io::Error),
 }
 
-/// Opens the file and reads all that is in it.
-pub(super) fn open(path: &Path, window: Window) -> Result<(Database, State), FileError> {
-    let database = Builder::new().set_cache_size(CACHE).create(path).map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => FileError::InUse(path.to_owned()),
-        error => FileError::Unreadable { path: path.to_owned(), reason: reason(&error.into()) },
-    })?;
-    let unreadable =
-        |error: redb::Error| FileError::Unreadable { path: path.to_owned(), reason: reason(&error) };
-    let format = prepare(&database).map_err(unreadable)?;
+/// Opens the file, after a look at the checksum of every page, and reads all that is in it.
+fn open(path: &Path, window: Window) -> Result<(Database, State), FileError> {
+    let refused = |error: redb::Error| refusal(path, &error);
+    let file = open_file(path).map_err(|error| refused(redb::Error::Io(error)))?;
+    let mut database =
+        Builder::new().set_cache_size(CACHE).create_file(file).map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => FileError::InUse(path.to_owned()),
+            error => refused(error.into()),
+        })?;
+    // What it can repair it does, as after a power cut.
+    database.check_integrity().map_err(|error| refused(error.into()))?;
+    let format = prepare(&database).map_err(refused)?;
     if format != FORMAT {
         return Err(FileError::OtherFormat { path: path.to_owned(), found: format });
     }
-    let state = restore(&database, window).map_err(unreadable)?;
+    let state = restore(&database, window).map_err(refused)?;
+    let state = state.map_err(|key| {
+        let reason = format!("the object {:?} cannot be read", key.to_str_lossy());
+        FileError::Damaged { path: path.to_owned(), reason }
+    })?;
     Ok((database, state))
 }
 
+/// A new file is for its owner alone, because there are Secrets in it.
+fn open_file(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// Why a file cannot be used, for somebody who knows nothing of how it is kept.
-fn reason(error: &redb::Error) -> String {
-    use std::io::ErrorKind::{InvalidData, IsADirectory, NotFound, PermissionDenied};
-    let redb::Error::Io(error) = error else { return format!("it is damaged ({error})") };
-    match error.kind() {
+fn refusal(path: &Path, error: &redb::Error) -> FileError {
+    use std::io::ErrorKind::{InvalidData, IsADirectory, NotFound, PermissionDenied, UnexpectedEof};
+    let path = path.to_owned();
+    let redb::Error::Io(error) = error else {
+        return FileError::Damaged { path, reason: error.to_string() };
+    };
+    let reason = match error.kind() {
         IsADirectory => "it is a folder".to_owned(),
         PermissionDenied => "permission denied".to_owned(),
         NotFound => "its folder does not exist".to_owned(),
         InvalidData => "it is another kind of file".to_owned(),
+        UnexpectedEof => return FileError::Damaged { path, reason: "its end is missing".to_owned() },
         _ => error.to_string(),
-    }
+    };
+    FileError::Unreadable { path, reason }
+}
+
+/// Does something with redb that may panic.
+fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
+    // Whoever gets nothing does not use what the work was done with again.
+    catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 /// Makes the tables if they are not there, and returns the format.
@@ -97,18 +141,20 @@ fn prepare(database: &Database) -> Result<u64, redb::Error> {
     Ok(format)
 }
 
-fn restore(database: &Database, window: Window) -> Result<State, redb::Error> {
+/// All that is in the file, or the key of an object that cannot be read.
+fn restore(database: &Database, window: Window) -> Result<Result<State, Str>, redb::Error> {
     let transaction = database.begin_read()?;
     let revision = transaction.open_table(NUMBERS)?.get("revision")?.map_or(0, |revision| revision.value());
     let mut state = State::new(revision, window);
     for entry in transaction.open_table(OBJECTS)?.iter()? {
         let (key, text) = entry?;
-        let object = Object::restore(Str::from(key.value()), Bytes::copy_from_slice(text.value()));
-        if let Some(object) = object {
-            state.remember(Arc::new(object));
-        }
+        let key = Str::from(key.value());
+        let Some(object) = Object::restore(key.clone(), Bytes::copy_from_slice(text.value())) else {
+            return Ok(Err(key));
+        };
+        state.remember(Arc::new(object));
     }
-    Ok(state)
+    Ok(Ok(state))
 }
 
 type Answer = oneshot::Sender<Result<Arc<Object>, Refusal>>;
@@ -119,17 +165,37 @@ pub(super) struct Log {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What is in a file, and the thread that writes to it.
+pub(super) struct Opened {
+    pub(super) state: Arc<RwLock<State>>,
+    pub(super) revision: Arc<watch::Sender<u64>>,
+    pub(super) log: Log,
+}
+
 impl Log {
-    /// Starts it.
-    pub(super) fn start(
-        database: Database,
-        state: Arc<RwLock<State>>,
-        revision: Arc<watch::Sender<u64>>,
-    ) -> Result<Log, FileError> {
+    /// Opens a file on a thread of its own.
+    pub(super) fn open(path: &Path, window: Window) -> Result<Opened, FileError> {
         let (changes, receiver) = channel();
-        let thread = std::thread::Builder::new().name("cluster-file".to_owned());
-        let thread = thread.spawn(move || write_all(&database, &state, &revision, &receiver));
-        Ok(Log { changes: Some(changes), thread: Some(thread.map_err(FileError::NoThread)?) })
+        let (opened, outcome) = channel();
+        let thread = std::thread::Builder::new().name(FILE_THREAD.to_owned());
+        let file = path.to_owned();
+        let damaged = || FileError::Damaged { path: path.to_owned(), reason: INCONSISTENT.to_owned() };
+        let thread = thread.spawn(move || {
+            let (database, state) = match contained(|| open(&file, window)) {
+                Some(Ok(found)) => found,
+                // Who asked waits for it.
+                Some(Err(error)) => return drop(opened.send(Err(error))),
+                None => return,
+            };
+            let revision = Arc::new(watch::Sender::new(state.revision()));
+            let state = Arc::new(RwLock::new(state));
+            let _ = opened.send(Ok((Arc::clone(&state), Arc::clone(&revision))));
+            write_all(&file, database, &state, &revision, &receiver);
+        });
+        let thread = Some(thread.map_err(FileError::NoThread)?);
+        let log = Log { changes: Some(changes), thread };
+        let (state, revision) = outcome.recv().unwrap_or_else(|_| Err(damaged()))?;
+        Ok(Opened { state, revision, log })
     }
 
     /// Writes one change and waits until it is on disk.
@@ -153,15 +219,17 @@ impl Drop for Log {
 }
 
 fn write_all(
-    database: &Database,
+    path: &Path,
+    database: Database,
     state: &RwLock<State>,
     revision: &watch::Sender<u64>,
     changes: &Receiver<(Change, Answer)>,
 ) {
+    let mut is_broken = false;
     while let Ok(first) = changes.recv() {
         let batch = std::iter::once(first).chain(changes.try_iter().take(BATCH - 1));
         let (staged, answers) = decide(state, batch);
-        let written = write_batch(database, &staged);
+        let written = write_contained(path, &database, &staged, &mut is_broken);
         if written.is_ok() {
             let mut state = state.write().unwrap_or_else(PoisonError::into_inner);
             state.apply(staged);
@@ -170,11 +238,30 @@ fn write_all(
         for (answer, decided) in answers {
             let told = match &written {
                 Ok(()) => decided,
-                Err(error) => decided.and_then(|_| Err(Refusal::Broken(error.to_string()))),
+                Err(why) => decided.and_then(|_| Err(Refusal::Broken(why.clone()))),
             };
             // Who asked may have gone away.
             let _ = answer.send(told);
         }
+    }
+    // All that was acknowledged is in the file. What closing adds only spares the next one who opens it some time.
+    contained(|| drop(database));
+}
+
+/// After a panic nothing more is written: nobody knows what redb still holds to be true.
+fn write_contained(
+    path: &Path,
+    database: &Database,
+    staged: &Staged,
+    is_broken: &mut bool,
+) -> Result<(), String> {
+    let written = if *is_broken { None } else { contained(|| write_batch(database, staged)) };
+    *is_broken |= written.is_none();
+    let told = |why: &str| format!("cannot write to {}: {why}", path.display());
+    match written {
+        Some(Ok(())) => Ok(()),
+        Some(Err(error)) => Err(told(&error.to_string())),
+        None => Err(told(&format!("it is damaged ({INCONSISTENT})"))),
     }
 }
 

@@ -13,8 +13,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pintle_tree::{Node, Str};
 use tokio::sync::watch;
 
-pub use file::FileError;
 use file::Log;
+pub use file::{FILE_THREAD, FileError};
 pub use history::{Event, TooOld, Window};
 pub use labelled::Clue;
 pub use object::{Head, Object, key, prefix};
@@ -51,10 +51,7 @@ impl Store {
     /// # Errors
     /// If the file cannot be opened, is in use by another process, or is no store.
     pub fn in_file(path: &Path, window: Window) -> Result<Store, FileError> {
-        let (database, state) = file::open(path, window)?;
-        let revision = Arc::new(watch::Sender::new(state.revision()));
-        let state = Arc::new(RwLock::new(state));
-        let log = Log::start(database, Arc::clone(&state), Arc::clone(&revision))?;
+        let file::Opened { state, revision, log } = Log::open(path, window)?;
         Ok(Store { state, revision, log: Some(log) })
     }
 
