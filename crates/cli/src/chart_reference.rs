@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use pintle_tree::quote::quote;
+use pintle_tree::redact::redacted;
 
 use crate::failure::{Class, Failure, reason};
 
@@ -16,12 +17,13 @@ const PATHS: &str = "give the path of a folder or an archive";
 /// Paths that do not exist, and references to repositories, registries and URLs, which cannot be fetched yet.
 pub(crate) fn locate(reference: &str) -> Result<String, Failure> {
     let reference = reference.trim();
+    let shown = redacted(reference);
     let missing = match std::fs::metadata(reference) {
         Ok(_) => return Ok(absolute(reference)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
-            format!("there is no chart at `{reference}`")
+            format!("there is no chart at `{shown}`")
         }
-        Err(error) => format!("cannot look at `{reference}`: {}", reason(&error)),
+        Err(error) => format!("cannot look at `{shown}`: {}", reason(&error)),
     };
     if reference.starts_with(['/', '.']) {
         let text = format!("path {} not found", quote(reference.as_bytes()));

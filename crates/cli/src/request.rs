@@ -8,6 +8,7 @@ use pintle::values::Overrides;
 use pintle::{Delivery, HookLogs, Method, MethodChoice, Mode, Strategy};
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
+use pintle_tree::redact::redacted;
 
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
@@ -48,7 +49,7 @@ pub(crate) fn overrides(flags: &Parsed) -> Result<Overrides, Failure> {
     let files = flags.list("values");
     if let Some(url) = files.iter().find(|name| has_scheme(name)) {
         return Err(Failure::not_built(
-            format!("cannot fetch `{url}`: values at URLs are not supported yet"),
+            format!("cannot fetch `{}`: values at URLs are not supported yet", redacted(url)),
             "fetch the file first and give its path",
         ));
     }

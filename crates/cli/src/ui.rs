@@ -178,8 +178,9 @@ pub(crate) fn tell_server_warning(personality: Personality, text: &str) {
 /// Makes a bug of ours end in a short text instead of a stack trace.
 pub(crate) fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic| {
-        // Damaged files make redb panic there, which is caught and told as an error.
-        if std::thread::current().name() == Some(pintle::embedded::FILE_THREAD) {
+        // Damaged files make redb panic, and bad tokens kube, which is caught there and told as an error.
+        let contained = [pintle::embedded::FILE_THREAD, pintle::cluster::CLIENT_THREAD];
+        if std::thread::current().name().is_some_and(|name| contained.contains(&name)) {
             return;
         }
         let place = panic.location().map(ToString::to_string).unwrap_or_default();

@@ -5,6 +5,7 @@ mod cluster_serve;
 mod command_line;
 mod completion;
 mod create;
+mod credentials;
 mod damage;
 mod dependency;
 mod embedded;

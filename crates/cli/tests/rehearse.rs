@@ -125,6 +125,15 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
         &place.pintle("rehearse charts/web --from git:main"),
         &["exit 1", "install web-1.1.0: ok", "upgrade", "immutable"],
     );
+    // What the repository would have git run, it does not run.
+    let command = format!("touch {}; cat", place.path().join("ran").display());
+    for setting in ["tar.tar.gz.command", "filter.evil.smudge", "filter.evil.process", "core.fsmonitor"] {
+        git(&["config", setting, &command]);
+    }
+    git(&["config", "core.sshCommand", &command]);
+    place.write(".git/info/attributes", "* filter=evil\n");
+    holds(&place.pintle("rehearse charts/web --from git:main"), &["exit 1", "install web-1.1.0: ok"]);
+    assert!(!place.path().join("ran").exists(), "a command of the repository ran");
     holds(&place.pintle("rehearse charts/web --from git:v9"), &["exit 2", "git has no `v9` of this chart"]);
     holds(&place.pintle("rehearse charts/web --from git:--output=x"), &["exit 2", "cannot be used"]);
     holds(&place.pintle("rehearse charts/web-1.0.0.tgz --from git:main"), &["exit 2", "work tree"]);

@@ -66,6 +66,34 @@ fn a_derived_schema_fits_its_values() {
 }
 
 #[test]
+fn a_schema_reads_no_file_outside_the_chart() {
+    let place = Place::new();
+    chart::write(&place);
+    place.write("secret.json", "{\"type\": \"integer\"}");
+    let outside = place.path().join("secret.json").display().to_string();
+    for name in ["pintle", "helm"] {
+        for (reference, told) in [
+            (format!("file://{outside}"), "schemas do not read files outside the chart"),
+            ("file:///etc/passwd".to_owned(), "schemas do not read files outside the chart"),
+            // A relative one means the root of the file system to Helm as well.
+            ("part.json".to_owned(), "open /part.json: no such file or directory"),
+        ] {
+            let schema = format!("{{\"properties\": {{\"greeting\": {{\"$ref\": \"{reference}\"}}}}}}");
+            place.write("web/values.schema.json", &schema);
+            for command in ["template a web", "lint web"] {
+                let shown = place.called(name, command, &[]);
+                assert!(shown.contains(told) && !shown.contains("exit 0"), "{name} {command}: {shown}");
+                assert!(!shown.contains("want integer") && !shown.contains("root:"), "{shown}");
+            }
+        }
+        let inside = "{\"properties\": {\"greeting\": {\"$ref\": \"#/definitions/t\"}}, \
+                      \"definitions\": {\"t\": {\"type\": \"string\"}}}";
+        place.write("web/values.schema.json", inside);
+        assert!(place.called(name, "template a web", &[]).contains("exit 0"));
+    }
+}
+
+#[test]
 fn values_that_do_not_fit_are_named() {
     let place = Place::new();
     chart::write(&place);

@@ -1,10 +1,14 @@
 //! From settings to a client, as kubectl and Helm resolve them.
 
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Once;
 
 use http::{HeaderValue, header::USER_AGENT};
 use kube::config::{KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext};
+use pintle_tree::redact::redacted;
 
 use crate::credentials;
 use crate::error::{Error, Result};
@@ -14,7 +18,7 @@ use crate::kubeconfig::{Choice, problem_of};
 pub(crate) const DEFAULT_SERVER: &str = "http://localhost:8080";
 
 /// How to reach a cluster. Everything that flags and environment say comes in here; empty means unsaid.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Settings {
     /// The files of configuration, in order of precedence. Those that do not exist are passed over.
     pub kubeconfig: Vec<PathBuf>,
@@ -48,8 +52,20 @@ pub struct Settings {
     pub proxies: Proxies,
 }
 
+impl fmt::Debug for Settings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token, and passwords of the server and of proxies, are nobody's to read in a log.
+        out.debug_struct("Settings")
+            .field("kubeconfig", &self.kubeconfig)
+            .field("context", &self.context)
+            .field("server", &redacted(&self.server))
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The proxies of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Proxies {
     /// For servers that speak TLS.
     pub https: String,
@@ -57,6 +73,14 @@ pub struct Proxies {
     pub http: String,
     /// The hosts to be reached directly, separated by commas.
     pub none: String,
+}
+
+impl fmt::Debug for Proxies {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Proxies { https, http, none } = self;
+        let (https, http) = (redacted(https), redacted(http));
+        out.debug_struct("Proxies").field("https", &https).field("http", &http).field("none", none).finish()
+    }
 }
 
 /// What connecting makes.
@@ -71,16 +95,64 @@ pub(crate) async fn client(settings: &Settings) -> Result<Made> {
     install_crypto();
     let unreachable = |error: Error| Error::Unreachable(Box::new(error));
     let config = configuration(settings).await.map_err(unreachable)?;
-    let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+    // It is only shown; requests go where the client was told to.
+    let address = redacted(config.cluster_url.to_string().trim_end_matches('/')).into_owned();
     let namespace = config.default_namespace.clone();
     let program = config.auth_info.exec.clone();
-    let client = kube::Client::try_from(config).map_err(|error| {
-        unreachable(match &error {
-            kube::Error::Auth(error) => credentials::failure(&address, program.as_ref(), error),
-            other => Error::Configuration(problem_of(other)),
-        })
-    })?;
+    let client = match make_contained(config)? {
+        Ok(client) => client,
+        Err(Failed::Refused(kube::Error::Auth(error))) => {
+            return Err(unreachable(credentials::failure(&address, program.as_ref(), &error)));
+        }
+        Err(Failed::Refused(other)) => return Err(unreachable(Error::Configuration(problem_of(&other)))),
+        Err(Failed::Panicked(why)) => return Err(unreachable(unusable(&address, &why))),
+    };
     Ok(Made { client, address, namespace })
+}
+
+/// The name of the thread on which clients are made. A panic there is contained and told as an error, so that no hook for
+/// panics need tell of it.
+pub const CLIENT_THREAD: &str = "cluster-client";
+
+enum Failed {
+    Refused(kube::Error),
+    Panicked(String),
+}
+
+/// Makes a client. A token that cannot be in a header makes kube panic, and where it comes from a program nobody has seen
+/// it before.
+fn make_contained(config: kube::Config) -> Result<Result<kube::Client, Failed>> {
+    let runtime = tokio::runtime::Handle::current();
+    let thread = std::thread::Builder::new().name(CLIENT_THREAD.to_owned());
+    let thread = thread.spawn(move || {
+        let _entered = runtime.enter();
+        let made = catch_unwind(AssertUnwindSafe(|| kube::Client::try_from(config)));
+        made.map_err(|panic| said(&*panic)).map(|made| made.map_err(Failed::Refused))
+    });
+    let thread = thread.map_err(|error| Error::Configuration(format!("cannot start a thread: {error}")))?;
+    Ok(match thread.join() {
+        Ok(Ok(made)) => made,
+        Ok(Err(why)) => Err(Failed::Panicked(why)),
+        Err(panic) => Err(Failed::Panicked(said(&*panic))),
+    })
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default().to_owned()
+}
+
+/// Why no client can be made, in the words of Go's client where it has some.
+fn unusable(address: &str, why: &str) -> Error {
+    if !why.contains("not valid header") {
+        return Error::Configuration(format!("no client can be made for {address}: {why}"));
+    }
+    Error::Transport {
+        verb: "Get".to_owned(),
+        url: format!("{address}/version"),
+        cause: "net/http: invalid header field value for \"Authorization\"".to_owned(),
+        sent: false,
+    }
 }
 
 /// One crypto provider for the whole process; whoever was first keeps its own.

@@ -105,7 +105,9 @@ fn said_nothing(settings: &Settings) -> Settings {
 
 /// Makes a whole address of a host with or without scheme.
 fn address(given: &str, tls: bool) -> Result<String> {
-    let wrong = || Error::Configuration(format!("host must be a URL or a host:port pair: {given:?}"));
+    // What is no address may have its password anywhere before the last @.
+    let shown = given.rfind('@').map_or(given.to_owned(), |at| format!("***{}", &given[at..]));
+    let wrong = || Error::Configuration(format!("host must be a URL or a host:port pair: {shown:?}"));
     let whole = match given.split_once("://") {
         Some(("http" | "https", _)) => given.to_owned(),
         Some(_) => return Err(wrong()),

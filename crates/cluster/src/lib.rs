@@ -35,7 +35,7 @@ mod watch;
 mod write;
 
 pub use cluster::Cluster;
-pub use connect::{Proxies, Settings};
+pub use connect::{CLIENT_THREAD, Proxies, Settings};
 pub use discovery::{Facts, Resource, ServerVersion};
 pub use error::{ApiStatus, Cause, Error, Result};
 pub use read::{Page, Selection};

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use pintle_tree::redact::redacted;
+
 use crate::connect::Proxies;
 use crate::error::{Error, Result};
 
@@ -21,8 +23,9 @@ pub(crate) fn choose(configured: &str, server: &str, proxies: &Proxies) -> Resul
 }
 
 fn parse(text: &str) -> Result<http::Uri> {
-    let uri: http::Uri =
-        text.parse().map_err(|error| Error::Configuration(format!("could not parse: {text}: {error}")))?;
+    let uri: http::Uri = text
+        .parse()
+        .map_err(|error| Error::Configuration(format!("could not parse: {}: {error}", redacted(text))))?;
     match uri.scheme_str() {
         Some("http" | "https" | "socks5") => Ok(uri),
         scheme => Err(Error::Configuration(format!(

@@ -4,8 +4,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// The largest file that a schema may refer to.
-const MAX_REFERENCED: u64 = 5 << 20;
+use pintle_tree::redact::redacted;
 
 /// The largest values file. Devices have no end, and a values file of this size takes minutes to write.
 const MAX_VALUES: u64 = 256 << 20;
@@ -17,7 +16,7 @@ pub(crate) fn read_values(path: &str) -> Result<Vec<u8>, String> {
         return read_bounded(io::stdin().lock(), 0, "standard input", error);
     }
     if path.contains("://") {
-        return Err(format!("cannot fetch {path}: values can only be read from files yet"));
+        return Err(format!("cannot fetch {}: values can only be read from files yet", redacted(path)));
     }
     let failed = |error: &io::Error| failure(Path::new(path), error);
     let file = fs::File::open(path).map_err(|error| failed(&error))?;
@@ -39,13 +38,15 @@ fn read_bounded(
     Ok(text)
 }
 
-/// Reads a file that a schema refers to. Only small ordinary files count, because a chart can name any path.
+/// Reads a file that a schema refers to, which is none: the chart could name any file of the user, and a schema tells by
+/// what fits it what is in there. Where there is none, Helm's words are as good.
 pub(crate) fn read_referenced(path: &str) -> Result<Vec<u8>, String> {
-    let about = fs::metadata(path).map_err(|error| failure(Path::new(path), &error))?;
-    if !about.is_file() || about.len() > MAX_REFERENCED {
-        return Err(format!("{path} is not an ordinary file of at most 5 MiB"));
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(failure(Path::new(path), &error)),
+        _ => {
+            Err("schemas do not read files outside the chart; put the definitions into the schema".to_owned())
+        }
     }
-    fs::read(path).map_err(|error| failure(Path::new(path), &error))
 }
 
 /// Why a file could not be read, in Go's words.

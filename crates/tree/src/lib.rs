@@ -26,6 +26,7 @@ mod node;
 pub mod number;
 pub mod path;
 pub mod quote;
+pub mod redact;
 pub mod set;
 mod stack;
 mod str;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pintle_semver::{Constraint, Version};
 use pintle_tree::quote::quote;
+use pintle_tree::redact::redacted;
 
 use crate::error::{Error, Result, refused};
 use crate::load_any_version;
@@ -63,7 +64,8 @@ pub fn resolve(
 
 fn describe(dependency: &Dependency) -> String {
     let Dependency { name, repository, version, .. } = dependency;
-    let [name, repository, version] = [name, repository, version].map(|text| quote(text.as_bytes()));
+    let [name, repository, version] =
+        [name, repository, version].map(|text| quote(redacted(text).as_bytes()));
     format!("{name} (repository {repository}, version {version})")
 }
 
@@ -73,6 +75,7 @@ pub(super) fn check_local(dependency: &Dependency) -> Result<()> {
     if repository.is_empty() || repository.starts_with("file://") {
         return Ok(());
     }
+    let repository = redacted(repository);
     Err(Error::told(format!(
         "dependency {name} comes from {repository}, and remote repositories are not supported yet; use a file:// \
          repository or put the chart into charts/"

@@ -1,6 +1,7 @@
 //! `rehearse`: a chart's whole life in a fresh cluster in the box.
 
 mod data;
+mod git;
 mod junit;
 mod older;
 mod text;

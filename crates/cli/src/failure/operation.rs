@@ -83,6 +83,10 @@ fn ways_to_a_cluster(cause: &cluster::Error) -> String {
             "--kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the \
              context in it"
         }
+        cluster::Error::Transport { cause, .. } if cause.ends_with("for \"Authorization\"") => {
+            "the token of the kubeconfig, of --kube-token or of a program that gives credentials has line breaks or \
+             other control characters in it"
+        }
         cluster::Error::Transport { url, .. } if url.starts_with("http://localhost:8080/") => {
             "no kubeconfig says where the cluster is: name one with --kubeconfig or $KUBECONFIG, or give the \
              address with --kube-apiserver"

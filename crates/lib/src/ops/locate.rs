@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pintle_chart::Chart;
 use pintle_tree::LogLine;
+use pintle_tree::redact::redacted;
 
 use crate::report::with_log;
 use crate::{Error, Reporter, Result};
@@ -21,7 +22,7 @@ pub(crate) fn locate(reference: &Path) -> Result<PathBuf> {
     if reference.is_absolute() || text.starts_with('.') {
         return Err(Error::ChartNotFound { path: text.to_owned() });
     }
-    Err(Error::RemoteChart { reference: text.to_owned() })
+    Err(Error::RemoteChart { reference: redacted(text).into_owned() })
 }
 
 /// Reads the chart that `reference` names and reports what the loader had to say.

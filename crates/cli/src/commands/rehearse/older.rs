@@ -1,13 +1,12 @@
 //! Which older chart `--from` means: a path, a version, or the same folder at another commit.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use pintle_tree::Node;
-use tempfile::NamedTempFile;
+use tempfile::TempDir;
 
+use super::git;
 use crate::chart_reference;
 use crate::failure::{Class, Failure};
 
@@ -17,8 +16,8 @@ pub(super) enum Older {
     Itself,
     /// What is at a path.
     At(PathBuf),
-    /// What a commit has, as an archive that goes away with this.
-    Kept(NamedTempFile),
+    /// What a commit has, as a folder that goes away with this.
+    Kept(TempDir),
 }
 
 impl Older {
@@ -45,7 +44,7 @@ impl Older {
         match self {
             Older::Itself => None,
             Older::At(path) => Some(path.clone()),
-            Older::Kept(file) => Some(file.path().to_owned()),
+            Older::Kept(folder) => Some(folder.path().to_owned()),
         }
     }
 }
@@ -94,24 +93,12 @@ fn at_commit(chart: &Path, commit: &str) -> Result<Older, Failure> {
             "git:REF wants a commit, branch or tag, and a chart that is a folder in a work tree",
         ));
     }
-    // Inside a folder, git packs what is in it.
-    let packed = Command::new("git")
-        .arg("-C")
-        .arg(chart)
-        .args(["archive", "--format=tar.gz", "--prefix=chart/", "--end-of-options", commit, "."])
-        .output()
-        .map_err(|error| refused(format!("cannot run git: {error}"), "git:REF needs git"))?;
-    if !packed.status.success() {
-        let said = String::from_utf8_lossy(&packed.stderr);
-        let said = said.trim().lines().next().unwrap_or_default().trim_start_matches("fatal: ").to_owned();
-        return Err(refused(
-            format!("git has no `{commit}` of this chart: {said}"),
+    git::check_out(chart, commit).map(Older::Kept).map_err(|why| {
+        refused(
+            format!("git has no `{commit}` of this chart: {why}"),
             "in a CI, fetch the commit first (`git fetch --depth 1 origin REF`)",
-        ));
-    }
-    let kept = tempfile::Builder::new().prefix("pintle-").suffix(".tgz").tempfile();
-    let kept = kept.and_then(|mut file| file.write_all(&packed.stdout).map(|()| file));
-    kept.map(Older::Kept).map_err(|error| Failure::run_time(format!("cannot keep the older chart: {error}")))
+        )
+    })
 }
 
 #[cfg(test)]

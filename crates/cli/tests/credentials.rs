@@ -1,0 +1,58 @@
+//! Credentials that cannot be used, and credentials that must not be shown.
+
+use crate::support;
+
+use support::Place;
+
+/// A place with a kubeconfig whose server nobody listens at.
+fn place(user: &str) -> Place {
+    let place = Place::new();
+    let config = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
+         contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+         clusters: [{{name: a, cluster: {{server: 'https://127.0.0.1:1'}}}}]\n\
+         users: [{{name: a, user: {user}}}]\n"
+    );
+    place.write("config.yaml", &config);
+    place
+}
+
+#[test]
+fn a_token_that_no_header_can_have_is_an_error_in_helms_words() {
+    let exec = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/sh, args: [login.sh], \
+                interactiveMode: Never}}";
+    for user in ["{token: \"ses\\u0007ame\"}", "{token: \"ses\\name\"}", exec] {
+        let place = place(user);
+        let login = r#"echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"ses\u0007ame"}}'"#;
+        place.write("login.sh", login);
+        let wanted =
+            "Get \"https://127.0.0.1:1/version\": net/http: invalid header field value for \"Authorization\"";
+        for name in ["pintle", "helm"] {
+            let shown = place.called(name, "list --kubeconfig config.yaml", &[]);
+            assert!(shown.starts_with("exit 1") && shown.contains(wanted), "{user}: {shown}");
+            assert!(!shown.contains("internal error") && !shown.contains("ame"), "{user}: {shown}");
+            assert_eq!(shown.contains("control characters"), name == "pintle", "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_password_in_an_address_is_not_shown() {
+    let place = place("{}");
+    for name in ["pintle", "helm"] {
+        for (line, told) in [
+            ("list --kube-apiserver https://me:secret@127.0.0.1:1", "https://me:***@127.0.0.1:1/version"),
+            (
+                "list --debug --kube-apiserver http://me:secret@127.0.0.1:1",
+                "http://me:***@127.0.0.1:1/version",
+            ),
+            ("list --kube-apiserver ftp://me:secret@host", "***@host"),
+            ("template https://me:secret@host/chart.tgz", "https://me:***@host/chart.tgz"),
+            ("template web -f https://me:secret@host/values.yaml", "https://me:***@host/values.yaml"),
+        ] {
+            place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+            let shown = place.called(name, line, &[]);
+            assert!(!shown.contains("secret") && shown.contains(told), "{name} {line}: {shown}");
+        }
+    }
+}
