@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::output::terminal::shown;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use pintle::registry::copy::{Outcome, Tally};
 use pintle::registry::{Digest, Progress, Silent};
@@ -126,7 +127,7 @@ impl Progress for Bars {
 
     fn image(&self, outcome: &Outcome) {
         // A terminal that is gone shows nothing anyway.
-        let _ = self.all.println(line(outcome));
+        let _ = self.all.println(shown(&line(outcome)));
     }
 }
 

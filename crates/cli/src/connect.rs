@@ -19,6 +19,7 @@ use crate::failure::{Class, Failure, reason};
 use crate::flag::parsed::Parsed;
 use crate::flag::value::Value;
 use crate::invocation::Invocation;
+use crate::output::terminal::Shown;
 use crate::personality::Personality;
 use crate::{boxed, holder, kubeconfig, scripts, ui};
 
@@ -109,7 +110,7 @@ impl Connection {
                 exit::at_once();
             }
             if let Some(farewell) = farewell {
-                let _ = writeln!(std::io::stdout().lock(), "{farewell}");
+                let _ = writeln!(Shown::new(std::io::stdout().lock()), "{farewell}");
             }
             cancel.cancel();
             signals.next().await;

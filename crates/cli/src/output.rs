@@ -10,3 +10,4 @@ pub(crate) mod moment;
 pub(crate) mod release;
 pub(crate) mod resources;
 pub(crate) mod table;
+pub(crate) mod terminal;

@@ -8,7 +8,7 @@ use pintle_tree::LogLine;
 
 use crate::output::live::Live;
 use crate::personality::Personality;
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 
 /// Passes on what operations on files report.
 pub(crate) struct Reporting<'a>(&'a mut Ui);
@@ -65,7 +65,8 @@ impl<'a> Watching<'a> {
 
     fn print(&mut self, bytes: &[u8]) {
         let _ = if self.data {
-            io::stderr().lock().write_all(bytes)
+            let mut stream = ui::stderr();
+            stream.write_all(bytes).and_then(|()| stream.flush())
         } else {
             self.ui.out().write_all(bytes).and_then(|()| self.ui.out().flush())
         };

@@ -15,7 +15,9 @@ use crate::env::Environment;
 use crate::failure::Failure;
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
+use crate::output::terminal::shown;
 use crate::personality::Personality;
+use crate::ui;
 
 /// Flags of every command that runs scripts.
 pub(crate) static SCRIPTS: &[Flag] = &[
@@ -83,14 +85,14 @@ impl Consent for Asking {
 
 /// Who wants to do what, and whether that is all right.
 fn question(chart: &str, asked: &Asked, missing: &Permissions) -> String {
-    let mut text = format!("The chart {chart} asks for permissions:\n");
+    let mut text = format!("The chart {} asks for permissions:\n", shown(chart));
     for permission in missing.iter() {
         text.push_str(&format!("- {permission}: {}", permission.description()));
         let who: Vec<String> = asked
             .charts
             .iter()
             .filter(|(path, permissions)| permissions.contains(permission) && !path.below_top().is_empty())
-            .map(|(path, _)| path.to_string())
+            .map(|(path, _)| shown(&path.to_string()).into_owned())
             .collect();
         if !who.is_empty() {
             text.push_str(&format!(" ({})", who.join(", ")));
@@ -119,7 +121,7 @@ fn said_yes(question: &str) -> bool {
 
 fn ask_until_answered(question: &str) -> bool {
     loop {
-        let mut error = io::stderr().lock();
+        let mut error = ui::stderr();
         // Whoever cannot be asked has not agreed.
         if write!(error, "{question}").and_then(|()| error.flush()).is_err() {
             return false;
@@ -157,7 +159,7 @@ struct Ear {
 impl Ear {
     fn write(&self, line: &str) {
         // A failing standard error leaves nobody to tell about it.
-        let _ = writeln!(io::stderr().lock(), "{line}");
+        let _ = ui::say(line);
     }
 }
 

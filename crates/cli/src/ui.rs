@@ -1,6 +1,6 @@
 //! Everything that is printed: data to standard output through one buffer, everything else to standard error.
 
-use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal as _, StderrLock, Stdout, Write};
 
 use pintle_time::{GoTime, Zone};
 use pintle_tree::LogLine;
@@ -9,6 +9,7 @@ use pintle_tree::quote::quote;
 use crate::env::Environment;
 use crate::failure::{Class, Failure};
 use crate::output::color::Paint;
+use crate::output::terminal::Shown;
 use crate::personality::Personality;
 
 /// When to use colours.
@@ -25,7 +26,7 @@ pub(crate) enum Color {
 /// The two streams, and in whose voice to use them.
 pub(crate) struct Ui {
     personality: Personality,
-    out: BufWriter<Stdout>,
+    out: BufWriter<Shown<Stdout>>,
     colored: bool,
     paint: Paint,
 }
@@ -38,7 +39,7 @@ const PLAIN: &str = "\u{1b}[0m";
 impl Ui {
     /// A user interface in one voice.
     pub(crate) fn new(personality: Personality) -> Ui {
-        let out = BufWriter::with_capacity(64 * 1024, io::stdout());
+        let out = BufWriter::with_capacity(64 * 1024, Shown::new(io::stdout()));
         Ui { personality, out, colored: false, paint: Paint { on: false } }
     }
 
@@ -88,7 +89,7 @@ impl Ui {
     pub(crate) fn note(&mut self, line: &str) {
         // A failing standard error leaves nobody to tell about it, here and below.
         let _ = self.out.flush();
-        let _ = writeln!(io::stderr().lock(), "{line}");
+        let _ = say(line);
     }
 
     /// Says a warning.
@@ -162,6 +163,19 @@ fn helms_voice(failure: &Failure) -> String {
     }
 }
 
+/// Standard error. Whatever of it a terminal would obey is shown instead; everything that is not of this program must
+/// go through here.
+pub(crate) fn stderr() -> Shown<StderrLock<'static>> {
+    Shown::new(io::stderr().lock())
+}
+
+/// Writes a line to standard error.
+pub(crate) fn say(line: &str) -> io::Result<()> {
+    let mut stream = stderr();
+    // In one piece, so that nothing comes between.
+    stream.write_all(format!("{line}\n").as_bytes())
+}
+
 /// Passes on what the server warned about. Helm's client logs that in a form of its own.
 pub(crate) fn tell_server_warning(personality: Personality, text: &str) {
     let line = match personality {
@@ -172,7 +186,7 @@ pub(crate) fn tell_server_warning(personality: Personality, text: &str) {
         }
         Personality::Pintle => format!("warning: the server says: {text}"),
     };
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = say(&line);
 }
 
 /// Makes a bug of ours end in a short text instead of a stack trace.
@@ -186,7 +200,7 @@ pub(crate) fn install_panic_hook() {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let text = panic.payload_as_str().unwrap_or("no message");
         let _ = writeln!(
-            io::stderr().lock(),
+            stderr(),
             "internal error: {text} ({place})\nThis is a bug. Please report it with the command that you ran."
         );
     }));

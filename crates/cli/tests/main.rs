@@ -10,6 +10,7 @@ mod damage;
 mod dependency;
 mod embedded;
 mod env;
+mod escapes;
 mod get;
 mod help;
 mod history;

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use pintle::ObjectProgress;
 
+use super::terminal::shown;
+
 /// How many objects the table shows at once.
 const ROWS: usize = 12;
 
@@ -32,8 +34,8 @@ impl Live {
     /// Takes note of an object, and shows it if it has changed.
     pub(crate) fn update(&mut self, progress: &ObjectProgress<'_>, out: &mut dyn Write) -> io::Result<()> {
         let row = Row {
-            name: progress.id.to_string(),
-            state: progress.state.to_owned(),
+            name: shown(&progress.id.to_string()).into_owned(),
+            state: shown(progress.state).into_owned(),
             message: one_line(progress.message),
             ready: progress.ready,
         };
@@ -46,9 +48,11 @@ impl Live {
     }
 
     fn say_last(&self, progress: &ObjectProgress<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let (id, state) = (progress.id.to_string(), shown(progress.state));
+        let name = shown(&id);
         match one_line(progress.message) {
-            message if message.is_empty() => writeln!(out, "{}: {}", progress.id, progress.state),
-            message => writeln!(out, "{}: {}: {message}", progress.id, progress.state),
+            message if message.is_empty() => writeln!(out, "{name}: {state}"),
+            message => writeln!(out, "{name}: {state}: {message}"),
         }
     }
 
@@ -95,7 +99,7 @@ impl Live {
 }
 
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<&str>>().join(" ").replace('\u{1b}', "^[")
+    shown(&text.split_whitespace().collect::<Vec<&str>>().join(" ")).into_owned()
 }
 
 #[cfg(test)]

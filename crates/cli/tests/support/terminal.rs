@@ -14,7 +14,7 @@ use super::Place;
 /// How long the program may take; machines may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program on a terminal. Its standard output goes elsewhere, as into a file.
+/// A program on a terminal. Its standard output goes elsewhere, as into a file, unless all is to be shown.
 pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
@@ -24,20 +24,25 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts `pintle`.
     pub(crate) fn start(place: &Place, line: &str) -> Terminal {
+        Terminal::start_as(place, "pintle", line, false)
+    }
+
+    /// Starts it by one of its names; with `all`, standard output is shown too.
+    pub(crate) fn start_as(place: &Place, name: &str, line: &str, all: bool) -> Terminal {
         let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&near).expect("it is ours");
         unlockpt(&near).expect("it is ours");
-        let name = ptsname(&near, Vec::new()).expect("it has a name");
+        let path = ptsname(&near, Vec::new()).expect("it has a name");
         let far =
-            || File::from(open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other side"));
-        let child = Command::new(env!("CARGO_BIN_EXE_pintle"))
+            || File::from(open(&path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other side"));
+        let child = Command::new(place.linked(name))
             .args(line.split(' '))
             .current_dir(place.path())
             .env_clear()
             .env("HOME", place.path())
             .stdin(far())
             .stderr(far())
-            .stdout(Stdio::piped())
+            .stdout(if all { Stdio::from(far()) } else { Stdio::piped() })
             .spawn()
             .expect("the program can be run");
         let keyboard = File::from(near);
@@ -86,8 +91,9 @@ impl Terminal {
     /// Waits for the end, and gives the exit code, standard output, and what was shown.
     pub(crate) fn end(mut self) -> (i32, String, String) {
         let mut output = String::new();
-        let mut stdout = self.child.stdout.take().expect("it was asked for");
-        stdout.read_to_string(&mut output).expect("text");
+        if let Some(mut stdout) = self.child.stdout.take() {
+            stdout.read_to_string(&mut output).expect("text");
+        }
         let started = Instant::now();
         let status = loop {
             match self.child.try_wait().expect("it can be waited for") {
