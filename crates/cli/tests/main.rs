@@ -12,6 +12,7 @@ mod embedded;
 mod env;
 mod escapes;
 mod get;
+mod hardening;
 mod help;
 mod history;
 mod hooks;
