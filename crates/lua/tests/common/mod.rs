@@ -87,15 +87,15 @@ pub(crate) fn services(ear: &Arc<Ear>) -> Services {
     Services { listener: Some(listener), ..Services::default() }
 }
 
-/// Limits that tests can wait for.
+/// Limits of work and memory that tests reach soon. Those of time are not reached on any machine, unless a test says so.
 pub(crate) fn limits() -> Limits {
     Limits {
         memory: 24 << 20,
         steps: 2_000_000,
-        time: Duration::from_secs(10),
+        time: Duration::from_secs(600),
         text: 4 << 20,
         nodes: 50_000,
-        wait: Duration::from_millis(300),
+        wait: Duration::from_secs(600),
         pause: Duration::from_millis(20),
         ..Limits::default()
     }
@@ -118,6 +118,16 @@ pub(crate) fn try_stage(
     let mut emitter = Emitter::new();
     Scripts::load(chart, granted, &limits(), &services)?.register(&mut emitter)?;
     Ok(Stage { emitter, ear })
+}
+
+/// Loads the scripts of a chart with limits of its own.
+pub(crate) fn limited_stage(chart: &Chart, limits: &Limits) -> Stage {
+    let ear = Arc::new(Ear::default());
+    let mut emitter = Emitter::new();
+    Scripts::load(chart, &Permissions::none(), limits, &services(&ear))
+        .and_then(|scripts| scripts.register(&mut emitter))
+        .unwrap_or_else(|error| panic!("{}", told(&error)));
+    Stage { emitter, ear }
 }
 
 /// An error with its causes.
