@@ -223,10 +223,10 @@ async fn a_registry_that_says_nothing_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings { patience: Duration::from_millis(200), retries: 1, ..hasty() };
     let client = Arc::new(Client::new(settings).unwrap());
-    let start = Instant::now();
+    // The registry never says anything, so that only patience ends this.
     let error = fetch(&fake, &client, folder.path()).await.unwrap_err();
     assert!(matches!(error, Error::Network { .. }), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(error.to_string().contains("no answer within 200ms"), "{error}");
 }
 
 /// A registry that wants tokens from itself, for user `me` with password `pw`.
@@ -402,9 +402,15 @@ async fn a_copy_that_is_stopped_leaves_a_folder_in_order() {
     filled(&fake, 1000).await;
     let folder = tempfile::tempdir().unwrap();
     let client = client();
-    let stopped =
-        tokio::time::timeout(Duration::from_millis(500), fetch(&fake, &client, folder.path())).await;
-    assert!(stopped.is_err());
+    let reaches_a_layer = async {
+        while !fake.asked().iter().any(is_layer) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        fetched = fetch(&fake, &client, folder.path()) => panic!("a layer was had: {fetched:?}"),
+        () = reaches_a_layer => {}
+    }
     assert!(open(folder.path()).names().is_empty());
     // Nobody holds it any more.
     create(folder.path());

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use pintle_registry::Digest;
 
@@ -177,7 +176,9 @@ fn serve(
 
 fn send(mut stream: TcpStream, asked: &Asked, reply: &Reply) -> std::io::Result<()> {
     if reply.fault == Fault::Silence {
-        std::thread::sleep(Duration::from_secs(30));
+        // Until the client goes.
+        let mut rest = [0; 64];
+        while stream.read(&mut rest)? > 0 {}
         return Ok(());
     }
     let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", reply.status);

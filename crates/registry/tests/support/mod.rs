@@ -15,12 +15,12 @@ use pintle_registry::{Client, Digest, Error, Layout, Settings, Silent};
 pub(crate) const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// Settings that give up soon.
+/// Settings that try again soon. Who says nothing is waited for longer than any machine takes.
 pub(crate) fn hasty() -> Settings {
     Settings {
         retries: 3,
         pause: Duration::from_millis(5),
-        patience: Duration::from_secs(10),
+        patience: Duration::from_secs(120),
         plain_http: true,
         ..Settings::default()
     }

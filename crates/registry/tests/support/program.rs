@@ -47,41 +47,60 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-fn start(mut command: Command, port: u16, folder: TempDir) -> Program {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let limit = Instant::now() + Duration::from_secs(30);
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(child.try_wait().unwrap().is_none(), "the registry ended at once");
+/// Starts a registry that is given its port. The port may be taken by somebody else in the meantime, and the registry
+/// ends then; it gets another one.
+fn start(folder: TempDir, command: impl Fn(&TempDir, u16) -> Command) -> Program {
+    for _ in 0..20 {
+        let port = free_port();
+        let mut command = command(&folder, port);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        if answers(&mut child, port) {
+            return Program { child, host: format!("127.0.0.1:{port}"), folder };
+        }
+    }
+    panic!("the registry ends at once");
+}
+
+/// Waits until a registry answers, or ends.
+fn answers(child: &mut Child, port: u16) -> bool {
+    let limit = Instant::now() + Duration::from_secs(180);
+    loop {
+        let is_there = TcpStream::connect(("127.0.0.1", port)).is_ok();
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        if is_there {
+            return true;
+        }
         assert!(Instant::now() < limit, "the registry does not answer");
         std::thread::sleep(Duration::from_millis(20));
     }
-    Program { child, host: format!("127.0.0.1:{port}"), folder }
 }
 
 /// The registry of the Distribution project, with more settings in its YAML.
 pub(crate) fn distribution(more: &str) -> Option<Program> {
     let program = path("PINTLE_DISTRIBUTION", "distribution-v3.1.2/registry")?;
-    let folder = tempfile::tempdir().unwrap();
-    let port = free_port();
-    let settings = folder.path().join("settings.yml");
-    let root = folder.path().join("content");
-    let text = format!(
-        "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  delete: {{enabled: true}}\nhttp:\n  addr: 127.0.0.1:{port}\n{more}",
-        root.display()
-    );
-    std::fs::write(&settings, text).unwrap();
-    let mut command = Command::new(program);
-    command.arg("serve").arg(&settings).env("OTEL_TRACES_EXPORTER", "none");
-    Some(start(command, port, folder))
+    Some(start(tempfile::tempdir().unwrap(), |folder, port| {
+        let settings = folder.path().join("settings.yml");
+        let root = folder.path().join("content");
+        let text = format!(
+            "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  delete: {{enabled: true}}\nhttp:\n  addr: 127.0.0.1:{port}\n{more}",
+            root.display()
+        );
+        std::fs::write(&settings, text).unwrap();
+        let mut command = Command::new(&program);
+        command.arg("serve").arg(&settings).env("OTEL_TRACES_EXPORTER", "none");
+        command
+    }))
 }
 
 /// A registry that keeps track of what belongs to what.
 pub(crate) fn referrers() -> Option<Program> {
     let program = path("PINTLE_REFERRERS", "testbed/referrers/registry")?;
-    let folder = tempfile::tempdir().unwrap();
-    let port = free_port();
-    let mut command = Command::new(program);
-    command.arg(format!("127.0.0.1:{port}")).arg(folder.path());
-    Some(start(command, port, folder))
+    Some(start(tempfile::tempdir().unwrap(), |folder, port| {
+        let mut command = Command::new(&program);
+        command.arg(format!("127.0.0.1:{port}")).arg(folder.path());
+        command
+    }))
 }
