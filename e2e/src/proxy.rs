@@ -19,8 +19,8 @@ use crate::Cluster;
 use forward::Upstream;
 use message::Request;
 
-/// How long the proxy waits for anything.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How long the proxy waits for anything: far longer than it takes on a machine that is busy.
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A request as a rule sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,17 @@ struct Desk {
     clients: Vec<TcpStream>,
     /// How often everything was cut off. Connections of an earlier time are of no use any more.
     age: usize,
+    /// How often what was held was released.
+    releases: usize,
     open: bool,
+}
+
+/// What the rule has decided about a request.
+struct Decision {
+    fate: Fate,
+    seen: Seen,
+    /// How often there was a release before the request came.
+    releases: usize,
 }
 
 /// The connections' view of the proxy.
@@ -134,6 +144,7 @@ impl Proxy {
             held: None,
             clients: Vec::new(),
             age: 0,
+            releases: 0,
             open: true,
         };
         let upstream = Upstream::new(&cluster.server, cluster.keys.path());
@@ -174,7 +185,7 @@ impl Proxy {
     /// Waits until a request is held, and gives it; `None` when `is_over` says that there will be none.
     ///
     /// # Panics
-    /// When neither happens within a minute.
+    /// When neither happens within minutes.
     pub fn held(&self, mut is_over: impl FnMut() -> bool) -> Option<Seen> {
         let limit = Instant::now() + LIMIT;
         let mut desk = self.shared.desk();
@@ -191,10 +202,20 @@ impl Proxy {
         }
     }
 
+    /// Lets everything that is held go on, and everything that comes from now on pass.
+    pub fn release(&self) {
+        let mut desk = self.shared.desk();
+        desk.rule = Box::new(|_| Fate::Pass);
+        (desk.closing, desk.held) = (false, None);
+        desk.releases += 1;
+        drop(desk);
+        self.shared.changed.notify_all();
+    }
+
     /// Breaks every connection, with whatever was held on it, and returns once the server is done with what it got.
     ///
     /// # Panics
-    /// When the server is not done within a minute.
+    /// When the server is not done within minutes.
     pub fn cut(&self) {
         let mut desk = self.shared.desk();
         desk.age += 1;
@@ -253,16 +274,25 @@ impl Shared {
         drop(desk);
         let mut reader = std::io::BufReader::new(client);
         while let Some(request) = Request::read(&mut reader)? {
-            let Some((fate, seen)) = self.decide(&request, age) else { return Ok(()) };
+            let Some(Decision { fate, seen, releases }) = self.decide(&request, age) else { return Ok(()) };
             match fate {
                 Fate::Pass => self.pass(&request, &mut client)?,
-                Fate::HoldBefore => return self.hold(age),
+                Fate::HoldBefore => {
+                    if !self.hold(age, releases, request.is_write()) {
+                        return Ok(());
+                    }
+                    self.pass(&request, &mut client)?;
+                }
                 Fate::HoldAfter => {
-                    let answered = self.pass(&request, &mut std::io::sink());
+                    let mut answer = Vec::new();
+                    let answered = self.pass(&request, &mut answer);
                     self.desk().held = Some(seen);
                     self.changed.notify_all();
                     answered?;
-                    return self.hold(age);
+                    if !self.hold(age, releases, false) {
+                        return Ok(());
+                    }
+                    client.write_all(&answer)?;
                 }
                 Fate::Lose => return Ok(()),
                 Fate::LoseAnswer => return self.pass(&request, &mut std::io::sink()),
@@ -275,7 +305,7 @@ impl Shared {
     }
 
     /// Counts a request and asks the rule about it. `None` when the connection is of an earlier time.
-    fn decide(&self, request: &Request, age: usize) -> Option<(Fate, Seen)> {
+    fn decide(&self, request: &Request, age: usize) -> Option<Decision> {
         let mut desk = self.desk();
         if desk.age != age || !desk.open {
             return None;
@@ -289,8 +319,9 @@ impl Shared {
             method: request.method.clone(),
             path: request.path.clone(),
         };
+        let releases = desk.releases;
         if desk.closing {
-            return Some((Fate::HoldBefore, seen));
+            return Some(Decision { fate: Fate::HoldBefore, seen, releases });
         }
         let fate = (desk.rule)(&seen);
         desk.closing = matches!(fate, Fate::HoldBefore | Fate::HoldAfter);
@@ -302,7 +333,7 @@ impl Shared {
             // Counted before anything else can be decided, so that nobody believes the server to be idle.
             desk.at_work += 1;
         }
-        Some((fate, seen))
+        Some(Decision { fate, seen, releases })
     }
 
     /// Takes a request to the server and its answer back.
@@ -315,12 +346,16 @@ impl Shared {
         passed
     }
 
-    /// Keeps a connection open until everything is cut off.
-    fn hold(&self, age: usize) -> std::io::Result<()> {
+    /// Holds a connection until everything is released or cut off, and reports whether it was released.
+    fn hold(&self, age: usize, releases: usize, is_write: bool) -> bool {
         let mut desk = self.desk();
-        while desk.age == age {
+        while desk.age == age && desk.releases == releases {
             desk = self.changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
         }
-        Ok(())
+        let is_released = desk.age == age;
+        if is_released && is_write {
+            desk.at_work += 1;
+        }
+        is_released
     }
 }

@@ -1,7 +1,6 @@
 //! Many writers at one release at once: one wins, the others are told so, and nothing is half done.
 
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
 
 use pintle_e2e::{Bench, Fate, Proxy, Ran, Store, Subject, write_chart};
 
@@ -15,17 +14,18 @@ const ANSWERS: [&str; 4] = [
     "cannot reuse a name that is still in use",
 ];
 
+/// A lease that does not run out while an operation is held, or gets no time on the machine.
+const LEASE: [&str; 2] = ["--lease", "1h"];
+
 /// Starts all writers before the first is waited for.
 fn at_once(subject: &Subject<'_>, words: impl Fn(usize) -> Vec<String>) -> Vec<Ran> {
-    let start = |writer: usize| -> Child {
+    let begin = |writer: usize| -> Child {
         let words = words(writer);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let mut command = subject.command(&words);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().expect("the program can be run")
+        let words: Vec<&str> = words.iter().map(String::as_str).chain(LEASE).collect();
+        start(subject.command(&words))
     };
-    let children: Vec<Child> = (0..WRITERS).map(start).collect();
-    children.into_iter().map(|child| child.wait_with_output().expect("a child ends").into()).collect()
+    let children: Vec<Child> = (0..WRITERS).map(begin).collect();
+    children.into_iter().map(end).collect()
 }
 
 /// Those who won; all others must have got a clear answer.
@@ -127,48 +127,101 @@ fn a_history_of_one_version_keeps_nobody_from_upgrading() {
 /// What those are told who find the release going or gone.
 const GONE: [&str; 3] = ["has no deployed releases", "not found", "came first"];
 
-/// One uninstalls while another upgrades, a little earlier or later each time.
+const UPGRADE: [&str; 7] = ["upgrade", "web", "chart", "--set", "word=two", LEASE[0], LEASE[1]];
+const UNINSTALL: [&str; 4] = ["uninstall", "web", LEASE[0], LEASE[1]];
+
+/// Which of the two had the last word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Upgraded,
+    Uninstalled,
+}
+
+fn start(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be run")
+}
+
+fn end(child: Child) -> Ran {
+    child.wait_with_output().expect("a child ends").into()
+}
+
+/// What holds of an upgrade and an uninstall of one release in every interleaving: one of them succeeded, whoever did
+/// not was told why, and the release is whole or gone. The release is gone afterwards.
+fn one_came_first(subject: &Subject<'_>, upgrade: &Ran, uninstall: &Ran) -> Last {
+    let clear = |ran: &Ran, answers: &[&str]| {
+        let told = answers.iter().chain(&ANSWERS).any(|answer| ran.stderr.contains(answer));
+        assert!(ran.code == Some(1) && told, "code {:?}: {}{}", ran.code, ran.stdout, ran.stderr);
+    };
+    match (upgrade.code, uninstall.code) {
+        (_, Some(0)) => {
+            if upgrade.code != Some(0) {
+                clear(upgrade, &GONE);
+            }
+            assert_eq!(subject.history(), []);
+            subject.bench.is_empty();
+            Last::Uninstalled
+        }
+        (Some(0), _) => {
+            clear(uninstall, &[]);
+            subject.is_sound();
+            assert!(subject.live().iter().all(|object| object.ends_with("two")), "{:?}", subject.live());
+            subject.uninstall().succeeded();
+            subject.bench.is_empty();
+            Last::Upgraded
+        }
+        _ => panic!("nobody won: {upgrade:?} {uninstall:?}"),
+    }
+}
+
+/// Holds an operation before a write of it, runs another to its end, and lets the first go on. `None` when the first is
+/// over before that write.
+fn around(subject: &Subject<'_>, held: &[&str], write: usize, other: &[&str]) -> Option<[Ran; 2]> {
+    subject.upgrade("one").succeeded();
+    let proxy = Proxy::new(subject.bench.cluster());
+    proxy.rule(move |seen| if seen.write == write { Fate::HoldBefore } else { Fate::Pass });
+    let mut command = subject.command(held);
+    command.env("KUBECONFIG", proxy.kubeconfig());
+    let mut child = start(command);
+    let is_held = proxy.held(|| child.try_wait().expect("a child can be asked").is_some()).is_some();
+    let other = is_held.then(|| subject.run(other));
+    proxy.release();
+    let held = end(child);
+    if other.is_none() {
+        held.succeeded();
+        subject.run(&["uninstall", "web", "--ignore-not-found"]).succeeded();
+        return None;
+    }
+    Some([held, other?])
+}
+
+/// The writes before which an operation is held: some of them, or all when `PINTLE_E2E_EVERY_KILL` is set.
+fn held_writes() -> impl Iterator<Item = usize> {
+    let all = std::env::var_os("PINTLE_E2E_EVERY_KILL").is_some();
+    (1..).filter(move |write| all || *write <= 3 || write % 4 == 0)
+}
+
+/// One of the two is held before each of its writes while the other runs.
 fn upgrades_and_uninstalls(bench: &Bench, store: Store) {
     let subject = Subject::new(bench, store, "web");
-    let (mut upgraded, mut uninstalled) = (0, 0);
-    for round in 0..20_u64 {
-        subject.upgrade("one").succeeded();
-        let start = |words: &[&str]| -> Child {
-            let mut command = subject.command(words);
-            command.stdout(Stdio::piped()).stderr(Stdio::piped());
-            command.spawn().expect("the program can be run")
-        };
-        let upgrade = start(&["upgrade", "web", "chart", "--set", "word=two"]);
-        std::thread::sleep(Duration::from_millis(round * 8));
-        let uninstall = start(&["uninstall", "web"]);
-        let [upgrade, uninstall] =
-            [upgrade, uninstall].map(|child| Ran::from(child.wait_with_output().expect("a child ends")));
-        let clear = |ran: &Ran, answers: &[&str]| {
-            let told = answers.iter().chain(&ANSWERS).any(|answer| ran.stderr.contains(answer));
-            assert!(ran.code == Some(1) && told, "code {:?}: {}{}", ran.code, ran.stdout, ran.stderr);
-        };
-        match (upgrade.code, uninstall.code) {
-            (_, Some(0)) => {
-                uninstalled += 1;
-                if upgrade.code != Some(0) {
-                    clear(&upgrade, &GONE);
-                }
-                assert_eq!(subject.history(), []);
-                bench.is_empty();
-            }
-            (Some(0), _) => {
-                upgraded += 1;
-                clear(&uninstall, &[]);
-                subject.is_sound();
-                assert!(subject.live().iter().all(|object| object.ends_with("two")), "{:?}", subject.live());
-                subject.uninstall().succeeded();
-                bench.is_empty();
-            }
-            _ => panic!("nobody won: {upgrade:?} {uninstall:?}"),
-        }
+    let mut last = Vec::new();
+    for write in held_writes() {
+        let Some([upgrade, uninstall]) = around(&subject, &UPGRADE, write, &UNINSTALL) else { break };
+        last.push(one_came_first(&subject, &upgrade, &uninstall));
     }
-    // Otherwise the two never met.
-    assert!(upgraded > 0 && uninstalled > 0, "{upgraded} upgraded, {uninstalled} uninstalled");
+    // Before its first write nobody knows of the upgrade; from its record on it is not disturbed.
+    assert_eq!((last.first(), last.last()), (Some(&Last::Uninstalled), Some(&Last::Upgraded)), "{last:?}");
+    last.clear();
+    for write in held_writes() {
+        let Some([uninstall, upgrade]) = around(&subject, &UNINSTALL, write, &UPGRADE) else { break };
+        last.push(one_came_first(&subject, &upgrade, &uninstall));
+    }
+    assert!(last.len() > 3 && last.last() == Some(&Last::Uninstalled), "{last:?}");
+    // Nobody is held: whatever comes first, what must hold does.
+    for _ in 0..5 {
+        subject.upgrade("one").succeeded();
+        let [upgrade, uninstall] = [start(subject.command(&UPGRADE)), start(subject.command(&UNINSTALL))];
+        one_came_first(&subject, &end(upgrade), &end(uninstall));
+    }
 }
 
 #[test]
