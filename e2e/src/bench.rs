@@ -10,11 +10,12 @@ use pintle_testkit::skip;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::gate::Pass;
 use crate::served::Served;
 use crate::{Api, Cluster, Level, Program, Ran};
 
 /// How long the cluster may take for anything.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A place for one test. Its namespace and folder go when it is dropped.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Bench {
     cluster: &'static Cluster,
     /// The process behind the cluster, if it is there for this test alone.
     served: Option<Served>,
+    /// The way in, where other tests are on the cluster.
+    _pass: Option<Pass>,
 }
 
 impl Bench {
@@ -36,7 +39,22 @@ impl Bench {
             skip(&format!("no test cluster for {test}"));
             return None;
         };
-        Some(Bench::on(test, cluster, TempDir::new().expect("a folder can be made"), None))
+        Some(Bench::on(test, cluster, Pass::to_share(test)))
+    }
+
+    /// As [`Bench::new`], for a test that changes something of the whole cluster: nobody else is on it.
+    ///
+    /// # Panics
+    /// As [`Bench::new`].
+    pub fn alone(test: &str) -> Option<Bench> {
+        match Cluster::named() {
+            Some(cluster) if cluster.level != Level::Embedded => {
+                Some(Bench::on(test, cluster, Pass::to_be_alone()))
+            }
+            // Another one costs less than to wait until the others are done.
+            Some(_) => Some(Bench::embedded(test)),
+            None => Bench::new(test),
+        }
     }
 
     /// A place for `test` on our own API, which is started for it, whatever cluster the other tests have.
@@ -47,11 +65,18 @@ impl Bench {
         let folder = TempDir::new().expect("a folder can be made");
         let (served, cluster) = Served::start(folder.path());
         // Programs and requests refer to it as long as the test lasts, and the process ends soon after.
-        Bench::on(test, Box::leak(Box::new(cluster)), folder, Some(served))
+        let cluster = Box::leak(Box::new(cluster));
+        Bench { namespace: namespace(test), folder, cluster, served: Some(served), _pass: None }.prepared()
     }
 
-    fn on(test: &str, cluster: &'static Cluster, folder: TempDir, served: Option<Served>) -> Bench {
-        let bench = Bench { namespace: namespace(test), folder, cluster, served };
+    fn on(test: &str, cluster: &'static Cluster, pass: Pass) -> Bench {
+        let folder = TempDir::new().expect("a folder can be made");
+        Bench { namespace: namespace(test), folder, cluster, served: None, _pass: Some(pass) }.prepared()
+    }
+
+    /// Makes the namespace.
+    fn prepared(self) -> Bench {
+        let bench = self;
         fs::create_dir(bench.folder.path().join("home")).expect("a folder can be made");
         bench.api().create(
             "/api/v1/namespaces",
@@ -161,7 +186,7 @@ impl Bench {
     /// Waits until an object, or its absence, is as wanted, and gives it.
     ///
     /// # Panics
-    /// When it is not so after a minute.
+    /// When it is not so after minutes.
     #[track_caller]
     pub fn wait_for(
         &self,

@@ -22,6 +22,7 @@ mod act;
 mod api;
 mod bench;
 mod cluster;
+mod gate;
 mod part;
 mod program;
 mod proxy;

@@ -11,7 +11,7 @@ use pintle_tree::Node;
 use serde_json::Value;
 
 /// How long objects may take to go away.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A chart, and what becomes of it.
 struct Case {
@@ -84,8 +84,8 @@ charts! {
 fn check(test: &str, case: &Case) {
     let Some(chart) = archive(case.chart) else { return };
     let Some(bench) = Bench::new(test) else { return };
-    let _turn = Turn::wait_for(case.chart);
     let scene = Scene { bench: &bench, case, chart: &chart };
+    let _turn = Turn::wait_for(scene.cluster_wide());
     let want = scene.play(Program::Helm4);
     let got = scene.play(Program::PintleAsHelm);
     for (what, want, got) in [
@@ -99,24 +99,39 @@ fn check(test: &str, case: &Case) {
     assert!(!want.installed.is_empty() && want.installed != want.upgraded, "the test compares nothing");
 }
 
-/// Two tests of one chart would fight for what it has outside of namespaces, so one waits for the other.
-struct Turn(&'static str);
+/// The kinds of charts that are outside of namespaces.
+const CLUSTER_WIDE: [&str; 10] = [
+    "APIService",
+    "CSIDriver",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "IngressClass",
+    "MutatingWebhookConfiguration",
+    "PriorityClass",
+    "StorageClass",
+    "ValidatingWebhookConfiguration",
+];
 
-static BUSY: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+/// Two charts that share the name of something outside of namespaces, as one and its subchart do, would fight for it, so
+/// one test waits for the other.
+struct Turn(BTreeSet<String>);
+
+static BUSY: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 static FREED: Condvar = Condvar::new();
 
 impl Turn {
-    fn wait_for(chart: &'static str) -> Turn {
+    fn wait_for(names: BTreeSet<String>) -> Turn {
         let busy = BUSY.lock().expect("nobody panics with the lock");
-        let mut busy = FREED.wait_while(busy, |busy| busy.contains(chart)).expect("as above");
-        busy.insert(chart);
-        Turn(chart)
+        let mut busy = FREED.wait_while(busy, |busy| !busy.is_disjoint(&names)).expect("as above");
+        busy.extend(names.iter().cloned());
+        Turn(names)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        BUSY.lock().expect("nobody panics with the lock").remove(self.0);
+        BUSY.lock().expect("nobody panics with the lock").retain(|name| !self.0.contains(name));
         FREED.notify_all();
     }
 }
@@ -145,6 +160,29 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// What the chart has outside of namespaces, as kind and name.
+    fn cluster_wide(&self) -> BTreeSet<String> {
+        let chart = self.chart.to_string_lossy();
+        let mut names = BTreeSet::new();
+        for change in [&[][..], &["--set", self.case.change]] {
+            let arguments =
+                [&["template", "rel", &chart, "--include-crds"], self.case.flags, change].concat();
+            let rendered = self.bench.run(Program::Pintle, &arguments).succeeded().stdout;
+            for document in rendered.split("\n---") {
+                let object = read(document);
+                let text = |path: &[&str]| {
+                    let found = path.iter().try_fold(&object, |node, key| node.get(*key));
+                    found.and_then(Node::as_str).unwrap_or_default().to_owned()
+                };
+                let kind = text(&["kind"]);
+                if CLUSTER_WIDE.contains(&kind.as_str()) {
+                    names.insert(format!("{kind} {}", text(&["metadata", "name"])));
+                }
+            }
+        }
+        names
+    }
+
     /// Lets a program install, upgrade and uninstall the chart, and takes away what is left.
     fn play(&self, program: Program) -> Play {
         let chart = self.chart.to_string_lossy().into_owned();
@@ -174,8 +212,7 @@ impl Scene<'_> {
             kinds.insert(("apiextensions.k8s.io/v1".to_owned(), "CustomResourceDefinition".to_owned()));
         }
         for document in manifest.split("\n---") {
-            let object = pintle_yaml::read(document.trim_start_matches("---").as_bytes());
-            let object = object.unwrap_or_else(|error| panic!("{error} in {document}"));
+            let object = read(document);
             let text = |key: &str| object.get(key).and_then(Node::as_str).map(str::to_owned);
             kinds.extend(text("apiVersion").zip(text("kind")));
         }
@@ -238,6 +275,11 @@ impl Scene<'_> {
             std::thread::sleep(Duration::from_millis(100));
         }
     }
+}
+
+fn read(document: &str) -> Node {
+    let object = pintle_yaml::read(document.trim_start_matches("---").as_bytes());
+    object.unwrap_or_else(|error| panic!("{error} in {document}"))
 }
 
 /// Takes away what the server, controllers or dice have chosen.

@@ -5,14 +5,10 @@ use crate::support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use pintle_e2e::{Bench, Level, Program, Ran};
 use serde_json::{Value, json};
 use support::{json_without_times, without_times};
-
-/// Which storage class is the default is a matter of the whole cluster, so that these tests take turns.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// An example and what is done to it.
 struct Example {
@@ -262,7 +258,6 @@ fn compare(name: &str, here: &Account, beside: &Account) {
 }
 
 fn both(driver: &str) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let test = format!("scripts-{driver}");
     let Some(bench) = Bench::new(&test) else { return };
     // Where all tests have our own API already, a walk by itself shows that it holds there.
@@ -287,8 +282,8 @@ fn the_worked_examples_live_the_same_life_on_both_clusters_as_releases() {
 
 #[test]
 fn a_chart_sees_the_storage_classes_of_the_cluster_that_it_comes_to() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(bench) = Bench::new("scripts-classes") else { return };
+    // Which storage class is the default is a matter of the whole cluster.
+    let Some(bench) = Bench::alone("scripts-classes") else { return };
     for bench in [bench, Bench::embedded("scripts-classes")] {
         let class = format!("{}-fast", bench.namespace());
         let path = "/apis/storage.k8s.io/v1/storageclasses";

@@ -3,7 +3,7 @@
 use crate::support;
 
 use pintle_e2e::{Bench, Program, Ran, skip};
-use support::write_chart;
+use support::{database, write_chart};
 
 /// A database that lets its user in over TLS only, and whose certificate is for `localhost`.
 struct Database {
@@ -39,6 +39,7 @@ impl Database {
 fn the_database_is_trusted_as_far_as_the_connection_string_says() {
     let test = "the_database_is_trusted";
     let (Some(bench), Some(database)) = (Bench::new(test), Database::of(test)) else { return };
+    let _turn = self::database();
     for (security, is_let_in) in [
         ("sslmode=disable", false),
         ("sslmode=require", true),
@@ -63,6 +64,7 @@ fn the_database_is_trusted_as_far_as_the_connection_string_says() {
 fn a_release_lives_in_a_database_that_is_checked() {
     let test = "a_release_lives_in_a_database_that_is_checked";
     let (Some(bench), Some(database)) = (Bench::new(test), Database::of(test)) else { return };
+    let _turn = self::database();
     write_chart(&bench, "chart");
     let full = "sslmode=verify-full&sslrootcert=AUTHORITY";
     let run = |program, words: &[&str]| database.run(&bench, program, full, words).succeeded();

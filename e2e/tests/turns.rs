@@ -3,7 +3,7 @@
 use crate::support;
 
 use pintle_e2e::{Bench, Program, Ran};
-use support::write_chart;
+use support::{database, write_chart};
 
 const PROGRAMS: [Program; 3] = [Program::PintleAsHelm, Program::Helm4, Program::Helm3];
 
@@ -97,6 +97,7 @@ fn helm_4_and_ours_share_releases_in_a_database() {
     let Some(bench) = Bench::new(test) else { return };
     write_chart(&bench, "chart");
     let table = Table { bench, driver: "sql" };
+    let _database = database();
     let (ours, real) = (Program::PintleAsHelm, Program::Helm4);
     table.life([ours, real, ours, real]);
     table.life([real, ours, real, ours]);

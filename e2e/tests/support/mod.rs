@@ -1,8 +1,16 @@
 //! What several tests share: a chart with a bit of everything, and texts without what differs from run to run.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use pintle_e2e::Bench;
 use serde_json::Value;
+
+/// The database, for one test at a time: whoever comes first makes its tables, and Helm fails when two do.
+pub(crate) fn database() -> MutexGuard<'static, ()> {
+    static DATABASE: Mutex<()> = Mutex::new(());
+    DATABASE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Writes a chart with objects, hooks, tests and notes, none of which needs a running pod.
 pub(crate) fn write_chart(bench: &Bench, name: &str) {
