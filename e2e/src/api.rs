@@ -4,14 +4,17 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::Cluster;
 
-/// How often a server is asked again that wants to be asked later.
-const PATIENCE: usize = 40;
+/// How long a server is asked again that wants to be asked later.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// After how many seconds without the end of an answer curl gives up.
+const MAX_TIME: &str = "180";
 
 /// An answer of the server.
 #[derive(Clone, Debug)]
@@ -76,11 +79,9 @@ impl Api {
                 .unwrap_or_else(|problem| panic!("{method} {path}: {problem}"))
         };
         // The server wants to be asked later, such as when it has just learned of a kind.
+        let limit = Instant::now() + PATIENCE;
         let mut answer = send();
-        for _ in 0..PATIENCE {
-            if answer.code != 429 {
-                break;
-            }
+        while answer.code == 429 && Instant::now() < limit {
             std::thread::sleep(Duration::from_millis(250));
             answer = send();
         }
@@ -193,7 +194,7 @@ impl Api {
         for (index, (path, body)) in objects.iter().enumerate() {
             fs::write(file("body", index), body).expect("a file can be written");
             let lines = [
-                "silent\nshow-error\nnoproxy = \"*\"\nmax-time = 60".to_owned(),
+                format!("silent\nshow-error\nnoproxy = \"*\"\nmax-time = {MAX_TIME}"),
                 secret.clone(),
                 "header = \"Content-Type: application/json\"".to_owned(),
                 format!("url = \"{}{path}?dryRun=All&fieldValidation=Strict\"", self.0.server),
@@ -213,7 +214,7 @@ impl Api {
     fn curl(&self) -> Command {
         let keys = self.0.keys.path();
         let mut curl = Command::new("curl");
-        curl.args(["--silent", "--show-error", "--max-time", "60", "--noproxy", "*"]);
+        curl.args(["--silent", "--show-error", "--max-time", MAX_TIME, "--noproxy", "*"]);
         if self.0.is_secure() {
             curl.arg("--cacert").arg(keys.join("ca.crt"));
             curl.arg("--cert").arg(keys.join("user.crt")).arg("--key").arg(keys.join("user.key"));

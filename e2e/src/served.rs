@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::{Cluster, Program};
 
 /// How long it may take to start, on a machine that is busy.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A process that serves our own API, in memory. It ends when this is dropped.
 #[derive(Debug)]

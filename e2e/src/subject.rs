@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{Bench, Program, Ran};
 
 /// How long what goes by itself may take to go.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// Where the program keeps releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl Bench {
     /// Waits until nothing is left in the namespace; what belongs to something that is gone goes by itself.
     ///
     /// # Panics
-    /// When something is left after a minute.
+    /// When something is left after minutes.
     #[track_caller]
     pub fn is_empty(&self) {
         let limit = Instant::now() + LIMIT;

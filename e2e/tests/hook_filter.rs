@@ -86,7 +86,7 @@ fn variable(pod: &Value, name: &str) -> String {
 fn the_real_helm_4_runs_a_hook_of_two_events_with_two_weights() {
     let Some(bench) = Bench::with_pods("the_real_helm_4_runs_a_hook_of_two_events") else { return };
     chart(&bench);
-    helm(&bench, &["install", "web", "chart", "--timeout", "120s"]).succeeded();
+    helm(&bench, &["install", "web", "chart", "--timeout", "10m"]).succeeded();
     assert_eq!(
         recorded(&bench),
         [
@@ -108,7 +108,7 @@ fn the_real_helm_4_runs_a_hook_of_two_events_with_two_weights() {
     };
     ran("migrate-pre-install", "pre-install", "-5");
     assert_eq!(bench.object("v1", "pods", "migrate-post-upgrade"), None);
-    helm(&bench, &["upgrade", "web", "chart", "--set", "is=2", "--timeout", "120s"]).succeeded();
+    helm(&bench, &["upgrade", "web", "chart", "--set", "is=2", "--timeout", "10m"]).succeeded();
     ran("migrate-post-upgrade", "post-upgrade", "10");
     assert!(bench.object("v1", "configmaps", "plain").is_some_and(|object| object["data"]["is"] == "2"));
 }

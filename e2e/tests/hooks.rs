@@ -319,19 +319,28 @@ fn hooks_belong_to_their_release_in_our_store_unless_they_say_otherwise() {
 fn hooks_of_one_weight_run_together_when_they_may() {
     let Some(bench) = Bench::with_pods("hooks_of_one_weight_run_together") else { return };
     let names = ["one", "two", "three"];
-    let templates: String =
-        names.iter().map(|name| pod(name, &[("hook", "pre-install")], "sleep 7")).collect();
-    chart(&bench, &templates);
-    bench.run(Program::Pintle, &["install", "web", "chart", "--hook-parallelism", "3"]).succeeded();
-    let times = names.map(|name| {
+    let hooks = |script: &str| -> String {
+        names.iter().map(|name| pod(name, &[("hook", "pre-install")], script)).collect()
+    };
+    // None of them ends, so that all of them run only if none waits for another.
+    chart(&bench, &hooks("sleep 1000"));
+    let together = ["install", "web", "chart", "--hook-parallelism", "3"];
+    let mut command = bench.command(Program::Pintle);
+    command.args(together).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program can be run");
+    for name in names {
+        bench.wait_for("v1", "pods", name, |pod| pod.is_some_and(|pod| pod["status"]["phase"] == "Running"));
+    }
+    assert!(child.try_wait().expect("it can be asked").is_none(), "it did not wait for its hooks");
+    child.kill().expect("it can be killed");
+    child.wait().expect("it can be waited for");
+    chart(&bench, &hooks("echo done"));
+    bench.run(Program::Pintle, &["uninstall", "web"]).succeeded();
+    bench.run(Program::Pintle, &together).succeeded();
+    for name in names {
         let pod = bench.object("v1", "pods", name).expect("it ran");
-        let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
-        let text = |key: &str| ended[key].as_str().expect("it has ended").to_owned();
-        (text("startedAt"), text("finishedAt"))
-    });
-    let last_start = times.iter().map(|(start, _)| start).max();
-    let first_end = times.iter().map(|(_, end)| end).min();
-    assert!(last_start < first_end, "{times:?}");
+        assert_eq!(pod["status"]["phase"], "Succeeded", "{name}");
+    }
 }
 
 /// A hook with a container that prepares it; `script` is a value, so that one chart can succeed and fail.
@@ -396,7 +405,7 @@ fn a_streamed_log_is_read_while_the_hook_still_runs() {
         "chart",
         "--logs=stream",
         "--set",
-        "script=echo spoken; sleep 5; echo late",
+        "script=echo spoken; sleep 20; echo late",
     ]);
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program can be run");

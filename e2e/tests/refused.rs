@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pintle_e2e::{Bench, Fate, Proxy, Ran, Store, Subject, is_chosen, needs_real, write_chart};
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// What goes wrong with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ fn waiting_goes_on_when_watches_expire() {
             watches += usize::from(seen.is_watch());
             if seen.is_watch() && watches <= 3 { fate.clone() } else { Fate::Pass }
         });
-        let mut command = subject.command(&["install", name, "chart", "--wait", "--timeout", "60s"]);
+        let mut command = subject.command(&["install", name, "chart", "--wait", "--timeout", "10m"]);
         // One pod is wanted and none runs, until somebody says that none is needed.
         command.args(["--set", "replicas=1"]).env("KUBECONFIG", proxy.kubeconfig());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

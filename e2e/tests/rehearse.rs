@@ -10,7 +10,7 @@ use pintle_tree::{Node, json};
 use serde_json::Value;
 
 /// How long a new kind may take until it is served.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 macro_rules! charts {
     ($($test:ident: $chart:literal $($flag:literal)*;)*) => {$(

@@ -177,7 +177,7 @@ fn nothing_is_waited_for_unless_asked_and_jobs_only_when_asked_for_them() {
     assert_eq!(web["status"]["availableReplicas"], 1);
 }
 
-/// Installs what can never be ready, with minutes to wait, and gives what was said after seconds.
+/// Installs what can never be ready, and gives what was said before time ran out.
 fn given_up(test: &str, values: &str, prepare: impl Fn(&Bench)) -> Option<String> {
     given_up_by("--wait", test, values, prepare)
 }
@@ -186,11 +186,10 @@ fn given_up_by(strategy: &str, test: &str, values: &str, prepare: impl Fn(&Bench
     let bench = Bench::with_pods(test)?;
     chart(&bench, DEPLOYMENT);
     prepare(&bench);
-    let start = Instant::now();
     let arguments =
-        ["install", "web", "chart", strategy, "--wait-for-jobs", "--timeout", "5m", "--set", values];
+        ["install", "web", "chart", strategy, "--wait-for-jobs", "--timeout", "10m", "--set", values];
     let ran = bench.run(Program::Pintle, &arguments).failed();
-    assert!(start.elapsed() < Duration::from_secs(90), "{:?}", start.elapsed());
+    assert!(!ran.stderr.contains("context deadline exceeded"), "time ran out: {}", ran.stderr);
     assert_eq!(ran.code, Some(1));
     let status = bench.run(Program::Pintle, &["status", "web"]).succeeded();
     assert!(status.stdout.contains("STATUS: failed"), "{}", status.stdout);
@@ -236,7 +235,7 @@ fn what_the_node_says_of_a_pod_is_told() {
     let never = ["--set", "image=test.invalid/none:1"];
     bench.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
     // The node's events come when it has time; what is waited for afterwards finds them there.
-    let limit = Instant::now() + Duration::from_secs(120);
+    let limit = Instant::now() + Duration::from_secs(300);
     while !node_complains(&bench) {
         assert!(Instant::now() < limit, "the node says nothing: {:#?}", bench.objects("v1", "events"));
         thread::sleep(Duration::from_millis(200));
@@ -347,10 +346,10 @@ fn under_the_name_helm_waiting_in_vain_ends_with_helms_words() {
                     command: [sleep, '100']}]}\n";
         chart(bench, &format!("{DEPLOYMENT}{hook}"));
         let cases: [&[&str]; 4] = [
-            &["--wait", "--timeout", "6s", "--set", "image=test.invalid/none:1", "--no-hooks"],
-            &["--wait=legacy", "--timeout", "6s", "--set", "image=test.invalid/none:1", "--no-hooks"],
-            &["--wait", "--wait-for-jobs", "--timeout", "60s", "--set", "job=exit 7", "--no-hooks"],
-            &["--timeout", "6s"],
+            &["--wait", "--timeout", "12s", "--set", "image=test.invalid/none:1", "--no-hooks"],
+            &["--wait=legacy", "--timeout", "12s", "--set", "image=test.invalid/none:1", "--no-hooks"],
+            &["--wait", "--wait-for-jobs", "--timeout", "10m", "--set", "job=exit 7", "--no-hooks"],
+            &["--timeout", "12s"],
         ];
         cases.map(|case| {
             let ran = bench.run(program, &[&["install", "web", "chart"], case].concat());
@@ -370,7 +369,7 @@ fn a_failed_operation_is_undone_when_that_was_asked_for() {
         let plain = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {is: '{{ .Values.is }}'}\n\
                      {{- with .Values.extra }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n{{- end }}\n";
         chart(bench, &format!("{DEPLOYMENT}{plain}"));
-        let waiting = ["--wait-for-jobs", "--timeout", "60s"];
+        let waiting = ["--wait-for-jobs", "--timeout", "10m"];
         let run = |arguments: &[&str]| bench.run(program, &[arguments, &waiting].concat());
         let is = || bench.object("v1", "configmaps", "plain").map(|plain| plain["data"]["is"].clone());
         let bad = "is=bad,job=exit 7,extra=yes";
