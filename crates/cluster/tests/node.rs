@@ -1,8 +1,8 @@
 //! Waiting and logs where pods run, or go through their states: `PINTLE_E2E_KUBECONFIG` names the configuration of a
 //! test cluster whose context is `pintle-e2e…`, and `PINTLE_E2E_LEVEL` is `node` or `embedded`.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use pintle_cluster::logs::{self, HookLogs, LogSource};
 use pintle_cluster::wait::{Goal, Patience, Progress, Strategy, WaitError, Waiter, Waiting};
@@ -59,7 +59,7 @@ impl Bench {
 }
 
 fn waiting(goal: Goal) -> Waiting {
-    Waiting { goal, strategy: Strategy::Watcher, timeout: Duration::from_secs(90), early_failure: None }
+    Waiting { goal, strategy: Strategy::Watcher, timeout: Duration::from_secs(600), early_failure: None }
 }
 
 fn early(goal: Goal) -> Waiting {
@@ -140,12 +140,10 @@ async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
     ];
     for (annotations, container, reason, detail) in cases {
         let ids = bench.make(&workload_with(&annotations, "Deployment", "replicas: 1", container)).await;
-        let started = Instant::now();
         let error = bench.wait(early(Goal::Ready), &ids).await.expect_err("hopeless");
         assert!(matches!(error, WaitError::Hopeless(_)), "{error}");
         let text = error.to_string();
         assert!(text.contains(reason) && text.contains(detail), "{text}");
-        assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
         bench.cluster.delete(&ids[0], Propagation::Foreground, &Guard::default()).await.expect("deleted");
         bench.wait(waiting(Goal::Deleted), &ids).await.expect("gone");
     }
@@ -155,10 +153,20 @@ async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
 #[tokio::test]
 async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
     let Some(bench) = Bench::new("a_quota_ends_the_wait_for_deployments_and_for_sets").await else { return };
-    bench
+    let quota = bench
         .make("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: '0'}}\n")
         .await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Until it is counted, it forbids nothing.
+    let is_counted = async {
+        loop {
+            let quota = bench.cluster.get(&quota[0]).await.expect("it can be read").expect("it was made");
+            if quota.at(&["status", "hard"]).is_some() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(180), is_counted).await.expect("the quota is counted");
     let patience = Patience { refusal: Duration::from_secs(3), ..Patience::default() };
     let early = Waiting { early_failure: Some(patience), ..waiting(Goal::Ready) };
     for kind in ["Deployment", "StatefulSet"] {
@@ -217,17 +225,23 @@ async fn a_failing_hook_has_helms_error_and_its_logs() {
 #[tokio::test]
 async fn the_logs_of_a_hook_come_while_it_runs() {
     let Some(bench) = Bench::new("the_logs_of_a_hook_come_while_it_runs").await else { return };
-    let script = "for i in 1 2 3 4; do echo line $i; sleep 1; done; printf last";
+    let script = "for i in 1 2 3 4; do echo line $i; sleep 2; done; printf last";
     let talks = "line 1\nline 2\nline 3\nline 4\nlast";
-    let talks = [("log.first", "a\nb"), ("log", talks), ("duration", "4s")];
+    let talks = [("log.first", "a\nb"), ("log", talks), ("duration", "8s")];
     let ids = bench.make(&job("talks", "echo a; sleep 1; echo b", script, &simulated(&talks))).await;
-    let mut heard: Vec<(Instant, String)> = Vec::new();
+    let is_over = AtomicBool::new(false);
+    let mut heard: Vec<(bool, String)> = Vec::new();
     let mut sink = |source: &LogSource, bytes: &[u8]| {
-        heard.push((Instant::now(), format!("{} {}", source.container, String::from_utf8_lossy(bytes))));
+        let line = format!("{} {}", source.container, String::from_utf8_lossy(bytes));
+        heard.push((is_over.load(Ordering::Relaxed), line));
     };
     let logs = HookLogs::new(&bench.cluster, &ids[0]);
-    let ended = logs.during(bench.wait(waiting(Goal::HookDone), &ids), &mut sink).await;
-    ended.expect("done");
+    let waiting_for_it = async {
+        let ended = bench.wait(waiting(Goal::HookDone), &ids).await;
+        is_over.store(true, Ordering::Relaxed);
+        ended
+    };
+    logs.during(waiting_for_it, &mut sink).await.expect("done");
     let lines: Vec<&str> = heard.iter().map(|(_, line)| line.as_str()).collect();
     assert_eq!(
         lines,
@@ -241,8 +255,7 @@ async fn the_logs_of_a_hook_come_while_it_runs() {
             "main last\n"
         ]
     );
-    let spread = heard[5].0.duration_since(heard[2].0);
-    assert!(spread > Duration::from_secs(2), "lines come as they are written: {spread:?}");
+    assert!(!heard[2].0, "lines come as they are written: {heard:?}");
 
     let quick = simulated(&[("log.first", "a"), ("log", "b")]);
     let quick = bench.make(&job("quick", "echo a", "echo b", &quick)).await;

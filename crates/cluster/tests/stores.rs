@@ -196,20 +196,29 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
             let second = version(&namespace, &name, 2, Status::PendingUpgrade);
             let claim = Claim::new("remover", Moment::from_unix(1_700_000_000, 0), 30);
             first.set_status(Status::Uninstalling, "Deletion in progress");
-            let (created, swapped) = futures::join!(
-                upgrader.create(&second, None, Some(&seen)),
-                remover.swap(&seen_too, &first, Some(&claim))
-            );
+            let create = upgrader.create(&second, None, Some(&seen));
+            let swap = remover.swap(&seen_too, &first, Some(&claim));
+            // Each order once, and then whatever comes.
+            let (created, swapped) = match round {
+                0 => (create.await, swap.await),
+                1 => {
+                    let swapped = swap.await;
+                    (create.await, swapped)
+                }
+                _ => futures::join!(create, swap),
+            };
             let history = store().history(&namespace, &name).await.expect("an answer");
             let states: Vec<Status> = history.iter().map(|version| version.status).collect();
             match (created, swapped) {
                 (Ok(()), Err(StoreError::Changed { .. } | StoreError::Lost { .. })) => {
                     assert_eq!(states, [Status::Deployed, Status::PendingUpgrade], "{driver}");
                     assert_eq!(history[0].claim, None, "{driver}");
+                    assert_ne!(round, 1, "{driver}: it was taken away first");
                     followed += 1;
                 }
                 (Err(StoreError::Changed { status, .. }), Ok(state)) => {
                     assert_eq!(status, Some(Status::Uninstalling), "{driver}");
+                    assert_ne!(round, 0, "{driver}: it was followed first");
                     assert_eq!(states, [Status::Uninstalling], "{driver}");
                     assert_eq!((&history[0].state, &history[0].claim), (&state, &Some(claim)), "{driver}");
                 }

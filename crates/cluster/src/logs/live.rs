@@ -291,12 +291,17 @@ mod tests {
             _ => Reply::Hang,
         });
         let mut heard = Vec::new();
+        let first_run_heard = tokio::sync::Notify::new();
         let mut sink = |source: &LogSource, bytes: &[u8]| {
             heard.push(format!("{}/{} {}", source.pod, source.container, String::from_utf8_lossy(bytes)));
+            if heard.len() == 3 {
+                first_run_heard.notify_one();
+            }
         };
         let hook = ObjectId::new("batch/v1", "Job", "n", "j");
-        let waiting = tokio::time::sleep(Duration::from_millis(400));
-        HookLogs::new(&cluster, &hook).during(waiting, &mut sink).await;
+        let waiting = tokio::time::timeout(Duration::from_secs(120), first_run_heard.notified());
+        let ended = HookLogs::new(&cluster, &hook).during(waiting, &mut sink).await;
+        assert!(ended.is_ok(), "only {heard:?} was heard");
         assert_eq!(
             heard,
             ["p/first prepared\n", "p/main run 1\n", "p/main rest\n", "p/main run 2\n", "p/main rest\n"]
