@@ -102,7 +102,7 @@ fn told(taken: &[Duration]) -> String {
     format!("{} installs, {:?} each, by quarters {quarters:?}", taken.len(), average(taken))
 }
 
-/// `PINTLE_INSTALLS=1000 cargo test --release -p pintle --test embedded -- --nocapture --test-threads=1` gives the
+/// `PINTLE_INSTALLS=1000 cargo test --release -p pintle --test it embedded:: -- --nocapture --test-threads=1` gives the
 /// figures. The last installs take no longer than the first, however much is there already.
 #[tokio::test]
 async fn installs_follow_each_other_quickly() {
@@ -110,9 +110,11 @@ async fn installs_follow_each_other_quickly() {
     write_chart(folder.path());
     let taken = install_all(&session(None).await, folder.path(), count(10)).await;
     println!("in memory: {}", told(&taken));
+    // Only whoever asks for the figures has the machine for himself.
+    let is_measured = std::env::var_os("PINTLE_INSTALLS").is_some() && !cfg!(debug_assertions);
     let each = average(&taken);
-    assert!(cfg!(debug_assertions) || each < MOST, "{each:?} each");
-    if taken.len() >= 100 {
+    assert!(!is_measured || each < MOST, "{each:?} each");
+    if is_measured && taken.len() >= 100 {
         let (first, last) = (median(&taken[..taken.len() / 4]), median(&taken[taken.len() * 3 / 4..]));
         assert!(last < first * 2, "{first:?} each at first, {last:?} at last");
     }
