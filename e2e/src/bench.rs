@@ -17,6 +17,11 @@ use crate::{Api, Cluster, Level, Program, Ran};
 /// How long the cluster may take for anything.
 const LIMIT: Duration = Duration::from_secs(180);
 
+/// Where tests leave word for each other about a cluster.
+fn folder_of(cluster: &Cluster) -> &Path {
+    cluster.kubeconfig.parent().expect("a kubeconfig lies in a folder")
+}
+
 /// A place for one test. Its namespace and folder go when it is dropped.
 #[derive(Debug)]
 pub struct Bench {
@@ -39,7 +44,7 @@ impl Bench {
             skip(&format!("no test cluster for {test}"));
             return None;
         };
-        Some(Bench::on(test, cluster, Pass::to_share(test)))
+        Some(Bench::on(test, cluster, Pass::to_share(folder_of(cluster))))
     }
 
     /// As [`Bench::new`], for a test that changes something of the whole cluster: nobody else is on it.
@@ -49,7 +54,7 @@ impl Bench {
     pub fn alone(test: &str) -> Option<Bench> {
         match Cluster::named() {
             Some(cluster) if cluster.level != Level::Embedded => {
-                Some(Bench::on(test, cluster, Pass::to_be_alone()))
+                Some(Bench::on(test, cluster, Pass::to_be_alone(folder_of(cluster))))
             }
             // Another one costs less than to wait until the others are done.
             Some(_) => Some(Bench::embedded(test)),
