@@ -34,6 +34,7 @@
 mod compose;
 mod edits;
 mod expand;
+mod patch;
 mod place;
 mod record;
 mod render;
@@ -42,6 +43,7 @@ mod stream;
 
 pub use edits::Edits;
 pub use expand::{Step, spell_out, spell_out_inside};
+pub use patch::patch;
 pub use place::{Entry, Kind, Place, Style};
 pub use stream::{Documents, Written, documents};
 
