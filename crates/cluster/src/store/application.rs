@@ -1,5 +1,7 @@
 //! The sig-apps `Application` of a release, in clusters that know the kind.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use pintle_objects::{Object, ObjectId};
 use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
@@ -45,14 +47,87 @@ fn application(version: &ReleaseVersion) -> Object {
         ("type".into(), metadata.name.as_str().into()),
         ("version".into(), metadata.app_version.as_str().into()),
     ]);
-    let labels = Map::from_entries(vec![("app.kubernetes.io/instance".into(), version.name.as_str().into())]);
+    let objects = Object::read_manifest(version.manifest.as_bytes(), "manifest").unwrap_or_default();
+    let labels = selected(&objects, &version.name);
+    let labels = labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
     let selector = Map::from_entries(vec![("matchLabels".into(), Node::Map(labels))]);
     let spec = Map::from_entries(vec![
+        ("componentKinds".into(), component_kinds(&objects)),
         ("descriptor".into(), Node::Map(descriptor)),
         ("selector".into(), Node::Map(selector)),
     ]);
     object.body_mut().insert("spec".into(), Node::Map(spec));
     object
+}
+
+/// Labels by which charts say to which release an object belongs, the recommended one first.
+const INSTANCE: [&str; 3] = ["app.kubernetes.io/instance", "release", "app.kubernetes.io/name"];
+
+/// The labels that select the objects of a release: the first of those that name the release and that an object has.
+/// Without any, all that the objects have in common; where that is nothing, nothing but the release's own name, which
+/// selects none of them, is said.
+fn selected(objects: &[Object], release: &str) -> BTreeMap<String, String> {
+    let naming = INSTANCE.iter().find(|key| objects.iter().any(|object| object.label(key) == Some(release)));
+    if let Some(key) = naming {
+        return BTreeMap::from([((*key).to_owned(), release.to_owned())]);
+    }
+    let labels = |object: &Object| wire::text_map(object.at(&["metadata", "labels"]));
+    let common = objects.iter().map(labels).reduce(|mut common, labels| {
+        common.retain(|key, value| labels.get(key) == Some(value));
+        common
+    });
+    match common {
+        Some(common) if !common.is_empty() => common,
+        _ => BTreeMap::from([(INSTANCE[0].to_owned(), release.to_owned())]),
+    }
+}
+
+/// The kinds of objects that the release has.
+fn component_kinds(objects: &[Object]) -> Node {
+    let kinds: BTreeSet<(String, String)> =
+        objects.iter().map(Object::id).map(|id| (id.group, id.kind)).collect();
+    let kind = |(group, kind): (String, String)| {
+        Node::Map(Map::from_entries(vec![("group".into(), group.into()), ("kind".into(), kind.into())]))
+    };
+    Node::List(kinds.into_iter().map(kind).collect())
+}
+
+/// Makes the application of a release say what a new version has, if the release has one of ours.
+pub(super) async fn update(cluster: &Cluster, release: &Object, version: &ReleaseVersion) -> Result<()> {
+    if !is_owned(release) {
+        return Ok(());
+    }
+    let place = (version.namespace.as_str(), version.name.as_str());
+    let found = match cluster.get_at(&applications(), place.0, place.1).await {
+        Ok(found) => found.filter(is_ours),
+        Err(error) if error.is_forbidden() || error.is_not_found() => None,
+        Err(error) => return Err(error),
+    };
+    let Some(found) = found else { return Ok(()) };
+    let mut wanted = application(version);
+    let Some(Node::Map(mut spec)) = wanted.body_mut().remove("spec") else { return Ok(()) };
+    // Labels that no longer select anything go: a merge would keep them.
+    if let Some(Node::Map(selector)) = spec.get_mut("selector")
+        && let Some(Node::Map(labels)) = selector.get_mut("matchLabels")
+    {
+        let old = found.at(&["spec", "selector", "matchLabels"]).and_then(Node::as_map);
+        let gone: Vec<_> =
+            old.into_iter().flat_map(Map::keys).filter(|key| labels.get(key).is_none()).collect();
+        for key in gone {
+            labels.insert(key.clone(), Node::Nil);
+        }
+    }
+    let patch = Map::from_entries(vec![("spec".into(), Node::Map(spec))]);
+    match wire::merge(cluster, &applications(), place, &patch).await {
+        Err(error) if !error.is_forbidden() && !error.is_not_found() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an application owns a release.
+fn is_owned(release: &Object) -> bool {
+    let owners = release.at(&["metadata", "ownerReferences"]).and_then(Node::as_list).unwrap_or_default();
+    owners.iter().any(|owner| owner.get("kind").and_then(Node::as_str) == Some("Application"))
 }
 
 fn is_ours(object: &Object) -> bool {
@@ -61,8 +136,7 @@ fn is_ours(object: &Object) -> bool {
 
 /// Deletes the application that owns a release, if it is ours.
 pub(super) async fn discard(cluster: &Cluster, release: &Object) -> Result<()> {
-    let owners = release.at(&["metadata", "ownerReferences"]).and_then(Node::as_list).unwrap_or_default();
-    if !owners.iter().any(|owner| owner.get("kind").and_then(Node::as_str) == Some("Application")) {
+    if !is_owned(release) {
         return Ok(());
     }
     let (namespace, name) = (release.namespace(), release.name());
@@ -70,4 +144,49 @@ pub(super) async fn discard(cluster: &Cluster, release: &Object) -> Result<()> {
         wire::delete(cluster, &applications(), (namespace, name), found.resource_version()).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selector(manifest: &str) -> String {
+        let version = ReleaseVersion {
+            name: "web".to_owned(),
+            manifest: manifest.to_owned(),
+            ..ReleaseVersion::default()
+        };
+        let object = application(&version);
+        let labels = wire::text_map(object.at(&["spec", "selector", "matchLabels"]));
+        labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<String>>().join(",")
+    }
+
+    #[test]
+    fn the_selector_matches_what_the_release_has() {
+        let object = |name: &str, labels: &str| {
+            format!(
+                "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n"
+            )
+        };
+        let recommended = "app.kubernetes.io/instance: web, app: x";
+        assert_eq!(selector(&object("a", recommended)), "app.kubernetes.io/instance=web");
+        let old = object("a", "app: x, release: web") + &object("b", "release: web");
+        assert_eq!(selector(&old), "release=web");
+        // An instance of another name is none of ours.
+        let other = object("a", "app.kubernetes.io/instance: db, app: x, tier: a") + &object("b", "app: x");
+        assert_eq!(selector(&other), "app=x");
+        assert_eq!(selector(""), "app.kubernetes.io/instance=web");
+    }
+
+    #[test]
+    fn the_kinds_of_the_release_are_named_once() {
+        let manifest = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\napiVersion: v1\n\
+                        kind: Service\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: b}\n";
+        let objects = Object::read_manifest(manifest.as_bytes(), "").expect("good objects");
+        let kinds = pintle_tree::json::write(&component_kinds(&objects)).expect("can be written");
+        assert_eq!(
+            String::from_utf8_lossy(&kinds),
+            r#"[{"group":"","kind":"Service"},{"group":"apps","kind":"Deployment"}]"#
+        );
+    }
 }

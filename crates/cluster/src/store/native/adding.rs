@@ -73,9 +73,16 @@ impl Native {
         record::set_owner(&mut object, &release);
         let created = wire::create(&self.cluster, &crds::release_versions(), &object).await;
         let object = created.map_err(wire::failed("create: failed to create"))?;
+        let earlier = record::pointer(&release).is_some().then(|| release.clone());
         let outcome = self.finish(version, id, &object, &parcel, (release, after)).await;
         match &outcome {
-            Ok(()) => self.remember(&object),
+            Ok(()) => {
+                self.remember(&object);
+                if let Some(release) = earlier {
+                    // The version stands, whatever becomes of the application, which others may read and nobody needs.
+                    let _ = application::update(&self.cluster, &release, version).await;
+                }
+            }
             // Nothing points to it, so nothing is lost with it; its Secrets go with it.
             Err(_) => self.take_back(&object).await,
         }
