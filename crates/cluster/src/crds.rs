@@ -17,6 +17,10 @@ pub const RELEASE: &str = include_str!("../../../deploy/crds/release.yaml");
 /// The definition of `ReleaseVersion`.
 pub const RELEASE_VERSION: &str = include_str!("../../../deploy/crds/release-version.yaml");
 
+/// The definition of `Chart`, which is not installed: it is there for those who want charts in their cluster, and is what
+/// `lint` holds a Chart.yaml of that kind to.
+pub const CHART: &str = include_str!("../../../deploy/crds/chart.yaml");
+
 /// The group of both kinds.
 pub const GROUP: &str = "helm.sh";
 /// The version of both kinds.

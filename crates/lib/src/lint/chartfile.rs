@@ -24,6 +24,8 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
             return;
         }
     };
+    let fields = pintle_yaml::read_map(&text).unwrap_or_default();
+    findings.check(Error, FILE, object_form(&fields));
     let mut draft = Draft::default();
     if let Err(error) = draft.read_chart_file(&text) {
         findings.check(Error, FILE, Err(format!("unable to parse YAML\n\t{}", reason(&error))));
@@ -33,7 +35,6 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     let strict =
         strict.map_err(|error| format!("failed to strictly parse chart metadata file\n\t{}", reason(&error)));
     findings.check(Warning, FILE, strict);
-    let fields = pintle_yaml::read_map(&text).unwrap_or_default();
     if !says_api_version(&fields) {
         // The loader takes a missing API version for `v1`; here it counts as missing.
         draft.metadata.api_version.clear();
@@ -55,6 +56,22 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     ] {
         findings.check(severity, FILE, outcome);
     }
+}
+
+/// Whether a Chart.yaml in the shape of an object is what the definition of its kind asks for.
+fn object_form(fields: &Map<Node>) -> Result<(), String> {
+    let text = |name: &str| fields.get(name).and_then(Node::as_str);
+    if text("apiVersion") != Some("helm.sh/v3") || text("kind") != Some("Chart") {
+        return Ok(());
+    }
+    let definition =
+        pintle_yaml::read(pintle_cluster::crds::CHART.as_bytes()).map_err(|error| error.to_string())?;
+    let version = definition.get("spec").and_then(|spec| spec.get("versions")).and_then(Node::as_list);
+    let schema = version.and_then(|versions| versions.first()?.get("schema")?.get("openAPIV3Schema"));
+    let schema = schema.and_then(|schema| pintle_tree::json::write(schema).ok()).unwrap_or_default();
+    let (object, read) = (Node::Map(fields.clone()), &mut crate::input::read_referenced);
+    pintle_values::schema::check_json(&object, &schema, read, &mut Vec::new())
+        .map_err(|problems| format!("does not fit the kind Chart of helm.sh/v3\n{}", problems.trim_end()))
 }
 
 /// Whether there is an API version at all. Go's decoder does not mind the case of a field's name.
