@@ -5,7 +5,9 @@ use pintle_tree::{Map, Node, Str};
 use crate::chart_path::ChartPath;
 use crate::error::Refused;
 use crate::event::{Event, Part};
-use crate::facts::{CapabilityFacts, ChartFacts, Dependency, ReleaseFacts, RenderedObject, SourceFile};
+use crate::facts::{
+    CapabilityFacts, ChartFacts, Dependency, ReadinessFacts, ReleaseFacts, RenderedObject, SourceFile,
+};
 
 /// What the context holds for one chart.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +36,7 @@ pub struct Context {
     values: Map<Node>,
     release: Option<ReleaseFacts>,
     capabilities: Option<CapabilityFacts>,
+    readiness: Option<ReadinessFacts>,
     objects: Vec<RenderedObject>,
     values_changed: bool,
     turn: Option<Turn>,
@@ -73,6 +76,13 @@ impl Context {
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: CapabilityFacts) -> Self {
         self.capabilities = Some(capabilities);
+        self
+    }
+
+    /// Sets what an object that is waited for has come to.
+    #[must_use]
+    pub fn with_readiness(mut self, readiness: ReadinessFacts) -> Self {
+        self.readiness = Some(readiness);
         self
     }
 
@@ -149,6 +159,11 @@ impl Context {
     /// What is known about the cluster, at events that have one.
     pub fn capabilities(&self) -> Option<&CapabilityFacts> {
         self.capabilities.as_ref()
+    }
+
+    /// What an object that is waited for has come to, at events that are about one.
+    pub fn readiness(&self) -> Option<&ReadinessFacts> {
+        self.readiness.as_ref()
     }
 
     /// The values of the chart's scope; none if something else than a map stands there.

@@ -131,6 +131,8 @@ events! {
         "After a test failed.";
     Wait "wait" false NOTHING
         "When waiting for objects begins, if waiting was asked for.";
+    Watch "watch" false NOTHING
+        "While objects are waited for, each time the readiness of one changes.";
     Ready "ready" false NOTHING
         "When all objects are ready, if waiting was asked for.";
 }
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn every_row_is_found_by_its_event_and_its_name() {
         let names: BTreeSet<&str> = TABLE.iter().map(|entry| entry.name).collect();
-        assert_eq!((names.len(), TABLE.len()), (35, 35));
+        assert_eq!((names.len(), TABLE.len()), (36, 36));
         for entry in TABLE {
             assert_eq!(entry.event.entry(), entry);
             assert_eq!(Event::for_handlers(entry.name).is_err(), entry.core, "{}", entry.name);
@@ -206,7 +208,7 @@ mod tests {
             error.starts_with("there is no event `boom`; the events are chart-loaded, pre-create, "),
             "{error}"
         );
-        assert!(error.ends_with("failed-test, wait, ready"), "{error}");
+        assert!(error.ends_with("failed-test, wait, watch, ready"), "{error}");
         assert_eq!(
             Event::for_handlers("render").expect_err("a core event").to_string(),
             "`render` is a core event and takes no handlers; `pre-render` and `post-render` do"

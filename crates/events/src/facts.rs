@@ -67,6 +67,25 @@ pub struct CapabilityFacts {
     pub api_versions: Vec<String>,
 }
 
+/// What an object that is waited for has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadinessFacts {
+    /// The API version of the object.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace; empty if it has none.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// One word for its state.
+    pub state: String,
+    /// Why it is not ready yet, or what happened.
+    pub message: String,
+    /// Whether it is what it should be.
+    pub ready: bool,
+}
+
 /// A file of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {

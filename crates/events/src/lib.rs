@@ -41,6 +41,7 @@ pub use emitter::{Emitter, Subchart};
 pub use error::{Error, HandlerError, Refused, Result};
 pub use event::{Entry, Event, Part, TABLE};
 pub use facts::{
-    CapabilityFacts, ChartFacts, Dependency, Maintainer, ReleaseFacts, RenderedObject, SourceFile,
+    CapabilityFacts, ChartFacts, Dependency, Maintainer, ReadinessFacts, ReleaseFacts, RenderedObject,
+    SourceFile,
 };
 pub use handler::{Handler, HandlerId, Next, Registration, Wrapper};

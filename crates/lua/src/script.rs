@@ -12,6 +12,7 @@ use crate::call::{self, Fault};
 use crate::error::{Failure, Sources, shown};
 use crate::host::Host;
 use crate::sandbox;
+use crate::services::Level;
 
 /// The stack that scripts may rely on: the engine's own recursion is bounded, and fits.
 const STACK: usize = 3 << 20;
@@ -77,6 +78,7 @@ impl Script {
         let asked_again = matches!(event, Some(Event::Wait | Event::Ready));
         let (budget, started) = (self.host.meter.budget(), Instant::now());
         let before = budget.waited();
+        let mut told: Option<String> = None;
         loop {
             let (answer, spent) = self.run(context, place, |ctx| function.call::<MultiValue>(ctx))?;
             let mut answer = answer.into_iter();
@@ -84,11 +86,22 @@ impl Script {
                 return Ok(());
             }
             let reason = answer.next().as_ref().and_then(Value::as_string).map(|text| text.to_string_lossy());
+            if reason != told {
+                self.tell_waiting(event, reason.as_deref());
+                told.clone_from(&reason);
+            }
             let paused = self.pause(before.saturating_add(started.elapsed()), reason.as_deref());
             // Waiting has a limit of its own, which all handlers share.
             budget.give_back(spent);
             budget.wait((before + started.elapsed()).saturating_sub(budget.waited()));
             paused?;
+        }
+    }
+
+    /// Passes on why a handler says that it is not time yet, so that whoever waits knows what for.
+    fn tell_waiting(&self, event: Option<Event>, reason: Option<&str>) {
+        if let (Some(listener), Some(event), Some(reason)) = (&self.host.services.listener, event, reason) {
+            listener.log(&self.host.chart, Level::Info, &format!("`{event}` waits: {}", shown(reason)));
         }
     }
 

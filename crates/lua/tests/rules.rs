@@ -494,7 +494,8 @@ fn wait_and_ready_are_asked_until_they_say_yes() {
     let mut context = context("a: 1", &[]);
     stage.emit(Event::Wait, &mut context);
     stage.emit(Event::Ready, &mut context);
-    assert_eq!(stage.ear.text(), "web: Info: 3");
+    // The reason is passed on while it is waited, once as long as it is the same.
+    assert_eq!(stage.ear.text(), "web: Info: `wait` waits: not yet\nweb: Info: 3");
     let script = "events.on('wait', function(ctx) return false, 'the database is loading' end)";
     let short = Limits { wait: Duration::from_millis(300), ..common::limits() };
     let told = common::limited_stage(&scripted("web", script), &short).refused(Event::Wait, &mut context);
@@ -700,4 +701,19 @@ fn the_table_of_rules_names_tests_that_exist() {
         }
     }
     assert!(checked > 30, "only {checked} tests are named");
+}
+
+#[test]
+fn an_error_that_is_a_table_shows_what_is_in_it_and_can_still_be_caught() {
+    let told = |script: &str| {
+        let script = format!("events.on('ready', function() {script} end)");
+        stage(&scripted("web", &script)).refused(Event::Ready, &mut context("a: 1", &[]))
+    };
+    let shown = told("error({code = 1, 'first', why = {text = 'no'}})");
+    assert!(shown.contains("{\"first\", code = 1, why = {text = \"no\"}}"), "{shown}");
+    assert!(shown.contains("ext/lua/chart.lua:1"), "{shown}");
+    let caught = told("local ok, e = pcall(error, {code = 1}) error('code ' .. e.code)");
+    assert!(caught.contains("ext/lua/chart.lua:1: code 1"), "{caught}");
+    assert!(told("error('plain', 0)").contains("plain"));
+    assert!(told("local t = {} t.t = t error(t)").contains("{t = {t = {t = {…}}}}"));
 }

@@ -188,8 +188,11 @@ async fn until(cancelled: &dyn Fn() -> bool) {
     }
 }
 
+/// How the reason ends when an address is not of the public network.
+pub const NOT_PUBLIC: &str = "which is no address of the public network";
+
 fn refused(host: &str, address: IpAddr) -> String {
-    format!("{host} is at {address}, which is no address of the public network")
+    format!("{host} is at {address}, {NOT_PUBLIC}")
 }
 
 /// Where an answer sends us, if it does. What changes something is not sent again.

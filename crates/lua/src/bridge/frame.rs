@@ -16,6 +16,7 @@ pub(crate) enum Root {
     Values,
     Release,
     Capabilities,
+    Readiness,
     Files,
     Templates,
     Dependencies,
@@ -23,11 +24,12 @@ pub(crate) enum Root {
 }
 
 impl Root {
-    pub(crate) const ALL: [Root; 8] = [
+    pub(crate) const ALL: [Root; 9] = [
         Root::Chart,
         Root::Values,
         Root::Release,
         Root::Capabilities,
+        Root::Readiness,
         Root::Files,
         Root::Templates,
         Root::Dependencies,
@@ -40,6 +42,7 @@ impl Root {
             Root::Values => "values",
             Root::Release => "release",
             Root::Capabilities => "capabilities",
+            Root::Readiness => "readiness",
             Root::Files => "files",
             Root::Templates => "templates",
             Root::Dependencies => "dependencies",
@@ -55,7 +58,7 @@ impl Root {
             Root::Templates => Some(Part::Templates),
             Root::Dependencies => Some(Part::Dependencies),
             Root::Objects => Some(Part::Objects),
-            Root::Chart | Root::Release | Root::Capabilities => None,
+            Root::Chart | Root::Release | Root::Capabilities | Root::Readiness => None,
         }
     }
 }

@@ -42,6 +42,17 @@ pub(super) fn built(context: &Context, root: Root) -> Option<Node> {
                 ("apiVersions", texts(&facts.api_versions)),
             ])
         }),
+        Root::Readiness => context.readiness().map(|facts| {
+            map(&[
+                ("apiVersion", text(&facts.api_version)),
+                ("kind", text(&facts.kind)),
+                ("namespace", text(&facts.namespace)),
+                ("name", text(&facts.name)),
+                ("state", text(&facts.state)),
+                ("message", text(&facts.message)),
+                ("ready", Node::Bool(facts.ready)),
+            ])
+        }),
         Root::Files => context.chart().map(|_| sources(context.files())),
         Root::Templates => context.chart().map(|_| sources(context.templates())),
         Root::Dependencies => context.chart().map(|_| dependencies(context.dependencies())),

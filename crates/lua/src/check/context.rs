@@ -162,7 +162,12 @@ fn is_assignment(tokens: &[Token]) -> bool {
 fn facts() -> &'static BTreeMap<&'static str, Vec<&'static str>> {
     static FACTS: OnceLock<BTreeMap<&'static str, Vec<&'static str>>> = OnceLock::new();
     FACTS.get_or_init(|| {
-        let parts = [("chart", "Chart"), ("release", "Release"), ("capabilities", "Capabilities")];
+        let parts = [
+            ("chart", "Chart"),
+            ("release", "Release"),
+            ("capabilities", "Capabilities"),
+            ("readiness", "Readiness"),
+        ];
         parts.into_iter().map(|(part, name)| (part, fields(name))).collect()
     })
 }
