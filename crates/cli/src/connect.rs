@@ -21,7 +21,7 @@ use crate::flag::value::Value;
 use crate::invocation::Invocation;
 use crate::output::terminal::Shown;
 use crate::personality::Personality;
-use crate::{boxed, holder, kubeconfig, scripts, ui};
+use crate::{boxed, holder, kubeconfig, request, scripts, ui};
 
 /// A session, and the threads that it runs on.
 pub(crate) struct Connection {
@@ -76,6 +76,7 @@ impl Connection {
             lease: lease(&invocation.flags),
             cancel: Cancel::default(),
             events: scripts::lifecycle(invocation)?,
+            record_objects: request::record_objects(invocation),
         };
         let personality = invocation.personality;
         Ok(Connection { session, namespace, has_cluster: driver != Driver::Memory, personality, runtime })
@@ -184,6 +185,12 @@ enum Driver {
     Sql,
     /// In files that are only read, as Helm does for its own tests.
     Memory,
+}
+
+/// Whether releases are kept where versions have ids. Helm's versions have none, and its readers expect its texts.
+pub(crate) fn keeps_ids(personality: Personality, environment: &Environment) -> bool {
+    let driver = environment.variable("HELM_DRIVER").unwrap_or_default();
+    personality == Personality::Pintle && matches!(driver.as_str(), "" | "native")
 }
 
 /// The store, and those whose releases are shown too.

@@ -12,6 +12,7 @@ mod env;
 mod exit;
 mod failure;
 mod flag;
+mod grants;
 mod help;
 mod holder;
 mod invocation;

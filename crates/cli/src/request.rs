@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
 use pintle::values::Overrides;
-use pintle::{Delivery, HookLogs, Method, MethodChoice, Mode, Strategy};
+use pintle::{Delivery, HookLogs, Method, MethodChoice, Mode, RecordObjects, Strategy};
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
@@ -84,6 +84,18 @@ pub(crate) fn kube_version(invocation: &Invocation<'_>) -> Result<Option<KubeVer
     KubeVersion::parse(text)
         .map(Some)
         .map_err(|reason| Failure::usage(format!("invalid kube version '{text}': {reason}")))
+}
+
+/// What becomes of objects of a chart that look like records of releases. Helm lets them through.
+pub(crate) fn record_objects(invocation: &Invocation<'_>) -> RecordObjects {
+    let flags = &invocation.flags;
+    match invocation.personality {
+        _ if flags.declares("allow-release-records") && flags.on("allow-release-records") => {
+            RecordObjects::Allow
+        }
+        Personality::Helm => RecordObjects::Warn,
+        Personality::Pintle => RecordObjects::Refuse,
+    }
 }
 
 /// How an operation is to reach the cluster.

@@ -1,5 +1,6 @@
 //! The scripts of charts, at the edge of the program: flags, the question about permissions, and what scripts may reach.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle::events::{ChartPath, Event};
 use pintle::lua::{Asked, Level, Listener, Permissions, Services, System};
-use pintle::{Consent, Lifecycle, Network, Scripting};
+use pintle::{Clock as _, Consent, ConsentRequest, Lifecycle, Network, Scripting};
 use pintle_tree::LogLine;
+use pintle_tree::quote::quote;
 
-use crate::clock;
+use crate::clock::{self, SystemClock};
 use crate::env::Environment;
 use crate::failure::Failure;
 use crate::flag::{Flag, Offer};
+use crate::grants::{Grant, Grants};
 use crate::invocation::Invocation;
 use crate::output::terminal::shown;
 use crate::personality::Personality;
@@ -42,8 +45,13 @@ pub(crate) fn lifecycle(invocation: &Invocation<'_>) -> Result<Lifecycle, Failur
     }
     let accepted = Permissions::parse(&flags.list("accept-perms").join(","))
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let consent =
-        Asking { all: flags.on("yes"), decided: flags.given("accept-perms"), granted: Mutex::new(accepted) };
+    let consent = Asking {
+        all: flags.on("yes"),
+        accepted: flags.given("accept-perms").then_some(accepted),
+        grants: Grants::of_user(invocation.environment),
+        answered: Mutex::default(),
+        can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
+    };
     let network =
         if flags.on("allow-private-network") { Network::with_private_addresses() } else { Network::public() };
     let ear =
@@ -58,44 +66,82 @@ pub(crate) fn lifecycle(invocation: &Invocation<'_>) -> Result<Lifecycle, Failur
     Ok(Lifecycle::default().with_scripting(Scripting::new(services, consent)))
 }
 
-/// Asks the user, if flags have not answered already.
+/// Asks the user, if flags or the user's own grants have not answered already.
 struct Asking {
     /// Whether everything is granted.
     all: bool,
-    /// Whether the flags say all that there is to say.
-    decided: bool,
-    /// What flags or the user have granted.
-    granted: Mutex<Permissions>,
+    /// What is granted by a flag, which then says all that there is to say.
+    accepted: Option<Permissions>,
+    /// What the user has agreed to earlier.
+    grants: Grants,
+    /// What the user has agreed to since the program runs, by the digest of the scripts.
+    answered: Mutex<BTreeMap<String, Permissions>>,
+    /// Whether there is someone to ask.
+    can_ask: bool,
 }
 
 impl Consent for Asking {
-    fn ask(&self, chart: &str, asked: &Asked, new: &Permissions) -> pintle::Result<Permissions> {
-        if self.all {
-            return Ok(new.clone());
+    fn ask(&self, request: &ConsentRequest<'_>) -> pintle::Result<Permissions> {
+        let permissions = request.permissions;
+        let granted = match &self.accepted {
+            _ if self.all => permissions.clone(),
+            Some(accepted) => permissions.and(accepted),
+            None => {
+                let known = self.grants.granted(request.digest).map_err(pintle::Error::Input)?;
+                if permissions.without(&known).is_empty() {
+                    return Ok(known);
+                }
+                self.answer(request, &known)
+            }
+        };
+        if request.remember && permissions.without(&granted).is_empty() {
+            self.keep(request);
         }
-        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing = new.without(&granted);
-        let can_ask = !self.decided && io::stdin().is_terminal() && io::stderr().is_terminal();
-        if !missing.is_empty() && can_ask && said_yes(&question(chart, asked, &missing)) {
-            *granted = granted.iter().chain(missing.iter()).collect();
+        Ok(granted)
+    }
+}
+
+impl Asking {
+    /// What the user says to it, once for the same scripts.
+    fn answer(&self, request: &ConsentRequest<'_>, known: &Permissions) -> Permissions {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = answered.get(request.digest) {
+            return request.permissions.and(answer);
         }
-        Ok(new.and(&granted))
+        let missing = request.permissions.without(known);
+        if !self.can_ask || !said_yes(&question(request.chart, request.asked, &missing)) {
+            return request.permissions.and(known);
+        }
+        answered.insert(request.digest.to_owned(), request.permissions.clone());
+        request.permissions.clone()
+    }
+
+    /// Remembers what was agreed to. Where that cannot be done, the user is asked again the next time.
+    fn keep(&self, request: &ConsentRequest<'_>) {
+        let grant = Grant {
+            digest: request.digest.to_owned(),
+            chart: request.chart.to_owned(),
+            permissions: request.permissions.clone(),
+            granted: SystemClock.now().to_string(),
+        };
+        // The same agreement once more needs no writing.
+        let is_known = self.grants.granted(request.digest).is_ok_and(|known| known == grant.permissions);
+        if !is_known && let Err(error) = self.grants.keep(grant) {
+            // A failing standard error leaves nobody to tell about it.
+            let _ = writeln!(io::stderr().lock(), "warning: {error}");
+        }
     }
 }
 
 /// Who wants to do what, and whether that is all right.
 fn question(chart: &str, asked: &Asked, missing: &Permissions) -> String {
-    let mut text = format!("The chart {} asks for permissions:\n", shown(chart));
+    let mut text =
+        format!("Chart {} is requesting the following additional permissions:\n", quote(chart.as_bytes()));
     for permission in missing.iter() {
-        text.push_str(&format!("- {permission}: {}", permission.description()));
-        let who: Vec<String> = asked
-            .charts
-            .iter()
-            .filter(|(path, permissions)| permissions.contains(permission) && !path.below_top().is_empty())
-            .map(|(path, _)| shown(&path.to_string()).into_owned())
-            .collect();
-        if !who.is_empty() {
-            text.push_str(&format!(" ({})", who.join(", ")));
+        text.push_str(&format!("  - {permission}: {}", permission.description()));
+        let below = asked.below_the_top(permission);
+        if !below.is_empty() {
+            text.push_str(&format!(" ({})", below.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ")));
         }
         text.push('\n');
     }
@@ -228,20 +274,35 @@ mod tests {
         let text = question("web", &Asked { charts }, &permissions("network,io"));
         assert_eq!(
             text,
-            "The chart web asks for permissions:\n- network: Access the network (chart web/db)\n\
-             - filesystem: Access the local filesystem (chart web/db)\nAllow? (y, yes, n, no) > "
+            "Chart \"web\" is requesting the following additional permissions:\n\
+             \x20 - network: Access the network (chart web/db)\n\
+             \x20 - filesystem: Access the local filesystem (chart web/db)\nAllow? (y, yes, n, no) > "
         );
         assert_eq!([answer("Yes\n"), answer(" n "), answer("maybe")], [Some(true), Some(false), None]);
     }
 
     #[test]
-    fn l_053_flags_grant_all_or_a_set() {
-        let asking = |all, list: &str| Asking { all, decided: true, granted: Mutex::new(permissions(list)) };
-        let ask = |asking: Asking| {
-            asking.ask("web", &Asked::default(), &permissions("network,os")).expect("an answer").to_string()
+    fn l_053_flags_grant_all_or_a_set_and_what_is_granted_is_remembered_by_digest() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let asking = |all, list: Option<&str>| Asking {
+            all,
+            accepted: list.map(permissions),
+            grants: Grants::at(folder.path().join("grants.yaml")),
+            answered: Mutex::default(),
+            can_ask: false,
         };
-        assert_eq!(ask(asking(true, "")), "network,os");
-        assert_eq!(ask(asking(false, "network,filesystem")), "network");
-        assert_eq!(ask(asking(false, "")), "");
+        let ask = |asking: Asking, digest: &str, remember| {
+            let (asked, permissions) = (Asked::default(), permissions("network,os"));
+            let request =
+                ConsentRequest { chart: "web", digest, asked: &asked, permissions: &permissions, remember };
+            asking.ask(&request).expect("an answer").to_string()
+        };
+        assert_eq!(ask(asking(true, None), "sha256:a", false), "network,os");
+        assert_eq!(ask(asking(false, Some("network,filesystem")), "sha256:a", true), "network");
+        assert_eq!(ask(asking(false, None), "sha256:a", true), "", "nothing of that was remembered");
+        assert_eq!(ask(asking(false, Some("network,os")), "sha256:a", true), "network,os");
+        assert_eq!(ask(asking(false, None), "sha256:a", false), "network,os");
+        assert_eq!(ask(asking(false, None), "sha256:b", false), "", "these are other scripts");
+        assert_eq!(ask(asking(false, Some("os")), "sha256:a", false), "os", "the flag has the last word");
     }
 }

@@ -34,8 +34,9 @@ fn chart(place: &Place, name: &str, permissions: &str) {
 fn l_052_on_a_terminal_the_user_is_asked_and_every_answer_counts() {
     let place = Place::new();
     chart(&place, "web", "lua: [network, io]");
-    let question = "The chart web asks for permissions:\n- network: Access the network\n\
-                    - filesystem: Access the local filesystem\nAllow? (y, yes, n, no) > ";
+    let question = "Chart \"web\" is requesting the following additional permissions:\n\
+                    \x20 - network: Access the network\n  - filesystem: Access the local filesystem\n\
+                    Allow? (y, yes, n, no) > ";
     for (keys, code) in
         [("y\n", 0), ("yes\n", 0), ("YES\n", 0), (" y \n", 0), ("n\n", 2), ("no\n", 2), ("\u{4}", 2)]
     {
@@ -45,7 +46,7 @@ fn l_052_on_a_terminal_the_user_is_asked_and_every_answer_counts() {
         assert_eq!(ended, code, "{keys:?}: {shown}");
         assert!(shown.starts_with(question), "{shown}");
         assert_eq!(output.contains("kind: ConfigMap"), code == 0, "{keys:?}: {output}");
-        assert_eq!(shown.contains("not granted: network,filesystem"), code == 2, "{keys:?}: {shown}");
+        assert_eq!(shown.contains("not granted: network, filesystem"), code == 2, "{keys:?}: {shown}");
     }
 }
 
@@ -89,7 +90,8 @@ fn the_question_goes_elsewhere_than_data_and_is_asked_once() {
     assert_eq!(code, 0, "{shown}");
     has(
         &shown,
-        &["The chart web asks for permissions:\n- os: Read the environment and the clock (chart web/db)\n"],
+        &["Chart \"web\" is requesting the following additional permissions:\n\
+           \x20 - os: Read the environment and the clock (chart web/db)\n"],
     );
     assert_eq!(shown.matches(PROMPT).count(), 1);
     assert!(pintle_tree::json::read(output.trim().as_bytes()).is_ok(), "{output}");
@@ -136,7 +138,7 @@ fn a_permission_is_asked_for_again_by_a_chart_that_did_not_have_it() {
     has(&run("upgrade demo web"), &["exit 0"]);
     // The subchart is someone else's, whatever its parent was granted.
     chart(&place, "web/charts/db", "lua: [network]");
-    has(&run("upgrade demo web"), &["exit 2", "not granted: network"]);
+    has(&run("upgrade demo web"), &["exit 2", "not granted: network (chart web/db)"]);
     has(&run("upgrade demo web --yes"), &["exit 0"]);
     has(&run("upgrade demo web"), &["exit 0"]);
     // So is another chart under the same name.
@@ -156,7 +158,7 @@ fn going_back_to_more_permissions_is_going_back_to_what_was_granted() {
     assert!(!run("status demo").contains("PERMISSIONS"));
     has(&run("rollback demo 1"), &["exit 0"]);
     has(&run("status demo"), &["REVISION: 3", "PERMISSIONS: network,os"]);
-    // What was taken away in between is granted again by going back, so that it is not asked for.
+    // What was agreed to stays agreed to: these are the same scripts.
     chart(&place, "web", "lua: [network, os]");
     has(&run("upgrade demo web"), &["exit 0"]);
     has(&run("uninstall demo"), &["exit 0"]);
@@ -176,7 +178,7 @@ fn permissions_move_with_a_release_to_another_store() {
 }
 
 #[test]
-fn what_helm_takes_along_to_the_next_version_is_no_permission() {
+fn what_helm_takes_along_to_the_next_version_is_not_shown_as_its_permission() {
     let (place, flag) = (Place::new(), cluster::start());
     let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", "secret")]);
     chart(&place, "web", "lua: [os]");
@@ -184,8 +186,142 @@ fn what_helm_takes_along_to_the_next_version_is_no_permission() {
     // Helm runs no scripts, and carries the labels of the last version to the next.
     has(&run("upgrade demo web --skip-scripts --labels pintle.dev/permissions=1.os"), &["exit 0"]);
     assert!(!run("status demo").contains("PERMISSIONS"));
-    has(&run("upgrade demo web"), &["exit 2", "not granted: os"]);
-    has(&run("rollback demo 2"), &["exit 2", "not granted: os"]);
-    has(&run("uninstall demo"), &["exit 2", "not granted: os"]);
-    has(&run("uninstall demo --skip-scripts"), &["exit 0"]);
+}
+
+#[test]
+fn scripts_that_this_user_did_not_agree_to_ask_again_whatever_the_record_says() {
+    let (place, flag) = (Place::new(), cluster::start());
+    let home = format!("{}/other", place.path().display());
+    let as_other = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HOME", &home)]);
+    let run = |line: &str| place.pintle(&format!("{line} {flag}"));
+    chart(&place, "web", "lua: [os]");
+    has(&run("install demo web --yes"), &["exit 0"]);
+    has(&run("upgrade demo web"), &["exit 0"]);
+    has(&as_other("status demo"), &["PERMISSIONS: os"]);
+    for line in ["upgrade demo web", "rollback demo 1", "test demo", "uninstall demo"] {
+        let shown = as_other(line);
+        has(&shown, &["exit 2", "not granted: os", "--accept-perms os", "--yes"]);
+        has(&run("status demo"), &["REVISION: 2", "STATUS: deployed"]);
+    }
+    let terminal = Terminal::start_with(&place, &format!("uninstall demo {flag}"), &[("HOME", &home)]);
+    terminal.wait_for(PROMPT, 1).type_in("n\n");
+    assert_eq!(terminal.end().0, 2);
+    // Agreeing once is enough for this user, too.
+    has(&as_other("upgrade demo web --accept-perms os"), &["exit 0"]);
+    has(&as_other("uninstall demo"), &["exit 0"]);
+}
+
+#[test]
+fn a_chart_cannot_grant_itself_permissions_through_a_record_that_it_renders() {
+    let (place, flag) = (Place::new(), cluster::start());
+    let run = |line: &str, driver: &str| {
+        place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)])
+    };
+    // A record as Helm's stores keep it, of a release whose scripts want everything and leave a trace.
+    let author = Place::new();
+    chart(&author, "evil", "lua: [network, filesystem, os]");
+    let script = "for _, name in {'pre-delete', 'pre-test', 'pre-upgrade', 'pre-render', 'pre-rollback'} do \
+                  events.on(name, function() fs.write('trace', os.getenv('HOME')) end) end";
+    author.write("evil/ext/lua/chart.lua", script);
+    let theirs =
+        |line: &str| author.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", "secret")]);
+    has(&theirs("install victim evil --yes --set a=1 --skip-crds"), &["exit 0"]);
+    let record = cluster::read(&flag, "/api/v1/namespaces/default/secrets/sh.helm.release.v1.victim.v1");
+    let tree = pintle_tree::json::read(record.as_bytes()).expect("JSON");
+    let data = tree.get("data").and_then(|data| data.get("release")).and_then(|text| text.as_str());
+    let data = data.expect("a record").to_owned();
+    has(&theirs("uninstall victim"), &["exit 0"]);
+    std::fs::remove_file(author.path().join("trace")).expect("the author agreed to it");
+    // The chart that renders it asks for nothing.
+    let secret = format!(
+        "apiVersion: v1\nkind: Secret\ntype: helm.sh/release.v1\nmetadata:\n  name: sh.helm.release.v1.victim.v1\n  \
+         labels: {{owner: helm, name: victim, status: deployed, version: '1', \
+         pintle.dev/permissions: 1.network.filesystem.os}}\ndata: {{release: {data}}}\n"
+    );
+    chart(&place, "bait", "");
+    place.write("bait/templates/record.yaml", &secret);
+    for driver in ["native", "secret"] {
+        has(&run("install bait bait", driver), &["exit 3", "looks like the record of a release"]);
+        has(&run("template bait bait", driver), &["exit 3", "--allow-release-records"]);
+    }
+    // Called `helm` it is warned of and goes through, and so does whoever writes Secrets by other means.
+    let shown = place.called("helm", &format!("install bait bait {flag}"), &[]);
+    has(&shown, &["exit 0", "level=WARN", "looks like the record of a release"]);
+    has(&run("status victim", "secret"), &["STATUS: deployed", "PERMISSIONS: network,filesystem,os"]);
+    for (line, driver) in [
+        ("uninstall victim", "secret"),
+        ("uninstall victim", "native"),
+        ("test victim", "secret"),
+        ("rollback victim 1", "secret"),
+        ("upgrade victim evil", "secret"),
+    ] {
+        place.write("evil/Chart.yaml", "apiVersion: v2\nname: evil\nversion: 0.1.0\n");
+        place.write("evil/ext/lua/chart.lua", script);
+        place.write("evil/ext/permissions.yaml", "lua: [network, filesystem, os]");
+        let shown = run(line, driver);
+        has(&shown, &["exit 2", "not granted: network, filesystem, os"]);
+        assert!(!place.path().join("trace").exists(), "{line} ran the scripts");
+    }
+    has(&run("uninstall victim --skip-scripts", "secret"), &["exit 0"]);
+}
+
+#[test]
+fn no_chart_brings_objects_that_look_like_records_wherever_it_puts_them() {
+    let flag = cluster::start();
+    let record = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: sh.helm.release.v1.x.v1\n";
+    let hook = format!("{record}  annotations: {{helm.sh/hook: pre-install}}\n");
+    let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a, labels: \
+                {owner: helm}}\n";
+    let adding = |event: &str| {
+        format!(
+            "events.on('{event}', function(ctx) table.insert(ctx.objects, {{apiVersion = 'helm.sh/v3', \
+             kind = 'Release', metadata = {{name = 'x'}}, spec = {{}}}}) end)"
+        )
+    };
+    for (index, (path, text)) in [
+        ("templates/record.yaml", record.to_owned()),
+        ("templates/hook.yaml", hook),
+        ("templates/list.yaml", list.to_owned()),
+        ("crds/record.yaml", record.to_owned()),
+        ("ext/lua/chart.lua", adding("post-render")),
+        ("ext/lua/chart.lua", adding("pre-install")),
+        ("charts/db/templates/record.yaml", record.to_owned()),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let place = Place::new();
+        chart(&place, "web", "");
+        chart(&place, "web/charts/db", "");
+        place.write(&format!("web/{path}"), &text);
+        let name = format!("demo{index}");
+        let shown = place.pintle(&format!("install {name} web {flag}"));
+        has(&shown, &["exit 3", "looks like the record of a release", "--allow-release-records"]);
+        assert!(!place.pintle(&format!("list -a {flag}")).contains(&name), "{path}: nothing was recorded");
+        let secrets = cluster::read(&flag, "/api/v1/secrets") + &cluster::read(&flag, "/api/v1/configmaps");
+        assert!(!secrets.contains("sh.helm.release.v1.x"), "{path}: {secrets}");
+    }
+}
+
+#[test]
+fn grants_are_shown_and_revoked_and_a_damaged_file_says_so() {
+    let (place, flag) = (Place::new(), cluster::start());
+    let run = |line: &str| place.pintle(&format!("{line} {flag}"));
+    assert_eq!(place.pintle("lua grants"), "exit 0\n--- stdout\nNo permissions have been granted.\n");
+    chart(&place, "web", "lua: [network, os]");
+    has(&place.pintle("template demo web --yes"), &["exit 0"]);
+    has(&place.pintle("lua grants"), &["No permissions have been granted."]);
+    has(&run("install demo web --yes"), &["exit 0"]);
+    has(&place.pintle("lua grants"), &["CHART", "web", "network,os", "sha256:"]);
+    has(&place.pintle("lua grants -o json"), &[r#""permissions":["network","os"]"#]);
+    // What was agreed to for a release holds for the same scripts elsewhere.
+    has(&place.pintle("template demo web"), &["exit 0"]);
+    has(&place.pintle("lua grants --revoke db"), &["exit 2", "there is no grant of"]);
+    has(&place.pintle("lua grants --revoke web"), &["exit 0", "revoked network,os of chart web (sha256:"]);
+    has(&run("uninstall demo"), &["exit 2", "not granted: network, os"]);
+    let file = ".local/share/helm/script-grants.yaml";
+    place.write(file, "damaged");
+    has(&run("uninstall demo"), &["exit 2", file, "remove the file to be asked again"]);
+    has(&place.pintle("lua grants"), &["exit 1", file]);
+    has(&run("uninstall demo --yes"), &["exit 0", "cannot be read from"]);
 }

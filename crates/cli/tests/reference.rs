@@ -578,6 +578,7 @@ fn all_commands_and_flags_are_known() {
     |---|---|---|---|
     | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
     | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--allow-release-records` |  |  | let the chart bring objects that look like records of releases |
     | `--atomic` |  |  | undo everything if the operation fails (deprecated: use --rollback-on-failure instead) |
     | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
     | `--cert-file` | string |  | the client certificate to present over TLS |
@@ -677,9 +678,12 @@ fn all_commands_and_flags_are_known() {
 
     | flag | value | default | meaning |
     |---|---|---|---|
+    | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
     | `-A`, `--all-namespaces` |  |  | show the releases of all namespaces |
+    | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
     | `-d`, `--date` |  |  | sort by the time of the last change |
     | `--deployed` |  |  | show releases that are deployed |
+    | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--failed` |  |  | show releases that failed |
     | `-f`, `--filter` | string |  | a regular expression that names must match |
     | `-m`, `--max` | int | `256` | how many releases to show; 0 for all |
@@ -688,22 +692,37 @@ fn all_commands_and_flags_are_known() {
     | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
     | `--pending` |  |  | show releases that are being worked on |
     | `-r`, `--reverse` |  |  | turn the order round |
+    | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `-l`, `--selector` | string |  | labels that releases must have: a=x,b!=y |
     | `-q`, `--short` |  |  | print the names only |
+    | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--superseded` |  |  | show versions that later ones have replaced |
     | `--time-format` | string |  | a layout of Go for times, as in "2006-01-02 15:04:05Z0700" |
     | `--uninstalled` |  |  | show releases that were uninstalled with --keep-history |
     | `--uninstalling` |  |  | show releases that are being uninstalled |
+    | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle lua
 
-    check and try out the scripts of a chart
+    check and try out the scripts of a chart, and show what they were granted
 
     ## pintle lua check
 
     look for mistakes in scripts without running them
 
         pintle lua check CHART [flags]
+
+    ## pintle lua grants
+
+    show or revoke the permissions that you have granted to scripts
+
+        pintle lua grants [flags]
+
+    | flag | value | default | meaning |
+    |---|---|---|---|
+    | `-o`, `--output` | format | `table` | the shape of the output: table, json or yaml |
+    | `--revoke` | stringArray |  | revoke the grants of this digest, or its beginning, or of this chart; may be repeated |
+    | `--revoke-all` |  |  | revoke all grants |
 
     ## pintle lua run
 
@@ -832,6 +851,7 @@ fn all_commands_and_flags_are_known() {
     |---|---|---|---|
     | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
     | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--allow-release-records` |  |  | let the chart bring objects that look like records of releases |
     | `--cleanup-on-fail` |  |  | delete what a failing operation has created anew |
     | `--dry-run` | string, bare: unset | `none` | only show what would be done: none (do it), client (ask nobody) or server (ask the cluster) |
     | `--explain` |  |  | tell on standard error what scripts of the chart changed |
@@ -1041,6 +1061,7 @@ fn all_commands_and_flags_are_known() {
     |---|---|---|---|
     | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
     | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--allow-release-records` |  |  | let the chart bring objects that look like records of releases |
     | `-a`, `--api-versions` | strings |  | further API versions that the cluster is to have; may be repeated |
     | `--atomic` |  |  | undo everything if the operation fails (deprecated: use --rollback-on-failure instead) |
     | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
@@ -1118,9 +1139,11 @@ fn all_commands_and_flags_are_known() {
     |---|---|---|---|
     | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
     | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--allow-release-records` |  |  | let the chart bring objects that look like records of releases |
     | `--explain` |  |  | tell on standard error what scripts of the chart changed |
     | `--filter` | strings |  | only tests of this name (name=x), or all but that (!name=x); may be repeated |
     | `--logs` |  |  | print the logs of the tests' pods when all have ended |
+    | `--no-log-output` |  |  | do not show the logs of tests, whatever their policy says |
     | `--scripts-folder` | string | `.` | the folder for scripts with the permission filesystem |
     | `--skip-scripts` |  |  | do not run the scripts of the chart |
     | `--timeout` | duration | `5m0s` | how long to wait for one operation in the cluster |
@@ -1138,6 +1161,7 @@ fn all_commands_and_flags_are_known() {
     |---|---|---|---|
     | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
     | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--allow-release-records` |  |  | let the chart bring objects that look like records of releases |
     | `--cascade` | string | `background` | how to delete what objects own: background, foreground or orphan |
     | `--description` | string |  | a description to keep with the release |
     | `--dry-run` |  |  | only say what would be uninstalled |
@@ -1175,6 +1199,7 @@ fn all_commands_and_flags_are_known() {
     |---|---|---|---|
     | `--accept-perms` | strings |  | the permissions that scripts of the chart may have: network, filesystem, os |
     | `--allow-private-network` |  |  | let scripts with the permission network reach private addresses |
+    | `--allow-release-records` |  |  | let the chart bring objects that look like records of releases |
     | `--atomic` |  |  | undo everything if the operation fails (deprecated: use --rollback-on-failure instead) |
     | `--ca-file` | string |  | the file of certificate authorities to trust when fetching charts |
     | `--cert-file` | string |  | the client certificate to present over TLS |

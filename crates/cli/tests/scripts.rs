@@ -54,7 +54,7 @@ fn chart(place: &Place, name: &str, script: &str, permissions: &str) {
 /// A script that tells of every event.
 const TELLS: &str = "for _, name in {'chart-loaded', 'pre-render', 'post-render', 'pre-validate', 'post-validate', \
     'post-template', 'pre-lint', 'pre-package', 'pre-install', 'post-install', 'pre-upgrade', 'post-upgrade', \
-    'pre-rollback', 'post-rollback', 'pre-delete', 'post-delete', 'pre-test', 'post-test', 'wait', 'ready', \
+    'pre-rollback', 'post-rollback', 'pre-delete', 'post-delete', 'pre-test', 'post-test', 'wait', 'watch', 'ready', \
     'pre-dependency-build', 'post-dependency-build', 'pre-create', 'post-create'} do
     events.on(name, function(ctx) log.info('at ' .. ctx.event) end)
 end";
@@ -157,7 +157,7 @@ fn every_command_tells_the_scripts_of_its_chart() {
     assert_eq!(at("install demo web --dry-run=client"), "chart-loaded pre-render post-render");
     assert_eq!(
         at(&format!("install demo web --wait {flag}")),
-        format!("{rendering} pre-install post-install wait ready")
+        format!("{rendering} pre-install post-install wait watch ready")
     );
     assert_eq!(at(&format!("upgrade demo web {flag}")), format!("{rendering} pre-upgrade post-upgrade"));
     assert_eq!(at(&format!("rollback demo 1 {flag}")), "pre-rollback post-rollback");
@@ -197,7 +197,7 @@ fn l_052_without_a_terminal_the_answer_is_no_and_the_flag_is_named() {
     let place = Place::new();
     chart(&place, "web", "events.on('pre-render', function() end)", "lua: [network, os]");
     let shown = place.pintle("template demo web");
-    has(&shown, &["exit 2", "chart web asks for permissions that were not granted: network,os"]);
+    has(&shown, &["exit 2", "chart web asks for permissions that were not granted: network, os"]);
     has(&shown, &["--accept-perms network,os", "--yes"]);
     let shown = place.helm("template demo web");
     has(&shown, &["exit 1", "--accept-perms network,os or --yes grants them"]);
@@ -235,7 +235,7 @@ fn l_054_permissions_are_kept_shown_and_asked_for_again_when_there_are_more() {
         place
             .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
             .write("web/charts/db/ext/permissions.yaml", "lua: [network]");
-        has(&run("install demo web"), &["exit 2", "not granted: network"]);
+        has(&run("install demo web"), &["exit 2", "not granted: network (chart web/db)"]);
         has(&run("list"), &["exit 0"]);
         assert!(!run("list").contains("demo"), "nothing was recorded");
         has(&run("install demo web --accept-perms network"), &["exit 0"]);
@@ -243,8 +243,9 @@ fn l_054_permissions_are_kept_shown_and_asked_for_again_when_there_are_more() {
         // What was granted once is not asked for again, whatever the operation.
         has(&run("upgrade demo web"), &["exit 0"]);
         place.write("web/ext/permissions.yaml", "lua: [os]");
-        has(&run("upgrade demo web"), &["exit 2", "not granted: os\n"]);
-        has(&run("upgrade demo web --accept-perms os"), &["exit 0"]);
+        has(&run("upgrade demo web"), &["exit 2", "not granted: network (chart web/db), os\n"]);
+        has(&run("upgrade demo web --accept-perms os"), &["exit 2", "--accept-perms network,os"]);
+        has(&run("upgrade demo web --accept-perms network,os"), &["exit 0"]);
         has(&run("status demo"), &["PERMISSIONS: network,os\n"]);
         has(&run("rollback demo 1"), &["exit 0"]);
         has(&run("status demo"), &["PERMISSIONS: network\n"]);
@@ -280,6 +281,7 @@ fn the_network_is_public_unless_the_user_says_otherwise() {
     });
     let line = format!("template demo {} --yes --set from=http://{address}/", example("permissions"));
     has(&place.pintle(&line), &["exit 1", "127.0.0.1, which is no address of the public network"]);
+    has(&place.pintle(&line), &["`--allow-private-network` lets scripts reach it"]);
     has(&place.pintle(&format!("{line} --allow-private-network")), &["greeting: \"there\""]);
 }
 
@@ -530,7 +532,9 @@ fn l_010_a_script_decides_which_charts_are_fetched() {
         ctx.dependencies[1].version = '2.0.0'
         table.insert(ctx.dependencies, {name = 'extra', version = '*', repository = 'file://../extra'})
     end)
-    events.on('post-dependency-build', function(ctx) log.info('at ' .. #ctx.dependencies) end)";
+    events.on('post-dependency-build', function(ctx)
+        for _, one in ctx.dependencies do log.info('at ' .. one.name .. ' ' .. one.version) end
+    end)";
     chart(&place, "web", script, "");
     place.write(
         "web/Chart.yaml",
@@ -551,7 +555,7 @@ fn l_010_a_script_decides_which_charts_are_fetched() {
     };
     let shown = place.pintle("dependency build web");
     has(&shown, &["exit 0"]);
-    assert_eq!(told(&shown), "1", "Chart.yaml is as it was");
+    assert_eq!(told(&shown), "db 2.0.0 extra 0.3.0", "what was resolved, and not Chart.yaml");
     assert_eq!(names(), ["db-2.0.0.tgz", "extra-0.3.0.tgz"]);
     assert!(!place.path().join("web/Chart.lock").exists(), "the lock is about Chart.yaml");
     has(&place.pintle("dependency build web --skip-scripts"), &["exit 0"]);
@@ -634,4 +638,192 @@ fn charts_of_other_engines_are_packed_and_linted_like_any_other() {
             );
         }
     }
+}
+
+#[test]
+fn get_values_shows_what_was_rendered() {
+    let flag = cluster::start();
+    for driver in ["secret", "native"] {
+        let place = Place::new();
+        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        let script = "events.on('pre-render', function(ctx) ctx.values.greeting = ctx.values.greeting .. ' there' end)";
+        chart(&place, "web", script, "");
+        has(&run("install demo web --set greeting=hi"), &["exit 0"]);
+        has(&run("get manifest demo"), &["greeting: \"hi there\""]);
+        has(&run("get values demo --all"), &["greeting: hi there\n"]);
+        assert_eq!(run("get values demo"), "exit 0\n--- stdout\nUSER-SUPPLIED VALUES:\ngreeting: hi\n");
+        // What was rendered is not what the next version starts from.
+        has(&run("upgrade demo web --reuse-values"), &["exit 0"]);
+        has(&run("get values demo --all"), &["greeting: hi there\n"]);
+        has(&run("rollback demo 1"), &["exit 0"]);
+        has(&run("get values demo --all"), &["greeting: hi there\n"]);
+        has(&run("uninstall demo"), &["exit 0"]);
+    }
+}
+
+#[test]
+fn changes_that_do_not_count_are_warned_of() {
+    let place = Place::new();
+    chart(&place, "web", "events.on('pre-render', function(ctx) ctx.values.db.enabled = false end)", "");
+    place
+        .write(
+            "web/Chart.yaml",
+            "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n\
+             - {name: db, version: 0.1.0, condition: db.enabled}\n",
+        )
+        .write("web/values.yaml", "greeting: a\nglobal: {x: 1}\ndb: {enabled: true}\n");
+    chart(&place, "web/charts/db", "events.on('pre-render', function(ctx) ctx.values.global.x = 2 end)", "");
+    place.write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n");
+    let shown = place.pintle("template demo web");
+    has(&shown, &["exit 0", "changed `db.enabled`, which decides whether the dependency db takes part"]);
+    has(&shown, &["changed `global` values of the subchart db, and the change does not count"]);
+    // One that is switched off cannot be switched on any more either, whichever event it is.
+    chart(&place, "web", "events.on('chart-loaded', function(ctx) ctx.values.db = {enabled = true} end)", "");
+    place
+        .write(
+            "web/Chart.yaml",
+            "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n\
+             - {name: db, version: 0.1.0, condition: db.enabled}\n",
+        )
+        .write("web/values.yaml", "greeting: a\ndb: {enabled: false}\n");
+    has(&place.pintle("template demo web"), &["a handler of `chart-loaded` changed `db.enabled`"]);
+    // What counts is not warned of.
+    place.write("web/charts/db/ext/lua/chart.lua", "");
+    chart(&place, "web", "events.on('pre-render', function(ctx) ctx.values.global = {x = 3} end)", "");
+    let shown = place.pintle("template demo web");
+    assert!(!shown.contains("changed"), "{shown}");
+}
+
+#[test]
+fn lists_are_told_to_the_scripts_of_releases_that_want_to_hear_of_them() {
+    let flag = cluster::start();
+    for driver in ["secret", "native"] {
+        let place = Place::new();
+        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        let script = "for _, name in {'pre-list', 'post-list'} do events.on(name, function(ctx) \
+                      log.info('at ' .. ctx.event .. ' of ' .. ctx.release.name) end) end";
+        chart(&place, "web", script, "");
+        chart(&place, "plain", TELLS, "");
+        has(&run("install demo web"), &["exit 0"]);
+        has(&run("install plain plain"), &["exit 0"]);
+        assert_eq!(told(&run("list")), "pre-list of demo post-list of demo");
+        assert_eq!(told(&run("list --skip-scripts")), "");
+        assert_eq!(told(&run("list --filter plain")), "");
+        has(&run("upgrade demo web"), &["exit 0"]);
+        has(&run("rollback demo 1"), &["exit 0"]);
+        assert_eq!(told(&run("list -o json")), "pre-list of demo post-list of demo");
+        // What is wrong with one release does not keep others from being listed.
+        chart(&place, "web", "events.on('pre-list', function() error('no', 0) end)", "");
+        has(&run("upgrade demo web"), &["exit 0"]);
+        has(&run("list"), &["exit 0", "demo", "plain", "passed over", "no"]);
+        has(&run("uninstall demo"), &["exit 0"]);
+        has(&run("uninstall plain"), &["exit 0"]);
+    }
+}
+
+#[test]
+fn handlers_of_libraries_and_subcharts_see_their_chart_and_still_do_after_a_rollback() {
+    let (place, flag) = (Place::new(), cluster::start());
+    let script = "for _, name in {'post-render', 'pre-rollback', 'pre-test'} do events.on(name, function(ctx) \
+                  log.info('at ' .. ctx.event .. ' ' .. ctx.chart.name .. ' ' .. ctx.chart.version .. ' ' .. \
+                  ctx.templates[1].name .. ' ' .. #ctx.files) end) end";
+    chart(&place, "web", "", "");
+    chart(&place, "web/charts/db", script, "");
+    chart(&place, "web/library/common", script, "");
+    place
+        .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 3.1.4\n")
+        .write("web/charts/db/README.md", "read me")
+        .write(
+            "web/library/common/Chart.yaml",
+            "apiVersion: v2\nname: common\ntype: library\nversion: 1.2.3\n",
+        )
+        .write("web/library/common/templates/config.yaml", "{{ define \"common.x\" }}{{ end }}")
+        .write("web/requirements.yaml", "libraries:\n- {name: common, version: ^1.0.0}\n");
+    let seen = |event: &str| {
+        format!("{event} common 1.2.3 templates/config.yaml 0 {event} db 3.1.4 templates/config.yaml 1")
+    };
+    for driver in ["secret", "native"] {
+        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        let shown = run("install demo web");
+        assert_eq!(told(&shown), seen("post-render"), "{shown}");
+        has(&run("upgrade demo web"), &["exit 0"]);
+        let shown = run("rollback demo 1");
+        assert_eq!(told(&shown), seen("pre-rollback"), "{shown}");
+        let shown = run("test demo");
+        assert_eq!(told(&shown), seen("pre-test"), "{shown}");
+        has(&run("uninstall demo"), &["exit 0"]);
+    }
+}
+
+#[test]
+fn after_dependencies_are_built_handlers_see_what_was_resolved() {
+    let place = Place::new();
+    let script = "events.on('post-dependency-build', function(ctx) for _, one in ctx.dependencies do \
+                  log.info('at ' .. one.name .. ' ' .. one.version) end end)";
+    chart(&place, "web", script, "");
+    chart(&place, "db", "", "");
+    place.write("db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.4.2\n").write(
+        "web/Chart.yaml",
+        "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^1.0.0, repository: 'file://../db'}\n",
+    );
+    let shown = place.pintle("dependency build web");
+    assert_eq!(told(&shown), "db 1.4.2", "{shown}");
+}
+
+#[test]
+fn what_is_waited_for_is_told_to_watchers_and_the_reason_of_ready_is_shown() {
+    let (place, flag) = (Place::new(), cluster::start());
+    let script = "local turns = 0
+        events.on('watch', function(ctx) local r = ctx.readiness
+            log.info('at ' .. r.kind .. ' ' .. r.name .. ' ' .. tostring(r.ready) .. ' ' .. #ctx.objects)
+            if pcall(function() ctx.values.a = 1 end) then error('it can be changed') end
+        end)
+        events.on('ready', function() turns += 1 return turns > 1, 'the cache warms up' end)";
+    chart(&place, "web", script, "");
+    let shown = place.pintle(&format!("install demo web --wait {flag}"));
+    has(&shown, &["exit 0", "`ready` waits: the cache warms up"]);
+    assert_eq!(told(&shown), "ConfigMap demo true 1", "{shown}");
+    chart(&place, "bad", "events.on('watch', function() error('enough', 0) end)", "");
+    has(&place.pintle(&format!("install bad bad --wait {flag}")), &["exit 1", "enough", "`watch` handler"]);
+    has(&place.pintle(&format!("status bad {flag}")), &["STATUS: failed"]);
+}
+
+#[test]
+fn messages_say_what_can_be_done() {
+    let (place, flag) = (Place::new(), cluster::start());
+    let run = |line: &str| place.pintle(&format!("{line} {flag}"));
+    chart(&place, "web", "events.on('pre-delete', function() error({code = 1}) end)", "");
+    has(&run("install demo web"), &["exit 0", "VERSION ID: 0"]);
+    has(&run("uninstall demo"), &["exit 1", "{code = 1}", "--skip-scripts"]);
+    has(&run("status demo"), &["VERSION ID: 0"]);
+    has(&run("status demo -o json"), &[r#""id":"0"#]);
+    has(&run("list -o json"), &[r#""id":"0"#]);
+    let shown = run("get values demo --revision 99");
+    has(&shown, &["exit 2", "has no version 99", "there are the versions 1"]);
+    has(&run("rollback demo 99"), &["exit 1", "release has no 99 version", "there are the versions 1"]);
+    assert!(run("status nobody --revision 2").contains("release: not found"));
+    // Helm's own texts stay, and its records have no ids.
+    let helm =
+        place.helm_with(&format!("get values demo --revision 99 {flag}"), &[("HELM_DRIVER", "native")]);
+    has(&helm, &["exit 1", "Error: release: not found"]);
+    let secret = place.called("pintle", &format!("install other web {flag}"), &[("HELM_DRIVER", "secret")]);
+    assert!(!secret.contains("VERSION ID"), "{secret}");
+    has(&run("uninstall demo --skip-scripts"), &["exit 0"]);
+}
+
+#[test]
+fn lint_holds_a_chart_of_the_kind_chart_to_its_definition() {
+    let place = Place::new();
+    let head = "apiVersion: helm.sh/v3\nkind: Chart\nmetadata:\n  name: web-0.1.0\n  labels: {chart: web, version: 0.1.0}\n";
+    place
+        .write(
+            "web/Chart.yaml",
+            &format!("{head}data:\n  description: x\n  icon: https://example.com/a.svg\n"),
+        )
+        .write("web/values.yaml", "")
+        .write("web/templates/a.yaml", "");
+    has(&place.pintle("lint web"), &["exit 0", "0 chart(s) failed"]);
+    place.write("web/Chart.yaml", &format!("{head}data:\n  keywords: one\n  type: other\n"));
+    let shown = place.pintle("lint web");
+    has(&shown, &["does not fit the kind Chart of helm.sh/v3", "/data/keywords", "/data/type"]);
 }

@@ -8,7 +8,7 @@ use pintle_objects::{Object, ObjectId};
 
 use crate::deliver::create_or_apply;
 use crate::options::Method;
-use crate::{Error, Result, Session};
+use crate::{Error, Reporter, Result, Session};
 
 /// How long a definition may take until the cluster serves its kind.
 const RECOGNITION: Duration = Duration::from_secs(60);
@@ -17,7 +17,15 @@ const RECOGNITION: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// The first file that is no definition or that the cluster refuses.
-pub(crate) async fn install(session: &Session, chart: &Chart, method: Method) -> Result<()> {
+pub(crate) async fn install(
+    session: &Session,
+    chart: &Chart,
+    method: Method,
+    reporter: &mut dyn Reporter,
+) -> Result<()> {
+    for crd in chart.crds() {
+        session.record_objects.check_text(&crd.file.data, &crd.path, reporter)?;
+    }
     let mut made: Vec<ObjectId> = Vec::new();
     for crd in chart.crds() {
         let failed = |reason: String| Error::Crd { path: crd.file.name.clone(), reason };

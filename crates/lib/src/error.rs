@@ -148,12 +148,24 @@ pub enum Error {
     #[error("{}", with_causes(.0))]
     Scripts(Box<pintle_lua::Error>),
     /// A chart asks for permissions that it did not get.
-    #[error("chart {chart} asks for permissions that were not granted: {missing}")]
+    #[error("chart {chart} asks for permissions that were not granted: {}", refused(.asked, .missing))]
     PermissionsRefused {
         /// The topmost chart.
         chart: String,
+        /// What it and the charts below it ask for.
+        asked: Box<pintle_lua::Asked>,
         /// What it did not get.
         missing: pintle_lua::Permissions,
+    },
+    /// A chart brings an object that stores would take for the record of a release.
+    #[error("{kind} {name:?} of {path} looks like the record of a release, which no chart may bring")]
+    RecordObject {
+        /// The kind of the object.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// Where it comes from.
+        path: String,
     },
     /// Several things are wrong.
     #[error("[{}]", joined(.errors, ", "))]
@@ -187,11 +199,23 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// There is no such version.
+    /// There is no such version to go back to.
     #[error("release has no {number} version")]
     NoSuchVersion {
         /// The number.
         number: u64,
+        /// The versions that there are.
+        known: Vec<u64>,
+    },
+    /// There is no such version to look at.
+    #[error("release: not found")]
+    VersionNotFound {
+        /// The release.
+        name: String,
+        /// The number.
+        number: u64,
+        /// The versions that there are.
+        known: Vec<u64>,
     },
     /// The reference to a version means none, or more than one.
     #[error("release {name:?} has {} version {reference:?}", if .candidates.is_empty() { "no" } else { "more than one" })]
@@ -432,6 +456,20 @@ impl From<pintle_lua::Error> for Error {
     }
 }
 
+/// Permissions that were refused, each with the charts below the topmost that ask for it.
+fn refused(asked: &pintle_lua::Asked, missing: &pintle_lua::Permissions) -> String {
+    let one = |permission: pintle_lua::Permission| match asked.below_the_top(permission).as_slice() {
+        [] => permission.to_string(),
+        charts => format!("{permission} ({})", charts.join(", ")),
+    };
+    missing.iter().map(one).collect::<Vec<String>>().join(", ")
+}
+
+/// Whether a handler failed that stands before uninstalling.
+fn is_before_delete(error: &pintle_events::Error) -> bool {
+    matches!(error, pintle_events::Error::Handler { event: pintle_events::Event::PreDelete, .. })
+}
+
 fn joined(errors: &[Error], separator: &str) -> String {
     errors.iter().map(Error::to_string).collect::<Vec<_>>().join(separator)
 }
@@ -483,12 +521,17 @@ impl Error {
         Some(match self {
             Error::Registry(error) => return error.hint(),
             Error::Images(error) => return error.hint(),
-            Error::PermissionsRefused { missing, .. } => format!(
-                "look at what its scripts do with it in `ext/lua`, then grant it with `--accept-perms {missing}` or `--yes`"
+            // The flag says all that there is to say, so that it needs what was granted otherwise, too.
+            Error::PermissionsRefused { asked, .. } => format!(
+                "look at what its scripts do with it in `ext/lua`, then grant it with `--accept-perms {}` or `--yes`",
+                asked.all()
             ),
             Error::EmbeddedDamaged { .. } => {
                 "restore the file from a copy, or delete it to begin with an empty cluster".to_owned()
             }
+            Error::RecordObject { .. } => "such an object can say that something was installed which never was; if that \
+                 is what it is for, give `--allow-release-records`"
+                .to_owned(),
             Error::EmbeddedInUse { .. } => {
                 "while `pintle cluster serve` has it, use the kubeconfig that it gives".to_owned()
             }
@@ -528,6 +571,13 @@ impl Error {
             }
             Error::NoSuchRelease { .. } | Error::NotLoaded { .. } | Error::NoDeployedReleases { .. } => {
                 "`pintle list --all-namespaces` shows all releases".to_owned()
+            }
+            Error::NoSuchVersion { known, .. } | Error::VersionNotFound { known, .. } => {
+                let known: Vec<String> = known.iter().map(u64::to_string).collect();
+                format!("there are the versions {}", known.join(", "))
+            }
+            Error::Event(error) if is_before_delete(error) => {
+                "`--skip-scripts` uninstalls the release without its scripts".to_owned()
             }
             Error::BadVersion { candidates, .. } if !candidates.is_empty() => {
                 format!("it could be {}", candidates.join(", "))

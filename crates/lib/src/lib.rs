@@ -30,6 +30,7 @@ mod live;
 pub mod ops;
 mod options;
 pub mod prepare;
+mod record_objects;
 mod records;
 pub mod rehearse;
 mod report;
@@ -38,8 +39,9 @@ mod session;
 pub use error::{Error, Result};
 pub use lifecycle::Lifecycle;
 pub use lifecycle::network::Network;
-pub use lifecycle::scripts::{Consent, Granted, Scripting};
+pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
 pub use options::{Delivery, HookLogs, Method, MethodChoice, Mode, Rendering, Strategy};
+pub use record_objects::RecordObjects;
 pub use report::{ObjectProgress, Reporter, Silent};
 pub use session::{Cancel, Clock, Holder, Session};
 

@@ -5,6 +5,7 @@
 //! event that nobody listens to.
 
 pub(crate) mod context;
+pub(crate) mod discarded;
 pub(crate) mod kept;
 pub(crate) mod network;
 pub(crate) mod objects;

@@ -85,12 +85,19 @@ pub(crate) async fn tell_loaded(
     events: &Lifecycle,
     chart: Chart,
     user: Map<Node>,
+    reporter: &mut dyn Reporter,
 ) -> Result<(Chart, Map<Node>)> {
     if !events.listens(Event::ChartLoaded) {
         return Ok((chart, user));
     }
     let events = events.clone();
-    aside(Event::ChartLoaded, move || loaded(chart, user, &events)).await
+    let work = move || {
+        let mut log = Vec::new();
+        loaded(chart, user, &events, &mut log).map(|loaded| (loaded, log))
+    };
+    let (loaded, log) = aside(Event::ChartLoaded, work).await?;
+    log.into_iter().for_each(|line| reporter.log(line));
+    Ok(loaded)
 }
 
 /// Tells an event about what was rendered, on a thread where handlers may take their time.
@@ -146,6 +153,7 @@ pub(crate) fn record(
     for line in &sorted.log {
         reporter.log(line.clone());
     }
+    prepared.record_objects.check(&sorted, reporter)?;
     let (manifest, hooks) = divide(&sorted, hide_secrets, reporter)?;
     Ok(Recorded { hooks, manifest, notes: String::from_utf8_lossy(&prepared.notes).into_owned() })
 }

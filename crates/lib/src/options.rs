@@ -6,6 +6,7 @@ use std::time::Duration;
 use pintle_images::Policy;
 use pintle_values::{NullRules, SchemaCheck};
 
+use crate::RecordObjects;
 use crate::prepare::Rules;
 
 /// How a chart is rendered.
@@ -25,6 +26,8 @@ pub struct Rendering {
     pub nulls: NullRules,
     /// Where images go that rendered objects name (`--rewrite-images`).
     pub images: Option<Arc<Policy>>,
+    /// What becomes of objects that look like records of releases.
+    pub record_objects: RecordObjects,
 }
 
 impl Default for Rendering {
@@ -37,6 +40,7 @@ impl Default for Rendering {
             disable_openapi: false,
             nulls: NullRules::Helm4,
             images: None,
+            record_objects: RecordObjects::default(),
         }
     }
 }
@@ -44,8 +48,13 @@ impl Default for Rendering {
 impl Rendering {
     pub(crate) fn rules(&self) -> Rules {
         let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
-        let images = self.images.clone();
-        Rules { nulls: self.nulls, schema, subchart_notes: self.subchart_notes, images }
+        Rules {
+            nulls: self.nulls,
+            schema,
+            subchart_notes: self.subchart_notes,
+            images: self.images.clone(),
+            record_objects: self.record_objects,
+        }
     }
 }
 

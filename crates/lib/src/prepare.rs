@@ -8,18 +8,19 @@ use pintle_chart::Chart;
 use pintle_chart::metadata::Dependency;
 use pintle_events::{Context, Event};
 use pintle_images::Policy;
-use pintle_lua::{Asked, Permissions};
+use pintle_lua::Permissions;
 use pintle_objects::{Manifest, Order, Sorted};
 use pintle_render::{Rendered, RenderedFile, Target};
 use pintle_semver::{Constraint, Version};
 use pintle_tree::{LogLine, Map, Node};
 use pintle_values::{NullRules, SchemaCheck};
 
+use crate::lifecycle::discarded::{self, Watched};
 use crate::lifecycle::objects::Documents;
 use crate::lifecycle::{Lifecycle, context, sources};
 use crate::lint::{Findings, Severity};
 use crate::report::with_log;
-use crate::{Error, Reporter, Result, input, lint};
+use crate::{Error, RecordObjects, Reporter, Result, input, lint};
 
 /// How values and schemas are treated, and where images are taken from.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +33,8 @@ pub struct Rules {
     pub subchart_notes: bool,
     /// Where images go that rendered objects name.
     pub images: Option<Arc<Policy>>,
+    /// What becomes of objects that look like records of releases.
+    pub record_objects: RecordObjects,
 }
 
 /// A chart on its way to the cluster: processed, with final values and rendered files.
@@ -48,16 +51,25 @@ pub struct Prepared {
     /// What handlers of later events are told, but for the objects; nothing but the final values when there are no
     /// handlers.
     pub(crate) context: Context,
+    /// Whether handlers had the values for changing them, so that they are not what the chart and the user gave.
+    values_changed: bool,
     /// Who is told of events: the program's handlers and those of the chart's scripts.
     events: Lifecycle,
     /// Where images go that rendered objects name.
     images: Option<Arc<Policy>>,
+    /// What becomes of objects that look like records of releases.
+    pub(crate) record_objects: RecordObjects,
 }
 
 impl Prepared {
     /// The final values.
     pub fn values(&self) -> &Map<Node> {
         self.context.all_values()
+    }
+
+    /// The final values, if the chart and the values that the user gave do not tell them.
+    pub(crate) fn changed_values(&self) -> Option<&Map<Node>> {
+        self.values_changed.then(|| self.values())
     }
 
     /// The objects and hooks of the rendered files.
@@ -93,6 +105,11 @@ impl Prepared {
             self.move_images()?;
         }
         Ok(())
+    }
+
+    /// Whether the scripts of the chart may have handlers for lists.
+    pub(crate) fn hears_of_lists(&self) -> bool {
+        self.events.hears_of_lists()
     }
 
     /// What the scripts of the chart may do.
@@ -150,8 +167,8 @@ pub fn prepare(
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let chart = process(chart, &user, &rules, reporter)?;
-    let outcome = events.with_scripts_of(&chart, &Asked::default()).and_then(|events| {
-        let (chart, user) = loaded(chart, user, &events)?;
+    let outcome = events.with_scripts_of(&chart).and_then(|events| {
+        let (chart, user) = with_log(reporter, |log| loaded(chart, user, &events, log))?;
         finish(chart, user, target, rules, &events, reporter)
     });
     events.report(reporter);
@@ -178,15 +195,23 @@ pub(crate) fn process(
 ///
 /// # Errors
 /// When a handler fails.
-pub(crate) fn loaded(mut chart: Chart, user: Map<Node>, events: &Lifecycle) -> Result<(Chart, Map<Node>)> {
+pub(crate) fn loaded(
+    mut chart: Chart,
+    user: Map<Node>,
+    events: &Lifecycle,
+    log: &mut Vec<LogLine>,
+) -> Result<(Chart, Map<Node>)> {
     let event = Event::ChartLoaded;
     if !events.listens(event) {
         return Ok((chart, user));
     }
+    let watched = Watched::of(&chart, &user);
     let mut context = context::of_chart(&chart, user);
     events.emit(event, &mut context)?;
     sources::take_files(&mut chart, &mut context, event)?;
-    Ok((chart, context.take_values()))
+    let user = context.take_values();
+    log.extend(watched.late_switches(&user, event));
+    Ok((chart, user))
 }
 
 /// Tells an event at which there is no chart yet.
@@ -206,7 +231,7 @@ pub(crate) fn tell_dependencies(
     event: Event,
     events: &Lifecycle,
 ) -> Result<Option<Vec<Dependency>>> {
-    let events = events.with_scripts_of(chart, &Asked::default())?;
+    let events = events.with_scripts_of(chart)?;
     if !events.listens(event) {
         return Ok(None);
     }
@@ -260,9 +285,10 @@ pub(crate) fn finish(
         Ok(pintle_values::render_values(&chart, &user, rules.nulls, rules.schema, read, log)?)
     })?;
     check_kubernetes(&chart, target)?;
+    let mut values_changed = false;
     if events.listens(Event::PreRender) {
         with_log(reporter, |log| {
-            values =
+            (values, values_changed) =
                 before_rendering(&mut chart, std::mem::take(&mut values), target, rules.schema, events, log)?;
             Ok(())
         })?;
@@ -276,15 +302,16 @@ pub(crate) fn finish(
         true => Context::default().with_values(values),
         false => context::of_rendering(&chart, values, target),
     };
-    let (events, images) = (events.clone(), rules.images);
-    let mut prepared = Prepared { chart, user, files, notes, context, events, images };
+    let (events, images, record_objects) = (events.clone(), rules.images, rules.record_objects);
+    let mut prepared =
+        Prepared { chart, user, files, notes, context, values_changed, events, images, record_objects };
     prepared.tell(Event::PostRender)?;
     prepared.move_images()?;
     Ok(prepared)
 }
 
 /// Tells that rendering comes next. Handlers may change the values, which must fit the schemas again afterwards, and
-/// the files of the chart.
+/// the files of the chart. Tells whether they had the values for changing them.
 fn before_rendering(
     chart: &mut Chart,
     values: Map<Node>,
@@ -292,23 +319,28 @@ fn before_rendering(
     check: SchemaCheck,
     events: &Lifecycle,
     log: &mut Vec<LogLine>,
-) -> Result<Map<Node>> {
+) -> Result<(Map<Node>, bool)> {
     let event = Event::PreRender;
+    let watched = Watched::of(chart, &values);
     // Values can be large: they are lent to the handlers, and come back.
     let mut context = context::of_rendering(chart, values, target);
     events.emit(event, &mut context)?;
     sources::take_files(chart, &mut context, event)?;
     let values = context.take_values();
     if !context.values_changed() {
-        return Ok(values);
+        return Ok((values, false));
     }
-    let changed = Node::Map(sources::share_globals(chart, values)?);
+    log.extend(watched.late_switches(&values, event));
+    let globals = watched.changed_globals(&values);
+    let shared = sources::share_globals(chart, values)?;
+    log.extend(discarded::lost_globals(&globals, &shared, event));
+    let changed = Node::Map(shared);
     if check == SchemaCheck::Check {
         pintle_values::schema::check(chart, &changed, &mut input::read_referenced, log)?;
     }
     match changed {
-        Node::Map(changed) => Ok(changed),
-        _ => Ok(Map::new()),
+        Node::Map(changed) => Ok((changed, true)),
+        _ => Ok((Map::new(), true)),
     }
 }
 
@@ -352,8 +384,11 @@ pub(crate) fn render_for_lint(
 ) -> Option<Rendered> {
     let nulls = NullRules::Helm4;
     let chart = pintle_values::process_dependencies(chart, &options.values, nulls, &mut findings.log).ok()?;
-    let events = &noted(events.with_scripts_of(&chart, &Asked::default()), findings)?;
-    let (chart, user) = noted(loaded(chart, options.values.clone(), events), findings)?;
+    let events = &noted(events.with_scripts_of(&chart), findings)?;
+    let mut log = Vec::new();
+    let told = loaded(chart, options.values.clone(), events, &mut log);
+    findings.log.extend(log);
+    let (chart, user) = noted(told, findings)?;
     // Helm merges twice here; the second time changes nothing but repeats the warnings.
     let once = pintle_values::coalesce(&chart, &user, nulls, &mut findings.log).ok()?;
     let schema = if options.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
@@ -381,7 +416,7 @@ fn finish_for_lint(
     let read = &mut input::read_referenced;
     let mut values = pintle_values::render_values(&chart, user, NullRules::Helm4, schema, read, log)?;
     if events.listens(Event::PreRender) {
-        values = before_rendering(&mut chart, values, target, schema, events, log)?;
+        (values, _) = before_rendering(&mut chart, values, target, schema, events, log)?;
     }
     let rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
     if events.listens(Event::PostRender) || events.listens(Event::PreLint) {
@@ -409,8 +444,10 @@ fn tell_lint(
         files,
         notes: Vec::new(),
         context,
+        values_changed: false,
         events: events.clone(),
         images: None,
+        record_objects: RecordObjects::Allow,
     };
     if prepared.objects().is_ok() {
         prepared.tell(Event::PostRender)?;

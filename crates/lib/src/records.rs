@@ -86,10 +86,25 @@ impl<'s> Records<'s> {
     /// The version that a reference means.
     pub(crate) async fn resolve(&self, reference: &VersionRef) -> Result<ReleaseVersion> {
         if let VersionRef::Number(number) = reference {
-            return self.load(*number).await;
+            return match self.store.get(&self.namespace, &self.name, *number).await? {
+                Some(version) => Ok(version),
+                None => Err(self.no_version(*number).await),
+            };
         }
         let history = self.some_history().await?;
         self.load(self.number(&history, reference)?).await
+    }
+
+    /// Why there is no version of a number: there is no such release, or it has others.
+    async fn no_version(&self, number: u64) -> Error {
+        let name = self.name.clone();
+        match self.history().await.unwrap_or_default() {
+            history if history.is_empty() => Error::NoSuchRelease { name },
+            history => {
+                let known = history.iter().map(|version| version.number).collect();
+                Error::VersionNotFound { name, number, known }
+            }
+        }
     }
 
     /// The number of the version that a reference means. An end of an id must mean one version only.

@@ -8,7 +8,7 @@ use pintle_cluster::Cluster;
 use pintle_release::{Claim, Moment, Store};
 use tokio::sync::watch;
 
-use crate::{Error, Lifecycle, Reporter, Result};
+use crate::{Error, Lifecycle, RecordObjects, Reporter, Result};
 
 /// What operations on a cluster work with.
 #[derive(Clone)]
@@ -29,6 +29,8 @@ pub struct Session {
     pub cancel: Cancel,
     /// Who is told of lifecycle events, and may change what goes on.
     pub events: Lifecycle,
+    /// What becomes of objects that look like records of releases.
+    pub record_objects: RecordObjects,
 }
 
 /// Where time and chance come from.

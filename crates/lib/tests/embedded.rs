@@ -11,7 +11,7 @@ use pintle::cluster::store::Native;
 use pintle::embedded::{self, Embedded};
 use pintle::ops::{InstallRequest, install};
 use pintle::release::{Moment, Query, Status};
-use pintle::{Cancel, Clock, Delivery, Holder, Lifecycle, Session, Silent, Strategy};
+use pintle::{Cancel, Clock, Delivery, Holder, Lifecycle, RecordObjects, Session, Silent, Strategy};
 
 /// What one install may take when the program is built for use.
 const MOST: Duration = Duration::from_millis(10);
@@ -60,6 +60,7 @@ async fn session(file: Option<PathBuf>) -> Session {
         lease: Duration::from_secs(30),
         cancel: Cancel::default(),
         events: Lifecycle::default(),
+        record_objects: RecordObjects::default(),
     }
 }
 

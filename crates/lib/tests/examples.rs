@@ -38,5 +38,5 @@ fn scripts_of_a_chart_run_beside_handlers_of_a_program() {
     assert!(text.contains("example.com/team: blue"), "{text}");
     let refused =
         scripts::rendered(examples("scripts/permissions")).expect_err("it asks for more").to_string();
-    assert!(refused.contains("asks for permissions that were not granted: filesystem,os"), "{refused}");
+    assert!(refused.contains("asks for permissions that were not granted: filesystem, os"), "{refused}");
 }

@@ -347,7 +347,7 @@ fn what_is_packed_can_change_and_the_folder_does_not() {
         .expect("can be written");
     let archive = package_with_events(&request, &lifecycle, &mut Silent).expect("can be packed");
     let packed = pintle_chart::load(&archive, &mut Vec::new()).expect("can be read");
-    assert_eq!(packed.values_text(), Some(&b"name: default\nsize: 3\n"[..]));
+    assert_eq!(packed.values_text(), Some(&b"size: 3\nname: default\n"[..]));
     assert!(packed.files.iter().any(|file| file.name == "BUILD"));
     assert!(!chart.join("BUILD").exists());
     assert_eq!(fs::read(chart.join("values.yaml")).expect("is there"), b"size: 1\nname: default\n");

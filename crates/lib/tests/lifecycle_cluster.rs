@@ -17,7 +17,9 @@ use pintle::ops::{
 };
 use pintle::release::{MemoryStore, Moment, Query, Status};
 use pintle::values::Overrides;
-use pintle::{Cancel, Clock, Delivery, Error, Holder, Lifecycle, Mode, Session, Silent, Strategy};
+use pintle::{
+    Cancel, Clock, Delivery, Error, Holder, Lifecycle, Mode, RecordObjects, Session, Silent, Strategy,
+};
 use tempfile::TempDir;
 
 const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[
@@ -177,6 +179,7 @@ impl Stage {
             lease: Duration::from_secs(30),
             cancel: Cancel::default(),
             events: Lifecycle::default(),
+            record_objects: RecordObjects::default(),
         };
         Stage { server, session, chart, notes: Arc::default(), _folder: folder }
     }
@@ -263,14 +266,14 @@ async fn every_operation_fires_its_events_in_order() {
     let tested = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
     let outcome = test(session, &tested, &mut Silent).await.expect("can be tested");
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
-    assert_eq!(stage.notes(), ["pre-test 2 web test", "post-test 2 web one test"]);
+    assert_eq!(stage.notes(), ["pre-test 2 web one test", "post-test 2 web one test"]);
 
     let back =
         RollbackRequest { name: "demo".into(), namespace: "default".into(), ..RollbackRequest::default() };
     rollback(session, &back, &mut Silent).await.expect("can be rolled back");
     assert_eq!(stage.notes(), ["pre-rollback 3 web one test", "post-rollback 3 web one test"]);
 
-    list(session, &ListRequest::default()).await.expect("can be listed");
+    list(session, &ListRequest::default(), &mut Silent).await.expect("can be listed");
     assert_eq!(stage.notes(), ["pre-list", "post-list"]);
 
     let gone =
@@ -304,7 +307,7 @@ async fn an_error_before_the_next_version_leaves_the_last_one_alone() {
     }
     let tested = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
     assert!(test(&stage.session, &tested, &mut Silent).await.is_err());
-    assert!(list(&stage.session, &ListRequest::default()).await.is_err());
+    assert!(list(&stage.session, &ListRequest::default(), &mut Silent).await.is_err());
     let upgraded = upgrade(&stage.session, &stage.upgrade_request(), &mut Silent).await;
     assert!(matches!(upgraded.expect_err("a handler fails"), Error::Event(_)));
     let back = RollbackRequest {

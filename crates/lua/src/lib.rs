@@ -36,6 +36,7 @@ mod bridge;
 mod budget;
 mod call;
 mod check;
+mod digest;
 mod error;
 mod host;
 mod limits;
@@ -50,6 +51,7 @@ mod services;
 
 pub use address::is_public;
 pub use check::{Finding, check};
+pub use digest::scripts_digest;
 pub use error::{Error, Failure, Result};
 pub use limits::{Cancelled, Limits};
 pub use permission::{Asked, Permission, Permissions, asked};

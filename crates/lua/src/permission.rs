@@ -150,26 +150,12 @@ impl Asked {
         self.charts.iter().flat_map(|(_, permissions)| permissions.iter()).collect()
     }
 
-    /// What is asked for here and was not asked for by the same chart before.
-    #[must_use]
-    pub fn without(&self, before: &Asked) -> Asked {
-        let new = |(path, permissions): &(ChartPath, Permissions)| {
-            let known = before.charts.iter().filter(|(known, _)| known == path);
-            let known: Permissions = known.flat_map(|(_, permissions)| permissions.iter()).collect();
-            let new = permissions.without(&known);
-            (!new.is_empty()).then(|| (path.clone(), new))
+    /// The charts below the topmost that ask for a permission, as texts show them.
+    pub fn below_the_top(&self, permission: Permission) -> Vec<String> {
+        let asks = |(path, permissions): &&(ChartPath, Permissions)| {
+            permissions.contains(permission) && !path.below_top().is_empty()
         };
-        Asked { charts: self.charts.iter().filter_map(new).collect() }
-    }
-
-    /// What of it is in a set.
-    #[must_use]
-    pub fn and(&self, granted: &Permissions) -> Asked {
-        let both = |(path, permissions): &(ChartPath, Permissions)| {
-            let both = permissions.and(granted);
-            (!both.is_empty()).then(|| (path.clone(), both))
-        };
-        Asked { charts: self.charts.iter().filter_map(both).collect() }
+        self.charts.iter().filter(asks).map(|(path, _)| path.to_string()).collect()
     }
 }
 
@@ -260,22 +246,6 @@ mod tests {
             asked.charts.iter().map(|(path, permissions)| format!("{path}: {permissions}")).collect();
         assert_eq!(told, ["chart web: os", "chart web/db: network", "chart web/db/lib: filesystem"]);
         assert_eq!(asked.all(), Permissions::all());
-    }
-
-    #[test]
-    fn what_one_chart_was_granted_another_is_not() {
-        let mut web = chart("web", "lua: [network]");
-        let before = asked(&web).expect("good");
-        assert!(before.without(&before).charts.is_empty());
-        web.subcharts.push(chart("db", "lua: [network]"));
-        let new = asked(&web).expect("good").without(&before);
-        let told: Vec<String> =
-            new.charts.iter().map(|(path, permissions)| format!("{path}: {permissions}")).collect();
-        assert_eq!(told, ["chart web/db: network"]);
-        assert!(new.and(&Permissions::parse("os").expect("known")).charts.is_empty());
-        // Another chart under the name of the release is another chart.
-        let other = asked(&chart("other", "lua: [network]")).expect("good");
-        assert_eq!(other.without(&before).all().to_string(), "network");
     }
 
     #[test]

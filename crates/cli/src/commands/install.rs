@@ -13,7 +13,7 @@ use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, REMOTE, SCHEMA, VALUES};
+use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
@@ -40,7 +40,7 @@ A chart may bring scripts. What they may do beyond changing values and objects i
 answer beforehand.",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::NameAndChart,
-    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS],
+    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS, RECORDS],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK
@@ -96,6 +96,7 @@ pub(crate) fn request_of(
             hide_secrets: flags.on("hide-secret"),
             disable_openapi: flags.on("disable-openapi-validation"),
             images: rewrite::wanted(flags)?,
+            record_objects: request::record_objects(invocation),
             ..Rendering::default()
         },
         delivery,

@@ -4,7 +4,7 @@ use pintle::ops::ListRequest;
 use pintle::release::Status;
 
 use crate::command::{Command, OperandOffer, Operands};
-use crate::connect::Connection;
+use crate::connect::{self, Connection};
 use crate::failure::Failure;
 use crate::flag::delivery::OUTPUT;
 use crate::flag::parsed::Parsed;
@@ -12,6 +12,8 @@ use crate::flag::{Flag, Kind, Offer};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Records, print_data};
 use crate::output::list::{names, records, rows};
+use crate::report::Reporting;
+use crate::scripts::SCRIPTS;
 
 /// `list`
 pub(crate) static COMMAND: Command = Command {
@@ -27,7 +29,7 @@ regular expression that the name has to match:
     {program} list --filter '^web' --failed",
     operands: Operands::None,
     offer: OperandOffer::Nothing,
-    flags: &[OWN, OUTPUT],
+    flags: &[OWN, OUTPUT, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
@@ -66,8 +68,12 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         limit: count("max"),
         offset: count("offset"),
     };
-    let releases = connection.run(pintle::ops::list(&connection.session, &request))?;
+    let releases = {
+        let mut reporter = Reporting::new(invocation.ui);
+        connection.run(pintle::ops::list(&connection.session, &request, &mut reporter))?
+    };
     let layout = flags.text("time-format");
+    let ids = connect::keeps_ids(invocation.personality, invocation.environment);
     match (Format::of(flags), flags.on("short")) {
         (Format::Table, true) => {
             let lines: String = releases.iter().map(|release| format!("{}\n", release.name)).collect();
@@ -78,7 +84,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             invocation.ui.print(&table)
         }
         (format, true) => print_data(invocation.ui, format, &names(&releases)),
-        (format, false) => print_data(invocation.ui, format, &Records(&records(&releases, layout))),
+        (format, false) => print_data(invocation.ui, format, &Records(&records(&releases, layout, ids))),
     }
 }
 

@@ -4,13 +4,17 @@ use std::path::{Path, PathBuf};
 
 use pintle::events::{Event, TABLE};
 use pintle::ops::{TriedEvent, TryEventRequest};
+use pintle_tree::Node;
 
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::{Class, Failure};
 use crate::flag::Flag;
+use crate::flag::delivery::OUTPUT;
 use crate::flag::groups::VALUES;
+use crate::grants::{self, Grant, Grants};
 use crate::invocation::Invocation;
-use crate::output::format::yaml;
+use crate::output::format::{Format, print_data, yaml};
+use crate::output::table::table;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, kubeconfig, request};
@@ -18,11 +22,11 @@ use crate::{chart_reference, kubeconfig, request};
 /// `lua`
 pub(crate) static COMMAND: Command = Command {
     name: "lua",
-    short: "check and try out the scripts of a chart",
+    short: "check and try out the scripts of a chart, and show what they were granted",
     long: "\
 A chart may bring scripts that act on events of its life: ext/lua/chart.lua is loaded with it. These commands help to
 write them. `{program} create --lua` makes a chart with a script to start from.",
-    subcommands: &[&CHECK, &RUN, &TYPES],
+    subcommands: &[&CHECK, &GRANTS, &RUN, &TYPES],
     ..Command::BLANK
 };
 
@@ -39,6 +43,30 @@ arguments, and parts of the context that are not there or cannot change.",
     run: Some(check),
     ..Command::BLANK
 };
+
+static GRANTS: Command = Command {
+    name: "grants",
+    short: "show or revoke the permissions that you have granted to scripts",
+    long: "\
+Shows which scripts you have granted permissions when a release was installed, upgraded, tested, rolled back or
+uninstalled. A grant is for scripts of one digest: other scripts ask again, and so do the same scripts for someone else.
+It is kept in your data folder; what a chart or the record of a release says is never believed.
+
+    {program} lua grants --revoke web",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    flags: &[GRANTS_OWN, OUTPUT],
+    run: Some(grants),
+    ..Command::BLANK
+};
+
+static GRANTS_OWN: &[Flag] = &[
+    Flag::array(
+        "revoke",
+        "revoke the grants of this digest, or its beginning, or of this chart; may be repeated",
+    ),
+    Flag::switch("revoke-all", "revoke all grants"),
+];
 
 static RUN: Command = Command {
     name: "run",
@@ -86,6 +114,54 @@ fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         1 => Err(Failure::new(Class::BadChart, "1 mistake was found")),
         count => Err(Failure::new(Class::BadChart, format!("{count} mistakes were found"))),
     }
+}
+
+fn grants(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let grants = Grants::of_user(invocation.environment);
+    let wanted = invocation.flags.list("revoke").to_vec();
+    if invocation.flags.on("revoke-all") || !wanted.is_empty() {
+        return revoke(invocation, &grants, &wanted);
+    }
+    let all = grants.all().map_err(Failure::run_time)?;
+    match Format::of(&invocation.flags) {
+        Format::Table if all.is_empty() => invocation.ui.print("No permissions have been granted.\n"),
+        Format::Table => invocation.ui.print(&format!("{}\n", table(&rows(&all), 0))),
+        format => print_data(invocation.ui, format, &Node::List(all.iter().map(grants::node).collect())),
+    }
+}
+
+fn rows(grants: &[Grant]) -> Vec<Vec<String>> {
+    let head = ["CHART", "PERMISSIONS", "GRANTED", "DIGEST"].map(str::to_owned).to_vec();
+    let row = |grant: &Grant| {
+        vec![grant.chart.clone(), grant.permissions.to_string(), grant.granted.clone(), grant.digest.clone()]
+    };
+    std::iter::once(head).chain(grants.iter().map(row)).collect()
+}
+
+/// The fewest characters of a digest that name scripts.
+const SHORTEST_DIGEST: usize = 6;
+
+fn revoke(invocation: &mut Invocation<'_>, grants: &Grants, wanted: &[String]) -> Result<(), Failure> {
+    let all = invocation.flags.on("revoke-all");
+    let is_meant = |grant: &Grant, name: &String| {
+        let digest = grant.digest.trim_start_matches("sha256:");
+        let start = name.trim_start_matches("sha256:");
+        grant.chart == *name || (start.len() >= SHORTEST_DIGEST && digest.starts_with(start))
+    };
+    let known = grants.all().map_err(Failure::run_time)?;
+    if let Some(name) = wanted.iter().find(|name| !known.iter().any(|grant| is_meant(grant, name))) {
+        return Err(Failure::usage(format!("there is no grant of {name:?}")).hint(
+            "`pintle lua grants` shows all grants; the beginning of a digest has at least 6 characters",
+        ));
+    }
+    let revoked = grants
+        .revoke(|grant| all || wanted.iter().any(|name| is_meant(grant, name)))
+        .map_err(Failure::run_time)?;
+    for grant in &revoked {
+        let Grant { chart, permissions, digest, .. } = grant;
+        invocation.ui.print(&format!("revoked {permissions} of chart {chart} ({digest})\n"))?;
+    }
+    Ok(())
 }
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

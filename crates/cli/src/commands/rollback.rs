@@ -6,6 +6,7 @@ use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
+use crate::flag::groups::RECORDS;
 use crate::invocation::Invocation;
 use crate::report::Watching;
 use crate::request;
@@ -23,7 +24,7 @@ history` shows the versions of a release.
 Nothing is rendered again; the objects of that version are applied as they were recorded, as a new version.",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::ReleaseAndVersion,
-    flags: &[ROLLBACK, DRY_RUN, HOOKS, SCRIPTS],
+    flags: &[ROLLBACK, DRY_RUN, HOOKS, SCRIPTS, RECORDS],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK

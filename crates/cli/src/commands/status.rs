@@ -3,7 +3,7 @@
 use pintle::ops::{ResourceView, StatusReport};
 
 use crate::command::{Command, OperandOffer, Operands};
-use crate::connect::Connection;
+use crate::connect::{self, Connection};
 use crate::failure::Failure;
 use crate::flag::delivery::{OUTPUT, REVISION};
 use crate::invocation::Invocation;
@@ -44,7 +44,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         connection.run(pintle::ops::status(session, namespace, &name, &at, view, &mut reporter))?
     };
     if format.is_data() {
-        return print_data(invocation.ui, format, &resources::record(&version, &resources));
+        let id = connect::keeps_ids(invocation.personality, invocation.environment);
+        return print_data(invocation.ui, format, &resources::record(&version, &resources, id));
     }
     let tables = resources::tables(&resources);
     let mut shown = Shown { details: false, resources: &tables, ..Shown::of(&version, invocation) };

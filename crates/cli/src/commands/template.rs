@@ -15,7 +15,7 @@ use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::delivery::INSTALL;
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, REMOTE, SCHEMA, VALUES};
+use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::value::read_bool;
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
@@ -38,7 +38,7 @@ from --kube-version and --api-versions, which may be repeated or given as a list
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::NameAndChart,
-    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS],
+    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS, RECORDS],
     exclusive: &[
         &["force-replace", "force-conflicts"],
         &["force", "force-conflicts"],
@@ -104,6 +104,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         show_only: flags.list("show-only").to_vec(),
         layout,
         images: rewrite::wanted(flags)?,
+        record_objects: request::record_objects(invocation),
         ..TemplateRequest::default()
     };
     let way = if live {

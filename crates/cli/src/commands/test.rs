@@ -1,12 +1,13 @@
 //! `test`: runs the tests that a chart brings along.
 
-use pintle::Delivery;
 use pintle::ops::{TestRequest, Tested};
+use pintle::{Delivery, HookLogs};
 
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::delivery::PATIENCE;
+use crate::flag::groups::RECORDS;
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
 use crate::output::format::Format;
@@ -26,12 +27,13 @@ Runs the test hooks of a release that is deployed, and shows how they went. --fi
     {program} test web --filter name=login,'!name=slow'",
     operands: Operands::Exactly(1),
     offer: OperandOffer::Release,
-    flags: &[PATIENCE, OWN, SCRIPTS],
+    flags: &[PATIENCE, OWN, SCRIPTS, RECORDS],
     run: Some(run),
     ..Command::BLANK
 };
 
 static OWN: &[Flag] = &[
+    Flag::switch("no-log-output", "do not show the logs of tests, whatever their policy says"),
     Flag::switch("logs", "print the logs of the tests' pods when all have ended"),
     Flag::list("filter", "only tests of this name (name=x), or all but that (!name=x); may be repeated")
         .offer(Offer::Nothing),
@@ -52,6 +54,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             timeout: invocation.flags.duration("timeout"),
             init_logs: is_ours,
             fail_fast: is_ours,
+            logs: match invocation.flags.on("no-log-output") {
+                true => HookLogs::Off,
+                false => defaults.delivery.logs,
+            },
             ..defaults.delivery
         },
     };

@@ -7,6 +7,7 @@ use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::delivery::{HOOKS, UNINSTALL};
+use crate::flag::groups::RECORDS;
 use crate::invocation::Invocation;
 use crate::report::Watching;
 use crate::request;
@@ -25,7 +26,7 @@ Objects with the annotation `helm.sh/resource-policy: keep` stay and are listed.
 too, so that `{program} rollback` can bring the release back.",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::Releases,
-    flags: &[UNINSTALL, HOOKS, SCRIPTS],
+    flags: &[UNINSTALL, HOOKS, SCRIPTS, RECORDS],
     run: Some(run),
     ..Command::BLANK
 };

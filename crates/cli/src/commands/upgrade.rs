@@ -11,7 +11,7 @@ use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, NOTES, OUTPUT, UPGRADE};
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, REMOTE, SCHEMA, VALUES};
+use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
@@ -35,7 +35,7 @@ Without any values, those that were given for the last version hold. With some, 
 With --dry-run nothing is done, and what would be applied is shown; Secrets too, unless --hide-secret is given.",
     operands: Operands::Exactly(2),
     offer: OperandOffer::ReleaseAndChart,
-    flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS],
+    flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS, RECORDS],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK

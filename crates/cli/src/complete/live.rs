@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use pintle::Silent;
 use pintle::cluster::{Resource, Selection};
 use pintle::ops::{self, ListRequest};
 use pintle::release::Summary;
@@ -20,7 +21,7 @@ pub(super) fn releases(invocation: &mut Invocation<'_>) -> Answer {
     let named: BTreeSet<String> = invocation.flags.operands.iter().cloned().collect();
     let found = ask(invocation, async |connection| {
         let request = ListRequest { namespace: Some(connection.namespace.clone()), ..ListRequest::default() };
-        ops::list(&connection.session, &request).await.ok()
+        ops::list(&connection.session, &request, &mut Silent).await.ok()
     });
     let Some(found) = found else { return Answer::nothing(Directive::Default) };
     let told = |release: &Summary| {

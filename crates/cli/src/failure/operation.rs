@@ -19,10 +19,13 @@ impl From<Error> for Failure {
             }
             Error::Event(error) => tell_handler(error, &mut failure),
             Error::Scripts(error) => tell_scripts(error, &mut failure),
-            Error::PermissionsRefused { missing, .. } => {
+            Error::PermissionsRefused { asked, .. } => {
                 let own = failure.text.clone();
-                failure.text.push_str(&format!("; --accept-perms {missing} or --yes grants them"));
+                failure.text.push_str(&format!("; --accept-perms {} or --yes grants them", asked.all()));
                 failure.own = Some(own);
+            }
+            Error::VersionNotFound { name, number, .. } => {
+                failure.own = Some(format!("release {name:?} has no version {number}"));
             }
             Error::MissingDependencies(cause) => split(&mut failure, "the chart is not complete", cause),
             Error::File { action, path, source } => {
@@ -112,6 +115,7 @@ fn class(error: &Error) -> Class {
         Error::NoSuchTemplate { .. }
         | Error::InvalidName { .. }
         | Error::BadVersion { .. }
+        | Error::VersionNotFound { .. }
         | Error::ReservedLabel { .. }
         | Error::HideSecretsNeedsPreview => Class::BadInput,
         Error::Cluster(cluster::Error::Unreachable(cause))
@@ -127,7 +131,7 @@ fn class(error: &Error) -> Class {
         Error::Images(error) => policy::class(error),
         Error::Embedded { .. } | Error::EmbeddedDamaged { .. } => Class::BadInput,
         Error::EmbeddedInUse { .. } => Class::RunTime,
-        Error::Scripts(_) => Class::BadChart,
+        Error::Scripts(_) | Error::RecordObject { .. } => Class::BadChart,
         Error::PermissionsRefused { .. } => Class::BadInput,
         Error::Cancelled => Class::Cancelled,
         Error::HooksFailed { source, .. }

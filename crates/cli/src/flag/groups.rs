@@ -110,6 +110,12 @@ pub(crate) static DEVEL: &[Flag] = &[Flag::switch(
 pub(crate) static SCHEMA: &[Flag] =
     &[Flag::switch("skip-schema-validation", "do not check values against the charts' schemas")];
 
+/// The switch that lets a chart bring what looks like records of releases.
+pub(crate) static RECORDS: &[Flag] = &[Flag::switch(
+    "allow-release-records",
+    "let the chart bring objects that look like records of releases",
+)];
+
 /// Flags for handing rendered objects to another program.
 pub(crate) static POST_RENDER: &[Flag] = &[
     Flag::of(

@@ -31,8 +31,8 @@ pub(crate) fn rows(releases: &[Summary], layout: &str, headings: bool, paint: Pa
     format!("{}\n", table(&rows, 0))
 }
 
-/// The same as data; the number is a text.
-pub(crate) fn records(releases: &[Summary], layout: &str) -> Vec<Record> {
+/// The same as data; the number is a text. With `ids`, versions that have an id bring it along.
+pub(crate) fn records(releases: &[Summary], layout: &str, ids: bool) -> Vec<Record> {
     let record = |release: &Summary| {
         Record::default()
             .with("name", release.name.as_str())
@@ -42,6 +42,7 @@ pub(crate) fn records(releases: &[Summary], layout: &str) -> Vec<Record> {
             .with("status", release.status_word.as_str())
             .with("chart", chart(release))
             .with("app_version", release.app_version.as_str())
+            .with_some("id", release.id.as_ref().filter(|_| ids).map(ToString::to_string))
     };
     releases.iter().map(record).collect()
 }

@@ -7,6 +7,7 @@ use pintle_tree::{Map, Node};
 use super::color::Paint;
 use super::format::{Format, print_json, yaml};
 use super::moment;
+use crate::connect;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::ui::Ui;
@@ -25,13 +26,16 @@ pub(crate) struct Shown<'a> {
     pub(crate) resources: &'a str,
     /// Further lines below the description.
     pub(crate) remarks: Vec<String>,
+    /// Whether the id of the version is shown, if it has one.
+    pub(crate) id: bool,
 }
 
 impl<'a> Shown<'a> {
     /// Shows what installing and upgrading show.
     pub(crate) fn of(version: &'a ReleaseVersion, invocation: &Invocation<'_>) -> Shown<'a> {
         let details = invocation.debug();
-        Shown { version, details, chart: false, notes: true, resources: "", remarks: Vec::new() }
+        let id = connect::keeps_ids(invocation.personality, invocation.environment);
+        Shown { version, details, chart: false, notes: true, resources: "", remarks: Vec::new(), id }
     }
 
     /// Prints it in one of the formats.
@@ -73,6 +77,9 @@ impl<'a> Shown<'a> {
         text.push_str(&format!("NAMESPACE: {}\n", paint.namespace(&version.namespace)));
         text.push_str(&format!("STATUS: {}\n", paint.status(info.status, version.status_word())));
         text.push_str(&format!("REVISION: {}\n", version.number));
+        if let Some(id) = version.id.as_ref().filter(|_| self.id) {
+            text.push_str(&format!("VERSION ID: {id}\n"));
+        }
         if self.chart {
             let chart = &version.chart.metadata;
             text.push_str(&format!("CHART: {}\nVERSION: {}\n", chart.name, chart.version));

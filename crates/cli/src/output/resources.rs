@@ -123,7 +123,7 @@ fn lay_out(lines: &[Vec<String>], text: &mut String) {
 }
 
 /// The release without its chart and with its objects, as data.
-pub(crate) fn record(version: &ReleaseVersion, kinds: &[(String, Vec<Object>)]) -> Record {
+pub(crate) fn record(version: &ReleaseVersion, kinds: &[(String, Vec<Object>)], id: bool) -> Record {
     let info = &version.info;
     let info = Record::default()
         .with_some("first_deployed", time(info.first_deployed.as_ref()))
@@ -144,6 +144,7 @@ pub(crate) fn record(version: &ReleaseVersion, kinds: &[(String, Vec<Object>)]) 
         .with_some("namespace", some(&version.namespace))
         .with_some("apply_method", some(&version.apply_method))
         .with_some("permissions", permissions(version))
+        .with_some("id", version.id.as_ref().filter(|_| id).map(ToString::to_string))
 }
 
 /// What scripts of the chart may do, if anything. Helm knows no such thing.

@@ -1,5 +1,7 @@
 //! A cluster for tests: the API in this process, on a port.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::sync::{Arc, mpsc};
 
 use pintle_embedded::schema::Table;
@@ -23,4 +25,15 @@ pub(crate) fn start() -> String {
         });
     });
     format!("--kube-apiserver http://{}", address.recv().expect("the cluster starts"))
+}
+
+/// What the cluster answers to a plain read of a path.
+pub(crate) fn read(flag: &str, path: &str) -> String {
+    let host = flag.rsplit('/').next().expect("the flag ends in an address");
+    let mut stream = TcpStream::connect(host).expect("the cluster is there");
+    // Answers to HTTP/1.0 come in one piece.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\n\r\n").expect("it can be asked");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default()
 }

@@ -24,11 +24,20 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts `pintle`.
     pub(crate) fn start(place: &Place, line: &str) -> Terminal {
-        Terminal::start_as(place, "pintle", line, false)
+        Terminal::launch(place, "pintle", line, &[], false)
+    }
+
+    /// Starts `pintle` with variables set.
+    pub(crate) fn start_with(place: &Place, line: &str, variables: &[(&str, &str)]) -> Terminal {
+        Terminal::launch(place, "pintle", line, variables, false)
     }
 
     /// Starts it by one of its names; with `all`, standard output is shown too.
     pub(crate) fn start_as(place: &Place, name: &str, line: &str, all: bool) -> Terminal {
+        Terminal::launch(place, name, line, &[], all)
+    }
+
+    fn launch(place: &Place, name: &str, line: &str, variables: &[(&str, &str)], all: bool) -> Terminal {
         let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&near).expect("it is ours");
         unlockpt(&near).expect("it is ours");
@@ -40,6 +49,7 @@ impl Terminal {
             .current_dir(place.path())
             .env_clear()
             .env("HOME", place.path())
+            .envs(variables.iter().copied())
             .stdin(far())
             .stderr(far())
             .stdout(if all { Stdio::from(far()) } else { Stdio::piped() })

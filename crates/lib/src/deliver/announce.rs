@@ -1,8 +1,9 @@
 //! Telling lifecycle events while a release is delivered. Handlers run on threads of their own, where they may wait.
 
-use pintle_events::{Context, Event};
-use pintle_objects::{Event as HookEvent, Order};
+use pintle_events::{Context, Event, ReadinessFacts};
+use pintle_objects::{Event as HookEvent, Object, ObjectId, Order};
 use pintle_release::{ReleaseVersion, StoredHook};
+use pintle_tree::LogLine;
 
 use super::Work;
 use crate::lifecycle::context;
@@ -55,7 +56,7 @@ pub(crate) async fn offer(
     match changed(session, event, version, context.clone()).await? {
         None => Ok(false),
         Some(files) => {
-            (version.manifest, version.hooks) = sorted(&files, reporter)?;
+            (version.manifest, version.hooks) = sorted(session, &files, reporter)?;
             Ok(true)
         }
     }
@@ -79,10 +80,34 @@ fn about(version: &ReleaseVersion, context: Context, documents: &Documents) -> C
 }
 
 /// The manifest and the hooks of a record.
-fn sorted(files: &Files, reporter: &mut dyn Reporter) -> Result<(String, Vec<StoredHook>)> {
+fn sorted(
+    session: &Session,
+    files: &Files,
+    reporter: &mut dyn Reporter,
+) -> Result<(String, Vec<StoredHook>)> {
     let sorted = pintle_objects::sort(files, Order::Install)
         .map_err(|source| Error::Objects { source: Box::new(source), rendered: Vec::new() })?;
+    session.record_objects.check(&sorted, reporter)?;
     live::divide(&sorted, false, reporter)
+}
+
+/// Hooks that are tests, and those that are not.
+fn divided(hooks: Vec<StoredHook>) -> (Vec<StoredHook>, Vec<StoredHook>) {
+    hooks.into_iter().partition(|hook| hook.events.contains(&HookEvent::Test))
+}
+
+/// Whether everything but the tests is what the version has.
+fn others_are_same(version: &ReleaseVersion, manifest: &str, hooks: &[StoredHook]) -> bool {
+    let objects = |manifest: &str, hooks: &[StoredHook]| {
+        let (_, others) = divided(hooks.to_vec());
+        let texts = std::iter::once(manifest).chain(others.iter().map(|hook| hook.manifest.as_str()));
+        let read = |text: &str| Object::read_manifest(text.as_bytes(), "").unwrap_or_default();
+        let mut objects: Vec<(ObjectId, Object)> =
+            texts.flat_map(read).map(|object| (object.id(), object)).collect();
+        objects.sort_by(|(a, _), (b, _)| a.cmp(b));
+        objects
+    };
+    objects(&version.manifest, &version.hooks) == objects(manifest, hooks)
 }
 
 impl Work<'_> {
@@ -117,8 +142,17 @@ impl Work<'_> {
         if self.options.wait == Strategy::HookOnly { Ok(()) } else { self.tell(event).await }
     }
 
-    /// Tells that tests are about to run, and lets handlers change them for this run. Gives the hooks as they are
-    /// stored if they did; [`Work::take_tested`] wants them back.
+    /// Tells that the readiness of an object that is waited for has changed.
+    ///
+    /// # Errors
+    /// The first error of a handler.
+    pub(super) async fn tell_watch(&self, facts: ReadinessFacts) -> Result<()> {
+        let context = self.context.clone().unwrap_or_else(|| context::of_version(&self.version));
+        tell(self.session, Event::Watch, &self.version, &context.with_readiness(facts)).await
+    }
+
+    /// Tells that tests are about to run, with all objects of the stored version, and lets handlers change the tests for
+    /// this run. Gives the hooks as they are stored if they did; [`Work::take_tested`] wants them back.
     ///
     /// # Errors
     /// The first error of a handler, or what is wrong with the tests that it gave back.
@@ -130,17 +164,18 @@ impl Work<'_> {
         if !self.session.events.listens(event) {
             return Ok(None);
         }
-        let is_test = |hook: &&StoredHook| hook.events.contains(&HookEvent::Test);
-        let tests = ReleaseVersion {
-            hooks: self.version.hooks.iter().filter(is_test).cloned().collect(),
-            manifest: String::new(),
-            ..self.version.clone()
-        };
-        match changed(self.session, event, &tests, context::of_version(&self.version)).await? {
+        match changed(self.session, event, &self.version, context::of_version(&self.version)).await? {
             None => Ok(None),
             Some(files) => {
-                let (_, hooks) = sorted(&files, reporter)?;
-                Ok(Some(std::mem::replace(&mut self.version.hooks, hooks)))
+                let (manifest, hooks) = sorted(self.session, &files, reporter)?;
+                if !others_are_same(&self.version, &manifest, &hooks) {
+                    let text = format!(
+                        "a handler of `{event}` changed objects that are no tests; they stay as they are"
+                    );
+                    reporter.log(LogLine::warn(text, Vec::new()));
+                }
+                let (tests, _) = divided(hooks);
+                Ok(Some(std::mem::replace(&mut self.version.hooks, tests)))
             }
         }
     }

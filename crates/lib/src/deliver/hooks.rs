@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::{Work, wait};
 use crate::options::HookLogs;
 use crate::report::ObjectProgress;
-use crate::{Error, Reporter, Result};
+use crate::{Error, Reporter, Result, Silent};
 
 /// What is left to do when the hooks of an event have run.
 #[derive(Debug, Default)]
@@ -94,6 +94,8 @@ impl Work<'_> {
         let due = self.version.hooks.iter().filter(|hook| hook.events.contains(&event));
         let mut hooks = Vec::new();
         for stored in due {
+            // What was rendered was looked at then; a record can be anybody's.
+            self.session.record_objects.check_text(stored.manifest.as_bytes(), &stored.path, &mut Silent)?;
             let hook = pintle_hooks::read_stored(&source(stored))?;
             // Words that mean nothing were told when the hook was rendered.
             let told = hook.unknown_words.len();

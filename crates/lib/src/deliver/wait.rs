@@ -1,9 +1,12 @@
 //! Waiting for what was applied, for hooks, and for what is to be gone.
 
+use std::collections::BTreeMap;
+
 use pintle_cluster::logs::{HookLogs, LogSource};
 use pintle_cluster::wait::{self, Goal, Patience, Waiter, Waiting};
+use pintle_events::{Event as LifecycleEvent, ReadinessFacts};
 use pintle_objects::{Object, ObjectId};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Work;
 use super::hooks::Note;
@@ -23,16 +26,58 @@ impl Work<'_> {
         let objects = scene.desired().iter().filter(|object| !is_paused(object));
         let ids: Vec<ObjectId> = objects.map(Object::id).collect();
         let goal = if self.options.wait_for_jobs { Goal::ReadyWithJobs } else { Goal::Ready };
-        let mut observer = |progress: &wait::Progress<'_>| {
-            reporter.object(&ObjectProgress {
-                id: progress.id,
-                state: progress.readiness.state.as_str(),
-                message: &progress.readiness.sentence,
-                ready: progress.is_done,
-            });
-        };
+        let (sender, watched) = unbounded_channel();
+        let watched = self.session.events.listens(LifecycleEvent::Watch).then_some(watched);
+        let is_watched = watched.is_some();
         let waiter = Waiter::new(&self.session.cluster, waiting(self.options, goal));
-        Ok(waiter.wait(&ids, &mut observer).await.map_err(Box::new)?)
+        let wait = async move {
+            let mut observer = |progress: &wait::Progress<'_>| {
+                reporter.object(&ObjectProgress {
+                    id: progress.id,
+                    state: progress.readiness.state.as_str(),
+                    message: &progress.readiness.sentence,
+                    ready: progress.is_done,
+                });
+                if is_watched {
+                    // Nobody listens only when a handler has failed, and with it the operation.
+                    let _ = sender.send(readiness(progress));
+                }
+            };
+            let waited = waiter.wait(&ids, &mut observer).await;
+            // The handlers have heard everything when they have heard of what was sent so far.
+            drop(sender);
+            Ok(waited.map_err(Box::new)?)
+        };
+        match watched {
+            None => wait.await,
+            // Handlers take their time beside the waiting; the first that fails ends it.
+            Some(watched) => futures::try_join!(wait, self.tell_watchers(watched)).map(|_| ()),
+        }
+    }
+
+    /// Tells handlers of each change of an object's readiness, one after another.
+    async fn tell_watchers(&self, mut watched: UnboundedReceiver<ReadinessFacts>) -> Result<()> {
+        let mut last: BTreeMap<String, ReadinessFacts> = BTreeMap::new();
+        while let Some(facts) = watched.recv().await {
+            let key = format!("{}/{} {}/{}", facts.api_version, facts.kind, facts.namespace, facts.name);
+            if last.get(&key) != Some(&facts) {
+                self.tell_watch(facts.clone()).await?;
+                last.insert(key, facts);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn readiness(progress: &wait::Progress<'_>) -> ReadinessFacts {
+    ReadinessFacts {
+        api_version: progress.id.api_version(),
+        kind: progress.id.kind.clone(),
+        namespace: progress.id.namespace.clone(),
+        name: progress.id.name.clone(),
+        state: progress.readiness.state.as_str().to_owned(),
+        message: progress.readiness.sentence.clone(),
+        ready: progress.is_done,
     }
 }
 

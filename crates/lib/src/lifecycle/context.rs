@@ -18,7 +18,7 @@ const EXTENSIONS: &str = "ext/";
 /// What is told about a chart and the charts below it, under the names by which they are used.
 pub(crate) fn of_chart(chart: &Chart, values: Map<Node>) -> Context {
     let mut parts = Vec::new();
-    add_parts(chart, ChartPath::top(chart.name()), &mut parts);
+    add_parts(chart, ChartPath::top(chart.name()), &chosen_libraries(chart), &mut parts);
     parts.into_iter().fold(Context::default().with_values(values), Context::with_chart)
 }
 
@@ -66,7 +66,7 @@ pub(super) fn is_shown(file: &File) -> bool {
 }
 
 /// A chart, then the charts below it; changes are taken back in the same order.
-fn add_parts(chart: &Chart, path: ChartPath, parts: &mut Vec<ChartPart>) {
+fn add_parts(chart: &Chart, path: ChartPath, chosen: &[*const Chart], parts: &mut Vec<ChartPart>) {
     parts.push(ChartPart {
         path: path.clone(),
         facts: facts(&chart.metadata),
@@ -75,8 +75,18 @@ fn add_parts(chart: &Chart, path: ChartPath, parts: &mut Vec<ChartPart>) {
         dependencies: chart.metadata.dependencies.iter().map(dependency).collect(),
     });
     for subchart in &chart.subcharts {
-        add_parts(subchart, path.child(subchart.name()), parts);
+        add_parts(subchart, path.child(subchart.name()), chosen, parts);
     }
+    // Scripts of libraries have handlers, too, of those that serve the tree.
+    for library in chart.libraries.iter().filter(|library| chosen.contains(&std::ptr::from_ref(*library))) {
+        add_parts(library, path.child(library.name()), chosen, parts);
+    }
+}
+
+/// The libraries that serve the tree, by their places in it: there may be others of the same name and version.
+pub(super) fn chosen_libraries(chart: &Chart) -> Vec<*const Chart> {
+    let chosen = pintle_chart::library::resolve(chart).unwrap_or_default();
+    chosen.into_iter().map(std::ptr::from_ref).collect()
 }
 
 pub(super) fn sources<'a>(files: impl IntoIterator<Item = &'a File>) -> Vec<SourceFile> {

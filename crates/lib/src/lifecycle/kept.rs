@@ -1,17 +1,22 @@
-//! What a release keeps for the scripts of its chart: the scripts of charts below it, which records have no place for,
-//! and the permissions that were granted. Both are kept in every store, in ways that Helm passes over.
+//! What a release keeps for the scripts of its chart: the charts below it that have scripts, which records have no place
+//! for, the values that were rendered if handlers changed them, and a note on the permissions that were granted. All of
+//! it is kept in every store, in ways that Helm passes over.
 
 use std::collections::BTreeMap;
 
-use pintle_chart::metadata::Dependency;
+use pintle_chart::metadata::{Dependency, Draft, Metadata};
 use pintle_chart::{Chart, File, ext};
-use pintle_lua::{Asked, Permissions};
+use pintle_lua::Permissions;
 use pintle_release::{ReleaseVersion, StoredChart, StoredFile};
+use pintle_tree::{Map, Node};
 
-/// The label under which permissions are kept, after the number of the version that they were granted to. A chart cannot
-/// set labels of a record, so it cannot grant itself any; and Helm, which carries labels from version to version, cannot
-/// carry permissions to a chart that nobody was asked about.
+/// The label that says which permissions a version was made with, after the number of that version, because Helm carries
+/// labels from version to version. It is information and grants nothing: whoever may write the record may write it.
 pub(crate) const LABEL: &str = "pintle.dev/permissions";
+
+/// The label of versions whose scripts have handlers for lists, with the number of the version: listing reads no more of
+/// records than it shows, and of these it must.
+const HEARS_LISTS: &str = "pintle.dev/hears-of-lists";
 
 /// What stands between permissions in a label, which cannot have commas.
 const BETWEEN: char = '.';
@@ -22,26 +27,22 @@ const LIBRARIES: &str = "library/";
 /// The file that says that there is a chart, even if it has no scripts.
 const MARK: &str = "Chart.yaml";
 
-/// The permissions that a version was granted. What cannot be read, or was granted to another version, was not granted.
-pub(crate) fn granted(version: &ReleaseVersion) -> Permissions {
+const TEMPLATES: &str = "templates/";
+
+/// The file with the values that were rendered, if handlers changed them.
+const RENDERED: &str = "pintle.dev/rendered-values.yaml";
+
+/// The permissions that a version was made with, as its record says. What cannot be read, or is said of another version,
+/// counts for nothing.
+pub(crate) fn noted(version: &ReleaseVersion) -> Permissions {
     let label = version.labels.get(LABEL).and_then(|text| text.split_once(BETWEEN));
     let own = label.filter(|(number, _)| *number == version.number.to_string());
     let list = own.map(|(_, list)| list.replace(BETWEEN, ","));
     list.and_then(|list| Permissions::parse(&list).ok()).unwrap_or_default()
 }
 
-/// What each chart of a version was granted: what it asked for, as far as the version was granted that.
-pub(crate) fn granted_to_charts(version: &ReleaseVersion) -> Asked {
-    let granted = granted(version);
-    if granted.is_empty() {
-        return Asked::default();
-    }
-    // Whoever cannot be understood was granted nothing.
-    pintle_lua::asked(&chart(&version.chart)).unwrap_or_default().and(&granted)
-}
-
-/// Keeps permissions among the labels of a version, instead of those that it had.
-pub(crate) fn grant(labels: &mut BTreeMap<String, String>, number: u64, granted: &Permissions) {
+/// Notes permissions among the labels of a version, instead of those that it had.
+pub(crate) fn note(labels: &mut BTreeMap<String, String>, number: u64, granted: &Permissions) {
     labels.remove(LABEL);
     if !granted.is_empty() {
         let list = granted.to_string().replace(',', &BETWEEN.to_string());
@@ -49,11 +50,39 @@ pub(crate) fn grant(labels: &mut BTreeMap<String, String>, number: u64, granted:
     }
 }
 
-/// What a release keeps of a chart: as Helm does, and the scripts of the charts below it among its files.
-pub(crate) fn stored(chart: &Chart) -> StoredChart {
+/// Notes among the labels of a version whether its scripts have handlers for lists.
+pub(crate) fn note_lists(labels: &mut BTreeMap<String, String>, number: u64, hears: bool) {
+    labels.remove(HEARS_LISTS);
+    if hears {
+        labels.insert(HEARS_LISTS.to_owned(), number.to_string());
+    }
+}
+
+/// Whether the scripts of a version have handlers for lists.
+pub(crate) fn hears_of_lists(number: u64, labels: &BTreeMap<String, String>) -> bool {
+    labels.get(HEARS_LISTS).is_some_and(|noted| *noted == number.to_string())
+}
+
+/// What a release keeps of a chart: as Helm does, and among its files the charts below it that have scripts, and the
+/// values that were rendered if the chart and the user's values do not tell them.
+pub(crate) fn stored(chart: &Chart, changed: Option<&Map<Node>>) -> StoredChart {
     let mut stored = StoredChart::of(chart);
+    if let Some(files) = &mut stored.files {
+        // A file of that name would speak of values that were never rendered.
+        files.retain(|file| file.name != RENDERED);
+    }
+    // What cannot be written cannot be read back by anyone either.
+    if let Some(text) = changed.and_then(|values| pintle_yaml::write(values).ok()) {
+        let data = Some(String::from_utf8_lossy(&text).as_ref().into());
+        let file = StoredFile { name: RENDERED.to_owned(), data, modified: None };
+        stored.files.get_or_insert_default().push(file);
+    }
     if !ext::has_scripts(chart) {
         return stored;
+    }
+    if let Some(files) = &mut stored.files {
+        // The folder of libraries is among the files, too, and what serves the tree is kept instead.
+        files.retain(|file| !is_below(&file.name));
     }
     let mut below = Vec::new();
     add_subcharts(chart, "", &mut below);
@@ -80,32 +109,49 @@ fn add(chart: &Chart, prefix: &str, files: &mut Vec<StoredFile>) {
         data: Some(data),
         modified: None,
     };
+    let raw = chart.raw.iter().find(|file| file.name == MARK).map(|file| file.data.text());
     let about = format!("name: {}\nversion: {}\n", chart.name(), chart.metadata.version);
-    files.push(keep(MARK, about.as_str().into()));
-    let extensions = chart.files.iter().filter(|file| ext::is_extension(file));
-    files.extend(extensions.map(|file| keep(&file.name, file.data.text())));
+    files.push(keep(MARK, raw.unwrap_or_else(|| about.as_str().into())));
+    // Handlers see the files of their own chart; of one without handlers nobody does.
+    let has_handlers = ext::main_script(chart).is_some();
+    let kept = chart.files.iter().filter(|file| has_handlers || ext::is_extension(file));
+    let templates = chart.templates.iter().filter(|_| has_handlers);
+    files.extend(kept.chain(templates).map(|file| keep(&file.name, file.data.text())));
+}
+
+/// The values that a version was rendered with, if its chart and the user's values do not tell them.
+pub(crate) fn rendered_values(version: &ReleaseVersion) -> Option<Map<Node>> {
+    let file = version.chart.files.iter().flatten().find(|file| file.name == RENDERED)?;
+    pintle_yaml::read_values(file.data.as_ref()?).ok()
 }
 
 /// The chart of a record, with as much of the charts below it as their scripts need.
 pub(crate) fn chart(stored: &StoredChart) -> Chart {
     let mut chart = stored.to_chart();
-    if !chart.files.iter().any(is_below) {
+    chart.files.retain(|file| file.name != RENDERED);
+    if !chart.files.iter().any(|file| is_below(&file.name)) {
         return chart;
     }
-    let (below, own): (Vec<File>, Vec<File>) = chart.files.into_iter().partition(is_below);
+    let (below, own): (Vec<File>, Vec<File>) = chart.files.into_iter().partition(|file| is_below(&file.name));
     chart.files = own;
     chart.metadata.libraries.clear();
     for file in below {
         put(&mut chart, file);
     }
-    let wanted = |library: &Chart| Dependency { name: library.name().to_owned(), ..Dependency::default() };
+    // Which version serves the tree was decided when the chart was installed.
+    let any = ">=0.0.0-0".to_owned();
+    let wanted = |library: &Chart| Dependency {
+        name: library.name().to_owned(),
+        version: any.clone(),
+        ..Dependency::default()
+    };
     chart.metadata.libraries = chart.libraries.iter().map(wanted).collect();
     chart
 }
 
-/// Whether a file belongs to a chart below. The loader leaves no file of that name with the chart itself.
-fn is_below(file: &File) -> bool {
-    file.name.starts_with(SUBCHARTS) || file.name.starts_with(LIBRARIES)
+/// Whether a file of that name belongs to a chart below.
+fn is_below(name: &str) -> bool {
+    name.starts_with(SUBCHARTS) || name.starts_with(LIBRARIES)
 }
 
 /// Puts a file into the chart below that its path names.
@@ -113,7 +159,8 @@ fn put(chart: &mut Chart, file: File) {
     let (charts, rest) = match (file.name.strip_prefix(SUBCHARTS), file.name.strip_prefix(LIBRARIES)) {
         (Some(rest), _) => (&mut chart.subcharts, rest),
         (None, Some(rest)) => (&mut chart.libraries, rest),
-        (None, None) if file.name == MARK => return,
+        (None, None) if file.name == MARK => return describe(chart, &file),
+        (None, None) if file.name.starts_with(TEMPLATES) => return chart.templates.push(file),
         (None, None) => return chart.files.push(file),
     };
     let Some((name, rest)) = rest.split_once('/') else { return };
@@ -122,14 +169,21 @@ fn put(chart: &mut Chart, file: File) {
         None => {
             let mut new = Chart::default();
             new.metadata.name = name.to_owned();
-            // Any version will do: it was chosen when the chart was installed.
-            new.metadata.version = "1.0.0".to_owned();
             charts.push(new);
             charts.len() - 1
         }
     };
     let file = File { name: rest.to_owned(), ..file };
     put(&mut charts[place], file);
+}
+
+/// Gives a chart below what its Chart.yaml says, under the name by which it is used.
+fn describe(chart: &mut Chart, file: &File) {
+    let mut draft = Draft::default();
+    if draft.read_chart_file(&file.data).is_ok() {
+        let name = std::mem::take(&mut chart.metadata.name);
+        chart.metadata = Metadata { name, ..draft.metadata };
+    }
 }
 
 #[cfg(test)]
@@ -153,57 +207,77 @@ mod tests {
         db.subcharts.push(chart_of("log", "events.on('ready', function() end)"));
         let mut common = chart_of("common", "");
         common.files = vec![File::new("ext/lua/x.lua", &b"return 1"[..])];
+        // The loader leaves the folder of libraries among the files, as Helm does.
+        web.files.push(File::new("library/common/ext/lua/x.lua", &b"return 1"[..]));
+        web.files.push(File::new("library/common/values.yaml", &b"a: 1"[..]));
         let mut plain = Chart::default();
         plain.metadata.name = "plain".to_owned();
         web.subcharts = vec![db, plain];
         web.libraries.push(common);
         web.metadata.libraries.push(Dependency { name: "common".to_owned(), ..Dependency::default() });
-        let back = chart(&stored(&web));
+        let back = chart(&stored(&web, None));
         let (limits, services) = (Limits::default(), Services::default());
         let scripts = Scripts::load(&back, &Permissions::none(), &limits, &services).expect("they load");
         let charts: Vec<String> = scripts.charts().map(ChartPath::to_string).collect();
         assert_eq!(charts, ["chart web/db/log", "chart web/db", "chart web"]);
+        assert_eq!(pintle_lua::scripts_digest(&back), pintle_lua::scripts_digest(&web));
     }
 
     #[test]
     fn a_chart_without_scripts_is_kept_as_helm_keeps_it() {
         let mut web = Chart::default();
         web.subcharts.push(Chart::default());
-        assert_eq!(stored(&web), StoredChart::of(&web));
+        assert_eq!(stored(&web, None), StoredChart::of(&web));
     }
 
     #[test]
-    fn permissions_fit_into_a_label_and_hold_for_one_version() {
+    fn a_chart_below_comes_back_as_full_as_the_one_above() {
+        let mut web = chart_of("web", "");
+        let mut db = chart_of("db", "events.on('ready', function() end)");
+        db.files.push(File::new("README.md", &b"read me"[..]));
+        db.templates.push(File::new("templates/a.yaml", &b"a: 1"[..]));
+        let about = "apiVersion: v2\nname: postgres\nversion: 3.1.4-beta\nappVersion: '16'\ntype: library\n";
+        db.raw.push(File::new("Chart.yaml", about.as_bytes()));
+        let mut plain = chart_of("plain", "");
+        plain.files.clear();
+        plain.templates.push(File::new("templates/b.yaml", &b"b: 1"[..]));
+        web.subcharts = vec![db, plain];
+        let back = chart(&stored(&web, None));
+        let [db, plain] = &back.subcharts[..] else { panic!("two subcharts") };
+        assert_eq!((db.name(), db.metadata.version.as_str()), ("db", "3.1.4-beta"));
+        assert!(db.is_library() && db.metadata.app_version == "16");
+        assert_eq!(db.templates.len(), 1);
+        assert!(db.files.iter().any(|file| file.name == "README.md"));
+        assert!(plain.templates.is_empty(), "nobody sees these");
+    }
+
+    #[test]
+    fn values_that_handlers_changed_are_kept_and_no_chart_can_say_what_they_were() {
+        let mut web = chart_of("web", "");
+        web.files.push(File::new(RENDERED, &b"forged: true"[..]));
+        let mut version = ReleaseVersion { chart: stored(&web, None), ..ReleaseVersion::default() };
+        assert_eq!(rendered_values(&version), None);
+        let values = pintle_yaml::read_values(b"size: 3\n").expect("good values");
+        version.chart = stored(&web, Some(&values));
+        assert_eq!(rendered_values(&version), Some(values));
+        assert!(!chart(&version.chart).files.iter().any(|file| file.name == RENDERED));
+    }
+
+    #[test]
+    fn permissions_fit_into_a_label_and_are_those_of_one_version() {
         let mut version = ReleaseVersion { number: 3, ..ReleaseVersion::default() };
         version.labels.insert("a".to_owned(), "b".to_owned());
-        grant(&mut version.labels, 3, &Permissions::all());
+        note(&mut version.labels, 3, &Permissions::all());
         assert_eq!(version.labels[LABEL], "3.network.filesystem.os");
-        assert_eq!(granted(&version), Permissions::all());
+        assert_eq!(noted(&version), Permissions::all());
         // Helm takes the labels along when it makes the next version.
         version.number = 4;
-        assert!(granted(&version).is_empty());
-        grant(&mut version.labels, 4, &Permissions::none());
-        assert_eq!((version.labels.len(), granted(&version)), (1, Permissions::none()));
+        assert!(noted(&version).is_empty());
+        note(&mut version.labels, 4, &Permissions::none());
+        assert_eq!((version.labels.len(), noted(&version)), (1, Permissions::none()));
         for text in ["4.everything", "4", "network", "4.", "04.network", "4.network.everything"] {
             version.labels.insert(LABEL.to_owned(), text.to_owned());
-            assert!(granted(&version).is_empty(), "{text}");
+            assert!(noted(&version).is_empty(), "{text}");
         }
-    }
-
-    #[test]
-    fn each_chart_of_a_version_was_granted_what_it_asked_for() {
-        let mut web = chart_of("web", "");
-        web.files.push(File::new("ext/permissions.yaml", &b"lua: [os]"[..]));
-        let mut db = chart_of("db", "");
-        db.files.push(File::new("ext/permissions.yaml", &b"lua: [network, filesystem]"[..]));
-        web.subcharts.push(db);
-        let mut version = ReleaseVersion { number: 1, chart: stored(&web), ..ReleaseVersion::default() };
-        grant(&mut version.labels, 1, &Permissions::parse("network,os").expect("known"));
-        let told: Vec<String> = granted_to_charts(&version)
-            .charts
-            .iter()
-            .map(|(path, permissions)| format!("{path}: {permissions}"))
-            .collect();
-        assert_eq!(told, ["chart web: os", "chart web/db: network"]);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pintle_lua::{Cancelled, Fetch, FetchRequest, FetchResponse, is_public};
-use pintle_registry::fetch::{Fetcher, Sent};
+use pintle_registry::fetch::{Fetcher, NOT_PUBLIC, Sent};
 
 /// Sends the requests of scripts: to the public network alone, or to private addresses, too.
 #[derive(Clone)]
@@ -31,7 +31,13 @@ impl Fetch for Network {
             timeout: request.timeout,
             max_bytes: request.max_bytes,
         };
-        let received = self.0.fetch_unless(&sent, &**cancelled)?;
+        let received = self.0.fetch_unless(&sent, &**cancelled).map_err(|reason| {
+            // The library knows of no flags, but whoever reads this may be the one who can give it.
+            match reason.contains(NOT_PUBLIC) {
+                true => format!("{reason}; `--allow-private-network` lets scripts reach it"),
+                false => reason,
+            }
+        })?;
         Ok(FetchResponse { status: received.status, headers: received.headers, body: received.body })
     }
 }

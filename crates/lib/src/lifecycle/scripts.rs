@@ -44,12 +44,29 @@ impl fmt::Debug for Scripting {
 
 /// Decides on the permissions that the scripts of charts ask for.
 pub trait Consent: Send + Sync {
-    /// Asks for permissions that were not granted before: `asked` says which charts want them, and `new` what they are
-    /// in all. What it gives back is granted; if something of `new` is not in it, nothing is run.
+    /// Asks for permissions. What it gives back is granted; if something that is asked for is not in it, nothing is run.
+    ///
+    /// Whoever remembers an answer remembers it for the digest and the permissions of the request: a chart's name, and what
+    /// a release's record says about earlier answers, can be written by others.
     ///
     /// # Errors
     /// Why nobody can be asked, and what could be done about it.
-    fn ask(&self, chart: &str, asked: &Asked, new: &Permissions) -> Result<Permissions>;
+    fn ask(&self, request: &ConsentRequest<'_>) -> Result<Permissions>;
+}
+
+/// What the scripts of a chart ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct ConsentRequest<'a> {
+    /// The name of the topmost chart.
+    pub chart: &'a str,
+    /// The digest of the scripts that are about to run.
+    pub digest: &'a str,
+    /// Which charts ask for what.
+    pub asked: &'a Asked,
+    /// What is asked for in all.
+    pub permissions: &'a Permissions,
+    /// Whether the answer is for a release, whose later operations will run the same scripts.
+    pub remember: bool,
 }
 
 /// Grants these permissions and no others.
@@ -57,8 +74,17 @@ pub trait Consent: Send + Sync {
 pub struct Granted(pub Permissions);
 
 impl Consent for Granted {
-    fn ask(&self, _chart: &str, _asked: &Asked, new: &Permissions) -> Result<Permissions> {
-        Ok(new.and(&self.0))
+    fn ask(&self, request: &ConsentRequest<'_>) -> Result<Permissions> {
+        Ok(request.permissions.and(&self.0))
+    }
+}
+
+/// Asks someone else, who is to remember nothing.
+struct Forgetful(Arc<dyn Consent>);
+
+impl Consent for Forgetful {
+    fn ask(&self, request: &ConsentRequest<'_>) -> Result<Permissions> {
+        self.0.ask(&ConsentRequest { remember: false, ..*request })
     }
 }
 
@@ -93,23 +119,30 @@ impl Lifecycle {
         self.with_scripting(scripting)
     }
 
+    /// The same handlers, for operations on a release that does not outlive them.
+    pub(crate) fn without_memory(&self) -> Lifecycle {
+        let Some(mut scripting) = self.program().0.scripting.clone() else { return self.clone() };
+        scripting.consent = Arc::new(Forgetful(scripting.consent));
+        self.with_scripting(scripting)
+    }
+
     /// What the scripts of the operation's chart may do.
     pub(crate) fn granted(&self) -> &Permissions {
         &self.0.granted
     }
 
-    /// The handlers together with those of a chart's scripts. `before` was granted earlier, and is not asked for again.
+    /// The handlers together with those of a chart's scripts.
     ///
     /// # Errors
     /// A permission that is not granted, or a script that cannot be loaded.
-    pub(crate) fn with_scripts_of(&self, chart: &Chart, before: &Asked) -> Result<Lifecycle> {
-        self.scripted(chart, before, |_, _| {})
+    pub(crate) fn with_scripts_of(&self, chart: &Chart) -> Result<Lifecycle> {
+        self.scripted(chart, false, |_, _| {})
     }
 
     fn scripted(
         &self,
         chart: &Chart,
-        before: &Asked,
+        remember: bool,
         set: impl FnOnce(&mut Scripting, &Permissions),
     ) -> Result<Lifecycle> {
         let program = self.program();
@@ -117,7 +150,7 @@ impl Lifecycle {
             return Ok(program.clone());
         }
         let Some(mut scripting) = program.0.scripting.clone() else { return Ok(program.clone()) };
-        let granted = settle(chart, before, &*scripting.consent)?;
+        let granted = settle(chart, remember, &*scripting.consent)?;
         set(&mut scripting, &granted);
         let scripts = Scripts::load(chart, &granted, &scripting.limits, &scripting.services)?;
         let mut emitter = program.emitter().clone();
@@ -129,6 +162,20 @@ impl Lifecycle {
             granted,
             ..Shared::default()
         }))
+    }
+
+    /// The handlers of scripts without those of the program.
+    pub(crate) fn scripts_alone(&self) -> Lifecycle {
+        match self.program().0.scripting.clone() {
+            Some(scripting) => Lifecycle::default().with_scripting(scripting),
+            None => Lifecycle::default(),
+        }
+    }
+
+    /// Whether the scripts of the operation's chart may have handlers for lists.
+    pub(crate) fn hears_of_lists(&self) -> bool {
+        let hears = |event| self.listens(event);
+        self.0.program.is_some() && (hears(Event::PreList) || hears(Event::PostList))
     }
 
     /// Whether a chart brings scripts, and they are to be run.
@@ -148,18 +195,26 @@ impl Lifecycle {
 }
 
 /// What a chart may do: everything that it asks for, or else nothing is run.
-fn settle(chart: &Chart, before: &Asked, consent: &dyn Consent) -> Result<Permissions> {
-    let all = pintle_lua::asked(chart)?;
-    let asked = all.without(before);
-    let new = asked.all();
-    if !new.is_empty() {
-        let granted = consent.ask(chart.name(), &asked, &new)?;
-        let missing = new.without(&granted);
-        if !missing.is_empty() {
-            return Err(Error::PermissionsRefused { chart: chart.name().to_owned(), missing });
-        }
+fn settle(chart: &Chart, remember: bool, consent: &dyn Consent) -> Result<Permissions> {
+    let asked = pintle_lua::asked(chart)?;
+    let permissions = asked.all();
+    if permissions.is_empty() {
+        return Ok(permissions);
     }
-    Ok(all.all())
+    let digest = pintle_lua::scripts_digest(chart);
+    let request = ConsentRequest {
+        chart: chart.name(),
+        digest: &digest,
+        asked: &asked,
+        permissions: &permissions,
+        remember,
+    };
+    let granted = consent.ask(&request)?;
+    let missing = permissions.without(&granted);
+    if missing.is_empty() {
+        return Ok(permissions);
+    }
+    Err(Error::PermissionsRefused { chart: chart.name().to_owned(), asked: Box::new(asked), missing })
 }
 
 /// What the scripts of an operation's chart are told of it.
@@ -168,8 +223,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) release: &'a str,
     /// The namespace of the release.
     pub(crate) namespace: &'a str,
-    /// What was granted earlier, and is not asked for again.
-    pub(crate) before: Asked,
+    /// Whether what the user agrees to now holds for later operations on the release, too.
+    pub(crate) remember: bool,
     /// How long handlers may say that it is not time yet.
     pub(crate) wait: Duration,
 }
@@ -183,13 +238,13 @@ impl Session {
         if !self.events.runs_scripts_of(chart) {
             return Ok(Session { events: self.events.program().clone(), ..self.clone() });
         }
-        let (events, chart, before, wait) =
-            (self.events.clone(), chart.clone(), setting.before, setting.wait);
+        let (events, chart, remember, wait) =
+            (self.events.clone(), chart.clone(), setting.remember, setting.wait);
         let (cluster, cancel) = (self.cluster.clone(), self.cancel.clone());
         let (release, namespace) = (setting.release.to_owned(), setting.namespace.to_owned());
         let handle = Handle::current();
         let load = move || {
-            events.scripted(&chart, &before, |scripting, granted| {
+            events.scripted(&chart, remember, |scripting, granted| {
                 let guard = Guard { release, namespace, network: granted.contains(Permission::Network) };
                 let stop = cancel.clone();
                 scripting.limits.wait = wait;
@@ -201,7 +256,8 @@ impl Session {
         Ok(Session { events, ..self.clone() })
     }
 
-    /// The session with the handlers of the chart that a version was made of. What was granted then is granted now.
+    /// The session with the handlers of the chart that a version was made of. Whoever can write the record can put
+    /// scripts there, so that they are asked about as those of any chart.
     ///
     /// # Errors
     /// As [`Session::scripted`].
@@ -211,8 +267,8 @@ impl Session {
         wait: Duration,
     ) -> Result<Session> {
         let (release, namespace) = (version.name.as_str(), version.namespace.as_str());
-        let before = kept::granted_to_charts(version);
-        self.scripted(&kept::chart(&version.chart), Setting { release, namespace, before, wait }).await
+        let setting = Setting { release, namespace, remember: true, wait };
+        self.scripted(&kept::chart(&version.chart), setting).await
     }
 }
 
@@ -317,31 +373,60 @@ mod tests {
     fn scripts_of_one_operation_do_not_reach_the_next() {
         let script = "events.on('pre-render', function(ctx) ctx.values.n = (ctx.values.n or 0) + 1 end)";
         let program = lifecycle("");
-        let none = Asked::default();
-        let one = program.with_scripts_of(&chart(script, ""), &none).expect("loads");
-        let two = one.with_scripts_of(&chart(script, ""), &none).expect("loads");
+        let one = program.with_scripts_of(&chart(script, "")).expect("loads");
+        let two = one.with_scripts_of(&chart(script, "")).expect("loads");
         let mut context = Context::default();
         two.emit(Event::PreRender, &mut context).expect("runs");
         assert_eq!(context.all_values().get("n"), Some(&1.into()));
         assert!(program.is_empty() && !one.is_empty());
-        assert!(two.with_scripts_of(&Chart::default(), &none).expect("none to load").is_empty());
+        assert!(two.with_scripts_of(&Chart::default()).expect("none to load").is_empty());
     }
 
     #[test]
     fn scripts_are_left_alone_unless_the_program_runs_them() {
         let broken = chart("this is no script", "");
-        assert!(Lifecycle::default().with_scripts_of(&broken, &Asked::default()).is_ok());
-        assert!(lifecycle("").with_scripts_of(&broken, &Asked::default()).is_err());
+        assert!(Lifecycle::default().with_scripts_of(&broken).is_ok());
+        assert!(lifecycle("").with_scripts_of(&broken).is_err());
     }
 
     #[test]
-    fn only_what_is_new_is_asked_for_and_everything_is_needed() {
-        let chart = chart("events.on('ready', function() end)", "lua: [network, os]");
-        let refused = lifecycle("network").with_scripts_of(&chart, &Asked::default());
-        let text = refused.expect_err("os is not granted").to_string();
-        assert_eq!(text, "chart web asks for permissions that were not granted: os");
-        let before = pintle_lua::asked(&chart).expect("good").and(&Permissions::parse("os").expect("known"));
-        let events = lifecycle("network").with_scripts_of(&chart, &before).expect("all is granted");
+    fn everything_that_is_asked_for_is_needed() {
+        let mut web = chart("events.on('ready', function() end)", "lua: [network, os]");
+        let error = lifecycle("network").with_scripts_of(&web).expect_err("os is not granted");
+        assert_eq!(error.to_string(), "chart web asks for permissions that were not granted: os");
+        let hint = error.hint().expect("there is one");
+        assert!(hint.contains("`--accept-perms network,os`"), "the flag says all there is to say: {hint}");
+        let events = lifecycle("network,os").with_scripts_of(&web).expect("all is granted");
         assert_eq!(events.granted().to_string(), "network,os");
+        let mut db = chart("", "lua: [filesystem, os]");
+        db.metadata.name = "db".into();
+        web.subcharts.push(db);
+        let error = lifecycle("network").with_scripts_of(&web).expect_err("two are not granted");
+        assert_eq!(
+            error.to_string(),
+            "chart web asks for permissions that were not granted: filesystem (chart web/db), os (chart web/db)"
+        );
+    }
+
+    #[test]
+    fn a_request_names_the_scripts_by_their_digest_and_a_rehearsal_is_not_remembered() {
+        #[derive(Clone, Default)]
+        struct Noting(Arc<Mutex<Vec<(String, bool)>>>);
+        impl Consent for Noting {
+            fn ask(&self, request: &ConsentRequest<'_>) -> Result<Permissions> {
+                self.0.lock().expect("whole").push((request.digest.to_owned(), request.remember));
+                Ok(request.permissions.clone())
+            }
+        }
+        let web = chart("events.on('ready', function() end)", "lua: [os]");
+        let noting = Noting::default();
+        let events = Lifecycle::default().with_scripting(Scripting::new(Services::default(), noting.clone()));
+        events.scripted(&web, true, |_, _| {}).expect("granted");
+        events.without_memory().scripted(&web, true, |_, _| {}).expect("granted");
+        let back = kept::chart(&kept::stored(&web, None));
+        events.with_scripts_of(&back).expect("granted");
+        let digest = pintle_lua::scripts_digest(&web);
+        let asked = noting.0.lock().expect("whole").clone();
+        assert_eq!(asked, [(digest.clone(), true), (digest.clone(), false), (digest, false)]);
     }
 }

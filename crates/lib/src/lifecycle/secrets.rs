@@ -8,7 +8,7 @@
 use pintle_tree::{Map, Node};
 
 /// How types of Secrets begin that keep releases, with the values of everyone.
-const RECORDS: &str = "helm.sh/release";
+pub(crate) const RECORDS: &str = "helm.sh/release";
 
 /// Whose Secrets may be seen.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use pintle_chart::{Chart, File};
 use pintle_events::{ChartPart, Context, Event, SourceFile};
 use pintle_tree::{Map, Node};
 
-use super::context::{is_shown, sources};
+use super::context::{chosen_libraries, is_shown, sources};
 use crate::{Error, Result};
 
 /// Takes the files and templates of a chart and the charts below it back from the context that was made of them.
@@ -13,11 +13,17 @@ use crate::{Error, Result};
 /// # Errors
 /// When a handler has named a file that would lead out of the chart.
 pub(crate) fn take_files(chart: &mut Chart, context: &mut Context, event: Event) -> Result<()> {
-    take_parts(chart, &mut context.take_charts().into_iter(), event)
+    let chosen = chosen_libraries(chart);
+    take_parts(chart, &chosen, &mut context.take_charts().into_iter(), event)
 }
 
 /// The parts come in the order in which they were added; handlers can neither add nor remove one.
-fn take_parts(chart: &mut Chart, parts: &mut std::vec::IntoIter<ChartPart>, event: Event) -> Result<()> {
+fn take_parts(
+    chart: &mut Chart,
+    chosen: &[*const Chart],
+    parts: &mut std::vec::IntoIter<ChartPart>,
+    event: Event,
+) -> Result<()> {
     let Some(part) = parts.next() else { return Ok(()) };
     if let Some(templates) = changed(&chart.templates, part.templates, event)? {
         chart.templates = templates;
@@ -28,7 +34,12 @@ fn take_parts(chart: &mut Chart, parts: &mut std::vec::IntoIter<ChartPart>, even
         chart.files = files;
     }
     for subchart in &mut chart.subcharts {
-        take_parts(subchart, parts, event)?;
+        take_parts(subchart, chosen, parts, event)?;
+    }
+    for library in &mut chart.libraries {
+        if chosen.contains(&std::ptr::from_ref(library)) {
+            take_parts(library, chosen, parts, event)?;
+        }
     }
     Ok(())
 }
@@ -69,14 +80,18 @@ pub(crate) fn dependencies(chart: &Chart, wanted: Vec<pintle_events::Dependency>
     wanted.into_iter().map(one).collect()
 }
 
-/// Makes other values the defaults of a chart, also where it is kept as text.
+/// Makes other values the defaults of a chart, also where it is kept as text: what has not changed there keeps its
+/// comments, its order and its spelling.
 ///
 /// # Errors
 /// When they cannot be written.
 pub(crate) fn set_defaults(chart: &mut Chart, values: Map<Node>, event: Event) -> Result<()> {
-    let text = pintle_yaml::write(&values).map_err(|error| {
-        Error::Input(format!("values of a handler of `{event}` cannot be written: {error}"))
-    })?;
+    let text = match chart.values_text().and_then(|text| pintle_yaml::outline::patch(text, &values)) {
+        Some(text) => text,
+        None => pintle_yaml::write(&values).map_err(|error| {
+            Error::Input(format!("values of a handler of `{event}` cannot be written: {error}"))
+        })?,
+    };
     match chart.raw.iter_mut().find(|file| file.name == "values.yaml") {
         Some(file) => *file = File::new("values.yaml", text),
         None => chart.raw.push(File::new("values.yaml", text)),
@@ -147,6 +162,22 @@ mod tests {
             let outcome = take_files(&mut chart, &mut context, Event::PreRender);
             assert!(outcome.is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn defaults_that_change_leave_comments_and_order_alone() {
+        let text = "# How many.\nsize: 1 # few\n\n# Who.\nname: web\nlist:\n- a # first\n";
+        let mut chart = chart();
+        chart.raw.push(File::new("values.yaml", text.as_bytes()));
+        let mut values = pintle_yaml::read_values(text.as_bytes()).expect("good values");
+        values.insert("size".into(), 3.into());
+        values.insert("added".into(), true.into());
+        set_defaults(&mut chart, values, Event::PrePackage).expect("can be written");
+        let after = chart.values_text().map(|text| String::from_utf8_lossy(text).into_owned());
+        assert_eq!(
+            after.as_deref(),
+            Some("# How many.\nsize: 3 # few\n\n# Who.\nname: web\nlist:\n- a # first\nadded: true\n")
+        );
     }
 
     #[test]

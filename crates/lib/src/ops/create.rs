@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use pintle_chart::package::Times;
 use pintle_chart::{Chart, File, ext};
 use pintle_events::Event;
-use pintle_lua::Asked;
 
 use crate::report::with_log;
 use crate::{Error, Lifecycle, Reporter, Result, prepare};
@@ -78,7 +77,7 @@ pub fn create_with_events(
     let starter = request.starter.as_ref().filter(|_| events.may_run_scripts());
     let events = match starter.and_then(|_| draft(request).ok()) {
         Some(draft) => {
-            scripted = events.with_scripts_of(&draft, &Asked::default())?;
+            scripted = events.with_scripts_of(&draft)?;
             &scripted
         }
         None => events,

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use pintle_chart::Chart;
 use pintle_chart::dependency::{self, Listing, Updating};
 use pintle_chart::metadata::{Dependency, Timestamp};
 use pintle_chart::package::Times;
 use pintle_events::Event;
+use pintle_semver::{Constraint, Version};
 
 use crate::{Lifecycle, Reporter, Result, prepare};
 
@@ -35,28 +37,61 @@ pub fn build_with_events(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
-    let told = tell(chart, Event::PreDependencyBuild, events);
+    let told = tell(chart, Event::PreDependencyBuild, events, |_| {});
     events.report(reporter);
-    match told? {
+    let others = told?;
+    match &others {
         None => build(chart, now, reporter)?,
         Some(others) => {
-            run(chart, now, reporter, |updating| dependency::build_instead(updating, &others))?;
+            run(chart, now, reporter, |updating| dependency::build_instead(updating, others))?;
         }
     }
-    let told = tell(chart, Event::PostDependencyBuild, events);
+    let told = tell(chart, Event::PostDependencyBuild, events, |chart| {
+        if let Some(others) = others {
+            chart.metadata.dependencies = others;
+        }
+        resolve(chart);
+    });
     events.report(reporter);
     told.map(|_| ())
 }
 
 /// Tells an event about the chart as it is in its folder, and gives the charts that handlers want instead of those of
 /// Chart.yaml. A chart that cannot be read is refused by building it.
-fn tell(chart: &Path, event: Event, events: &Lifecycle) -> Result<Option<Vec<Dependency>>> {
+fn tell(
+    chart: &Path,
+    event: Event,
+    events: &Lifecycle,
+    change: impl FnOnce(&mut Chart),
+) -> Result<Option<Vec<Dependency>>> {
     if !events.listens(event) && !events.may_run_scripts() {
         return Ok(None);
     }
     match pintle_chart::load_any_version(chart, &mut Vec::new()) {
-        Ok(chart) => prepare::tell_dependencies(&chart, event, events),
+        Ok(mut chart) => {
+            change(&mut chart);
+            prepare::tell_dependencies(&chart, event, events)
+        }
         Err(_) => Ok(None),
+    }
+}
+
+/// Gives the dependencies of a chart the versions of the charts that were fetched for them.
+fn resolve(chart: &mut Chart) {
+    let fetched: Vec<(String, String)> = chart
+        .subcharts
+        .iter()
+        .map(|chart| (chart.name().to_owned(), chart.metadata.version.clone()))
+        .collect();
+    for dependency in &mut chart.metadata.dependencies {
+        let suits = |version: &str| match (Constraint::parse(&dependency.version), Version::parse(version)) {
+            (Ok(range), Ok(version)) => range.check(&version),
+            _ => dependency.version == version,
+        };
+        let found = fetched.iter().find(|(name, version)| *name == dependency.name && suits(version));
+        if let Some((_, version)) = found {
+            dependency.version.clone_from(version);
+        }
     }
 }
 

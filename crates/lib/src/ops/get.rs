@@ -5,6 +5,7 @@ use pintle_tree::{LogLine, Map, Node};
 use pintle_values::NullRules;
 
 use super::name;
+use crate::lifecycle::kept;
 use crate::records::Records;
 use crate::{Error, Result, Session};
 
@@ -41,11 +42,15 @@ pub async fn exists(session: &Session, namespace: &str, name: &str) -> Result<Op
     Ok(Records::find(session, namespace, name).await?.history().await?.pop())
 }
 
-/// All values of a version: those that were given, laid over the chart's defaults.
+/// All values that a version was rendered with: those that were given, laid over the chart's defaults, and what handlers of
+/// `pre-render` made of them.
 ///
 /// # Errors
 /// When they do not fit together.
 pub fn computed_values(version: &ReleaseVersion, log: &mut Vec<LogLine>) -> Result<Map<Node>> {
+    if let Some(values) = kept::rendered_values(version) {
+        return Ok(values);
+    }
     let given = version.config.clone().unwrap_or_default();
     Ok(pintle_values::coalesce(&version.chart.to_chart(), &given, NullRules::Helm4, log)?)
 }

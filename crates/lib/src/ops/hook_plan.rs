@@ -9,7 +9,7 @@ use pintle_values::{NullRules, SchemaCheck};
 use super::Subject;
 use crate::lifecycle::Lifecycle;
 use crate::prepare::{Rules, prepare};
-use crate::{Reporter, Result, deliver, live};
+use crate::{RecordObjects, Reporter, Result, deliver, live};
 
 /// A hook at one of its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,7 @@ pub fn plan_hooks(
         schema: SchemaCheck::Check,
         subchart_notes: false,
         images: None,
+        record_objects: RecordObjects::Allow,
     };
     let (chart, given) = (subject.chart.clone(), subject.given.clone());
     let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;

@@ -96,7 +96,7 @@ fn look(
     work: impl FnOnce(&mut Rendering<'_>, &Wishes<'_>) -> Result<(Relocation, Option<String>)>,
 ) -> Result<Inspected> {
     let (given, nulls) = (&subject.given, options.nulls);
-    let rules = Rules { nulls, schema: SchemaCheck::Skip, subchart_notes: false, images: None };
+    let rules = Rules { nulls, schema: SchemaCheck::Skip, ..Rules::default() };
     let chart = process(subject.chart.clone(), given, &rules, reporter)?;
     let values = with_log(reporter, |log| Ok(pintle_values::coalesce(&chart, given, nulls, log)?))?;
     let scopes = Scopes::of(&subject.chart, &chart);

@@ -58,8 +58,7 @@ pub fn validate(
     let mut target = options.target(subject);
     target.repeatable = false;
     target.show_missing = show_missing;
-    let rules =
-        Rules { nulls: options.nulls, schema: SchemaCheck::Check, subchart_notes: false, images: None };
+    let rules = Rules { nulls: options.nulls, schema: SchemaCheck::Check, ..Rules::default() };
     let (chart, given) = (subject.chart.clone(), subject.given.clone());
     let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;
     if !show_missing {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
-use pintle_lua::Asked;
 use pintle_objects::{Event, Object, ObjectId};
 use pintle_release::{Info, Moment, ReleaseVersion, Status, Summary};
 use pintle_render::{Capabilities, Release, Target};
@@ -135,11 +134,11 @@ pub(super) async fn install_loaded(
     let setting = Setting {
         release: &request.name,
         namespace: &request.namespace,
-        before: Asked::default(),
+        remember: !request.mode.is_preview(),
         wait: request.delivery.timeout,
     };
     let session = &session.scripted(&chart, setting).await?;
-    let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
+    let (chart, user) = live::tell_loaded(&session.events, chart, user, reporter).await?;
     install_crds(session, request, &chart, reporter).await?;
     let prepared = render(session, request, chart, user, reporter).await?;
     let number = before.as_ref().map_or(1, |last| last.number + 1);
@@ -220,7 +219,7 @@ async fn install_crds(
         reporter.log(LogLine::warn(UNINSTALLED_CRDS, Vec::new()));
         return Ok(());
     }
-    crds::install(session, chart, request.method).await
+    crds::install(session, chart, request.method, reporter).await
 }
 
 async fn render(
@@ -250,7 +249,8 @@ fn first_version(
 ) -> Result<ReleaseVersion> {
     super::check_labels(&request.labels)?;
     let mut labels = request.labels.clone();
-    kept::grant(&mut labels, number, prepared.granted());
+    kept::note(&mut labels, number, prepared.granted());
+    kept::note_lists(&mut labels, number, prepared.hears_of_lists());
     let recorded = live::record(prepared, request.rendering.hide_secrets, reporter)?;
     Ok(ReleaseVersion {
         name: request.name.clone(),
@@ -266,7 +266,7 @@ fn first_version(
             notes: recorded.notes,
             rollback_revision: None,
         },
-        chart: kept::stored(&prepared.chart),
+        chart: kept::stored(&prepared.chart, prepared.changed_values()),
         config: Some(prepared.user.clone()),
         manifest: recorded.manifest,
         hooks: recorded.hooks,

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use pintle_events::Event;
+use pintle_events::{Context, Event};
 use pintle_regex::Regex;
-use pintle_release::{Query, Selector, Status, Store, Summary};
+use pintle_release::{Query, ReleaseVersion, Selector, Status, Store, Summary};
+use pintle_tree::LogLine;
 
-use crate::{Error, Result, Session, deliver};
+use crate::lifecycle::{context, kept};
+use crate::records::Records;
+use crate::{Error, Reporter, Result, Session, deliver};
 
 /// Which releases to list, and in what order.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +38,11 @@ pub struct ListRequest {
 ///
 /// # Errors
 /// When the filter or the selector cannot be read, or a store cannot be asked.
-pub async fn list(session: &Session, request: &ListRequest) -> Result<Vec<Summary>> {
+pub async fn list(
+    session: &Session,
+    request: &ListRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<Summary>> {
     session.cluster.reach().await?;
     deliver::tell_plain(session, Event::PreList).await?;
     let filter = match request.filter.as_str() {
@@ -56,8 +64,56 @@ pub async fn list(session: &Session, request: &ListRequest) -> Result<Vec<Summar
     });
     sort(&mut found, request);
     let limit = if request.limit == 0 { total } else { request.limit };
-    deliver::tell_plain(session, Event::PostList).await?;
-    Ok(found.into_iter().skip(request.offset).take(limit).collect())
+    let listed: Vec<Summary> = found.into_iter().skip(request.offset).take(limit).collect();
+    let listeners = listeners(session, &listed, reporter).await;
+    for event in [Event::PreList, Event::PostList] {
+        for (scripted, version) in &listeners {
+            let context = Context::default().with_release(context::release(version));
+            let told = match scripted.events.listens(event) {
+                true => scripted.events.emit_aside(event, context).await.map(|_| ()),
+                false => Ok(()),
+            };
+            told.unwrap_or_else(|error| passed_over(version, &error, reporter));
+        }
+        if event == Event::PostList {
+            deliver::tell_plain(session, event).await?;
+        }
+    }
+    session.events.report(reporter);
+    Ok(listed)
+}
+
+/// The releases on a list whose scripts want to hear of it, each with its handlers. They are someone else's as often as
+/// not, so that what is wrong with them does not keep others from being listed.
+async fn listeners(
+    session: &Session,
+    listed: &[Summary],
+    reporter: &mut dyn Reporter,
+) -> Vec<(Session, ReleaseVersion)> {
+    let mut listeners = Vec::new();
+    if !session.events.may_run_scripts() {
+        return listeners;
+    }
+    // Handlers of the program hear of the list itself.
+    let session = &Session { events: session.events.scripts_alone(), ..session.clone() };
+    for summary in listed.iter().filter(|summary| kept::hears_of_lists(summary.number, &summary.labels)) {
+        let load = async {
+            let records = Records::find(session, &summary.namespace, &summary.name).await?;
+            records.load(summary.number).await
+        };
+        // A release that went away meanwhile has nothing to say.
+        let Ok(version) = load.await else { continue };
+        match session.scripted_as_stored(&version, Duration::ZERO).await {
+            Ok(scripted) => listeners.push((scripted, version)),
+            Err(error) => passed_over(&version, &error, reporter),
+        }
+    }
+    listeners
+}
+
+fn passed_over(version: &ReleaseVersion, error: &Error, reporter: &mut dyn Reporter) {
+    let attributes = vec![("release", version.name.clone()), ("error", error.to_string())];
+    reporter.log(LogLine::warn("the scripts of a release were passed over", attributes));
 }
 
 async fn versions(store: &Arc<dyn Store>, request: &ListRequest, all: bool) -> Result<Vec<Summary>> {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use pintle_chart::package::{Overrides, Times};
 use pintle_events::Event;
-use pintle_lua::Asked;
 
 use crate::report::with_log;
 use crate::{Lifecycle, Reporter, Result, prepare};
@@ -45,7 +44,7 @@ pub fn package_with_events(
 ) -> Result<PathBuf> {
     let mut chart = with_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
     let told = events
-        .with_scripts_of(&chart, &Asked::default())
+        .with_scripts_of(&chart)
         .and_then(|events| prepare::tell_at_rest(&mut chart, Event::PrePackage, &events));
     events.report(reporter);
     told?;

@@ -78,6 +78,7 @@ pub async fn rollback(
     let (current, source) = load_both(&records, history.last().map_or(0, |last| last.number), number).await?;
     let method = request.method.resolve(&source.apply_method);
     let version = next_version(session, &current, source, method);
+    session.record_objects.check_version(&version, reporter)?;
     if request.mode.is_preview() {
         return Ok(version);
     }
@@ -116,7 +117,7 @@ fn wanted(records: &Records<'_>, history: &[Summary], to: &VersionRef) -> Result
     if history.iter().any(|version| version.number == number) {
         return Ok(number);
     }
-    Err(Error::NoSuchVersion { number })
+    Err(Error::NoSuchVersion { number, known: history.iter().map(|version| version.number).collect() })
 }
 
 fn next_version(
@@ -126,7 +127,8 @@ fn next_version(
     method: Method,
 ) -> ReleaseVersion {
     let number = current.number + 1;
-    let granted = kept::granted(&source);
+    let noted = kept::noted(&source);
+    let hears_of_lists = kept::hears_of_lists(source.number, &source.labels);
     let mut version = ReleaseVersion {
         namespace: current.namespace.clone(),
         number,
@@ -143,8 +145,8 @@ fn next_version(
         apply_method: method.as_str().to_owned(),
         ..source
     };
-    // What the user granted to the version that is delivered again, he granted to this one.
-    kept::grant(&mut version.labels, number, &granted);
+    kept::note(&mut version.labels, number, &noted);
+    kept::note_lists(&mut version.labels, number, hears_of_lists);
     // What earlier runs came to belongs to the earlier version.
     for hook in &mut version.hooks {
         hook.last_run = HookRun::default();

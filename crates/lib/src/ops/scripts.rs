@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use pintle_chart::Chart;
-use pintle_events::{ChartPart, Context, Event, SourceFile};
+use pintle_events::{ChartPart, Context, Event, ReadinessFacts, SourceFile};
 use pintle_lua::{Asked, Finding};
+use pintle_objects::Object;
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
@@ -73,7 +74,7 @@ pub fn try_event(
     let chart = locate::load(&request.chart, reporter)?;
     let rules = Rules::default();
     let chart = process(chart, &user, &rules, reporter)?;
-    let events = events.with_scripts_of(&chart, &Asked::default())?;
+    let events = events.with_scripts_of(&chart)?;
     let mut context = about(request, chart, user, rules, reporter)?;
     let before = shown(&context);
     let told = events.emit(request.event, &mut context);
@@ -125,13 +126,7 @@ fn after_rendering(
 ) -> Result<Context> {
     let mut prepared = finish(chart, user, target, rules, &Lifecycle::default(), reporter)?;
     prepared.objects()?;
-    let mut objects = Documents::of_files(&prepared.files).objects();
-    if event == Event::PreTest {
-        objects.retain(|rendered| {
-            let events = rendered.object.annotation("helm.sh/hook").unwrap_or_default();
-            events.split(',').any(|event| event.trim().starts_with("test"))
-        });
-    }
+    let objects = Documents::of_files(&prepared.files).objects();
     let values = prepared.context.take_values();
     let context = match event {
         // A release that goes away is told without its chart.
@@ -140,9 +135,24 @@ fn after_rendering(
         Event::PreRollback | Event::PostRollback | Event::PreTest | Event::PostTest | Event::FailedTest => {
             context::of_chart(&prepared.chart, values).with_release(context::release_of(target))
         }
+        Event::Watch => context::of_rendering(&prepared.chart, values, target)
+            .with_readiness(objects.first().map(|first| ready(&first.object)).unwrap_or_default()),
         _ => context::of_rendering(&prepared.chart, values, target),
     };
     Ok(context.with_objects(objects))
+}
+
+/// What an object has come to when it is ready.
+fn ready(object: &Object) -> ReadinessFacts {
+    ReadinessFacts {
+        api_version: object.api_version().to_owned(),
+        kind: object.kind().to_owned(),
+        namespace: object.namespace().to_owned(),
+        name: object.name().to_owned(),
+        state: "Current".to_owned(),
+        message: String::new(),
+        ready: true,
+    }
 }
 
 /// The parts of a context that handlers may change, as one tree.

@@ -151,9 +151,9 @@ async fn pods(
     Ok(vec![Object::new(list)])
 }
 
-/// What the scripts of a release's chart were allowed to do.
+/// What the scripts of a release's chart were allowed to do, as its record says. Nothing is granted by it.
 pub fn granted_permissions(version: &ReleaseVersion) -> Permissions {
-    kept::granted(version)
+    kept::noted(version)
 }
 
 /// The labels that a version has in the store: the user's, and those that Helm finds it by.

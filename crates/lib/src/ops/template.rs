@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use pintle_events::Event as LifecycleEvent;
 use pintle_images::Policy;
-use pintle_lua::Asked;
 use pintle_objects::{Event, Sorted};
 use pintle_release::ReleaseVersion;
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
@@ -20,7 +19,7 @@ use crate::deliver::{Claims, Scene};
 use crate::lifecycle::scripts::Setting;
 use crate::options::{Delivery, Method, Rendering};
 use crate::prepare::{Prepared, Rules, prepare, process, push_document, shown};
-use crate::{Error, Lifecycle, Reporter, Result, Session, Silent, input, live};
+use crate::{Error, Lifecycle, RecordObjects, Reporter, Result, Session, Silent, input, live};
 
 /// What to render, and how.
 #[derive(Clone, Debug)]
@@ -61,6 +60,8 @@ pub struct TemplateRequest {
     pub layout: Layout,
     /// Where images go that rendered objects name (`--rewrite-images`).
     pub images: Option<Arc<Policy>>,
+    /// What becomes of objects that look like records of releases.
+    pub record_objects: RecordObjects,
 }
 
 /// Where rendered files go.
@@ -94,6 +95,7 @@ impl Default for TemplateRequest {
             show_only: Vec::new(),
             layout: Layout::Stream,
             images: None,
+            record_objects: RecordObjects::default(),
         }
     }
 }
@@ -117,7 +119,13 @@ impl TemplateRequest {
 
     fn rules(&self) -> Rules {
         let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
-        Rules { nulls: self.nulls, schema, subchart_notes: false, images: self.images.clone() }
+        Rules {
+            nulls: self.nulls,
+            schema,
+            subchart_notes: false,
+            images: self.images.clone(),
+            record_objects: self.record_objects,
+        }
     }
 }
 
@@ -182,11 +190,11 @@ pub async fn template_live(
     let setting = Setting {
         release: &request.name,
         namespace: &request.namespace,
-        before: Asked::default(),
+        remember: false,
         wait: Delivery::default().timeout,
     };
     let session = &session.scripted(&chart, setting).await?;
-    let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
+    let (chart, user) = live::tell_loaded(&session.events, chart, user, reporter).await?;
     let facts = session.cluster.facts().await?;
     let rendering = Rendering { dns: request.dns, ..Rendering::default() };
     let target = live::target(session, &facts, request.target().release, &rendering, true);
@@ -221,6 +229,12 @@ fn output(request: &TemplateRequest, prepared: &Prepared, reporter: &mut dyn Rep
     let sorted = prepared.objects()?;
     for line in &sorted.log {
         reporter.log(line.clone());
+    }
+    request.record_objects.check(&sorted, reporter)?;
+    if request.include_crds {
+        for crd in prepared.chart.crds() {
+            request.record_objects.check_text(&crd.file.data, &crd.path, reporter)?;
+        }
     }
     match &request.layout {
         Layout::Stream => {

@@ -152,7 +152,7 @@ impl<'s> Upgrade<'s> {
         let setting = Setting {
             release: &target.name,
             namespace: &self.base.namespace,
-            before: kept::granted_to_charts(&self.base),
+            remember: !target.mode.is_preview(),
             wait: target.delivery.timeout,
         };
         let session = self.session.scripted(&chart, setting).await?;
@@ -167,7 +167,7 @@ impl<'s> Upgrade<'s> {
         reporter: &mut dyn Reporter,
     ) -> Result<ReleaseVersion> {
         let target = &self.request.target;
-        let (chart, user) = live::tell_loaded(&self.session.events, chart, user).await?;
+        let (chart, user) = live::tell_loaded(&self.session.events, chart, user, reporter).await?;
         let prepared = self.render(chart, user, reporter).await?;
         let mut version = self.next_version(&prepared, reporter)?;
         let mut scene = self.survey(&version).await?;
@@ -250,7 +250,8 @@ impl<'s> Upgrade<'s> {
         let recorded = live::record(prepared, target.rendering.hide_secrets, reporter)?;
         super::check_labels(&target.labels)?;
         let mut labels = merged_labels(&self.last.labels, &target.labels);
-        kept::grant(&mut labels, self.last.number + 1, prepared.granted());
+        kept::note(&mut labels, self.last.number + 1, prepared.granted());
+        kept::note_lists(&mut labels, self.last.number + 1, prepared.hears_of_lists());
         Ok(ReleaseVersion {
             name: target.name.clone(),
             namespace: self.base.namespace.clone(),
@@ -265,7 +266,7 @@ impl<'s> Upgrade<'s> {
                 notes: recorded.notes,
                 rollback_revision: None,
             },
-            chart: kept::stored(&prepared.chart),
+            chart: kept::stored(&prepared.chart, prepared.changed_values()),
             config: Some(prepared.user.clone()),
             manifest: recorded.manifest,
             hooks: recorded.hooks,

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use pintle_chart::Chart;
 use pintle_cluster::{Error as ClusterError, Write};
-use pintle_lua::Asked;
 use pintle_objects::Object;
 use pintle_render::{KubeVersion, Release};
 use pintle_tree::{Map, Node};
@@ -41,7 +40,7 @@ impl Rehearsing<'_> {
             self.check_all(stage, &original, &all).await;
             all.clear();
             // A definition that cannot be installed was complained about, and what does not render is told by the stage.
-            let _ = crds::install(self.session, &chart, Method::ServerSide).await;
+            let _ = crds::install(self.session, &chart, Method::ServerSide, &mut Silent).await;
         }
         if let Ok(recorded) = self.recorded(target, chart, user, upgrade).await {
             all.extend(documents(&recorded.manifest));
@@ -67,11 +66,11 @@ impl Rehearsing<'_> {
         let setting = Setting {
             release: &target.name,
             namespace: &target.namespace,
-            before: Asked::default(),
+            remember: false,
             wait: target.delivery.timeout,
         };
         let session = self.session.scripted(&chart, setting).await?;
-        let (chart, user) = live::tell_loaded(&session.events, chart, user).await?;
+        let (chart, user) = live::tell_loaded(&session.events, chart, user, &mut Silent).await?;
         let facts = session.cluster.facts().await?;
         let release = Release {
             name: target.name.clone(),

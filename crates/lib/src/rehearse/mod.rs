@@ -24,7 +24,7 @@ use crate::ops::{
     uninstall, upgrade,
 };
 use crate::options::{Delivery, Strategy};
-use crate::{Cancel, Clock, Holder, Lifecycle, Result, Session};
+use crate::{Cancel, Clock, Holder, Lifecycle, RecordObjects, Result, Session};
 use ears::{Listener, Said};
 pub use report::{EventLine, Finding, HookState, ObjectState, Rehearsal, Severity, Stage};
 use scene::Stagehand;
@@ -72,7 +72,8 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
         holder: Holder::named("rehearsal"),
         lease: Duration::from_secs(30),
         cancel: Cancel::default(),
-        events: request.events.heard_by(|before| said.with(before)),
+        events: request.events.without_memory().heard_by(|before| said.with(before)),
+        record_objects: RecordObjects::default(),
     };
     let mut rehearsing = Rehearsing {
         request,

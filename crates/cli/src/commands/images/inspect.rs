@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pintle::Silent;
 use pintle::images::mapping::skeleton;
 use pintle::images::{Detection, Policy};
 use pintle::ops::images::{self, ImageOptions, Inspected};
@@ -130,7 +131,8 @@ fn all(
     level: Level,
 ) -> Result<(Record, BTreeSet<String>), Failure> {
     let connection = Connection::open(invocation)?;
-    let releases = connection.run(pintle::ops::list(&connection.session, &ListRequest::default()))?;
+    let releases =
+        connection.run(pintle::ops::list(&connection.session, &ListRequest::default(), &mut Silent))?;
     let (mut records, mut skipped, mut found) = (Vec::new(), Vec::new(), BTreeSet::new());
     for release in &releases {
         let version =
