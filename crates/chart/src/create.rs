@@ -7,7 +7,7 @@ use pintle_tree::quote::quote;
 
 use crate::error::{Error, Result, refused};
 use crate::load::load_any_version;
-use crate::metadata::{Metadata, V2};
+use crate::metadata::{Metadata, V2, V3};
 use crate::package::{self, Times};
 use crate::path::clean;
 use crate::{Chart, File};
@@ -39,12 +39,36 @@ const SCAFFOLD: [(&str, &str); 12] = [
     ),
 ];
 
+/// Which generation a new chart is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Generation {
+    /// `apiVersion: v2`.
+    #[default]
+    V2,
+    /// `apiVersion: v3`, Helm's experiment, which can be created and looked at only.
+    V3,
+}
+
+impl Generation {
+    fn api_version(self) -> &'static str {
+        match self {
+            Generation::V2 => V2,
+            Generation::V3 => V3,
+        }
+    }
+}
+
 /// The files of a new chart called `name`, in memory.
-pub fn scaffold(name: &str) -> Vec<File> {
-    SCAFFOLD
-        .iter()
-        .map(|(path, text)| File::new(*path, text.replace(PLACEHOLDER, name).into_bytes()))
-        .collect()
+pub fn scaffold(name: &str, generation: Generation) -> Vec<File> {
+    let file = |(path, text): &(&str, &str)| {
+        let text = text.replace(PLACEHOLDER, name);
+        let text = match *path {
+            "Chart.yaml" => text.replacen(V2, generation.api_version(), 1),
+            _ => text,
+        };
+        File::new(*path, text.into_bytes())
+    };
+    SCAFFOLD.iter().map(file).collect()
 }
 
 /// Makes the chart `name` in a folder of that name inside `folder`, and returns the path of the new folder. Lines for
@@ -52,7 +76,12 @@ pub fn scaffold(name: &str) -> Vec<File> {
 ///
 /// # Errors
 /// A name that is none, a folder that is not there, files that cannot be written.
-pub fn create(name: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+pub fn create(
+    name: &str,
+    generation: Generation,
+    folder: &Path,
+    report: &mut dyn FnMut(&str),
+) -> Result<PathBuf> {
     check_name(name)?;
     let folder = std::path::absolute(folder).map_err(refused("getwd", folder))?;
     let folder = folder.to_str().map_or(folder.clone(), |text| PathBuf::from(clean(text)));
@@ -63,7 +92,7 @@ pub fn create(name: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result
     if chart.exists() && !chart.is_dir() {
         return Err(Error::told(format!("file {} already exists and is not a directory", chart.display())));
     }
-    for file in scaffold(name) {
+    for file in scaffold(name, generation) {
         let path = chart.join(&file.name);
         if path.exists() {
             let shown = quote(path.to_string_lossy().as_bytes());
@@ -83,6 +112,7 @@ pub fn create(name: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result
 /// A starter that cannot be loaded, files that cannot be written.
 pub fn create_from(
     name: &str,
+    generation: Generation,
     folder: &Path,
     starter: &Path,
     times: Times,
@@ -91,7 +121,7 @@ pub fn create_from(
     let mut chart = load_any_version(starter, log)
         .map_err(|error| Error::told(format!("could not load {}: {error}", starter.display())))?;
     chart.metadata = Metadata {
-        api_version: V2.to_owned(),
+        api_version: generation.api_version().to_owned(),
         name: name.to_owned(),
         description: "A Helm chart for Kubernetes".to_owned(),
         kind: "application".to_owned(),

@@ -5,6 +5,7 @@ pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod create;
 pub(crate) mod dependency;
+pub(crate) mod docs;
 pub(crate) mod env;
 pub(crate) mod get;
 pub(crate) mod help;
@@ -32,11 +33,13 @@ pub(crate) mod upgrade;
 pub(crate) mod version;
 
 use crate::command::Command;
+use crate::command::find::first_word;
 use crate::complete::Request;
 
 /// The program itself.
 pub(crate) static ROOT: Command = Command {
     name: "",
+    short: "a package manager for Kubernetes",
     long: LONG,
     subcommands: &[
         &reference::COMMAND,
@@ -45,6 +48,7 @@ pub(crate) static ROOT: Command = Command {
         &completion::COMMAND,
         &create::COMMAND,
         &dependency::COMMAND,
+        &docs::COMMAND,
         &env::COMMAND,
         &get::COMMAND,
         &help::COMMAND,
@@ -76,7 +80,6 @@ pub(crate) static ROOT: Command = Command {
 /// Commands of Helm that are not built yet, with their other names. They are refused with a clear word, and help does
 /// not list them.
 pub(crate) static LATER: &[(&str, &[&str])] = &[
-    ("docs", &[]),
     ("plugin", &[]),
     ("pull", &["fetch"]),
     ("push", &[]),
@@ -129,12 +132,14 @@ Helm's environment variables are honoured; `{program} env` shows what they come 
 
 Without them, the folders follow the XDG variables, and without those, the custom of the system.";
 
-/// Tells whether the shell is asking for completions.
-pub(crate) fn complete_request(words: &[String]) -> Option<Request<'_>> {
-    let (first, words) = words.split_first()?;
-    match first.as_str() {
-        "__complete" => Some(Request { described: true, words }),
-        "__completeNoDesc" => Some(Request { described: false, words }),
-        _ => None,
-    }
+/// Tells whether the shell is asking for completions. Flags of all commands may stand before the request; they count as
+/// if they stood after it.
+pub(crate) fn complete_request(words: &[String]) -> Option<Request> {
+    let at = first_word(words, &ROOT.all_flags())?;
+    let described = match words[at].as_str() {
+        "__complete" => true,
+        "__completeNoDesc" => false,
+        _ => return None,
+    };
+    Some(Request { described, words: [&words[..at], &words[at + 1..]].concat() })
 }

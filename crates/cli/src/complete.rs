@@ -69,14 +69,14 @@ impl Answer {
 const NO_MORE: &str = "_activeHelp_ This command does not take any more arguments (but may accept flags).";
 
 /// A request of the shell.
-pub(crate) struct Request<'a> {
+pub(crate) struct Request {
     /// Whether choices come with descriptions.
     pub(crate) described: bool,
     /// The words after the program, the last of them unfinished.
-    pub(crate) words: &'a [String],
+    pub(crate) words: Vec<String>,
 }
 
-impl Request<'_> {
+impl Request {
     /// Answers on standard output.
     pub(crate) fn run(
         &self,

@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     pub(crate) namespace: String,
     /// Whether there is a cluster, and not just data about releases.
     pub(crate) has_cluster: bool,
+    /// Whether versions of a release are listed as the server lists the objects that they are kept in: by name.
+    pub(crate) lists_by_name: bool,
     personality: Personality,
     runtime: Runtime,
 }
@@ -79,7 +81,14 @@ impl Connection {
             record_objects: request::record_objects(invocation),
         };
         let personality = invocation.personality;
-        Ok(Connection { session, namespace, has_cluster: driver != Driver::Memory, personality, runtime })
+        Ok(Connection {
+            session,
+            namespace,
+            has_cluster: driver != Driver::Memory,
+            lists_by_name: matches!(driver, Driver::Secrets | Driver::ConfigMaps),
+            personality,
+            runtime,
+        })
     }
 
     /// Runs an operation to its end.
@@ -102,7 +111,13 @@ impl Connection {
     }
 
     /// From now on Ctrl-C stops the operation in good order, and a second one the program. `farewell` is said then.
+    ///
+    /// Helm has no handler where it says no farewell: the signal itself ends the program there, as its caller can see.
+    /// What is left undone is taken over by the next command, as after any client that was killed.
     pub(crate) fn obey_signals(&self, farewell: Option<String>) {
+        if self.personality == Personality::Helm && farewell.is_none() {
+            return;
+        }
         let cancel = self.session.cancel.clone();
         self.runtime.spawn(async move {
             let Ok(mut signals) = Signals::new() else { return };
@@ -228,7 +243,7 @@ impl Driver {
             (Driver::Memory, Personality::Helm) => {
                 Ok(Cluster::connect(settings).await.unwrap_or_else(|_| nowhere()).pretending())
             }
-            _ => Cluster::connect(settings).await,
+            _ => Cluster::connect_lazily(settings).await,
         }
     }
 

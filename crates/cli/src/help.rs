@@ -1,8 +1,11 @@
 //! Help in the layout that cobra prints, which people and documentation tools are used to.
 
+pub(crate) mod pages;
+
 use pintle_tree::quote::quote;
 
 use crate::command::{Command, Place};
+use crate::commands::ROOT;
 use crate::env::{Environment, Setting};
 use crate::flag::groups::GLOBAL;
 use crate::flag::{Fallback, Flag, HELP, Kind};
@@ -39,17 +42,10 @@ pub(crate) fn usage(place: &Place, personality: Personality, environment: &Envir
             text.push_str(&format!("\n  {:width$} {}", sub.name, named(sub.short, personality)));
         }
     }
-    let is_root = place.path == personality.program();
-    let mut local: Vec<&Flag> = command.own_flags().collect();
-    local.push(&HELP);
-    if is_root {
-        local.extend(GLOBAL);
-    }
+    let (local, global) = sorted_flags(place);
     text.push_str("\n\nFlags:\n");
     text.push_str(flag_lines(local, place, environment).trim_end());
-    if !is_root {
-        let global =
-            GLOBAL.iter().filter(|flag| command.own_flags().all(|own| own.name != flag.name)).collect();
+    if !global.is_empty() {
         text.push_str("\n\nGlobal Flags:\n");
         text.push_str(flag_lines(global, place, environment).trim_end());
     }
@@ -77,9 +73,24 @@ pub(crate) fn usage_of(flag: &Flag, place: &Place) -> String {
     flag.usage.to_owned()
 }
 
-fn flag_lines(mut flags: Vec<&Flag>, place: &Place, environment: &Environment) -> String {
-    flags.retain(|flag| !flag.hidden);
-    flags.sort_by_key(|flag| flag.name);
+/// The flags of a command that are shown: its own, and those of all commands, which are the program's own.
+fn sorted_flags(place: &Place) -> (Vec<&'static Flag>, Vec<&'static Flag>) {
+    let command = place.command;
+    let mut own: Vec<&'static Flag> = command.own_flags().collect();
+    let mut global: Vec<&'static Flag> =
+        GLOBAL.iter().filter(|flag| own.iter().all(|other| other.name != flag.name)).collect();
+    own.push(&HELP);
+    if std::ptr::eq(command, &ROOT) {
+        own.append(&mut global);
+    }
+    for flags in [&mut own, &mut global] {
+        flags.retain(|flag| !flag.hidden);
+        flags.sort_by_key(|flag| flag.name);
+    }
+    (own, global)
+}
+
+fn flag_lines(flags: Vec<&Flag>, place: &Place, environment: &Environment) -> String {
     let heads: Vec<String> = flags.iter().map(|flag| head(flag)).collect();
     let width = heads.iter().map(String::len).max().unwrap_or(0);
     let mut text = String::new();
@@ -114,15 +125,19 @@ fn head(flag: &Flag) -> String {
 
 /// What a flag is when not given, unless that is nothing. A token stays out of help.
 fn default_note(flag: &Flag, environment: &Environment) -> String {
-    let value = match flag.fallback {
-        Fallback::Text(text) => text.to_owned(),
-        Fallback::Setting(Setting::KubeToken) => String::new(),
-        Fallback::Setting(setting) => environment.setting(setting),
-    };
+    let value = default_text(flag, environment);
     match flag.kind {
         kind if kind.is_zero(&value) => String::new(),
         Kind::Text => format!(" (default {})", quote(value.as_bytes())),
         _ => format!(" (default {value})"),
+    }
+}
+
+fn default_text(flag: &Flag, environment: &Environment) -> String {
+    match flag.fallback {
+        Fallback::Text(text) => text.to_owned(),
+        Fallback::Setting(Setting::KubeToken) => String::new(),
+        Fallback::Setting(setting) => environment.setting(setting),
     }
 }
 

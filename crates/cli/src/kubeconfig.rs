@@ -1,5 +1,6 @@
 //! The little that rendering needs of a kubeconfig: the names of its contexts, and the namespace of the current one.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use pintle_tree::{Map, Node};
@@ -88,8 +89,8 @@ impl Config {
         }
         for (name, context) in named(&root, "contexts", "context") {
             if self.contexts.iter().all(|known| known.name != name) {
-                let cluster = text_of(context, "cluster");
-                self.contexts.push(Context { name, cluster, namespace: text_of(context, "namespace") });
+                let cluster = text_of(&context, "cluster");
+                self.contexts.push(Context { name, cluster, namespace: text_of(&context, "namespace") });
             }
         }
         Some(())
@@ -109,13 +110,14 @@ fn search_path(environment: &Environment) -> Vec<String> {
     }
 }
 
-/// The entries of a list of named things: `- name: x` with `body: {…}`.
-fn named<'a>(root: &'a Map<Node>, list: &str, body: &'a str) -> Vec<(String, &'a Map<Node>)> {
+/// The entries of a list of named things: `- name: x` with `body: {…}`. A body may be empty or missing.
+fn named<'a>(root: &'a Map<Node>, list: &str, body: &'a str) -> Vec<(String, Cow<'a, Map<Node>>)> {
     let Some(Node::List(entries)) = root.get(list.as_bytes()) else { return Vec::new() };
     let entry = |node: &'a Node| match node {
         Node::Map(entry) => match entry.get(body.as_bytes()) {
-            Some(Node::Map(body)) => Some((text_of(entry, "name"), body)),
-            _ => None,
+            Some(Node::Map(body)) => Some((text_of(entry, "name"), Cow::Borrowed(body))),
+            Some(Node::Nil) | None => Some((text_of(entry, "name"), Cow::Owned(Map::default()))),
+            Some(_) => None,
         },
         _ => None,
     };

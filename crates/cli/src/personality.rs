@@ -12,12 +12,16 @@ pub(crate) enum Personality {
 }
 
 impl Personality {
-    /// Decides by the last part of the first word of the command line.
+    /// Decides by the last part of the first word of the command line. Helm is often installed under a name that has its
+    /// version in it, so `helm3`, `helm4`, `helm4.2` and `helm-v4.2.4` are Helm; `helm-hooks` and `irr` are not, since
+    /// they are names of a command of ours.
     pub(crate) fn of(called_as: &str) -> Personality {
-        match Path::new(called_as).file_stem().and_then(|stem| stem.to_str()) {
-            Some("helm") => Personality::Helm,
-            _ => Personality::Pintle,
-        }
+        let name = Path::new(called_as).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = name.strip_suffix(".exe").unwrap_or(name);
+        let is_helm = name.strip_prefix("helm").is_some_and(|rest| {
+            rest.is_empty() || rest.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit())
+        });
+        if is_helm && Door::of(called_as).is_none() { Personality::Helm } else { Personality::Pintle }
     }
 
     /// The name in texts.
@@ -60,11 +64,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_base_name_helm_makes_a_helm() {
+    fn only_the_base_name_makes_a_helm() {
         assert_eq!(Personality::of("/usr/bin/helm"), Personality::Helm);
         assert_eq!(Personality::of("helm.exe"), Personality::Helm);
         assert_eq!(Personality::of("./pintle"), Personality::Pintle);
         assert_eq!(Personality::of("helmet"), Personality::Pintle);
+        assert_eq!(Personality::of("pintle-helm"), Personality::Pintle);
+    }
+
+    #[test]
+    fn helm_with_a_version_in_its_name_is_helm_and_commands_of_ours_are_not() {
+        for name in ["helm3", "helm4", "/opt/helm4.2", "helm-v4.2.4", "helm-4.exe", "helm-linux-amd64"] {
+            assert_eq!(Personality::of(name), Personality::Helm, "{name}");
+        }
+        for name in ["helm-hooks", "helm-hooks.exe", "irr", "helmfile", "helm_4"] {
+            assert_eq!(Personality::of(name), Personality::Pintle, "{name}");
+        }
     }
 
     #[test]

@@ -170,34 +170,182 @@ fn scripts_ask_the_program_that_they_are_for() {
     }
 }
 
+/// Asks the script for bash, with no width of a terminal but the one that is given.
+fn ask_bash(place: &Place, setup: &str, words: &str, line: &str) -> String {
+    let script = place.helm("completion bash");
+    let (_, script) = script.split_once("--- stdout\n").expect("the script is on standard output");
+    let count = words.split(' ').count() - 1;
+    let text = format!(
+        "{script}\ncompopt() {{ echo \"compopt $*\"; }}\n{setup}\nCOMP_WORDS=({words}) COMP_CWORD={count}\n\
+         COMP_LINE='{line}' COMP_POINT={}\n__start_helm\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        line.len()
+    );
+    let output = std::process::Command::new("bash")
+        .args(["--norc", "-O", "expand_aliases", "-c", &text])
+        .env_remove("COLUMNS")
+        .env("HELM", place.linked("helm"))
+        .current_dir(place.path())
+        .output()
+        .expect("bash can be run");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 #[test]
 fn the_bash_script_completes() {
     let place = Place::new();
-    let script = place.pintle("completion bash");
-    let (_, script) = script.split_once("--- stdout\n").expect("the script is on standard output");
-    let ask = |words: &str, line: &str| {
-        let count = words.split(' ').count();
-        let program = env!("CARGO_BIN_EXE_pintle");
-        let text = format!(
-            "{script}\ncompopt() {{ echo \"compopt $*\"; }}\nCOMP_WORDS=({program} {words}) COMP_CWORD={count}\n\
-             COMP_LINE='{line}' COMP_POINT={}\n__pintle_complete\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
-            line.len()
-        );
-        let output = std::process::Command::new("bash")
-            .args(["--norc", "-c", &text])
-            .current_dir(place.path())
-            .output()
-            .expect("bash can be run");
-        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    assert_snapshot!(ask("versi", "pintle versi"), @"version");
-    assert_snapshot!(ask("completion ''", "pintle completion "), @"
+    let ask = |words: &str, line: &str| ask_bash(&place, "COLUMNS=60", words, line);
+    assert_snapshot!(ask("$HELM versi", "helm versi"), @"
+    compopt +o default
+    version
+    ");
+    assert_snapshot!(ask("$HELM completion ''", "helm completion "), @"
+    compopt +o default
     bash        (print the completion script for bash)
     fish        (print the completion script for fish)
     powershell  (print the completion script for PowerShell)
     zsh         (print the completion script for zsh)
     ");
-    assert_snapshot!(ask("env --color = al", "pintle env --color=al"), @"always");
-    assert_snapshot!(ask("env --kubeconfig ''", "pintle env --kubeconfig "), @"compopt -o bashdefault -o default");
+    assert_snapshot!(ask("$HELM env --color = al", "helm env --color=al"), @"
+    compopt +o default
+    always
+    ");
+    assert_snapshot!(ask("$HELM env --kubeconfig ''", "helm env --kubeconfig "), @"");
+}
+
+#[test]
+fn the_bash_script_describes_choices_only_where_there_is_a_width() {
+    let place = Place::new();
+    let ask = |setup: &str| ask_bash(&place, setup, "$HELM completion ''", "helm completion ");
+    assert_snapshot!(ask(""), @"
+    compopt +o default
+    bash
+    fish
+    powershell
+    zsh
+    ");
+    assert_snapshot!(ask("COLUMNS=24"), @"
+    compopt +o default
+    bash        (print the…)
+    fish        (print the…)
+    powershell  (print the…)
+    zsh         (print the…)
+    ");
+    assert_snapshot!(ask("COLUMNS=17"), @"
+    compopt +o default
+    bash  (print th…)
+    fish  (print th…)
+    powershell  (pr…)
+    zsh  (print the…)
+    ");
+}
+
+#[test]
+fn the_bash_script_evaluates_what_was_typed_and_runs_none_of_it() {
+    let place = Place::new();
+    place.write("k", "contexts: [{name: east, context: }]");
+    let ask = |setup: &str, words: &str| ask_bash(&place, setup, words, "helm ...");
+    // The shell that types has the alias; the words are as typed, with their quotes.
+    assert_snapshot!(ask("alias h=\"$HELM\"", "h versi"), @"
+    compopt +o default
+    version
+    ");
+    let typed = r#"$HELM env --kubeconfig '"$PWD/k"' --kube-context e"#;
+    assert_snapshot!(ask("", typed), @"
+    compopt +o default
+    east
+    ");
+    ask("", "$HELM --kubeconfig '$(touch ran)' versi");
+    ask("", "$HELM --kubeconfig '`touch ran`' versi");
+    ask("", "$HELM '>' ran versi");
+    assert!(!place.path().join("ran").exists(), "completing is not running");
+}
+
+#[test]
+fn flags_of_all_commands_may_stand_before_the_request() {
+    let place = Place::new();
+    place.write("k", "contexts: [{name: a, context: }, {name: b}, {name: c, context: {cluster: east}}]");
+    assert_snapshot!(place.helm("--kubeconfig k --debug __complete env --kube-context ''"), @"
+    exit 0
+    --- stdout
+    a
+    b
+    c	east
+    :4
+    --- stderr
+    Completion ended with directive: ShellCompDirectiveNoFileComp
+    ");
+    assert_snapshot!(place.helm("--kubeconfig=k __completeNoDesc version --sh"), @"
+    exit 0
+    --- stdout
+    --short
+    :4
+    --- stderr
+    Completion ended with directive: ShellCompDirectiveNoFileComp
+    ");
+}
+
+#[test]
+fn scripts_begin_and_register_as_cobra_s_do() {
+    let place = Place::new();
+    let first = |shell: &str| place.helm(&format!("completion {shell}")).lines().nth(2).map(str::to_owned);
+    assert_eq!(
+        first("bash").as_deref(),
+        Some("# bash completion V2 for helm                                 -*- shell-script -*-")
+    );
+    assert_eq!(first("zsh").as_deref(), Some("#compdef helm"));
+    assert_eq!(
+        first("fish").as_deref(),
+        Some("# fish completion for helm                                 -*- shell-script -*-")
+    );
+    assert_eq!(
+        first("powershell").as_deref(),
+        Some("# powershell completion for helm                                 -*- shell-script -*-")
+    );
+    assert!(place.helm("completion bash").contains("\ncomplete -o default -F __start_helm helm\n"));
+    assert!(place.helm("completion zsh").contains("\ncompdef _helm helm\n"));
+    assert!(place.helm("completion powershell").contains("-ScriptBlock ${__helmCompleterBlock}"));
+}
+
+#[test]
+fn revisions_come_in_the_order_in_which_helm_s_records_are_listed() {
+    let place = Place::new();
+    place.write("c/Chart.yaml", "apiVersion: v2\nname: c\nversion: 0.1.0\n");
+    place.write("c/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    let cluster = crate::support::cluster::start();
+    for _ in 0..11 {
+        place.helm(&format!("upgrade --install web c --history-max 0 {cluster}"));
+    }
+    let order = |answer: String| -> Vec<u64> {
+        answer.lines().filter_map(|line| line.split('\t').next()?.parse().ok()).collect()
+    };
+    let helm = order(place.helm(&format!("__complete rollback web {cluster} ''")));
+    assert_eq!(helm, [1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let ours = place.called(
+        "pintle",
+        &format!("__complete rollback web {cluster} ''"),
+        &[("HELM_DRIVER", "secret")],
+    );
+    assert_eq!(order(ours), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+}
+
+#[test]
+fn charts_begin_with_a_path() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("__completeNoDesc install web ''"), @"
+    exit 0
+    --- stdout
+    ./
+    /
+    :2
+    --- stderr
+    Completion ended with directive: ShellCompDirectiveNoSpace
+    ");
+    assert_snapshot!(place.helm("__complete show chart we"), @"
+    exit 0
+    --- stdout
+    :0
+    --- stderr
+    Completion ended with directive: ShellCompDirectiveDefault
+    ");
 }

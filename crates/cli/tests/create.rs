@@ -99,3 +99,43 @@ fn bad_names_and_versions_are_refused() {
     Usage:  helm create NAME [flags]
     "#);
 }
+
+#[test]
+fn charts_of_the_third_generation_can_be_created_and_looked_at_only() {
+    let place = Place::new();
+    let gate = [("HELM_EXPERIMENTAL_CHART_V3", "1")];
+    assert_snapshot!(place.helm_with("create x --chart-api-version v3", &gate), @"
+    exit 0
+    --- stdout
+    Creating x
+    ");
+    assert_snapshot!(place.helm_with("create y --chart-api-version v3", &[("HELM_EXPERIMENTAL_CHART_V3", "")]), @"
+    exit 1
+    --- stdout
+    Creating y
+    --- stderr
+    Error: this feature has been marked as experimental and is not enabled by default. Please set HELM_EXPERIMENTAL_CHART_V3=1 in your environment to use this feature
+    ");
+    assert!(place.helm("show chart x").contains("apiVersion: v3\n"));
+    // Starting from another chart makes no difference.
+    let starter = place.path().join("x").display().to_string();
+    place.helm_with(&format!("create z --chart-api-version v3 --starter {starter}"), &gate);
+    assert!(place.helm("show chart z").contains("apiVersion: v3\n"));
+    for line in ["template x", "package x"] {
+        assert_eq!(
+            place.helm_with(line, &gate),
+            "exit 1\n--- stderr\nError: invalid chart apiVersion\n",
+            "{line}"
+        );
+    }
+    for (line, prefix) in
+        [("install web x --dry-run=client", "INSTALLATION FAILED"), ("upgrade web x", "UPGRADE FAILED")]
+    {
+        let line = format!("{line} {}", crate::support::cluster::start());
+        assert_eq!(
+            place.helm(&line),
+            format!("exit 1\n--- stderr\nError: {prefix}: invalid chart apiVersion\n")
+        );
+    }
+    assert!(place.pintle("template x").contains("hint: `apiVersion: v3` is an experiment"));
+}

@@ -278,3 +278,51 @@ fn every_other_flag_is_accepted() {
         ]
     );
 }
+
+#[test]
+fn a_configuration_that_cannot_be_used_is_told_where_helm_tells_it() {
+    let place = Place::new();
+    place.write("k", "contexts: [{name: a, context: }]");
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    let helm = |line: &str| place.helm(&format!("{line} --kubeconfig k --kube-context nope"));
+    let logged = r#"level=ERROR msg="cluster reachability check failed: kubernetes cluster unreachable: context \"nope\" does not exist""#;
+    let unreachable = r#"kubernetes cluster unreachable: context "nope" does not exist"#;
+    for (line, prefix) in
+        [("install r web", "INSTALLATION FAILED: "), ("template r web --dry-run=server", "")]
+    {
+        assert_eq!(
+            helm(line),
+            format!(
+                "exit 1\n--- stderr\n{logged}\nError: {prefix}cluster reachability check failed: {unreachable}\n"
+            )
+        );
+    }
+    assert_eq!(helm("upgrade r web"), format!("exit 1\n--- stderr\nError: UPGRADE FAILED: {unreachable}\n"));
+    for line in [
+        "upgrade -i r web",
+        "list",
+        "status r",
+        "get all r",
+        "history r",
+        "rollback r",
+        "uninstall r",
+        "test r",
+    ] {
+        assert_eq!(helm(line), format!("exit 1\n--- stderr\nError: {unreachable}\n"), "{line}");
+    }
+    // A chart that is not there is told first.
+    assert!(helm("install r ./nothing").contains(r#"path "./nothing" not found"#));
+}
+
+#[test]
+fn what_a_cluster_is_cannot_be_asked_without_one() {
+    let place = Place::new();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    // Releases in memory need no cluster, but charts ask for its version.
+    let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "/dev/null")];
+    assert_snapshot!(place.helm_with(&format!("install r web {NOBODY}"), &memory), @r#"
+    exit 1
+    --- stderr
+    Error: INSTALLATION FAILED: could not get server version from Kubernetes: Get "http://127.0.0.1:1/version?timeout=32s": dial tcp 127.0.0.1:1: connect: connection refused
+    "#);
+}

@@ -8,6 +8,7 @@ mod create;
 mod credentials;
 mod damage;
 mod dependency;
+mod docs;
 mod embedded;
 mod env;
 mod escapes;

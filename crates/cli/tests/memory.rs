@@ -325,3 +325,15 @@ fn files_that_are_no_releases_are_refused() {
     level=INFO msg="Unable to read memory driver dataopen : no such file or directory"
     "#);
 }
+
+#[test]
+fn a_version_without_a_number_has_none_in_data() {
+    let place = Place::new();
+    place.write("releases.yaml", "- {name: web, namespace: default, info: {status: deployed}, chart: {metadata: {name: web, version: 0.1.0}}}\n");
+    let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
+    assert_snapshot!(place.helm_with("status web -o json", &memory), @r#"
+    exit 0
+    --- stdout
+    {"name":"web","info":{"status":"deployed"},"namespace":"default"}
+    "#);
+}

@@ -445,3 +445,31 @@ fn helm_3_is_followed_on_request() {
     hint: it may be 3 or 4, for Helm 3 or Helm 4
     "#);
 }
+
+#[test]
+fn debugging_shows_only_what_was_asked_for_when_rendering_fails() {
+    let place = Place::new();
+    place
+        .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n")
+        .write("web/templates/bad.yaml", "a: {{ .Values.none.such }}\n");
+    let failed = place.helm("template web --debug --show-only templates/bad.yaml");
+    assert!(failed.starts_with("exit 1\n--- stderr\nError: "), "{failed}");
+    // What is no YAML can be looked at.
+    place.write("web/templates/bad.yaml", "a: b: c\n").write("web/templates/good.yaml", "kind: A\n");
+    assert_snapshot!(place.helm("template web --debug --show-only templates/bad.yaml"), @"
+    exit 1
+    --- stdout
+    ---
+    # Source: web/templates/bad.yaml
+    a: b: c
+
+
+    --- stderr
+    Error: YAML parse error on web/templates/bad.yaml: error converting YAML to JSON: yaml: mapping values are not allowed in this context
+    ");
+    assert!(
+        place
+            .helm("template web --debug --show-only templates/none.yaml")
+            .starts_with("exit 1\n--- stderr\nError: YAML")
+    );
+}

@@ -49,3 +49,25 @@ fn every_flag_is_accepted() {
     hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one; `--cluster embedded` tries it without a cluster
     "#);
 }
+
+#[test]
+fn a_signal_ends_helm_s_uninstall_rollback_and_test_by_itself() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let place = Place::new();
+    for command in ["uninstall", "rollback", "test"] {
+        // A server that takes the request and never answers.
+        let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = format!("http://{}", server.local_addr().expect("it has an address"));
+        let mut child = std::process::Command::new(place.linked("helm"))
+            .args([command, "web", "--kube-apiserver", &address])
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the program can be run");
+        let asked = server.accept().expect("the program asks");
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+        let ended = child.wait().expect("it ends");
+        assert_eq!(ended.signal(), Some(rustix::process::Signal::INT.as_raw()), "{command}: {ended}");
+        drop(asked);
+    }
+}

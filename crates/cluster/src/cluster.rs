@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::connect::{self, Settings};
 use crate::discovery::Catalog;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limit::Limiter;
 use crate::openapi::Schemas;
 use crate::warning::Warnings;
@@ -26,6 +26,8 @@ struct Inner {
     warnings: Warnings,
     /// Whether nothing is done, and everything is said to have gone well.
     pretends: bool,
+    /// Why there is no way to the cluster, if that was clear before anything was sent.
+    unusable: Option<String>,
 }
 
 impl Cluster {
@@ -37,6 +39,37 @@ impl Cluster {
         let made = connect::client(settings).await?;
         let limiter = (settings.qps > 0.0).then(|| Limiter::new(settings.qps, settings.burst));
         Ok(Self::assemble(made.client, made.address, made.namespace, limiter, false))
+    }
+
+    /// As [`Cluster::connect`], but a configuration that cannot be used is told by whatever needs the cluster first. So a
+    /// chart that cannot be read is told before a context that does not exist, as Helm does it.
+    ///
+    /// # Errors
+    /// When a program for credentials fails.
+    pub async fn connect_lazily(settings: &Settings) -> Result<Self> {
+        match Self::connect(settings).await {
+            Err(Error::Unreachable(cause)) => match *cause {
+                Error::Configuration(text) => Ok(Self::unusable(settings.namespace.clone(), text)),
+                cause => Err(Error::Unreachable(Box::new(cause))),
+            },
+            outcome => outcome,
+        }
+    }
+
+    fn unusable(default_namespace: String, text: String) -> Self {
+        let mut cluster = Self::nowhere(default_namespace);
+        if let Some(inner) = Arc::get_mut(&mut cluster.inner) {
+            inner.unusable = Some(text);
+        }
+        cluster
+    }
+
+    /// The error of a cluster to which there is no way.
+    pub(crate) fn check_usable(&self) -> Result<()> {
+        match &self.inner.unusable {
+            Some(text) => Err(Error::Unreachable(Box::new(Error::Configuration(text.clone())))),
+            None => Ok(()),
+        }
     }
 
     /// Uses a client that was made elsewhere, whatever serves its requests.
@@ -83,8 +116,18 @@ impl Cluster {
         pretends: bool,
     ) -> Self {
         let (catalog, schemas, warnings) = (Catalog::default(), Schemas::default(), Warnings::default());
-        let inner =
-            Inner { client, address, default_namespace, limiter, catalog, schemas, warnings, pretends };
+        let unusable = None;
+        let inner = Inner {
+            client,
+            address,
+            default_namespace,
+            limiter,
+            catalog,
+            schemas,
+            warnings,
+            pretends,
+            unusable,
+        };
         Cluster { inner: Arc::new(inner) }
     }
 

@@ -93,6 +93,9 @@ struct Table {
     silent: Vec<String>,
 }
 
+/// The version as a discovery client asks for it, with the time that it allows. Errors name the whole address.
+const DISCOVERED_VERSION: &str = "/version?timeout=32s";
+
 impl Cluster {
     /// Makes sure that the server answers.
     ///
@@ -102,7 +105,8 @@ impl Cluster {
         if self.pretends() {
             return Ok(());
         }
-        self.version().await.map(drop).map_err(|error| Error::Unreachable(Box::new(error)))
+        self.check_usable()?;
+        self.version_from("/version").await.map(drop).map_err(|error| Error::Unreachable(Box::new(error)))
     }
 
     /// The server's version.
@@ -110,8 +114,12 @@ impl Cluster {
     /// # Errors
     /// When the server does not answer.
     pub async fn version(&self) -> Result<&ServerVersion> {
+        self.version_from(DISCOVERED_VERSION).await
+    }
+
+    async fn version_from(&self, path: &str) -> Result<&ServerVersion> {
         let fetch = async {
-            let request = Request::read("/version");
+            let request = Request::read(path);
             let response = self.send(&request).await.map_err(unread)?;
             let object =
                 Object::read_json(&response.body).map_err(|error| Error::answer("GET /version", error))?;

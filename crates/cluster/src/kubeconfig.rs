@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use kube::config::{AuthInfo, Cluster, Context, Kubeconfig};
+use pintle_tree::{Map, Node};
 
 use crate::connect::{DEFAULT_SERVER, Proxies, Settings};
 use crate::error::{Error, Result};
@@ -134,14 +135,51 @@ fn load(settings: &Settings) -> Result<Kubeconfig> {
             }
             continue;
         }
-        let loaded = Kubeconfig::read_from(path).map_err(|error| {
+        let loaded = Kubeconfig::read_from(path).or_else(|error| {
+            if let Some(config) = read_sparse(path) {
+                return Ok(config);
+            }
             let text = yaml_problem(path).unwrap_or_else(|| problem_of(&error));
-            Error::Configuration(format!("error loading config file \"{}\": {text}", path.display()))
+            Err(Error::Configuration(format!("error loading config file \"{}\": {text}", path.display())))
         })?;
         merged = merged.merge(loaded).map_err(|error| Error::Configuration(error.to_string()))?;
     }
     // An empty name in an earlier file does not hide the name in a later one.
     Ok(merged)
+}
+
+/// Reads a file in which names are missing that Go takes to be empty, as that of the cluster in a context.
+fn read_sparse(path: &Path) -> Option<Kubeconfig> {
+    let mut root = pintle_yaml::read_map(&std::fs::read(path).ok()?).ok()?;
+    for list in ["clusters", "contexts", "users"] {
+        let Some(Node::List(entries)) = root.get_mut(list.as_bytes()) else { continue };
+        for entry in entries {
+            let Node::Map(entry) = entry else { continue };
+            make_text(entry, "name");
+            if let Some(Node::Map(context)) = entry.get_mut(b"context".as_slice()) {
+                make_text(context, "cluster");
+            }
+        }
+    }
+    let text = pintle_yaml::write(&Node::Map(root)).ok()?;
+    let mut config = Kubeconfig::from_yaml(&String::from_utf8_lossy(&text)).ok()?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let clusters = config.clusters.iter_mut().filter_map(|named| named.cluster.as_mut());
+    let users = config.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut());
+    let files = clusters.map(|cluster| &mut cluster.certificate_authority).chain(
+        users.flat_map(|user| [&mut user.client_certificate, &mut user.client_key, &mut user.token_file]),
+    );
+    for file in files.flatten().filter(|file| !file.is_empty()) {
+        *file = folder.join(&*file).to_string_lossy().into_owned();
+    }
+    Some(config)
+}
+
+/// Puts an empty text where there is nothing.
+fn make_text(map: &mut Map<Node>, key: &str) {
+    if matches!(map.get(key.as_bytes()), None | Some(Node::Nil)) {
+        map.insert(key.into(), Node::Str("".into()));
+    }
 }
 
 /// What Go's reader would say about a file that is no YAML.
@@ -360,6 +398,24 @@ mod tests {
             problem(&settings),
             "invalid configuration: context was not found for specified context: x"
         );
+    }
+
+    #[test]
+    fn contexts_that_are_empty_are_contexts() {
+        let (folder, mut settings) = file(
+            "contexts: [{name: a, context: }, {name: b, context: {}}, {name: c, context: {user: u, namespace: n}}, {name: d}]\n\
+             clusters: [{name: '', cluster: {server: 'https://a:1', certificate-authority: ca}}]\nusers: [{user: {}}]\n",
+        );
+        std::fs::write(folder.path().join("ca"), "").expect("written");
+        for context in ["a", "b", "c", "d"] {
+            settings.context = context.into();
+            let choice = Choice::make(&settings).expect("good");
+            assert_eq!(choice.cluster.server.as_deref(), Some("https://a:1"), "{context}");
+            let authority = choice.cluster.certificate_authority.expect("relative to the file");
+            assert_eq!(Path::new(&authority), folder.path().join("ca"), "{context}");
+        }
+        settings.context = "e".into();
+        assert_eq!(problem(&settings), "context \"e\" does not exist");
     }
 
     #[test]

@@ -181,6 +181,7 @@ impl Cluster {
 
     /// Sends a request once and returns the answer with its body still to be read.
     async fn open(&self, request: &Request) -> Result<http::Response<Body>> {
+        self.check_usable()?;
         if let Some(limiter) = self.limiter() {
             limiter.take().await;
         }

@@ -70,6 +70,9 @@ pub enum Error {
         /// The type of the chart.
         kind: String,
     },
+    /// The chart is of a generation that can be created and looked at, and nothing else.
+    #[error("invalid chart apiVersion")]
+    ExperimentalChart,
     /// The release name breaks a rule.
     #[error("release name check failed: release name {name:?}: {reason}")]
     BadReleaseName {
@@ -547,6 +550,10 @@ impl Error {
             }
             Error::NotInstallable { .. } => {
                 "list it under `dependencies` of an application chart and use its templates there".to_owned()
+            }
+            Error::ExperimentalChart => {
+                "`apiVersion: v3` is an experiment of Helm's that nothing can install yet; `v2` has the same fields"
+                    .to_owned()
             }
             Error::ChartNotFound { .. } => "give the path of a chart folder or archive".to_owned(),
             Error::NoSuchTemplate { .. } => {

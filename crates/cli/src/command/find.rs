@@ -64,7 +64,7 @@ pub(crate) fn find_behind(
 
 /// The position of the first word that is neither a flag nor the value of one. The help flag is not known yet at this
 /// point, so what follows it counts as its value.
-fn first_word(arguments: &[String], flags: &[&'static Flag]) -> Option<usize> {
+pub(crate) fn first_word(arguments: &[String], flags: &[&'static Flag]) -> Option<usize> {
     let mut at = 0;
     while at < arguments.len() {
         let argument = arguments[at].as_str();

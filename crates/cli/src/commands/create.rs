@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pintle::ops::CreateRequest;
+use pintle::ops::{CreateRequest, Generation};
 
 use crate::clock;
 use crate::command::{Command, OperandOffer, Operands};
@@ -46,16 +46,20 @@ left alone.",
     ..Command::BLANK
 };
 
+/// The variable that allows what Helm is still trying out.
+const EXPERIMENT: &str = "HELM_EXPERIMENTAL_CHART_V3";
+
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
     invocation.ui.print(&format!("Creating {name}\n"))?;
-    check_api_version(invocation)?;
+    let generation = generation(invocation)?;
     let request = CreateRequest {
         folder: PathBuf::from(directory(&name)),
         name: base(&name).to_owned(),
         starter: starter(invocation),
         now: clock::now(),
         scripts: invocation.flags.on("lua"),
+        generation,
     };
     let events = scripts::lifecycle(invocation)?;
     pintle::ops::create_with_events(&request, &events, &mut Reporting::new(invocation.ui))?;
@@ -71,15 +75,17 @@ fn starter(invocation: &Invocation<'_>) -> Option<PathBuf> {
     }
 }
 
-fn check_api_version(invocation: &Invocation<'_>) -> Result<(), Failure> {
+fn generation(invocation: &Invocation<'_>) -> Result<Generation, Failure> {
+    let enabled = || invocation.environment.variable(EXPERIMENT).is_some_and(|text| !text.is_empty());
     match invocation.flags.text("chart-api-version") {
-        "v2" | "" => Ok(()),
-        "v3" => Err(Failure::usage(
-            "this feature has been marked as experimental and is not enabled by default. Please set \
-             HELM_EXPERIMENTAL_CHART_V3=1 in your environment to use this feature",
-        )
-        .in_our_words("charts of API version v3 are Helm's experiment and cannot be created here")
-        .hint("leave --chart-api-version out to create a v2 chart")),
+        "v2" | "" => Ok(Generation::V2),
+        "v3" if enabled() => Ok(Generation::V3),
+        "v3" => Err(Failure::usage(format!(
+            "this feature has been marked as experimental and is not enabled by default. Please set {EXPERIMENT}=1 \
+             in your environment to use this feature",
+        ))
+        .in_our_words("charts of API version v3 are an experiment of Helm's, and nothing can install them yet")
+        .hint(format!("leave --chart-api-version out to create a v2 chart, or set {EXPERIMENT}=1"))),
         other => Err(Failure::usage(format!("unsupported chart API version: {other} (supported: v2, v3)"))),
     }
 }

@@ -114,7 +114,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     match render(invocation, &request, &way) {
         Ok(templated) => print(invocation, &request, &templated),
-        Err(error) => Err(explain(invocation, error)?),
+        Err(error) => Err(explain(invocation, &request, error)?),
     }
 }
 
@@ -174,11 +174,22 @@ fn render_once(request: &TemplateRequest, way: &Way, ui: &mut Ui) -> pintle::Res
 }
 
 /// With `--debug`, prints what was rendered before the error; without, Helm's text says that it would.
-fn explain(invocation: &mut Invocation<'_>, error: pintle::Error) -> Result<Failure, Failure> {
+fn explain(
+    invocation: &mut Invocation<'_>,
+    request: &TemplateRequest,
+    error: pintle::Error,
+) -> Result<Failure, Failure> {
     let rendered = rendered(&error).map(<[u8]>::to_vec);
     let mut failure = Failure::from(error);
     match rendered {
         None => {}
+        Some(rendered) if invocation.debug() && !request.show_only.is_empty() => {
+            // What was asked for may be what could not be rendered; the error says so already.
+            let rendered = [rendered.trim_ascii(), b"\n"].concat();
+            if let Ok(shown) = pintle::ops::shown_only(&rendered, &request.show_only) {
+                invocation.ui.out().write_all(&shown)?;
+            }
+        }
         Some(rendered) if invocation.debug() => {
             invocation.ui.out().write_all(rendered.trim_ascii())?;
             invocation.ui.print("\n")?;

@@ -11,6 +11,7 @@ use pintle::release::Summary;
 use super::{Answer, Directive};
 use crate::connect::Connection;
 use crate::invocation::Invocation;
+use crate::personality::Personality;
 
 /// How long somebody who types is kept waiting.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -32,10 +33,17 @@ pub(super) fn releases(invocation: &mut Invocation<'_>) -> Answer {
     Answer::new(Directive::NoFiles, found.map(told).collect())
 }
 
-/// The revisions of a release.
+/// The revisions of a release, in order; under Helm's name in the order of the objects in which it keeps them, where
+/// 10 comes before 2.
 pub(super) fn revisions(invocation: &mut Invocation<'_>, release: &str) -> Answer {
+    let as_helm = invocation.personality == Personality::Helm;
     let found = ask(invocation, async |connection| {
-        ops::history(&connection.session, &connection.namespace, release, 0).await.ok()
+        let history = ops::history(&connection.session, &connection.namespace, release, 0).await;
+        let mut history = history.ok()?;
+        if as_helm && connection.lists_by_name {
+            history.sort_by_cached_key(|version| version.number.to_string());
+        }
+        Some(history)
     });
     let Some(found) = found else { return Answer::nothing(Directive::Error) };
     let told = |version: &Summary| {

@@ -133,6 +133,8 @@ pub(crate) fn record(version: &ReleaseVersion, kinds: &[(String, Vec<Object>)], 
         .with_some("status", some(version.status_word()))
         .with_some("notes", some(&info.notes))
         .with_some("resources", objects(kinds));
+    // Like everything that is empty, the number 0 is left out.
+    let number = Some(i64::try_from(version.number).unwrap_or(i64::MAX)).filter(|number| *number != 0);
     let config = version.config.clone().filter(|config| !config.is_empty());
     Record::default()
         .with_some("name", some(&version.name))
@@ -140,7 +142,7 @@ pub(crate) fn record(version: &ReleaseVersion, kinds: &[(String, Vec<Object>)], 
         .with_some("config", config.map(Node::Map))
         .with_some("manifest", some(&version.manifest))
         .with_records("hooks", version.hooks.iter().map(hook).collect())
-        .with("version", i64::try_from(version.number).unwrap_or(i64::MAX))
+        .with_some("version", number.map(Node::Int))
         .with_some("namespace", some(&version.namespace))
         .with_some("apply_method", some(&version.apply_method))
         .with_some("permissions", permissions(version))

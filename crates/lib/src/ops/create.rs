@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pintle_chart::create::Generation;
 use pintle_chart::package::Times;
 use pintle_chart::{Chart, File, ext};
 use pintle_events::Event;
@@ -29,6 +30,8 @@ pub struct CreateRequest {
     pub now: i64,
     /// Whether the chart begins with a script.
     pub scripts: bool,
+    /// Which generation the chart is of.
+    pub generation: Generation,
 }
 
 impl CreateRequest {
@@ -40,6 +43,7 @@ impl CreateRequest {
             starter: None,
             now: 0,
             scripts: false,
+            generation: Generation::V2,
         }
     }
 }
@@ -49,12 +53,12 @@ impl CreateRequest {
 /// # Errors
 /// A bad name, a starter that cannot be read, or files that cannot be written.
 pub fn create(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
-    let CreateRequest { folder, name, starter, now, scripts } = request;
+    let CreateRequest { folder, name, starter, now, scripts, generation } = request;
     let made = match starter {
-        None => pintle_chart::create::create(name, folder, &mut |line| reporter.progress(line))?,
+        None => pintle_chart::create::create(name, *generation, folder, &mut |line| reporter.progress(line))?,
         Some(starter) => with_log(reporter, |log| {
             let times = Times { all: None, fallback: *now };
-            Ok(pintle_chart::create::create_from(name, folder, starter, times, log)?)
+            Ok(pintle_chart::create::create_from(name, *generation, folder, starter, times, log)?)
         })?,
     };
     if *scripts && !made.join(ext::MAIN).exists() {
@@ -102,7 +106,7 @@ pub fn create_with_events(
 fn draft(request: &CreateRequest) -> Result<Chart> {
     let name = &request.name;
     let Some(starter) = &request.starter else {
-        return Ok(pintle_chart::load_files(pintle_chart::create::scaffold(name))?);
+        return Ok(pintle_chart::load_files(pintle_chart::create::scaffold(name, request.generation))?);
     };
     let mut chart = pintle_chart::load_any_version(starter, &mut Vec::new())?;
     chart.metadata.name.clone_from(name);

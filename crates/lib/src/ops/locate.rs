@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pintle_chart::Chart;
+use pintle_chart::metadata::V3;
 use pintle_tree::LogLine;
 use pintle_tree::redact::redacted;
 
@@ -45,5 +46,14 @@ pub(crate) fn check_installable(chart: &Chart, reporter: &mut dyn Reporter) -> R
     if chart.is_deprecated() {
         reporter.log(LogLine::warn("this chart is deprecated", Vec::new()));
     }
-    chart.check_dependencies().map_err(Error::MissingDependencies)
+    chart.check_dependencies().map_err(Error::MissingDependencies)?;
+    check_generation(chart)
+}
+
+/// Refuses charts of the generation that Helm only tries out so far.
+///
+/// # Errors
+/// When the chart is one of these.
+pub(crate) fn check_generation(chart: &Chart) -> Result<()> {
+    if chart.metadata.api_version == V3 { Err(Error::ExperimentalChart) } else { Ok(()) }
 }

@@ -45,13 +45,16 @@ pub use lint::{LintRequest, Linted, lint, lint_with_events, subchart_folders};
 pub use list::{ListRequest, list};
 pub(crate) use locate::load as load_chart;
 pub use package::{PackageRequest, package, package_with_events};
+pub use pintle_chart::create::Generation;
 pub use rollback::{RollbackRequest, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};
 pub use scripts::{TriedEvent, TryEventRequest, check_scripts, permissions, try_event};
 pub use show::{Shown, show};
 pub use status::{ResourceView, StatusReport, granted_permissions, status, stored_labels};
 pub use subject::Subject;
-pub use template::{Layout, TemplateRequest, Templated, template, template_live, template_with_events};
+pub use template::{
+    Layout, TemplateRequest, Templated, shown_only, template, template_live, template_with_events,
+};
 pub use test::{PodLog, TestRequest, Tested, test};
 pub use uninstall::{UninstallRequest, Uninstalled, uninstall};
 pub use unlock::{Unlocked, unlock};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use pintle_chart::package::{Overrides, Times};
 use pintle_events::Event;
 
+use super::locate;
 use crate::report::with_log;
 use crate::{Lifecycle, Reporter, Result, prepare};
 
@@ -43,6 +44,7 @@ pub fn package_with_events(
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
     let mut chart = with_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
+    locate::check_generation(&chart)?;
     let told = events
         .with_scripts_of(&chart)
         .and_then(|events| prepare::tell_at_rest(&mut chart, Event::PrePackage, &events));

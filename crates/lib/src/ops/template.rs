@@ -239,7 +239,8 @@ fn output(request: &TemplateRequest, prepared: &Prepared, reporter: &mut dyn Rep
     match &request.layout {
         Layout::Stream => {
             let text = text(request, prepared, &sorted);
-            let text = if request.show_only.is_empty() { text } else { only(&text, &request.show_only)? };
+            let text =
+                if request.show_only.is_empty() { text } else { shown_only(&text, &request.show_only)? };
             Ok(Templated { text, written: Vec::new() })
         }
         Layout::Folder(folder) => {
@@ -309,7 +310,10 @@ fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> 
 }
 
 /// The documents whose source matches one of the patterns, in the order of the patterns.
-fn only(text: &[u8], patterns: &[String]) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// When nothing matches a pattern.
+pub fn shown_only(text: &[u8], patterns: &[String]) -> Result<Vec<u8>> {
     let documents: Vec<(&[u8], String)> = pintle_objects::split(text)
         .filter_map(|document| source_of(document).map(|path| (document, path)))
         .collect();

@@ -1,9 +1,13 @@
-# fish completion for @PROGRAM@: asks the program itself what could come next.
+# fish completion for @PROGRAM@                                 -*- shell-script -*-
+#
+# Asks the program itself what could come next.
 
 function __@PROGRAM@_choices
     set -l typed (commandline -opc)
     set -l current (commandline -ct | string unescape)
-    set -l lines (command $typed[1] @REQUEST@ $typed[2..-1] "$current" 2>/dev/null)
+    # The name that was typed may be an alias, which is a function.
+    set -l program (string replace -r '^~' "$HOME" -- $typed[1])
+    set -l lines ($program @REQUEST@ $typed[2..-1] "$current" 2>/dev/null)
     set -q lines[1]; or return
     set -l directive (string sub -s 2 -- $lines[-1])
     string match -qr '^[0-9]+$' -- "$directive"; or return

@@ -1,6 +1,11 @@
-# PowerShell completion for @PROGRAM@: asks the program itself what could come next.
+# powershell completion for @PROGRAM@                                 -*- shell-script -*-
+#
+# Asks the program itself what could come next. The block can be registered for aliases, too:
+#
+#     Set-Alias h @PROGRAM@
+#     Register-ArgumentCompleter -CommandName 'h' -ScriptBlock ${__@PROGRAM@CompleterBlock}
 
-Register-ArgumentCompleter -Native -CommandName '@PROGRAM@' -ScriptBlock {
+[scriptblock]${__@PROGRAM@CompleterBlock} = {
     param($wordToComplete, $commandAst, $cursorPosition)
 
     $words = @($commandAst.CommandElements | Where-Object { $_.Extent.StartOffset -lt $cursorPosition } | ForEach-Object { "$_" })
@@ -33,3 +38,5 @@ Register-ArgumentCompleter -Native -CommandName '@PROGRAM@' -ScriptBlock {
     # Nothing of ours: an empty answer keeps files away, no answer lets PowerShell offer them.
     if ($directive -band 4) { return '' }
 }
+
+Register-ArgumentCompleter -Native -CommandName '@PROGRAM@' -ScriptBlock ${__@PROGRAM@CompleterBlock}

@@ -1,13 +1,25 @@
 #compdef @PROGRAM@
-# zsh completion for @PROGRAM@: asks the program itself what could come next.
+compdef _@PROGRAM@ @PROGRAM@
+
+# zsh completion for @PROGRAM@                                 -*- shell-script -*-
+#
+# Asks the program itself what could come next.
 
 _@PROGRAM@() {
-    local -a typed lines choices
-    local line value note tab=$'\t'
+    local -a lines choices
+    local word line value note request tab=$'\t'
     integer directive=0
 
-    typed=("${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}")
-    lines=("${(@f)$(${~words[1]} @REQUEST@ "${typed[@]}" 2>/dev/null)}")
+    # The name that was typed may be an alias. Words are evaluated, so that quotes, `~` and variables mean what they will
+    # mean; those that would run or write something are passed as they are.
+    request="${words[1]} @REQUEST@ "
+    for word in "${(@)words[2,CURRENT-1]}" "$PREFIX"; do
+        if [[ -z $word || $word == *[\`\;\&\|\<\>\(\)]* ]]; then
+            word=${(qq)${(Q)word}}
+        fi
+        request+="$word "
+    done
+    lines=("${(@f)$(eval "$request" 2>/dev/null)}")
     [[ ${lines[-1]} == :[0-9]* ]] || return 1
     directive=${lines[-1]#:}
     lines[-1]=()
@@ -41,9 +53,7 @@ _@PROGRAM@() {
     _files
 }
 
-# Sourced directly, the function must be registered; loaded from fpath, it must be run.
+# Loaded from fpath, this file is the function and must run it; sourced, the function is registered already.
 if [[ $funcstack[1] == _@PROGRAM@ ]]; then
     _@PROGRAM@
-else
-    compdef _@PROGRAM@ @PROGRAM@
 fi

@@ -1,0 +1,112 @@
+//! `docs`: writes the help of all commands to files, as Markdown or manual pages, or the completion script of bash.
+
+use std::path::Path;
+
+use pintle_time::{GoTime, Zone};
+use pintle_tree::quote::quote;
+
+use crate::clock;
+use crate::command::find::walk;
+use crate::command::{Command, OperandOffer, Operands, Place};
+use crate::commands::ROOT;
+use crate::complete::script::{Shell, script};
+use crate::failure::{Failure, reason};
+use crate::flag::{Flag, Offer};
+use crate::help::pages;
+use crate::invocation::Invocation;
+use crate::path::join;
+
+/// `docs`
+pub(crate) static COMMAND: Command = Command {
+    name: "docs",
+    short: "write the help of all commands to files",
+    long: "\
+Writes a page for each command into a folder that exists: in Markdown, or as manual pages.
+
+    {program} docs --type man --dir man1
+
+With --type bash, writes the completion script for bash.",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    flags: &[&[
+        Flag::text("dir", "the folder to write to").or("./"),
+        Flag::text("type", "what to write: markdown, man or bash")
+            .or("markdown")
+            .offer(Offer::Words(&["bash", "man", "markdown"])),
+        Flag::switch("generate-headers", "begin pages in Markdown with a header that has their title"),
+    ]],
+    hidden: true,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let folder = invocation.flags.text("dir").to_owned();
+    let headers = invocation.flags.on("generate-headers");
+    let page: fn(&Sheet<'_>, &Place) -> (String, String) = match invocation.flags.text("type") {
+        "markdown" | "mdown" | "md" if headers => |sheet, place| {
+            let (name, text) = markdown(sheet, place);
+            (name, format!("---\ntitle: \"{}\"\n---\n\n{text}", title(&place.path)))
+        },
+        "markdown" | "mdown" | "md" => markdown,
+        "man" => manual,
+        "bash" => {
+            let text = script(Shell::Bash, invocation.personality.program(), true);
+            return write(&folder, "completions.bash", &text);
+        }
+        other => {
+            let text = format!("unknown doc type {}. Try 'markdown' or 'man'", quote(other.as_bytes()));
+            return Err(Failure::usage(text));
+        }
+    };
+    let seconds = invocation.environment.source_date_epoch().unwrap_or_else(clock::now);
+    let sheet = Sheet {
+        invocation,
+        day: GoTime::from_unix(seconds, 0, Zone::local()).format("2-Jan-2006"),
+        month: GoTime::from_unix(seconds, 0, Zone::local()).format("Jan 2006"),
+    };
+    let root = Place { command: &ROOT, path: invocation.personality.program().to_owned() };
+    let mut outcome = Ok(());
+    walk(&root, &mut |place| {
+        let left_out = place.command.hidden || place.command.name == "help";
+        if outcome.is_ok() && !left_out {
+            let (name, text) = page(&sheet, place);
+            outcome = write(&folder, &name, &text);
+        }
+    });
+    outcome
+}
+
+/// What is the same on all pages.
+struct Sheet<'a> {
+    invocation: &'a Invocation<'a>,
+    day: String,
+    month: String,
+}
+
+fn markdown(sheet: &Sheet<'_>, place: &Place) -> (String, String) {
+    let Invocation { personality, environment, .. } = *sheet.invocation;
+    let text = pages::markdown(place, personality, environment, &sheet.day);
+    (format!("{}.md", place.path.replace(' ', "_")), text)
+}
+
+fn manual(sheet: &Sheet<'_>, place: &Place) -> (String, String) {
+    let Invocation { personality, environment, .. } = *sheet.invocation;
+    let text = pages::manual(place, personality, environment, (&sheet.day, &sheet.month));
+    (format!("{}.1", place.path.replace(' ', "-")), text)
+}
+
+/// `helm get all` as a title: `Helm Get All`.
+fn title(path: &str) -> String {
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>())
+    };
+    path.split(' ').filter_map(capital).collect::<Vec<_>>().join(" ")
+}
+
+fn write(folder: &str, name: &str, text: &str) -> Result<(), Failure> {
+    let path = join(&[folder, name]);
+    std::fs::write(Path::new(&path), text)
+        .map_err(|error| Failure::run_time(format!("open {path}: {}", reason(&error))))
+}
