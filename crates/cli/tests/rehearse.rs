@@ -137,6 +137,29 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
     holds(&place.pintle("rehearse charts/web --from git:v9"), &["exit 2", "git has no `v9` of this chart"]);
     holds(&place.pintle("rehearse charts/web --from git:--output=x"), &["exit 2", "cannot be used"]);
     holds(&place.pintle("rehearse charts/web-1.0.0.tgz --from git:main"), &["exit 2", "work tree"]);
+    // Nor is an object fetched that is not there, because a remote can be a command.
+    for (setting, value) in [
+        ("core.repositoryformatversion", "1"),
+        ("extensions.partialClone", "evil"),
+        ("remote.evil.promisor", "true"),
+        ("remote.evil.url", "ext::touch ran"),
+        ("protocol.ext.allow", "always"),
+    ] {
+        git(&["config", setting, value]);
+    }
+    let listed = Command::new("git")
+        .args(["rev-parse", "main:charts/web/Chart.yaml"])
+        .current_dir(place.path())
+        .output()
+        .expect("git runs");
+    let object = String::from_utf8_lossy(&listed.stdout).trim().to_owned();
+    let (folder, name) = object.split_at(2);
+    std::fs::remove_file(place.path().join(".git/objects").join(folder).join(name)).expect("it is loose");
+    holds(
+        &place.pintle("rehearse charts/web --from git:main"),
+        &["exit 2", "git has no `main` of this chart"],
+    );
+    assert!(!place.path().join("ran").exists() && !place.path().join("charts/web/ran").exists());
 }
 
 #[test]

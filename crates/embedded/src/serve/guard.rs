@@ -4,9 +4,9 @@
 use std::hint::black_box;
 use std::net::{IpAddr, SocketAddr};
 
-use http::HeaderMap;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use http::request::Parts;
+use http::{HeaderMap, Method};
 use sha2::{Digest as _, Sha256};
 
 use crate::status::Status;
@@ -38,7 +38,7 @@ pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Resu
     if is_from_a_page(&head.headers) {
         return forbidden("this cluster does not answer to web pages");
     }
-    if token.is_some_and(|token| !PUBLIC.contains(&head.uri.path()) && !is_known(&head.headers, token)) {
+    if token.is_some_and(|token| !is_public(head) && !is_known(&head.headers, token)) {
         return Err(Status::new(401, "Unauthorized", "Unauthorized"));
     }
     // What a page can send without being allowed to has no content type, or one that the API does not know.
@@ -72,6 +72,11 @@ fn is_from_a_page(headers: &HeaderMap) -> bool {
         origin.is_some_and(|(_, authority)| own.is_some_and(|host| host.eq_ignore_ascii_case(authority)))
     };
     foreign_site || headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin))
+}
+
+/// Whether it is read only, and for everybody. Whoever sends a body is not waited for without a token.
+fn is_public(head: &Parts) -> bool {
+    matches!(head.method, Method::GET | Method::HEAD) && PUBLIC.contains(&head.uri.path())
 }
 
 fn is_known(headers: &HeaderMap, token: &Token) -> bool {
@@ -146,6 +151,11 @@ mod tests {
         }
         assert_eq!(code("/healthz", "", false), 0);
         assert_eq!(code("/healthz/", "", false), 401);
+        let (mut head, ()) = Request::post("/healthz").body(()).unwrap().into_parts();
+        let token = Token::new("sesame");
+        assert_eq!(check(&head, true, Some(&token)).err().map(|status| status.code), Some(401));
+        head.method = Method::GET;
+        assert_eq!(check(&head, false, Some(&token)), Ok(()));
     }
 
     #[test]
