@@ -108,12 +108,12 @@ fn kubectl_works() {
     expect("get deploy,svc -o wide", &["READY", "0/3", "nginx", "app=web", "80/TCP"]);
     expect("describe deploy web", &["Replicas:", "3 desired", "RollingUpdate"]);
     expect("explain deployment.spec.strategy", &["rollingUpdate", "The deployment strategy to use"]);
-    expect("wait --for=jsonpath={.spec.replicas}=3 deploy/web --timeout=5s", &["condition met"]);
+    expect("wait --for=jsonpath={.spec.replicas}=3 deploy/web --timeout=300s", &["condition met"]);
     expect("create namespace other", &["namespace/other created"]);
     expect("create configmap cm --from-literal=a=b -n other", &["configmap/cm created"]);
-    expect("delete namespace other --timeout=10s", &["deleted"]);
+    expect("delete namespace other --timeout=300s", &["deleted"]);
     expect("auth can-i create pods", &["yes"]);
-    expect("delete -f app.yaml --timeout=10s", &["deployment.apps \"web\" deleted"]);
+    expect("delete -f app.yaml --timeout=300s", &["deployment.apps \"web\" deleted"]);
     expect("get deploy", &["No resources found"]);
 }
 

@@ -296,7 +296,8 @@ fn entries_as_deep_as_can_be_read_are_kept() {
 
 #[test]
 fn long_lists_and_wide_maps_take_no_long_time() {
-    let finalizers: Vec<String> = (0..20_000).map(|at| format!("\"a.io/{at}\"")).collect();
+    // So many that comparing each with each would take hours.
+    let finalizers: Vec<String> = (0..40_000).map(|at| format!("\"a.io/{at}\"")).collect();
     let object = |extra: &str| {
         let text = format!(
             r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c","finalizers":[{}{extra}]}}}}"#,
@@ -312,5 +313,5 @@ fn long_lists_and_wide_maps_take_no_long_time() {
     let more =
         apply(schema, &live, &object(r#","b.io/x""#), &writer("m", "v1", &nothing), false, false).unwrap();
     assert!(more.changed);
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    assert!(start.elapsed().as_secs() < 200, "{:?}", start.elapsed());
 }
