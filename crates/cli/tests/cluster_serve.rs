@@ -193,15 +193,16 @@ fn it_is_like_the_kubernetes_that_is_asked_for() {
 #[test]
 fn at_a_real_pace_things_take_their_time() {
     let place = place();
-    let installed = |flags: &str| {
+    let installed = |flags: &str, takes: &str| {
         let _server = Server::start(&place, flags);
         let start = Instant::now();
-        let shown = place.pintle("install a web --set takes=4s --wait --kubeconfig config.yaml");
-        holds(&shown, &["exit 0", "STATUS: deployed"]);
+        let install = format!("install a web --set takes={takes} --wait --kubeconfig config.yaml");
+        holds(&place.pintle(&install), &["exit 0", "STATUS: deployed"]);
         start.elapsed()
     };
-    assert!(installed("--pace real") >= Duration::from_secs(4));
-    assert!(installed("--pace fast") < Duration::from_secs(4));
+    assert!(installed("--pace real", "3s") >= Duration::from_secs(3));
+    // Whoever waited for that would give up after five minutes.
+    installed("--pace fast", "24h");
 }
 
 #[test]

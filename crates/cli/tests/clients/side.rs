@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::story::Story;
 
 /// How long one command may take.
-const LIMIT: &str = "120";
+const LIMIT: &str = "600";
 
 /// The programs that stories use.
 pub(crate) struct Tools {
@@ -157,13 +157,11 @@ impl Stage {
             let (code, said) = self.run(line);
             assert_eq!(code, 0, "{line}: {said}");
         };
-        must(&format!("kubectl delete namespace {ns} --ignore-not-found --timeout=100s"));
+        must(&format!("kubectl delete namespace {ns} --ignore-not-found --timeout=300s"));
         must(&format!("kubectl create namespace {ns}"));
         must(&format!("kubectl config set-context --current --namespace={ns}"));
         // Without it no pod can be made.
-        must(
-            "for i in 1 2 3 4 5 6 7 8 9; do kubectl get serviceaccount default && exit; sleep 1; done; exit 1",
-        );
+        must("for i in $(seq 180); do kubectl get serviceaccount default && exit; sleep 1; done; exit 1");
     }
 
     /// Runs a line; gives its exit code and all that it printed.

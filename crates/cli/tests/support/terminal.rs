@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, open};
@@ -12,13 +13,14 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use super::Place;
 
 /// How long the program may take; machines may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A program on a terminal. Its standard output goes elsewhere, as into a file, unless all is to be shown.
 pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -42,8 +44,9 @@ impl Terminal {
         grantpt(&near).expect("it is ours");
         unlockpt(&near).expect("it is ours");
         let path = ptsname(&near, Vec::new()).expect("it has a name");
-        let far =
-            || File::from(open(&path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other side"));
+        // Programs that other tests start at the same time must not keep it open.
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let far = || File::from(open(&path, flags, Mode::empty()).expect("its other side"));
         let child = Command::new(place.linked(name))
             .args(line.split(' '))
             .current_dir(place.path())
@@ -59,14 +62,14 @@ impl Terminal {
         let mut reader = keyboard.try_clone().expect("it can be shared");
         let screen = Arc::new(Mutex::new(Vec::new()));
         let shown = Arc::clone(&screen);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut buffer = [0; 1024];
             // The other side is gone when the program has ended.
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 shown.lock().expect("nobody panics").extend_from_slice(&buffer[..count]);
             }
         });
-        Terminal { child, keyboard, screen }
+        Terminal { child, keyboard, screen, reader }
     }
 
     /// What was shown so far.
@@ -115,8 +118,11 @@ impl Terminal {
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         };
-        // What was written last is on its way.
-        std::thread::sleep(Duration::from_millis(100));
+        // What was written last is on its way; after that the terminal has no other side any more.
+        while !self.reader.is_finished() {
+            assert!(started.elapsed() < PATIENCE, "the terminal stays open:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
         (status.code().unwrap_or(-1), output, self.screen())
     }
 }
