@@ -1,4 +1,4 @@
 -- expect: the script took
--- seconds: 0.5
+-- seconds: 0.2
 -- granted: filesystem
 while true do fs.read('inside.txt') end

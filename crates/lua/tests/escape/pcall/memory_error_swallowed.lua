@@ -1,3 +1,3 @@
 -- expect: the script took
--- seconds: 0.5
+-- seconds: 0.2
 while true do pcall(function() local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end end) end
