@@ -40,6 +40,7 @@ async fn main() -> Result<()> {
         cluster: Cluster::connect(&settings).await?,
         store: Arc::new(MemoryStore::new()),
         others: Vec::new(),
+        guarded: Vec::new(),
         clock: Arc::new(MachineClock),
         holder: Holder::named("the example"),
         lease: Duration::from_secs(30),

@@ -23,6 +23,9 @@ use crate::output::terminal::Shown;
 use crate::personality::Personality;
 use crate::{boxed, holder, kubeconfig, request, scripts, ui};
 
+/// How long an operation that is stopped for the second time may take to record that.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
 /// A session, and the threads that it runs on.
 pub(crate) struct Connection {
     /// What operations work with.
@@ -68,11 +71,12 @@ impl Connection {
             }
         };
         let stores = runtime.block_on(driver.stores(&cluster, invocation.environment));
-        let (store, others) = stores.map_err(|text| refuse(invocation, text))?;
+        let Stores { store, others, guarded } = stores.map_err(|text| refuse(invocation, text))?;
         let session = Session {
             cluster,
             store,
             others,
+            guarded,
             clock: Arc::new(SystemClock),
             holder: holder::this_process(invocation.environment),
             lease: lease(&invocation.flags),
@@ -110,7 +114,8 @@ impl Connection {
         self.runtime.shutdown_background();
     }
 
-    /// From now on Ctrl-C stops the operation in good order, and a second one the program. `farewell` is said then.
+    /// From now on Ctrl-C stops the operation in good order, and a second one the program. `farewell` is said then. What
+    /// undoes a failed operation goes on after the first; the second stops it, and gives it a moment to record that.
     ///
     /// Helm has no handler where it says no farewell: the signal itself ends the program there, as its caller can see.
     /// What is left undone is taken over by the next command, as after any client that was killed.
@@ -130,6 +135,10 @@ impl Connection {
             }
             cancel.cancel();
             signals.next().await;
+            if cancel.is_undoing() {
+                cancel.cancel();
+                let _ = tokio::time::timeout(LAST_WORDS, signals.next()).await;
+            }
             exit::at_once()
         });
     }
@@ -208,8 +217,12 @@ pub(crate) fn keeps_ids(personality: Personality, environment: &Environment) -> 
     personality == Personality::Pintle && matches!(driver.as_str(), "" | "native")
 }
 
-/// The store, and those whose releases are shown too.
-type Stores = (Arc<dyn Store>, Vec<Arc<dyn Store>>);
+/// The store, those whose releases are shown too, and those that are only asked whether a name is taken.
+struct Stores {
+    store: Arc<dyn Store>,
+    others: Vec<Arc<dyn Store>>,
+    guarded: Vec<Arc<dyn Store>>,
+}
 
 impl Driver {
     /// What `HELM_DRIVER` asks for: without it, Helm keeps releases in Secrets, and we in objects of our own.
@@ -248,21 +261,21 @@ impl Driver {
     }
 
     async fn stores(self, cluster: &Cluster, environment: &Environment) -> Result<Stores, String> {
-        let cluster = cluster.clone();
-        let only = |store: Arc<dyn Store>| (store, Vec::new());
+        let native = || -> Arc<dyn Store> { Arc::new(store::Native::new(cluster.clone())) };
+        let secrets = || -> Arc<dyn Store> { Arc::new(store::HelmSecrets::new(cluster.clone())) };
+        let config_maps = || -> Arc<dyn Store> { Arc::new(store::HelmConfigMaps::new(cluster.clone())) };
+        let of = |store, others, guarded| Stores { store, others, guarded };
         Ok(match self {
-            Driver::Native => {
-                let secrets: Arc<dyn Store> = Arc::new(store::HelmSecrets::new(cluster.clone()));
-                (Arc::new(store::Native::new(cluster)), vec![secrets])
-            }
-            Driver::Secrets => only(Arc::new(store::HelmSecrets::new(cluster))),
-            Driver::ConfigMaps => only(Arc::new(store::HelmConfigMaps::new(cluster))),
+            Driver::Native => of(native(), vec![secrets()], vec![config_maps()]),
+            Driver::Secrets => of(secrets(), Vec::new(), vec![native(), config_maps()]),
+            Driver::ConfigMaps => of(config_maps(), Vec::new(), vec![native(), secrets()]),
             Driver::Sql => {
                 let address = environment.variable("HELM_DRIVER_SQL_CONNECTION_STRING").unwrap_or_default();
                 let store = pintle_sql::SqlStore::connect(&address).await;
-                only(Arc::new(store.map_err(|error| format!("unable to instantiate SQL driver: {error}"))?))
+                let store = store.map_err(|error| format!("unable to instantiate SQL driver: {error}"))?;
+                of(Arc::new(store), Vec::new(), vec![native(), secrets(), config_maps()])
             }
-            Driver::Memory => only(Arc::new(memory(environment)?)),
+            Driver::Memory => of(Arc::new(memory(environment)?), Vec::new(), Vec::new()),
         })
     }
 }

@@ -28,6 +28,7 @@ mod lint;
 mod list;
 mod memory;
 mod ours;
+mod owners;
 mod package;
 mod permissions;
 mod pipe;

@@ -56,7 +56,8 @@ pub fn definitions() -> Vec<Object> {
 /// # Errors
 /// When the server refuses or does not answer, or does not serve the kinds in time.
 pub async fn install(cluster: &Cluster) -> Result<()> {
-    for definition in definitions() {
+    // Whoever finds that releases can be made takes it that their versions can: so that comes last, should we die here.
+    for definition in definitions().into_iter().rev() {
         cluster.apply(&definition, true, &Write::default()).await?;
     }
     let served = async {

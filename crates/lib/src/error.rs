@@ -239,10 +239,36 @@ pub enum Error {
         name: String,
     },
     /// The name is that of a release that exists.
-    #[error("release name check failed: cannot reuse a name that is still in use")]
+    #[error("release name check failed: cannot reuse a name that is still in use{}", kept_in(*.kept))]
     NameInUse {
         /// Whether that release is an installation that was interrupted.
         interrupted: bool,
+        /// The store that has it, where that is not the one for new releases.
+        kept: Option<&'static str>,
+    },
+    /// Another store has the release, which is not worked on here.
+    #[error(
+        "release {name:?} is kept {} and not {}, and one name has one owner; {} works on it there",
+        place_of(.kept), place_of(.here), driver_of(.kept)
+    )]
+    KeptElsewhere {
+        /// The name.
+        name: String,
+        /// The store that has it.
+        kept: &'static str,
+        /// The store that is worked on.
+        here: &'static str,
+    },
+    /// Two stores have releases of that name.
+    #[error(
+        "release {name:?} is kept both {} and {}, and only one can be its owner; delete the records of the other: {}",
+        place_of(.stores[0]), place_of(.stores[1]), ways_out(.stores, .name)
+    )]
+    TwoOwners {
+        /// The name.
+        name: String,
+        /// The stores.
+        stores: [&'static str; 2],
     },
     /// Someone is at work on the release.
     #[error("another operation (install/upgrade/rollback) is in progress")]
@@ -439,6 +465,43 @@ pub enum Error {
     },
 }
 
+fn kept_in(kept: Option<&'static str>) -> String {
+    kept.map(|kept| format!(": it is kept {}", place_of(kept))).unwrap_or_default()
+}
+
+/// Where a store keeps releases, in words.
+fn place_of(driver: &str) -> &'static str {
+    match driver {
+        "native" => "as Release objects of pintle",
+        "Secret" => "in Secrets of Helm",
+        "ConfigMap" => "in ConfigMaps of Helm",
+        "SQL" => "in a database",
+        _ => "in memory",
+    }
+}
+
+/// What chooses a store.
+fn driver_of(driver: &str) -> &'static str {
+    match driver {
+        "native" => "HELM_DRIVER=native",
+        "Secret" => "HELM_DRIVER=secret",
+        "ConfigMap" => "HELM_DRIVER=configmap",
+        "SQL" => "HELM_DRIVER=sql",
+        _ => "HELM_DRIVER=memory",
+    }
+}
+
+/// How the records of each store are deleted without touching the objects of the release.
+fn ways_out(stores: &[&'static str; 2], name: &str) -> String {
+    let way = |driver: &&str| match *driver {
+        "native" => format!("`kubectl delete release.helm.sh {name} --cascade=orphan`"),
+        "Secret" => format!("`kubectl delete secrets -l owner=helm,name={name}`"),
+        "ConfigMap" => format!("`kubectl delete configmaps -l owner=helm,name={name}`"),
+        other => format!("those of {}", driver_of(other)),
+    };
+    stores.iter().map(way).collect::<Vec<_>>().join(" or ")
+}
+
 /// An error with everything that led to it, because records of releases keep one line.
 fn with_causes(error: &dyn std::error::Error) -> String {
     std::iter::successors(Some(error), |error| error.source())
@@ -560,12 +623,17 @@ impl Error {
                 "give a path inside the chart, as in `templates/service.yaml`; it must render to something"
                     .to_owned()
             }
-            Error::NameInUse { interrupted: true } => {
+            Error::NameInUse { kept: Some(_), .. } => {
+                "choose another name; `pintle upgrade` goes on with that release and takes its records over, and \
+                 `pintle adopt` does only that"
+                    .to_owned()
+            }
+            Error::NameInUse { interrupted: true, .. } => {
                 "an installation of that name was interrupted: `pintle upgrade --install` carries on, and \
                  `pintle uninstall` takes away what it left"
                     .to_owned()
             }
-            Error::NameInUse { interrupted: false } => {
+            Error::NameInUse { interrupted: false, .. } => {
                 "choose another name, or use `pintle upgrade --install`".to_owned()
             }
             Error::Pending { claim: Some(claim) } => format!(
@@ -597,7 +665,8 @@ impl Error {
             }
             Error::Store(pintle_release::StoreError::TooLarge { size, kind, .. }) => format!(
                 "the record of the release takes {size} bytes, and a {kind} holds 1048576: without HELM_DRIVER \
-                 releases of any size can be kept; or keep large files out of the chart with .helmignore"
+                 releases of any size can be kept, and `pintle adopt` moves one there; or keep large files out of the \
+                 chart with .helmignore"
             ),
             Error::Cluster(error) if error.is_forbidden() && error.to_string().contains("helm.sh") => {
                 "installing kinds takes the rights of an administrator; HELM_DRIVER=secret keeps releases in Secrets, \

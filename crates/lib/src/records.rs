@@ -8,6 +8,8 @@ use pintle_release::{
 
 use crate::{Error, Result, Session};
 
+mod owners;
+
 /// The records of one release.
 pub(crate) struct Records<'s> {
     session: &'s Session,
@@ -37,23 +39,50 @@ impl<'s> Records<'s> {
         namespace: &str,
         name: &str,
     ) -> Result<(Records<'s>, Vec<Summary>)> {
-        let mut records = Records::of(session, namespace, name);
-        let mut history = records.history().await?;
-        for other in &session.others {
-            if !history.is_empty() {
-                break;
-            }
-            history = other.history(namespace, name).await?;
-            if !history.is_empty() {
-                records.store = Arc::clone(other);
-            }
-        }
-        Ok((records, history))
+        let found = owners::find(session, namespace, name, &session.others).await?;
+        let records = Records { store: found.store, ..Records::of(session, namespace, name) };
+        Ok((records, found.history))
     }
 
-    /// The namespace and the name of the release.
-    pub(crate) fn of_whom(&self) -> (&str, &str) {
-        (&self.namespace, &self.name)
+    /// As [`Records::find_history`], for an operation that changes the release: of one name there must be one owner. A dry
+    /// run changes nothing; otherwise what a move into the session's own store left behind goes now.
+    ///
+    /// # Errors
+    /// When another store has the name, too or instead.
+    pub(crate) async fn to_change(
+        session: &'s Session,
+        namespace: &str,
+        name: &str,
+        dry_run: bool,
+    ) -> Result<(Records<'s>, Vec<Summary>)> {
+        let found = owners::find(session, namespace, name, &session.others);
+        let guarded = owners::first(&session.guarded, namespace, name);
+        let (found, guarded) = futures::join!(found, guarded);
+        let found = found?;
+        found.has_one_owner(name)?;
+        if let Some(store) = guarded? {
+            let (name, kept) = (name.to_owned(), store.driver());
+            let here = found.store.driver();
+            return Err(match found.history.is_empty() {
+                true => Error::KeptElsewhere { name, kept, here },
+                false => Error::TwoOwners { name, stores: [here, kept] },
+            });
+        }
+        if !dry_run {
+            found.delete_copies(namespace, name).await;
+        }
+        let records = Records { store: found.store, ..Records::of(session, namespace, name) };
+        Ok((records, found.history))
+    }
+
+    /// Whether the release is in a store that is not the session's own.
+    pub(crate) fn is_foreign(&self) -> bool {
+        !Arc::ptr_eq(&self.store, &self.session.store)
+    }
+
+    /// Where the session keeps its releases.
+    pub(crate) fn own_store(&self) -> &Arc<dyn Store> {
+        &self.session.store
     }
 
     /// Where they are kept.
@@ -131,16 +160,30 @@ impl<'s> Records<'s> {
     /// Makes sure that nobody else is at work: the last version must not be pending. One whose holder has died is
     /// written off as failed, and the work goes on.
     pub(crate) async fn clear_the_way(&self, last: &mut Summary) -> Result<()> {
+        if self.is_in_the_way(last)? { self.write_off(last).await } else { Ok(()) }
+    }
+
+    /// As [`Records::clear_the_way`], for a dry run: nothing is written, and the version is failed in its eyes only.
+    pub(crate) fn pretend_to_clear_the_way(&self, last: &mut Summary) -> Result<()> {
+        if self.is_in_the_way(last)? {
+            last.status = Status::Failed;
+        }
+        Ok(())
+    }
+
+    /// Whether a version must be written off before others can go on; an error when its holder is at work on it.
+    fn is_in_the_way(&self, last: &Summary) -> Result<bool> {
         // Helm leaves `uninstalling` behind when it is interrupted, and lets others go on; only a claim says more.
-        let deleting = last.status == Status::Uninstalling && last.claim.is_some();
-        if !last.status.is_pending() && !deleting {
-            return Ok(());
+        let is_open =
+            last.status.is_pending() || (last.status == Status::Uninstalling && last.claim.is_some());
+        match &last.claim {
+            None if is_open => Err(Error::Pending { claim: None }),
+            // Whoever holds a version that is not pending is moving the release into another store.
+            Some(claim) if !self.is_abandoned(claim) => {
+                Err(Error::Pending { claim: Some(Box::new(claim.clone())) })
+            }
+            _ => Ok(is_open),
         }
-        let Some(claim) = &last.claim else { return Err(Error::Pending { claim: None }) };
-        if !self.is_abandoned(claim) {
-            return Err(Error::Pending { claim: Some(Box::new(claim.clone())) });
-        }
-        self.write_off(last).await
     }
 
     /// Whether the one who made the claim can be taken for dead.
@@ -194,6 +237,13 @@ impl<'s> Records<'s> {
         Ok(())
     }
 
+    /// Notes on the newest version, if it is still what was seen of it, who is at work on it, or that nobody is.
+    pub(crate) async fn hold(&self, seen: &mut Summary, claim: Option<&Claim>) -> Result<()> {
+        seen.state = self.store.hold(seen, claim).await?;
+        seen.claim = claim.cloned();
+        Ok(())
+    }
+
     /// Writes a version that is in the store anew.
     pub(crate) async fn update(&self, version: &ReleaseVersion, claim: Option<&Claim>) -> Result<()> {
         Ok(self.store.update(version, claim).await?)
@@ -207,10 +257,7 @@ impl<'s> Records<'s> {
     /// Deletes the oldest versions until no more than `keep` are left, and gives their numbers; the one that is deployed
     /// always stays.
     async fn prune(&self, history: &[Summary], keep: u64) -> Result<Vec<u64>> {
-        let deployed = newest_deployed(history).map(|version| version.number);
-        let surplus = history.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
-        let old = history.iter().filter(|version| Some(version.number) != deployed);
-        let old: Vec<u64> = old.take(surplus).map(|version| version.number).collect();
+        let old = surplus(history, keep);
         for number in &old {
             self.delete(*number).await?;
         }
@@ -268,6 +315,14 @@ fn doubtful(history: &[Summary], but: u64) -> Vec<u64> {
     let last_good = place(&[Status::Deployed]).or_else(|| place(&[Status::Superseded, Status::Uninstalled]));
     let since = &history[last_good.unwrap_or(0)..];
     since.iter().map(|version| version.number).filter(|number| *number != but).collect()
+}
+
+/// The oldest versions, so many that no more than `keep` are left; the one that is deployed always stays.
+pub(crate) fn surplus(history: &[Summary], keep: u64) -> Vec<u64> {
+    let deployed = newest_deployed(history).map(|version| version.number);
+    let surplus = history.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
+    let old = history.iter().filter(|version| Some(version.number) != deployed);
+    old.take(surplus).map(|version| version.number).collect()
 }
 
 /// The newest version that says it is deployed.

@@ -17,8 +17,10 @@ pub struct Session {
     pub cluster: Cluster,
     /// Where releases are kept.
     pub store: Arc<dyn Store>,
-    /// Further stores, whose releases `list` shows too and from which an upgrade adopts.
+    /// Further stores, whose releases `list` shows too and from which an operation that succeeds adopts.
     pub others: Vec<Arc<dyn Store>>,
+    /// Stores whose releases are not worked on here. A name that one of them has is taken all the same.
+    pub guarded: Vec<Arc<dyn Store>>,
     /// The time, and chance.
     pub clock: Arc<dyn Clock>,
     /// Who is doing this.
@@ -75,6 +77,18 @@ impl Session {
         }
     }
 
+    /// The session in which an operation that failed is undone, in the store that keeps the release: the cancellation that
+    /// ended the operation does not end this, only a second one does.
+    pub(crate) fn undoing(&self, store: &Arc<dyn Store>) -> Session {
+        Session {
+            store: Arc::clone(store),
+            others: Vec::new(),
+            guarded: Vec::new(),
+            cancel: self.cancel.for_undoing(),
+            ..self.clone()
+        }
+    }
+
     /// A claim on an operation that begins now.
     pub(crate) fn claim(&self) -> Claim {
         let now = self.clock.now();
@@ -87,31 +101,79 @@ impl Session {
     }
 }
 
-/// A way to stop an operation from outside. What was begun is recorded as failed, and nothing goes on behind.
+/// A way to stop an operation from outside. What was begun is recorded as failed, and nothing goes on behind; what was
+/// asked for in that case, such as a rollback, is done. To stop this too takes another call.
 #[derive(Clone, Debug)]
-pub struct Cancel(Arc<watch::Sender<bool>>);
+pub struct Cancel {
+    calls: Arc<watch::Sender<Calls>>,
+    /// How many calls it takes.
+    after: u32,
+}
+
+/// What has been called for, and what is under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Calls {
+    count: u32,
+    undoing: bool,
+}
 
 impl Default for Cancel {
     fn default() -> Self {
-        Cancel(Arc::new(watch::Sender::new(false)))
+        Cancel { calls: Arc::new(watch::Sender::new(Calls::default())), after: 1 }
     }
 }
 
 impl Cancel {
-    /// Stops the operations that listen.
+    /// Stops the operations that listen; called again, what they do to undo their work.
     pub fn cancel(&self) {
-        self.0.send_replace(true);
+        self.calls.send_modify(|calls| calls.count = calls.count.saturating_add(1));
     }
 
-    /// Whether someone has called [`Cancel::cancel`].
+    /// Whether [`Cancel::cancel`] was called often enough.
     pub fn is_cancelled(&self) -> bool {
-        *self.0.borrow()
+        self.calls.borrow().count >= self.after
     }
 
-    /// Returns once someone has called [`Cancel::cancel`].
+    /// Returns once [`Cancel::cancel`] was called often enough.
     pub async fn cancelled(&self) {
-        let mut receiver = self.0.subscribe();
+        let mut receiver = self.calls.subscribe();
         // The sender lives as long as `self`, so waiting cannot fail.
-        let _ = receiver.wait_for(|stopped| *stopped).await;
+        let _ = receiver.wait_for(|calls| calls.count >= self.after).await;
+    }
+
+    /// Whether an operation that failed is being undone, which a second call ends.
+    pub fn is_undoing(&self) -> bool {
+        self.calls.borrow().undoing
+    }
+
+    /// The way to stop what undoes an operation: by the second call, whether the first ended the operation or came while
+    /// it was being undone already.
+    fn for_undoing(&self) -> Cancel {
+        self.calls.send_modify(|calls| calls.undoing = true);
+        Cancel { calls: Arc::clone(&self.calls), after: 2 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn undoing_is_ended_by_the_second_cancellation_only() {
+        let cancel = Cancel::default();
+        cancel.cancel();
+        assert!(cancel.is_cancelled() && !cancel.is_undoing());
+        let undoing = cancel.for_undoing();
+        assert!(cancel.is_undoing() && !undoing.is_cancelled());
+        cancel.cancel();
+        assert!(undoing.is_cancelled());
+    }
+
+    #[test]
+    fn undoing_what_failed_by_itself_outlives_the_first_cancellation_too() {
+        let cancel = Cancel::default();
+        let undoing = cancel.for_undoing();
+        cancel.cancel();
+        assert!(cancel.is_cancelled() && !undoing.is_cancelled());
     }
 }

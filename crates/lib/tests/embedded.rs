@@ -55,6 +55,7 @@ async fn session(file: Option<PathBuf>) -> Session {
         store: Arc::new(Native::new(cluster.clone())),
         cluster,
         others: Vec::new(),
+        guarded: Vec::new(),
         clock: Arc::new(MachineClock),
         holder: Holder::named("test"),
         lease: Duration::from_secs(30),

@@ -174,6 +174,7 @@ impl Stage {
             cluster: Cluster::connect(&settings).await.expect("the server is there"),
             store: Arc::new(MemoryStore::new()),
             others: Vec::new(),
+            guarded: Vec::new(),
             clock: Arc::new(Still),
             holder: Holder::named("the test"),
             lease: Duration::from_secs(30),

@@ -4,4 +4,6 @@ mod embedded;
 mod examples;
 mod lifecycle;
 mod lifecycle_cluster;
+mod owners;
+mod support;
 mod threads;

@@ -114,6 +114,30 @@ pub trait Store: Send + Sync {
     /// [`StoreError::NotFound`] when there is no such version.
     fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()>;
 
+    /// Keeps all versions of a release that another store has had until now, oldest first. Where the store can, they
+    /// appear together: whoever looks meanwhile, or after a writer that died, finds none of them.
+    ///
+    /// # Errors
+    /// [`StoreError::Lost`] when another writer was quicker; otherwise as [`Store::create`].
+    fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> Answer<'a, ()> {
+        Box::pin(async move {
+            for version in versions {
+                self.create(version, None, None).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Notes on the newest version of a release, if it is still as it was seen, who is at work on it, or that nobody is;
+    /// the version itself does not change. Gives its new state.
+    ///
+    /// # Errors
+    /// [`StoreError::Changed`] when somebody else was quicker.
+    fn hold<'a>(&'a self, seen: &'a Summary, claim: Option<&'a Claim>) -> Answer<'a, String> {
+        let _ = claim;
+        Box::pin(std::future::ready(Ok(seen.state.clone())))
+    }
+
     /// What the objects of a release name as their owner, if this store keeps releases as objects: an entry for
     /// `metadata.ownerReferences`. The release must have a version.
     ///

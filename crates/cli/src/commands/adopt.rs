@@ -12,7 +12,7 @@ pub(crate) static COMMAND: Command = Command {
     short: "take over the record of a release that Helm made",
     long: "\
 Moves all versions of a release from Helm's Secrets into the store of this program. The objects of the release are not
-touched. Upgrading and rolling back do this by themselves.",
+touched. Upgrading and rolling back do this by themselves, when they have succeeded.",
     operands: Operands::AtLeast(1),
     offer: OperandOffer::Releases,
     run: Some(run),

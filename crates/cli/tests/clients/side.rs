@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 use super::story::Story;
+use crate::support;
 
 /// How long one command may take.
 const LIMIT: &str = "600";
@@ -35,7 +36,7 @@ impl Tools {
             [("helm", "PINTLE_HELM", "4.2.4"), ("helm3", "PINTLE_HELM3", "3.21.4")]
         {
             if is_used(name) {
-                let found = helm(variable, version);
+                let found = support::real_helm(variable, version);
                 programs.push((name, found.ok_or_else(|| format!("there is no Helm {version}"))?));
             }
         }
@@ -46,17 +47,6 @@ impl Tools {
 fn on_the_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
-}
-
-/// The real Helm, where somebody names it or the chores have built it.
-fn helm(variable: &str, version: &str) -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os(variable) {
-        return Some(path.into());
-    }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    let helm = cache.join("pintle").join(format!("helm-v{version}/helm"));
-    helm.is_file().then_some(helm)
 }
 
 /// The first two numbers of the version of kubectl, by which what it prints may differ.

@@ -148,6 +148,10 @@ impl<H: Holder> Store for HelmStore<H> {
         Box::pin(self.replace_seen(seen, version, claim))
     }
 
+    fn hold<'a>(&'a self, seen: &'a Summary, claim: Option<&'a Claim>) -> Answer<'a, String> {
+        Box::pin(self.note_holder(seen, claim))
+    }
+
     fn renew<'a>(
         &'a self,
         namespace: &'a str,

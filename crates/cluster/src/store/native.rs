@@ -6,6 +6,7 @@
 
 mod adding;
 mod changing;
+mod importing;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -265,6 +266,10 @@ impl Store for Native {
         after: Option<&'a Summary>,
     ) -> Answer<'a, ()> {
         Box::pin(self.add(version, claim, after))
+    }
+
+    fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> Answer<'a, ()> {
+        Box::pin(self.take_over(versions))
     }
 
     fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {

@@ -1,5 +1,7 @@
 //! Carrying out a plan: objects are made, changed and taken away, those of one kind together, kind after kind.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use futures::FutureExt as _;
 use pintle_cluster::apply::{Done, Manner, all_at_once};
 use pintle_cluster::{Propagation, Validation, Write};
@@ -61,22 +63,23 @@ impl Work<'_> {
     }
 
     /// Applies the objects of one kind. Gives what went wrong; what was made is noted.
-    async fn apply_batch(&mut self, batch: &[Step<'_>]) -> Vec<Error> {
-        let mut failures = Vec::new();
-        let mut created = Vec::new();
-        let outcomes = {
-            let work = &*self;
-            all_at_once(batch, |step| work.apply_step(step).boxed()).await
-        };
-        for (outcome, step) in outcomes.into_iter().zip(batch) {
-            match outcome {
-                Ok(true) => created.push(step.id.clone()),
-                Ok(false) => {}
-                Err(error) => failures.push(error),
-            }
+    async fn apply_batch(&self, batch: &[Step<'_>]) -> Vec<Error> {
+        let outcomes = all_at_once(batch, |step| self.apply_noted(step).boxed()).await;
+        outcomes.into_iter().filter_map(Result::err).collect()
+    }
+
+    /// Carries out one step, and notes what it makes.
+    async fn apply_noted(&self, step: &Step<'_>) -> Result<()> {
+        let note = |list: &Mutex<Vec<ObjectId>>| lock(list).push(step.id.clone());
+        if step.action == Action::Create {
+            note(&self.in_flight);
         }
-        self.created.extend(created);
-        failures
+        let outcome = self.apply_step(step).await;
+        lock(&self.in_flight).retain(|id| *id != step.id);
+        if outcome? {
+            note(&self.created);
+        }
+        Ok(())
     }
 
     /// Carries out one step, and tells whether it made an object.
@@ -147,6 +150,11 @@ impl Work<'_> {
         }
         Ok(())
     }
+}
+
+/// A list, also after a panic of another thread.
+pub(super) fn lock(list: &Mutex<Vec<ObjectId>>) -> MutexGuard<'_, Vec<ObjectId>> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Says which objects are there without belonging to the earlier version.

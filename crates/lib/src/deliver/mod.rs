@@ -10,7 +10,7 @@ mod scene;
 mod tenure;
 mod wait;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::{Event, ObjectId};
@@ -72,8 +72,11 @@ pub(crate) struct Work<'a> {
     pub(crate) strict_fields: bool,
     /// Whether fields of an earlier client-side version are handed over to the server's bookkeeping.
     pub(crate) migrate: bool,
-    /// The objects that this operation made.
-    created: Vec<ObjectId>,
+    /// The objects that this operation made. Each is noted when the server has answered, since the operation may end
+    /// while others are still on their way.
+    created: Mutex<Vec<ObjectId>>,
+    /// The objects that are on their way, of which nobody knows yet whether they were made.
+    in_flight: Mutex<Vec<ObjectId>>,
     tenure: Arc<Tenure<'a>>,
     owner: OnceCell<Option<Map<Node>>>,
     stage: Stage,
@@ -100,7 +103,8 @@ impl<'a> Work<'a> {
             method,
             strict_fields: true,
             migrate: false,
-            created: Vec::new(),
+            created: Mutex::default(),
+            in_flight: Mutex::default(),
             tenure,
             owner: OnceCell::new(),
             stage: Stage::Before,
@@ -191,6 +195,16 @@ impl<'a> Work<'a> {
         self.version.info.status = status;
         self.version.info.description = description;
         self.records.update(&self.version, None).await
+    }
+
+    /// Does something while others keep away. Neither the user nor the time ends it, only someone who has taken the
+    /// release over.
+    pub(crate) async fn while_held<T>(&self, doing: impl Future<Output = Result<T>>) -> Result<T> {
+        self.tenure.check().await?;
+        tokio::select! {
+            outcome = doing => outcome,
+            error = self.tenure.keep() => Err(error),
+        }
     }
 
     /// Frees the release for others without an ending.

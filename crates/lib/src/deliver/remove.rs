@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use pintle_cluster::Propagation;
 use pintle_cluster::apply::all_at_once;
+use pintle_cluster::{Depth, Propagation};
 use pintle_objects::{Event, Object, ObjectId};
-use pintle_plan::Removal;
+use pintle_plan::{Removal, ownership};
 use pintle_release::{ReleaseVersion, Summary};
 
+use super::apply::lock;
 use super::scene::in_scope;
 use super::{Stage, Work, wait};
 use crate::options::Strategy;
@@ -116,7 +117,16 @@ impl Work<'_> {
 
     /// Deletes the objects that a failed operation made.
     pub(crate) async fn clean_up(&mut self) -> Result<()> {
-        let made: Vec<Object> = std::mem::take(&mut self.created).iter().map(Object::of).collect();
+        let mut made = std::mem::take(&mut *lock(&self.created));
+        // Of what was on its way when the operation ended, only the cluster knows whether it was made; what carries the
+        // marks of the release was not there before.
+        let in_flight = std::mem::take(&mut *lock(&self.in_flight));
+        let mut there = self.session.cluster.snapshot(&in_flight, Depth::Metadata).await?;
+        let (name, namespace) = (&self.version.name, &self.version.namespace);
+        made.extend(in_flight.into_iter().filter(|id| {
+            there.remove(id).is_some_and(|live| ownership::check(&live, name, namespace).is_ok())
+        }));
+        let made: Vec<Object> = made.iter().map(Object::of).collect();
         self.delete_all(&made, Propagation::Background).await.map(drop)
     }
 }

@@ -79,7 +79,8 @@ impl<'a> Tenure<'a> {
         }
     }
 
-    async fn keep(&self) -> Error {
+    /// Renews the claim, and returns once someone else has taken the release over.
+    pub(super) async fn keep(&self) -> Error {
         if self.claim.is_none() {
             return std::future::pending().await;
         }

@@ -1,67 +1,167 @@
-//! `adopt`: move the records of a release from another store into the session's own.
+//! `adopt`: move the records of a release from another store into the session's own. Operations that succeed do so too:
+//! until the new version stands, the release stays where it is.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use pintle_release::{Store, Summary};
+use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary};
+use pintle_tree::LogLine;
 
-use crate::records::Records;
-use crate::{Error, Result, Session};
+use crate::deliver::Work;
+use crate::records::{Records, surplus};
+use crate::{Error, Reporter, Result, Session};
 
 /// Moves all versions of a release into the session's own store and gives their number.
 ///
 /// # Errors
-/// When no other store has the release, or someone is at work on it. What was not moved stays where it was.
+/// When no other store has the release, or someone is at work on it. It then stays where it was.
 pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usize> {
     session.cluster.reach().await?;
-    if !Records::of(session, namespace, name).history().await?.is_empty() {
+    let (records, mut history) = Records::to_change(session, namespace, name, false).await?;
+    let Some(last) = history.last_mut() else {
+        return Err(Error::NoSuchRelease { name: name.to_owned() });
+    };
+    if !records.is_foreign() {
         return Ok(0);
     }
-    match if_foreign(session, namespace, name).await? {
-        0 => Err(Error::NoSuchRelease { name: name.to_owned() }),
-        moved => Ok(moved),
+    records.clear_the_way(last).await?;
+    let claim = session.claim();
+    records.hold(last, Some(&claim)).await?;
+    let number = last.number;
+    let import = async {
+        let versions = load(&records, &history, &[]).await?;
+        Ok::<_, Error>(session.store.import(&versions).await?)
+    };
+    let imported = tokio::select! {
+        imported = import => imported,
+        error = renewing(session, &records, number, &claim) => Err(error),
+    };
+    if imported.is_err() {
+        let_go(&records, &claim).await;
     }
-}
-
-/// The versions of a release in the session's own store, oldest first, after one that only another store has was moved
-/// there.
-pub(super) async fn history(session: &Session, records: &Records<'_>) -> Result<Vec<Summary>> {
-    let history = records.history().await?;
-    if !history.is_empty() || session.others.is_empty() {
-        return Ok(history);
+    imported?;
+    // Helm knows no claims, and may have gone on. Then its records count, and the next move takes what is new.
+    let now = records.history().await?;
+    if now.last().map(|last| last.number) > history.last().map(|last| last.number) {
+        return Err(Error::Pending { claim: None });
     }
-    let (namespace, name) = records.of_whom();
-    match if_foreign(session, namespace, name).await? {
-        0 => Ok(history),
-        _ => records.history().await,
-    }
-}
-
-/// Moves a release that the session's own store does not have; gives the number of versions moved.
-async fn if_foreign(session: &Session, namespace: &str, name: &str) -> Result<usize> {
-    for other in &session.others {
-        let moved = from(session, other, namespace, name).await?;
-        if moved > 0 {
-            return Ok(moved);
-        }
-    }
-    Ok(0)
-}
-
-async fn from(session: &Session, other: &Arc<dyn Store>, namespace: &str, name: &str) -> Result<usize> {
-    let history = other.history(namespace, name).await?;
-    if let Some(last) = history.last()
-        && last.status.is_pending()
-    {
-        return Err(Error::Pending { claim: last.claim.clone().map(Box::new) });
-    }
-    for summary in &history {
-        if let Some(version) = other.get(namespace, name, summary.number).await? {
-            session.store.create(&version, None, None).await?;
-        }
-    }
-    // Only when everything is in the new place is anything taken from the old one.
-    for summary in &history {
-        other.delete(namespace, name, summary.number).await?;
-    }
+    forget(&records, history.iter().map(|version| version.number)).await?;
     Ok(history.len())
+}
+
+/// Renews the claim on a release that is being moved, and returns once somebody else has it.
+async fn renewing(session: &Session, records: &Records<'_>, number: u64, claim: &Claim) -> Error {
+    loop {
+        tokio::time::sleep((session.lease / 3).max(Duration::from_millis(100))).await;
+        match records.renew(number, &claim.renewed_at(session.clock.now())).await {
+            Err(error @ Error::Store(StoreError::Lost { .. } | StoreError::NotFound { .. })) => {
+                return Error::TakenOver { source: Box::new(error) };
+            }
+            // One that cannot be renewed for a while is still ours until the lease runs out.
+            _ => {}
+        }
+    }
+}
+
+/// Frees a release that could not be moved. There is an error to tell already; a claim that stays runs out.
+async fn let_go(records: &Records<'_>, claim: &Claim) {
+    let Ok(mut now) = records.history().await else { return };
+    let ours = |last: &&mut Summary| last.claim.as_ref().is_some_and(|now| now.holder == claim.holder);
+    if let Some(last) = now.last_mut().filter(ours) {
+        let _ = records.hold(last, None).await;
+    }
+}
+
+/// What becomes of the versions before a new one when it stands.
+pub(super) struct Succession<'a> {
+    /// The versions before the new one.
+    pub(super) history: &'a [Summary],
+    /// Those that are superseded by it.
+    pub(super) superseded: &'a [u64],
+    /// How many versions are kept; 0 for all.
+    pub(super) max_history: u64,
+}
+
+/// Moves a release whose new version stands into the session's own store, where the new version is deployed from then on.
+/// Gives false when it cannot be moved: it then goes on where it is.
+///
+/// # Errors
+/// When somebody else has taken the release over.
+pub(super) async fn with_new_version(
+    work: &mut Work<'_>,
+    records: &Records<'_>,
+    succession: &Succession<'_>,
+    description: &str,
+    reporter: &mut dyn Reporter,
+) -> Result<bool> {
+    let mut version = work.version.clone();
+    version.info.status = Status::Deployed;
+    description.clone_into(&mut version.info.description);
+    let kept = kept(succession.history, succession.max_history);
+    let import = async {
+        let mut versions = load(records, &kept, succession.superseded).await?;
+        versions.push(version.clone());
+        Ok(records.own_store().import(&versions).await?)
+    };
+    match work.while_held(import).await {
+        Ok(()) => {}
+        Err(error @ Error::TakenOver { .. }) => return Err(error),
+        Err(error) => {
+            let attributes =
+                vec![("store", records.store().driver().to_owned()), ("error", error.to_string())];
+            reporter.advise(LogLine::warn("the release stays in the records of Helm", attributes));
+            return Ok(false);
+        }
+    }
+    let number = version.number;
+    work.version = version;
+    let old = succession.history.iter().map(|version| version.number).chain([number]);
+    if let Err(error) = forget(records, old).await {
+        let attributes = vec![("error", error.to_string())];
+        reporter.advise(LogLine::warn("records that were moved cannot be deleted yet", attributes));
+    }
+    Ok(true)
+}
+
+/// The versions of a history that are kept beside a new one.
+fn kept(history: &[Summary], max_history: u64) -> Vec<Summary> {
+    let old = if max_history == 0 { Vec::new() } else { surplus(history, max_history - 1) };
+    history.iter().filter(|version| !old.contains(&version.number)).cloned().collect()
+}
+
+/// Versions, whole, with their states as a new one makes them.
+async fn load(records: &Records<'_>, history: &[Summary], superseded: &[u64]) -> Result<Vec<ReleaseVersion>> {
+    let mut versions = Vec::new();
+    for summary in history {
+        let mut version = records.load(summary.number).await?;
+        if superseded.contains(&summary.number) {
+            version.info.status = Status::Superseded;
+        }
+        versions.push(version);
+    }
+    Ok(versions)
+}
+
+/// Deletes records that were moved, the newest last: as long as it is there, it tells that the others were here.
+async fn forget(records: &Records<'_>, numbers: impl IntoIterator<Item = u64>) -> Result<()> {
+    for number in numbers {
+        records.delete(number).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_keeps_as_many_versions_as_an_upgrade_would() {
+        let version = |(number, status)| Summary { number, status, ..Summary::default() };
+        let statuses = [Status::Deployed, Status::Failed, Status::Failed, Status::Failed];
+        let history: Vec<Summary> = (1..).zip(statuses).map(version).collect();
+        let numbers = |most| kept(&history, most).iter().map(|version| version.number).collect::<Vec<_>>();
+        assert_eq!(numbers(0), [1, 2, 3, 4]);
+        assert_eq!(numbers(5), [1, 2, 3, 4]);
+        assert_eq!(numbers(3), [1, 4]);
+        assert_eq!(numbers(1), [1]);
+    }
 }

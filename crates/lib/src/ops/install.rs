@@ -11,6 +11,7 @@ use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{LogLine, Map, Node};
 use pintle_values::Overrides;
 
+use super::adopt::{self, Succession};
 use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
 use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
@@ -128,8 +129,7 @@ pub(super) async fn install_loaded(
     user: Map<Node>,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    let records = Records::of(session, &request.namespace, &request.name);
-    let before = last_of_the_name(&records, request, reporter).await?;
+    let (records, history) = records_of_the_name(session, request, reporter).await?;
     let chart = process(chart, &user, &request.rendering.rules(), reporter)?;
     let setting = Setting {
         release: &request.name,
@@ -141,7 +141,7 @@ pub(super) async fn install_loaded(
     let (chart, user) = live::tell_loaded(&session.events, chart, user, reporter).await?;
     install_crds(session, request, &chart, reporter).await?;
     let prepared = render(session, request, chart, user, reporter).await?;
-    let number = before.as_ref().map_or(1, |last| last.number + 1);
+    let number = history.last().map_or(1, |last| last.number + 1);
     let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
     let mut scene = survey(session, request, &version).await?;
     deliver::tell(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
@@ -158,7 +158,7 @@ pub(super) async fn install_loaded(
     let delivery = request.delivery.clone().noticing_failure(request.rollback_on_failure);
     let mut work = Work::new(session, &records, version, &delivery, request.method);
     work.context = Some(prepared.context);
-    run(session, request, work, scene, before, reporter).await
+    run(session, request, work, scene, (&records, history), reporter).await
 }
 
 /// Finds out what is there, and that everything that is wanted can be.
@@ -169,41 +169,48 @@ async fn survey(session: &Session, request: &InstallRequest, version: &ReleaseVe
     Ok(scene)
 }
 
-/// The version that the new one follows, if the name was used before; an error when it is taken.
-async fn last_of_the_name(
-    records: &Records<'_>,
+/// Where the new version goes, and the versions that it follows, if the name was used before; an error when it is taken.
+async fn records_of_the_name<'s>(
+    session: &'s Session,
     request: &InstallRequest,
     reporter: &mut dyn Reporter,
-) -> Result<Option<Summary>> {
+) -> Result<(Records<'s>, Vec<Summary>)> {
     name::check(&request.name, reporter)?;
+    let new = || (Records::of(session, &request.namespace, &request.name), Vec::new());
     if request.mode.is_preview() {
-        return Ok(None);
+        return Ok(new());
     }
-    let mut history = match records.history().await {
-        // As for Helm: whoever may not look may try to write, and what stands in the way is told then.
-        Err(error) if error.is_forbidden_store() => return Ok(None),
-        history => history?,
-    };
-    let Some(mut last) = history.pop() else { return Ok(None) };
+    let (records, mut history) =
+        match Records::to_change(session, &request.namespace, &request.name, false).await {
+            // As for Helm: whoever may not look may try to write, and what stands in the way is told then.
+            Err(error) if error.is_forbidden_store() => return Ok(new()),
+            Err(error @ (Error::KeptElsewhere { .. } | Error::TwoOwners { .. })) => {
+                return Err(name::refused(error, reporter));
+            }
+            found => found?,
+        };
+    let Some(last) = history.last_mut() else { return Ok((records, history)) };
     if last.status == Status::PendingInstall
         && let Some(claim) = &last.claim
         && records.is_abandoned(claim)
     {
-        records.write_off(&mut last).await?;
+        records.write_off(last).await?;
     }
     if !request.replace || !matches!(last.status, Status::Uninstalled | Status::Failed) {
-        return Err(name::refused(
-            Error::NameInUse { interrupted: last.description.starts_with("interrupted") },
-            reporter,
-        ));
+        let interrupted = last.description.starts_with("interrupted");
+        let kept = records.is_foreign().then(|| records.store().driver());
+        return Err(name::refused(Error::NameInUse { interrupted, kept }, reporter));
     }
-    if last.status != Status::Failed {
-        let mut old = records.load(last.number).await?;
-        old.info.status = Status::Superseded;
-        old.info.description = "superseded by new release".to_owned();
-        records.swap(&mut last, &old, None).await?;
-    }
-    Ok(Some(last))
+    Ok((records, history))
+}
+
+/// Records that an uninstalled version is followed by a new one. Nobody does so before everything is ready for that.
+async fn supersede(records: &Records<'_>, history: &mut [Summary]) -> Result<()> {
+    let Some(last) = history.last_mut().filter(|last| last.status != Status::Failed) else { return Ok(()) };
+    let mut old = records.load(last.number).await?;
+    old.info.status = Status::Superseded;
+    old.info.description = "superseded by new release".to_owned();
+    records.swap(last, &old, None).await
 }
 
 async fn install_crds(
@@ -288,11 +295,15 @@ async fn run(
     request: &InstallRequest,
     mut work: Work<'_>,
     mut scene: Scene,
-    before: Option<Summary>,
+    (records, mut history): (&Records<'_>, Vec<Summary>),
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     work.strict_fields = !request.rendering.disable_openapi;
-    work.begin(before.as_slice(), 0).await?;
+    // Records that are only moved when all went well do not change before.
+    if !records.is_foreign() {
+        supersede(records, &mut history).await?;
+    }
+    work.begin(&history, 0).await?;
     let events = Events {
         before: (Event::PreInstall, "failed pre-install"),
         after: (Event::PostInstall, "failed post-install"),
@@ -300,10 +311,20 @@ async fn run(
     match work.deliver(&mut scene, events, reporter).await {
         Ok(()) => {
             let text = if request.description.is_empty() { "Install complete" } else { &request.description };
+            if records.is_foreign() {
+                let replaced: Vec<u64> = history.last().map(|last| last.number).into_iter().collect();
+                let succession = Succession { history: &history, superseded: &replaced, max_history: 0 };
+                if adopt::with_new_version(&mut work, records, &succession, text, reporter).await? {
+                    return Ok(work.version);
+                }
+            }
             work.finish(Ending::Deployed(text.to_owned())).await?;
             Ok(work.version)
         }
-        Err(error) => Err(failed(session, request, &mut work, error, reporter).await),
+        Err(error) => {
+            let session = session.undoing(records.store());
+            Err(failed(&session, request, &mut work, error, reporter).await)
+        }
     }
 }
 

@@ -53,7 +53,7 @@ pub async fn list(
     let all_versions = request.statuses == [Status::Superseded];
     let mut found = Vec::new();
     for store in std::iter::once(&session.store).chain(&session.others) {
-        found.extend(versions(store, request, all_versions).await?);
+        add(&mut found, versions(store, request, all_versions).await?, all_versions);
     }
     let total = found.len();
     let selector = Selector::parse(&request.selector).map_err(Error::Input)?;
@@ -116,6 +116,26 @@ fn passed_over(version: &ReleaseVersion, error: &Error, reporter: &mut dyn Repor
     reporter.log(LogLine::warn("the scripts of a release were passed over", attributes));
 }
 
+/// Adds what another store has. One that a release is being moved from has it too: of each release the version counts that
+/// has gone further, and of equals the one that is there already.
+fn add(found: &mut Vec<Summary>, others: Vec<Summary>, all_versions: bool) {
+    let known = found.len();
+    for other in others {
+        let is_same = |version: &&mut Summary| {
+            let facts = |version: &Summary| {
+                let when = if all_versions { version.last_deployed } else { version.first_deployed };
+                (version.namespace.clone(), version.name.clone(), when)
+            };
+            facts(version) == facts(&other) && (!all_versions || version.number == other.number)
+        };
+        match found[..known].iter_mut().find(is_same) {
+            Some(version) if version.number < other.number => *version = other,
+            Some(_) => {}
+            None => found.push(other),
+        }
+    }
+}
+
 async fn versions(store: &Arc<dyn Store>, request: &ListRequest, all: bool) -> Result<Vec<Summary>> {
     let query = Query { namespace: request.namespace.clone(), ..Query::default() };
     Ok(if all { store.list(&query).await? } else { store.latest(&query).await? })
@@ -139,5 +159,28 @@ fn sort(found: &mut [Summary], request: &ListRequest) {
     }
     if request.reverse {
         found.reverse();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_release::Moment;
+
+    #[test]
+    fn a_release_that_is_being_moved_is_listed_once() {
+        let version = |name: &str, number, first| Summary {
+            name: name.to_owned(),
+            number,
+            first_deployed: Some(Moment::from_unix(first, 0)),
+            ..Summary::default()
+        };
+        let mut found = vec![version("moved", 3, 1), version("behind", 3, 1), version("apart", 3, 1)];
+        let others =
+            vec![version("moved", 3, 1), version("behind", 4, 1), version("apart", 1, 9), version("x", 1, 1)];
+        add(&mut found, others, false);
+        let listed: Vec<(&str, u64)> =
+            found.iter().map(|version| (version.name.as_str(), version.number)).collect();
+        assert_eq!(listed, [("moved", 3), ("behind", 4), ("apart", 3), ("apart", 1), ("x", 1)]);
     }
 }

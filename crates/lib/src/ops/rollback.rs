@@ -5,7 +5,8 @@ use pintle_objects::Event;
 use pintle_release::{HookRun, Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_tree::LogLine;
 
-use super::{adopt, name};
+use super::adopt::{self, Succession};
+use super::name;
 use crate::deliver::{Claims, Ending, Events, Scene, Work};
 use crate::lifecycle::kept;
 use crate::options::{Delivery, Method, MethodChoice, Mode};
@@ -64,22 +65,21 @@ pub async fn rollback(
             name: request.name.clone(),
         });
     }
-    let records = Records::of(session, &request.namespace, &request.name);
-    let mut history = adopt::history(session, &records).await?;
+    let dry_run = request.mode.is_preview();
+    let found = Records::to_change(session, &request.namespace, &request.name, dry_run).await;
+    let (records, mut history) = found?;
     if history.is_empty() {
         return Err(Error::NoSuchRelease { name: request.name.clone() });
     }
     let number = wanted(&records, &history, &request.to)?;
-    if !request.mode.is_preview()
-        && let Some(last) = history.last_mut()
-    {
+    if !dry_run && let Some(last) = history.last_mut() {
         clear_the_way(&records, last).await?;
     }
     let (current, source) = load_both(&records, history.last().map_or(0, |last| last.number), number).await?;
     let method = request.method.resolve(&source.apply_method);
     let version = next_version(session, &current, source, method);
     session.record_objects.check_version(&version, reporter)?;
-    if request.mode.is_preview() {
+    if dry_run {
         return Ok(version);
     }
     let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
@@ -178,7 +178,9 @@ async fn run(
         scene.add_leftovers(session, &unfinished).await?;
         Ok::<_, Error>((scene, unfinished))
     };
-    let (begun, surveyed) = futures::join!(work.begin(history, request.max_history), survey);
+    // Records that are only moved when all went well are not pruned before.
+    let max_history = if records.is_foreign() { 0 } else { request.max_history };
+    let (begun, surveyed) = futures::join!(work.begin(history, max_history), survey);
     begun?;
     let outcome = async {
         let (mut scene, unfinished) = surveyed?;
@@ -187,20 +189,43 @@ async fn run(
         work.deliver(&mut scene, events, reporter).await
     };
     match outcome.await {
-        Ok(()) => {
-            records.supersede_all_but(work.version.number, history, &current).await?;
-            let text = work.version.info.description.clone();
-            work.finish(Ending::Deployed(text)).await?;
-            Ok(work.version)
+        Ok(()) => succeeded(request, records, history, &current, work, reporter).await,
+        Err(error) => {
+            let current = (!records.is_foreign()).then_some(&mut current);
+            Err(failed(request, &mut work, current, error, reporter).await)
         }
-        Err(error) => Err(failed(request, &mut work, &mut current, error, reporter).await),
     }
 }
 
+/// Records that the version stands; one of a release that another store has is moved with all its history.
+async fn succeeded(
+    request: &RollbackRequest,
+    records: &Records<'_>,
+    history: &[Summary],
+    current: &ReleaseVersion,
+    mut work: Work<'_>,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    let text = work.version.info.description.clone();
+    if records.is_foreign() {
+        let deployed = history.iter().filter(|version| version.status == Status::Deployed);
+        let superseded: Vec<u64> = deployed.map(|version| version.number).collect();
+        let succession = Succession { history, superseded: &superseded, max_history: request.max_history };
+        if adopt::with_new_version(&mut work, records, &succession, &text, reporter).await? {
+            return Ok(work.version);
+        }
+    }
+    records.supersede_all_but(work.version.number, history, current).await?;
+    work.finish(Ending::Deployed(text)).await?;
+    Ok(work.version)
+}
+
+/// Records the failure, and cleans up if that was asked for. `current` is the version that counted before, if its record
+/// may change; those of another store stay as they are.
 async fn failed(
     request: &RollbackRequest,
     work: &mut Work<'_>,
-    current: &mut ReleaseVersion,
+    current: Option<&mut ReleaseVersion>,
     error: Error,
     reporter: &mut dyn Reporter,
 ) -> Error {
@@ -213,7 +238,10 @@ async fn failed(
         reporter.foretell(LogLine::warn(text.clone(), Vec::new()));
     }
     // There is an error to tell already; that it could not be recorded either would only hide it.
-    if work.has_applied() && !waited {
+    if work.has_applied()
+        && !waited
+        && let Some(current) = current
+    {
         let _ = work.supersede(current).await;
     }
     let _ = work.finish(Ending::Failed(text)).await;

@@ -91,7 +91,8 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
             name: request.name.clone(),
         });
     }
-    let (records, history) = Records::find_history(session, &request.namespace, &request.name).await?;
+    let found = Records::to_change(session, &request.namespace, &request.name, false).await;
+    let (records, history) = found?;
     let Some(seen) = history.last() else {
         return Err(Error::NoSuchRelease { name: request.name.clone() });
     };

@@ -53,8 +53,9 @@ pub async fn uninstall(
 ) -> Result<Option<Uninstalled>> {
     session.cluster.reach().await?;
     if request.dry_run {
-        let records = Records::find(session, &request.namespace, &request.name).await?;
-        return dry_run(&records, request).await;
+        let found = Records::to_change(session, &request.namespace, &request.name, true).await;
+        let (records, history) = found?;
+        return dry_run(&records, &history, request).await;
     }
     if !name::is_valid(&request.name) {
         return Err(Error::InvalidName {
@@ -63,8 +64,11 @@ pub async fn uninstall(
         });
     }
     let unreadable = |source| Error::Unreadable { name: request.name.clone(), source: Box::new(source) };
-    let found = Records::find_history(session, &request.namespace, &request.name).await;
-    let (records, mut history) = found.map_err(unreadable)?;
+    let found = Records::to_change(session, &request.namespace, &request.name, false).await;
+    let (records, mut history) = found.map_err(|error| match error {
+        Error::KeptElsewhere { .. } | Error::TwoOwners { .. } => error,
+        other => unreadable(other),
+    })?;
     let Some(last) = history.last_mut() else {
         return match request.ignore_not_found {
             true => Ok(None),
@@ -84,8 +88,11 @@ pub async fn uninstall(
     session.settled(outcome, reporter).map(Some)
 }
 
-async fn dry_run(records: &Records<'_>, request: &UninstallRequest) -> Result<Option<Uninstalled>> {
-    let history = records.history().await?;
+async fn dry_run(
+    records: &Records<'_>,
+    history: &[Summary],
+    request: &UninstallRequest,
+) -> Result<Option<Uninstalled>> {
     match history.last() {
         Some(last) => {
             Ok(Some(Uninstalled { version: records.load(last.number).await?, kept: String::new() }))

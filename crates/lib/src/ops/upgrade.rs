@@ -9,9 +9,10 @@ use pintle_release::{Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_render::Release;
 use pintle_tree::{LogLine, Map, Node};
 
+use super::adopt::{self, Succession};
 use super::install::{self, InstallRequest};
+use super::name;
 use super::rollback::{self, RollbackRequest};
-use super::{adopt, name};
 use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
 use crate::lifecycle::kept;
 use crate::lifecycle::scripts::Setting;
@@ -87,8 +88,7 @@ pub async fn upgrade(
 
 /// Whether there is nothing to upgrade: no record at all, or one that was uninstalled last.
 async fn is_new(session: &Session, target: &InstallRequest) -> Result<bool> {
-    let records = Records::find(session, &target.namespace, &target.name).await?;
-    let history = records.history().await?;
+    let (_, history) = Records::find_history(session, &target.namespace, &target.name).await?;
     Ok(history.last().is_none_or(|last| last.status == Status::Uninstalled))
 }
 
@@ -110,11 +110,15 @@ struct Upgrade<'s> {
 impl<'s> Upgrade<'s> {
     async fn new(session: &'s Session, request: &'s UpgradeRequest) -> Result<Upgrade<'s>> {
         let target = &request.target;
-        let records = Records::of(session, &target.namespace, &target.name);
-        let mut history = adopt::history(session, &records).await?;
+        let dry_run = target.mode.is_preview();
+        let found = Records::to_change(session, &target.namespace, &target.name, dry_run).await;
+        let (records, mut history) = found?;
         let missing = || Error::NoDeployedReleases { name: target.name.clone() };
         let last = history.last_mut().ok_or_else(missing)?;
-        records.clear_the_way(last).await?;
+        match dry_run {
+            true => records.pretend_to_clear_the_way(last)?,
+            false => records.clear_the_way(last).await?,
+        }
         let last = last.clone();
         let base = match last.status {
             Status::Deployed => last.number,
@@ -161,7 +165,7 @@ impl<'s> Upgrade<'s> {
 
     /// Goes on when the scripts of the chart are loaded.
     async fn run_scripted(
-        mut self,
+        self,
         chart: Chart,
         user: Map<Node>,
         reporter: &mut dyn Reporter,
@@ -185,7 +189,9 @@ impl<'s> Upgrade<'s> {
         work.context = Some(prepared.context);
         work.strict_fields = !target.rendering.disable_openapi;
         work.migrate = Method::of_record(&self.base.apply_method) == Method::ClientSide;
-        work.begin(&self.history, self.request.max_history).await?;
+        // Records that are only moved when all went well are not pruned before.
+        let max_history = if self.records.is_foreign() { 0 } else { self.request.max_history };
+        work.begin(&self.history, max_history).await?;
         work.end_hooks_of(self.unfinished.iter().chain([&self.base])).await;
         let events = Events {
             before: (Event::PreUpgrade, "pre-upgrade hooks failed"),
@@ -193,12 +199,36 @@ impl<'s> Upgrade<'s> {
         };
         match work.deliver(&mut scene, events, reporter).await {
             Ok(()) => {
-                work.supersede(&mut self.base).await?;
-                work.finish(Ending::Deployed(described(&target.description, "Upgrade complete"))).await?;
-                Ok(work.version)
+                let text = described(&target.description, "Upgrade complete");
+                self.succeeded(work, text, reporter).await
             }
-            Err(error) => Err(failed(self.session, self.request, &mut work, error, reporter).await),
+            Err(error) => {
+                let session = self.session.undoing(self.records.store());
+                Err(failed(&session, self.request, &mut work, error, reporter).await)
+            }
         }
+    }
+
+    /// Records that the new version stands; one of a release that another store has is moved with all its history.
+    async fn succeeded(
+        &self,
+        mut work: Work<'_>,
+        text: String,
+        reporter: &mut dyn Reporter,
+    ) -> Result<ReleaseVersion> {
+        let succession = Succession {
+            history: &self.history,
+            superseded: &[self.base.number],
+            max_history: self.request.max_history,
+        };
+        if self.records.is_foreign()
+            && adopt::with_new_version(&mut work, &self.records, &succession, &text, reporter).await?
+        {
+            return Ok(work.version);
+        }
+        work.supersede(&mut self.base.clone()).await?;
+        work.finish(Ending::Deployed(text)).await?;
+        Ok(work.version)
     }
 
     /// Finds out what is there, and that everything that is wanted can be.
@@ -327,6 +357,7 @@ async fn roll_back(
     reporter: &mut dyn Reporter,
 ) -> Error {
     let target = &request.target;
+    // The session has no other store than the one that keeps the release.
     let history = match Records::of(session, &target.namespace, &target.name).history().await {
         Ok(history) => history,
         Err(second) => {

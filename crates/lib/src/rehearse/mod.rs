@@ -68,6 +68,7 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
         store: Arc::new(Native::new(cluster.clone())),
         cluster,
         others: Vec::new(),
+        guarded: Vec::new(),
         clock: Arc::clone(&request.clock),
         holder: Holder::named("rehearsal"),
         lease: Duration::from_secs(30),

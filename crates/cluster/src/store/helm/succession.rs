@@ -54,6 +54,42 @@ impl<H: Holder> HelmStore<H> {
         Err(changed::<H>(after, None))
     }
 
+    /// Notes in the record that was seen who is at work on it, or that nobody is, and gives its new state.
+    pub(super) async fn note_holder(
+        &self,
+        seen: &Summary,
+        claim: Option<&Claim>,
+    ) -> Result<String, StoreError> {
+        let Some((_, resource_version)) = seen.state.split_once('@') else { return Ok(seen.state.clone()) };
+        let noted = claim.map(helm::claim_annotations).into_iter().flatten();
+        let noted: Vec<(&str, Node)> = match claim {
+            Some(_) => noted.map(|(key, value)| (key, value.into())).collect(),
+            None => [helm::HOLDER, helm::SINCE, helm::RENEWED, helm::LEASE_SECONDS]
+                .map(|key| (key, Node::Nil))
+                .to_vec(),
+        };
+        let patch = annotations(noted, resource_version);
+        let key = helm::object_name(&seen.name, seen.number);
+        let at = (seen.namespace.as_str(), key.as_str());
+        match wire::merge(&self.cluster, &self.resource, at, &patch).await {
+            Ok(object) => return Ok(state(&object)),
+            Err(error) if error.is_conflict() || error.is_not_found() => {}
+            Err(error) => return Err(wire::failed(H::words(UPDATE.failure))(error)),
+        }
+        let now = self.cluster.get_at(&self.resource, at.0, at.1).await;
+        let now = now.map_err(wire::failed(H::words(UPDATE.failure)))?;
+        match now.filter(|now| now.uid() == seen.state.split('@').next().unwrap_or_default()) {
+            // An answer that was lost on its way may have been a success.
+            Some(now)
+                if claim.is_some() && summary::<H>(&now).and_then(|now| now.claim).as_ref() == claim =>
+            {
+                Ok(state(&now))
+            }
+            Some(now) if is_followed(&now) => Err(self.followed(seen).await),
+            now => Err(changed::<H>(seen, now.as_ref())),
+        }
+    }
+
     /// Replaces a record in the state that was seen, and gives its new state.
     pub(super) async fn replace_seen(
         &self,
@@ -95,7 +131,12 @@ impl<H: Holder> HelmStore<H> {
 
 /// What is laid over a record in that state.
 fn note(mark: &str, resource_version: &str) -> Map<Node> {
-    let annotations = Map::from_entries(vec![(helm::SUCCESSOR.into(), mark.into())]);
+    annotations(vec![(helm::SUCCESSOR, mark.into())], resource_version)
+}
+
+/// Annotations as they are laid over a record in that state.
+fn annotations(entries: Vec<(&str, Node)>, resource_version: &str) -> Map<Node> {
+    let annotations: Map<Node> = entries.into_iter().map(|(key, value)| (key.into(), value)).collect();
     let metadata = Map::from_entries(vec![
         ("annotations".into(), Node::Map(annotations)),
         ("resourceVersion".into(), resource_version.into()),

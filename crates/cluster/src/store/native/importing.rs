@@ -1,0 +1,169 @@
+//! Taking over a release from another store: all versions are written whole before the release points to the newest of
+//! them. Until it does, the release is not in this store; from then on, all of it is.
+
+use pintle_objects::Object;
+use pintle_release::native::Payload;
+use pintle_release::{ReleaseVersion, StoreError, VersionId};
+
+use super::{Native, STUBBORNNESS};
+use crate::crds;
+use crate::error::Result;
+use crate::store::payload::Parcel;
+use crate::store::{application, chance, record, wire};
+
+/// What an import has written, for the one who has to take it back.
+struct Written {
+    release: Object,
+    /// Whether the release was made for it.
+    is_new: bool,
+    versions: Vec<Object>,
+}
+
+impl Native {
+    /// Makes versions that another store has, oldest first, the versions of a release here. Those that are here already
+    /// become what they are there.
+    pub(super) async fn take_over(&self, versions: &[ReleaseVersion]) -> Result<(), StoreError> {
+        let failed = || wire::failed("create: failed to create");
+        let Some(newest) = versions.last() else { return Ok(()) };
+        let (namespace, name) = (newest.namespace.as_str(), newest.name.as_str());
+        let found = self.release(namespace, name).await.map_err(failed())?;
+        self.see(namespace, name, found.as_ref());
+        let is_new = found.is_none();
+        let release = self.release_for(newest).await?;
+        let mut written = Written { release, is_new, versions: Vec::new() };
+        let id = newest.id.unwrap_or_else(|| id_for(newest));
+        match self.import_all(versions, id, &mut written).await {
+            Ok(release) => {
+                written.versions.iter().for_each(|version| self.remember(version));
+                self.see(namespace, name, Some(&release));
+                Ok(())
+            }
+            Err(error) => self.withdraw(&written, id, error).await,
+        }
+    }
+
+    /// Writes the versions, then moves the pointer. Gives the release.
+    async fn import_all(
+        &self,
+        versions: &[ReleaseVersion],
+        id: VersionId,
+        written: &mut Written,
+    ) -> Result<Object, StoreError> {
+        let failed = || wire::failed("create: failed to create");
+        let pointer = record::pointer(&written.release);
+        let (namespace, name) = (written.release.namespace().to_owned(), written.release.name().to_owned());
+        // What a writer left that died before it moved the pointer would count as history from then on.
+        for version in self.versions(&namespace, record::selector(&name, &[])).await.map_err(failed())? {
+            if !record::is_part(&record::version_summary(&version), pointer) {
+                let at = (namespace.as_str(), version.name());
+                wire::delete(&self.cluster, &crds::release_versions(), at, "").await.map_err(failed())?;
+            }
+        }
+        let known = pointer.map_or(0, |(_, number)| number);
+        let Some((newest, earlier)) = versions.split_last() else { return Ok(written.release.clone()) };
+        for version in earlier {
+            match version.number <= known {
+                // One that is no longer here has been pruned.
+                true => match self.change(version, None, None).await {
+                    Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                },
+                false => {
+                    let id = version.id.unwrap_or_else(|| id_for(version));
+                    self.write_version(version, id, written).await?;
+                }
+            }
+        }
+        if newest.number <= known {
+            return Err(StoreError::Exists { name, number: newest.number });
+        }
+        self.write_version(newest, id, written).await?;
+        self.point_to(newest, id, written.release.clone(), pointer).await
+    }
+
+    /// Writes a version whole, without pointing to it.
+    async fn write_version(
+        &self,
+        version: &ReleaseVersion,
+        id: VersionId,
+        written: &mut Written,
+    ) -> Result<(), StoreError> {
+        let failed = || wire::failed("create: failed to create");
+        let payload = Payload::of(version).map_err(|source| StoreError::Unwritable {
+            action: "create",
+            name: version.name.clone(),
+            source,
+        })?;
+        let parcel = Parcel::new(&record::version_name(&version.name, id), &payload, false);
+        let mut object = record::new_version(version, id, None, &parcel.note);
+        record::set_owner(&mut object, &written.release);
+        let object = wire::create(&self.cluster, &crds::release_versions(), &object).await;
+        let object = object.map_err(failed())?;
+        written.versions.push(object.clone());
+        parcel.write(&self.cluster, &object).await.map_err(failed())
+    }
+
+    /// Moves the pointer of a release, if nobody else has moved it meanwhile.
+    async fn point_to(
+        &self,
+        version: &ReleaseVersion,
+        id: VersionId,
+        mut release: Object,
+        before: Option<(VersionId, u64)>,
+    ) -> Result<Object, StoreError> {
+        let failed = || wire::failed("create: failed to create");
+        for _ in 0..STUBBORNNESS {
+            record::point(&mut release, version, id);
+            match wire::replace(&self.cluster, &crds::releases(), &release).await {
+                Ok(release) => return Ok(release),
+                Err(error) if error.is_conflict() => {}
+                Err(error) => return Err(failed()(error)),
+            }
+            let now = self.release(&version.namespace, &version.name).await.map_err(failed())?;
+            release = match now {
+                Some(now) if record::pointer(&now) == before => now,
+                now => {
+                    return Err(self
+                        .lost(version, now.and_then(|now| record::pointer(&now)).map(first))
+                        .await);
+                }
+            };
+        }
+        Err(self.lost(version, None).await)
+    }
+
+    /// Takes back what an import wrote that did not come to its end. Where it did after all, because only the answer was
+    /// lost, or where nobody can say, everything stays.
+    async fn withdraw(&self, written: &Written, id: VersionId, error: StoreError) -> Result<(), StoreError> {
+        let (namespace, name) = (written.release.namespace(), written.release.name());
+        let Ok(now) = self.release(namespace, name).await else { return Err(error) };
+        let pointer = now.as_ref().and_then(record::pointer);
+        if pointer.is_some_and(|(current, _)| current == id) {
+            self.see(namespace, name, now.as_ref());
+            return Ok(());
+        }
+        self.see(namespace, name, None);
+        self.take_seen(namespace, name);
+        for version in &written.versions {
+            self.take_back(version).await;
+        }
+        if let Some(now) = now.filter(|now| written.is_new && record::pointer(now).is_none()) {
+            let state = now.resource_version();
+            let gone = wire::delete(&self.cluster, &crds::releases(), (namespace, name), state).await;
+            if gone.is_ok() {
+                // It only stands for the release; without it nothing is lost.
+                let _ = application::discard(&self.cluster, &now).await;
+            }
+        }
+        Err(error)
+    }
+}
+
+fn first((id, _): (VersionId, u64)) -> VersionId {
+    id
+}
+
+/// An id for a version of a store that gives none.
+fn id_for(version: &ReleaseVersion) -> VersionId {
+    chance::id_of(version.info.last_deployed.unwrap_or_else(chance::now))
+}

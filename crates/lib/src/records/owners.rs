@@ -1,0 +1,174 @@
+//! Which store keeps a release. One name has one owner, but whoever moves a release from one store to another may die
+//! halfway: then both have it, and its versions say which counts.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use pintle_release::{Query, Store, StoreError, Summary};
+
+use crate::{Error, Result, Session};
+
+/// Where a release was found.
+pub(super) struct Found {
+    /// The store that counts.
+    pub(super) store: Arc<dyn Store>,
+    /// The versions in it, oldest first; none when no store has the release.
+    pub(super) history: Vec<Summary>,
+    /// What is left elsewhere of a move into this store.
+    copies: Vec<(Arc<dyn Store>, Vec<Summary>)>,
+    /// A store that has another release of that name.
+    stranger: Option<Arc<dyn Store>>,
+}
+
+/// How the versions of a release in the session's own store relate to those in another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    /// Those of the other store were moved here, and have not been deleted there yet.
+    Moved,
+    /// They were moved here, and then somebody went on in the other store.
+    Behind,
+    /// They have nothing to do with each other.
+    Apart,
+}
+
+impl Found {
+    /// Refuses a name that two stores have.
+    pub(super) fn has_one_owner(&self, name: &str) -> Result<()> {
+        match &self.stranger {
+            None => Ok(()),
+            Some(other) => {
+                Err(Error::TwoOwners { name: name.to_owned(), stores: [self.store.driver(), other.driver()] })
+            }
+        }
+    }
+
+    /// Deletes what a move left behind, the newest last, as the move does. What cannot be deleted stays for the next one.
+    pub(super) async fn delete_copies(&self, namespace: &str, name: &str) {
+        for (store, copies) in &self.copies {
+            for copy in copies {
+                match store.delete(namespace, name, copy.number).await {
+                    Ok(()) | Err(StoreError::NotFound { .. }) => {}
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+}
+
+/// Finds the store that keeps a release: the session's own, unless another one has gone further.
+pub(super) async fn find(
+    session: &Session,
+    namespace: &str,
+    name: &str,
+    others: &[Arc<dyn Store>],
+) -> Result<Found> {
+    let own = session.store.history(namespace, name);
+    let asked = join_all(others.iter().map(|other| other.history(namespace, name)));
+    let (own, asked) = futures::join!(own, asked);
+    let mut found =
+        Found { store: Arc::clone(&session.store), history: own?, copies: Vec::new(), stranger: None };
+    for (other, history) in others.iter().zip(asked) {
+        let history = match history {
+            // What may not be seen does not matter as long as the release is known.
+            Err(error) if !found.history.is_empty() && is_forbidden(&error) => continue,
+            history => history?,
+        };
+        if history.is_empty() {
+            continue;
+        }
+        if found.history.is_empty() {
+            (found.store, found.history) = (Arc::clone(other), history);
+            continue;
+        }
+        match relation(&found.history, &history) {
+            Relation::Moved => found.copies.push((Arc::clone(other), history)),
+            Relation::Behind => (found.store, found.history) = (Arc::clone(other), history),
+            Relation::Apart => found.stranger = Some(Arc::clone(other)),
+        }
+    }
+    Ok(found)
+}
+
+/// The first of some stores that has a release. What may not be seen is passed over.
+pub(super) async fn first(
+    stores: &[Arc<dyn Store>],
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Arc<dyn Store>>> {
+    let query = Query::of(namespace, name);
+    let asked = join_all(stores.iter().map(|store| store.latest(&query))).await;
+    for (store, found) in stores.iter().zip(asked) {
+        match found {
+            Err(error) if is_forbidden(&error) => {}
+            Ok(found) if found.is_empty() => {}
+            Ok(_) => return Ok(Some(Arc::clone(store))),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+fn is_forbidden(error: &StoreError) -> bool {
+    match error {
+        StoreError::Backend { source, .. } => {
+            source.downcast_ref::<pintle_cluster::Error>().is_some_and(pintle_cluster::Error::is_forbidden)
+        }
+        _ => false,
+    }
+}
+
+/// A move takes all versions as they are, and deletes the newest last; so that both stores have a version of that number
+/// and time as long as it is not finished.
+fn relation(own: &[Summary], other: &[Summary]) -> Relation {
+    let mut common = other
+        .iter()
+        .filter_map(|theirs| own.iter().find(|ours| ours.number == theirs.number).map(|ours| (ours, theirs)))
+        .peekable();
+    let is_further = other.last().map(|last| last.number) > own.last().map(|last| last.number);
+    if common.peek().is_none() || !common.all(|(ours, theirs)| is_same(ours, theirs)) {
+        Relation::Apart
+    } else if is_further {
+        Relation::Behind
+    } else {
+        Relation::Moved
+    }
+}
+
+/// Whether two records are of one version. Its state may have changed since one was copied from the other.
+fn is_same(ours: &Summary, theirs: &Summary) -> bool {
+    let facts = |version: &Summary| {
+        (version.last_deployed, version.chart_name.clone(), version.chart_version.clone())
+    };
+    facts(ours) == facts(theirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle_release::Moment;
+
+    fn version(number: u64, seconds: i64) -> Summary {
+        Summary { number, last_deployed: Some(Moment::from_unix(seconds, 0)), ..Summary::default() }
+    }
+
+    #[test]
+    fn the_versions_that_both_stores_have_say_which_counts() {
+        for (own, other, expected) in [
+            // Nothing is deleted yet, or all but the newest.
+            (vec![(1, 10), (2, 20)], vec![(1, 10), (2, 20)], Relation::Moved),
+            (vec![(1, 10), (2, 20)], vec![(2, 20)], Relation::Moved),
+            (vec![(1, 10), (2, 20), (3, 30)], vec![(2, 20)], Relation::Moved),
+            // Helm has gone on.
+            (vec![(1, 10), (2, 20)], vec![(2, 20), (3, 30)], Relation::Behind),
+            // The name was given twice.
+            (vec![(1, 11)], vec![(1, 10), (2, 20)], Relation::Apart),
+            (vec![(1, 10), (2, 21)], vec![(1, 10), (2, 20)], Relation::Apart),
+            (vec![(3, 30)], vec![(1, 10)], Relation::Apart),
+        ] {
+            let summaries = |versions: &[(u64, i64)]| -> Vec<Summary> {
+                versions.iter().map(|(number, seconds)| version(*number, *seconds)).collect()
+            };
+            assert_eq!(relation(&summaries(&own), &summaries(&other)), expected, "{own:?} {other:?}");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! An embedded cluster whose requests are counted, and can be stopped: what a program that dies leaves behind.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use pintle::cluster::Cluster;
+use pintle::cluster::store::{HelmConfigMaps, HelmSecrets, Native};
+use pintle::embedded::{Api, Embedded};
+use pintle::objects::{Object, ObjectId};
+use pintle::ops::{InstallRequest, UpgradeRequest};
+use pintle::release::{Moment, Status, Store};
+use pintle::values::Overrides;
+use pintle::{Cancel, Clock, Delivery, Holder, Lifecycle, Session};
+use tempfile::TempDir;
+use tokio::sync::Notify;
+
+struct Machine(AtomicU64);
+
+impl Clock for Machine {
+    fn now(&self) -> Moment {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        Moment::from_unix(i64::try_from(since.as_secs()).unwrap(), since.subsec_nanos())
+    }
+
+    fn random(&self) -> u128 {
+        u128::from(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Where requests pass on their way to the cluster.
+#[derive(Clone, Default)]
+pub(crate) struct Gate {
+    writes: Arc<Mutex<Vec<String>>>,
+    /// How many requests that write may still pass; those after them never get an answer.
+    left: Arc<Mutex<Option<usize>>>,
+    /// The next request that writes and names this gets no answer, though it is carried out.
+    unanswered: Arc<Mutex<Option<String>>>,
+    /// Requests that write and name this end where nothing is.
+    misdirected: Arc<Mutex<Option<String>>>,
+    stopped: Arc<Notify>,
+}
+
+impl Gate {
+    /// The requests so far that write, each with its path.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        self.writes.lock().unwrap().clone()
+    }
+
+    /// Lets so many requests pass that write.
+    pub(crate) fn stop_after(&self, writes: usize) {
+        *self.left.lock().unwrap() = Some(writes);
+    }
+
+    /// Carries out the next request that writes and names this, and never answers.
+    pub(crate) fn leave_unanswered(&self, part: &str) {
+        *self.unanswered.lock().unwrap() = Some(part.to_owned());
+    }
+
+    /// Sends requests that write and name this where nothing is.
+    pub(crate) fn misdirect(&self, part: &str) {
+        *self.misdirected.lock().unwrap() = Some(part.to_owned());
+    }
+
+    fn is_misdirected(&self, line: &str) -> bool {
+        self.misdirected.lock().unwrap().as_deref().is_some_and(|part| line.contains(part))
+    }
+
+    /// Returns once a request is stuck.
+    pub(crate) async fn stopped(&self) {
+        self.stopped.notified().await;
+    }
+
+    async fn stick(&self) {
+        self.stopped.notify_one();
+        std::future::pending().await
+    }
+
+    async fn before(&self, line: &str) {
+        self.writes.lock().unwrap().push(line.to_owned());
+        let is_over = match &mut *self.left.lock().unwrap() {
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        };
+        if is_over {
+            self.stick().await;
+        }
+    }
+
+    async fn after(&self, line: &str) {
+        let is_lost = self.unanswered.lock().unwrap().take_if(|part| line.contains(part.as_str()));
+        if is_lost.is_some() {
+            self.stick().await;
+        }
+    }
+}
+
+/// Which store a session works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Driver {
+    Native,
+    Secrets,
+    ConfigMaps,
+}
+
+impl Driver {
+    pub(crate) const ALL: [Driver; 3] = [Driver::Native, Driver::Secrets, Driver::ConfigMaps];
+
+    fn store(self, cluster: &Cluster) -> Arc<dyn Store> {
+        match self {
+            Driver::Native => Arc::new(Native::new(cluster.clone())),
+            Driver::Secrets => Arc::new(HelmSecrets::new(cluster.clone())),
+            Driver::ConfigMaps => Arc::new(HelmConfigMaps::new(cluster.clone())),
+        }
+    }
+}
+
+/// A cluster and a chart.
+pub(crate) struct Bench {
+    api: Api,
+    folder: TempDir,
+    processes: AtomicUsize,
+}
+
+impl Bench {
+    pub(crate) async fn new() -> Bench {
+        let api = Embedded::default().open().await.unwrap();
+        let bench = Bench { api, folder: tempfile::tempdir().unwrap(), processes: AtomicUsize::new(0) };
+        bench.write("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+        bench.write("templates/a.yaml", CHART);
+        bench
+    }
+
+    /// Writes a file of the chart.
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.chart().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn chart(&self) -> PathBuf {
+        self.folder.path().join("web")
+    }
+
+    /// A session as the program would make it, in a process of its own. All processes before it are known to be dead.
+    pub(crate) fn session(&self, driver: Driver) -> (Session, Gate) {
+        let gate = Gate::default();
+        let (api, passed) = (self.api.clone(), gate.clone());
+        let cluster = Cluster::answered_by(
+            move |mut request| {
+                let (api, gate) = (api.clone(), passed.clone());
+                async move {
+                    let line = format!("{} {}", request.method(), request.uri());
+                    if *request.method() == "GET" {
+                        return api.handle(request).await;
+                    }
+                    gate.before(&line).await;
+                    if gate.is_misdirected(&line) {
+                        *request.uri_mut() = "/apis/none.example.com/v1/nothing".parse().unwrap();
+                    }
+                    let answer = api.handle(request).await;
+                    gate.after(&line).await;
+                    answer
+                }
+            },
+            "default",
+        );
+        let other = |wanted: Driver| (wanted != driver).then(|| wanted.store(&cluster));
+        let others: Vec<_> =
+            other(Driver::Secrets).filter(|_| driver == Driver::Native).into_iter().collect();
+        let guarded =
+            Driver::ALL.into_iter().filter(|one| driver != Driver::Native || *one == Driver::ConfigMaps);
+        let process = self.processes.fetch_add(1, Ordering::Relaxed);
+        let session = Session {
+            store: driver.store(&cluster),
+            others,
+            guarded: guarded.filter_map(other).collect(),
+            cluster,
+            clock: Arc::new(Machine(AtomicU64::new((process as u64) << 32))),
+            holder: Holder { name: format!("process-{process}"), is_dead: Arc::new(|_| true) },
+            lease: Duration::from_secs(600),
+            cancel: Cancel::default(),
+            events: Lifecycle::default(),
+        };
+        (session, gate)
+    }
+
+    pub(crate) fn install(&self, name: &str) -> InstallRequest {
+        InstallRequest {
+            chart: self.chart(),
+            name: name.to_owned(),
+            namespace: "default".to_owned(),
+            delivery: Delivery::default(),
+            ..InstallRequest::default()
+        }
+    }
+
+    /// An upgrade to a text, with other settings.
+    pub(crate) fn upgrade(&self, name: &str, sets: &[&str]) -> UpgradeRequest {
+        let set = sets.iter().map(|set| (*set).to_owned()).collect();
+        let values = Overrides { set, ..Overrides::default() };
+        UpgradeRequest {
+            target: InstallRequest { values, ..self.install(name) },
+            ..UpgradeRequest::default()
+        }
+    }
+
+    /// The versions of a release in one store, in short, without asking any other.
+    pub(crate) async fn versions(&self, driver: Driver, name: &str) -> Vec<(u64, Status)> {
+        let (session, _) = self.session(driver);
+        let history = session.store.history("default", name).await.unwrap();
+        history.into_iter().map(|version| (version.number, version.status)).collect()
+    }
+
+    /// An object of the cluster.
+    pub(crate) async fn object(&self, api_version: &str, kind: &str, name: &str) -> Option<Object> {
+        let (session, _) = self.session(Driver::Native);
+        session.cluster.get(&ObjectId::new(api_version, kind, "default", name)).await.unwrap()
+    }
+
+    /// The text that the release has in the cluster.
+    pub(crate) async fn text(&self, name: &str) -> Option<String> {
+        let object = self.object("v1", "ConfigMap", name).await?;
+        Some(object.text(&["data", "text"]).to_owned())
+    }
+}
+
+const CHART: &str = r#"apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}"}
+data: {text: "{{ .Values.text }}"}
+{{ if .Values.extra }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-extra"}
+{{ end }}
+{{ if .Values.wrong }}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: "{{ .Release.Name }}"}
+spec: {ports: [{port: 700000}]}
+{{ end }}
+{{ if .Values.never }}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: "{{ .Release.Name }}"}
+spec:
+  selector: {matchLabels: {app: a}}
+  template:
+    metadata:
+      labels: {app: a}
+      annotations: {pintle.dev/simulate-ready: never}
+    spec: {containers: [{name: a, image: "nginx:{{ .Values.text }}"}]}
+{{ end }}
+{{ if .Values.hook }}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: "{{ .Release.Name }}-hook"
+  annotations: {helm.sh/hook: "{{ .Values.hook }}"}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {annotations: {pintle.dev/simulate-failures: always}}
+    spec: {restartPolicy: Never, containers: [{name: a, image: busybox}]}
+{{ end }}
+{{ if .Values.broken }}{{ fail "broken" }}{{ end }}
+"#;
