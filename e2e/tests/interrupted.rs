@@ -145,6 +145,45 @@ fn ctrl_c_has_the_same_words_as_in_helm() {
 }
 
 #[test]
+fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
+    let Some(bench) = bench("ctrl_c_over_what_is_to_be_rolled_back") else { return };
+    let ended: Vec<Vec<String>> = [(Program::PintleAsHelm, "ours"), (Program::Helm4, "real")]
+        .into_iter()
+        .map(|(program, name)| {
+            let stop = |words: &[&str], name: &str| {
+                let mut command = bench.command(program);
+                command.args(words).arg("--rollback-on-failure").args(Busy::Wait.flags());
+                let child = start(&bench, command, name, Busy::Wait);
+                until("the object is new", || {
+                    let object = bench.object("apps/v1", "deployments", &format!("{name}-web"));
+                    object.is_some_and(|object| object["spec"]["replicas"] == 1)
+                });
+                signal(&child, "INT");
+                let ran = end(child);
+                let last = ran.stderr.lines().last().unwrap_or_default();
+                format!("{} {} {last}", ran.code.unwrap_or(-1), ran.stdout).replace(name, "NAME")
+            };
+            let history = |name: &str| bench.run(program, &["history", name]).succeeded().stdout;
+            let states = |text: String| {
+                let words = ["superseded", "failed", "deployed", "Rollback to 1"];
+                let known = |line: &str| words.iter().filter(|word| line.contains(**word)).copied().collect();
+                text.lines().skip(1).map(known).map(|words: Vec<&str>| words.join(" ")).collect::<Vec<_>>()
+            };
+            let installed = stop(&["install", name, "chart"], name);
+            assert!(bench.object("apps/v1", "deployments", &format!("{name}-web")).is_none(), "{installed}");
+            let other = format!("{name}-2");
+            bench.run(program, &["install", &other, "chart"]).succeeded();
+            let upgraded = stop(&["upgrade", &other, "chart"], &other);
+            let mut told = vec![installed, upgraded];
+            told.extend(states(history(&other)));
+            told
+        })
+        .collect();
+    assert_eq!(ended[0], ended[1]);
+    assert!(ended[0].last().is_some_and(|last| last.contains("deployed")), "{:?}", ended[0]);
+}
+
+#[test]
 fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
     let Some(bench) = bench("an_uninstall_that_is_stopped") else { return };
     for (name, store) in [("native", Store::Native), ("secrets", Store::Secrets)] {

@@ -46,6 +46,7 @@ mod status;
 mod support;
 mod template;
 mod test;
+mod undone;
 mod uninstall;
 mod upgrade;
 mod version;

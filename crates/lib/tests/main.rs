@@ -7,3 +7,4 @@ mod lifecycle_cluster;
 mod owners;
 mod support;
 mod threads;
+mod undone;

@@ -37,6 +37,12 @@ impl From<Error> for Failure {
                 let ways = ways_to_a_cluster(cause);
                 failure.hint = Some(format!("{ways}; `--cluster embedded` tries it without a cluster"));
             }
+            Error::Undone { how, .. } if failure.class == Class::Cancelled => {
+                failure.own = Some(format!("cancelled, and {how}"));
+            }
+            Error::UndoFailed { doing, .. } if failure.class == Class::Cancelled => {
+                failure.own = Some(format!("cancelled while {doing} the release"));
+            }
             _ if failure.class == Class::Cancelled => failure.own = Some("cancelled".to_owned()),
             _ => {}
         }
@@ -136,7 +142,8 @@ fn class(error: &Error) -> Class {
         Error::Cancelled => Class::Cancelled,
         Error::HooksFailed { source, .. }
         | Error::ReleaseFailed { source, .. }
-        | Error::Undone { source, .. } => match class(source) {
+        | Error::Undone { source, .. }
+        | Error::UndoFailed { second: source, .. } => match class(source) {
             Class::Cancelled => Class::Cancelled,
             _ => Class::RunTime,
         },
