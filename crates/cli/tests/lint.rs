@@ -89,3 +89,27 @@ fn subcharts_are_linted_on_demand() {
     Error: 2 chart(s) linted, 1 chart(s) failed
     ");
 }
+
+#[test]
+fn a_separator_may_have_a_comment_glued_to_it() {
+    let place = Place::new();
+    chart::write(&place);
+    let object = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n");
+    place.write("web/templates/two.yaml", &format!("{}---# two\n{}", object("one"), object("two")));
+    assert_snapshot!(place.helm("lint web"), @"
+    exit 0
+    --- stdout
+    ==> Linting web
+    [INFO] Chart.yaml: icon is recommended
+
+    1 chart(s) linted, 0 chart(s) failed
+    ");
+    place.write("web/crds/bad.yaml", "{\"kind\": \"A\"}\n--- # x\nkind: B\n--- kind: C\n");
+    let linted = place.helm("lint web");
+    for expected in [
+        "[ERROR] crds/bad.yaml: object kind is not 'CustomResourceDefinition'\n",
+        "[ERROR] crds/bad.yaml: unable to parse YAML: invalid Yaml document separator: kind: C\n",
+    ] {
+        assert!(linted.contains(expected), "{linted}");
+    }
+}

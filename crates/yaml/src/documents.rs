@@ -16,8 +16,8 @@ const SEPARATOR: &[u8] = b"---";
 /// Any document that is no map, in the words of Helm.
 pub fn read_values(text: &[u8]) -> Result<Map<Node>, Error> {
     let mut values = Map::new();
-    let mut documents = Documents { rest: text };
-    while let Some(document) = documents.next()? {
+    let mut documents = Documents::new(text);
+    while let Some(document) = documents.next().map_err(unreadable)? {
         let document =
             crate::read_map(&document).map_err(|error| error.within("cannot unmarshal yaml document"))?;
         merge(&mut values, document);
@@ -31,11 +31,15 @@ pub fn read_values(text: &[u8]) -> Result<Map<Node>, Error> {
 /// The first error of splitting or reading.
 pub fn read_documents(text: &[u8]) -> Result<Vec<Node>, Error> {
     let mut nodes = Vec::new();
-    let mut documents = Documents { rest: text };
-    while let Some(document) = documents.next()? {
+    let mut documents = Documents::new(text);
+    while let Some(document) = documents.next().map_err(unreadable)? {
         nodes.push(crate::read(&document)?);
     }
     Ok(nodes)
+}
+
+fn unreadable(reason: String) -> Error {
+    Error::new(format!("error reading yaml document: {reason}"))
 }
 
 fn merge(base: &mut Map<Node>, over: Map<Node>) {
@@ -52,14 +56,20 @@ fn merge(base: &mut Map<Node>, over: Map<Node>) {
     }
 }
 
-/// The documents of a text.
-struct Documents<'t> {
+/// The documents of a text, cut by Kubernetes' rule: at lines of `---` with nothing but blanks and a comment after it.
+#[derive(Clone, Debug)]
+pub(crate) struct Documents<'t> {
     rest: &'t [u8],
 }
 
 impl<'t> Documents<'t> {
-    /// The next document. A separator line before any other line belongs to the document it begins.
-    fn next(&mut self) -> Result<Option<Cow<'t, [u8]>>, Error> {
+    pub(crate) fn new(text: &'t [u8]) -> Self {
+        Documents { rest: text }
+    }
+
+    /// The next document. A separator line before any other line belongs to the document it begins. The error is
+    /// Kubernetes' own text.
+    pub(crate) fn next(&mut self) -> Result<Option<Cow<'t, [u8]>>, String> {
         let text = self.rest;
         let mut end = 0;
         while end < text.len() {
@@ -69,9 +79,7 @@ impl<'t> Documents<'t> {
                 let after = String::from_utf8_lossy(after);
                 let after = after.trim();
                 if !after.is_empty() && !after.starts_with('#') {
-                    let text =
-                        format!("error reading yaml document: invalid Yaml document separator: {after}");
-                    return Err(Error::new(text));
+                    return Err(format!("invalid Yaml document separator: {after}"));
                 }
                 if end > 0 {
                     self.rest = &text[next..];
@@ -111,7 +119,7 @@ mod tests {
     use super::*;
 
     fn documents(text: &str) -> Vec<String> {
-        let mut documents = Documents { rest: text.as_bytes() };
+        let mut documents = Documents::new(text.as_bytes());
         std::iter::from_fn(|| documents.next().unwrap())
             .map(|document| String::from_utf8(document.into_owned()).unwrap())
             .collect()

@@ -20,6 +20,7 @@ mod fast;
 pub mod outline;
 mod read;
 mod resolve;
+mod stream;
 mod timestamp;
 mod value;
 mod write;
@@ -27,6 +28,7 @@ mod write;
 pub use builder::{Assemble, Assembler, Builder, Validator};
 pub use documents::{read_documents, read_values};
 pub use error::Error;
+pub use stream::Stream;
 pub use write::{write, write_pretty, write_to};
 
 use pintle_tree::{Map, Node};

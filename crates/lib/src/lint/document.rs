@@ -1,9 +1,10 @@
 //! Rendered files as lint reads them: documents between `---` lines, each with the few fields that rules look at.
 //!
-//! This is not how rendering splits files. Lint goes through Kubernetes' own reader, where only a line of `---` and
-//! blanks ends a document, and where a text that begins with `{` is JSON.
+//! This is not how rendering splits files. Lint goes through Kubernetes' own reader, where only a line of `---`, blanks
+//! and a comment ends a document, and where a text that begins with `{` is JSON.
 
 use pintle_tree::{Node, json};
+use pintle_yaml::Stream;
 use pintle_yaml::decode::{Decoder, Place, read_tree};
 
 /// The fields of an object that rules look at.
@@ -20,59 +21,28 @@ pub(super) struct Document {
 /// What comes out of a file: a document, nothing (an empty document), or why it cannot be read.
 pub(super) type Outcome = Result<Option<Document>, String>;
 
-/// Reads the documents of a text one after the other; after an error the reader should be dropped.
-pub(super) fn documents(text: &[u8]) -> Box<dyn Iterator<Item = Outcome> + '_> {
-    if text.trim_ascii_start().first() == Some(&b'{') {
-        return Box::new(json_documents(text));
-    }
-    Box::new(split(text).map(|document| {
-        let node = read_tree(document, false).map_err(|error| format!("unable to parse YAML: {error}"))?;
-        decode(&node).map_err(|error| format!("unable to parse YAML: {error}"))
-    }))
-}
-
-/// Cuts a text at lines that hold nothing but `---`. Empty pieces between two such lines are left out.
-fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = Some(text);
+/// Reads the documents of a text one after the other; after an error there are no more.
+pub(super) fn documents(text: &[u8]) -> impl Iterator<Item = Outcome> {
+    let mut stream = Stream::new(text);
     std::iter::from_fn(move || {
-        loop {
-            let text = rest?;
-            let mut at = 0;
-            let cut = text.split_inclusive(|&byte| byte == b'\n').find_map(|line| {
-                let start = at;
-                at += line.len();
-                let is_end = line.strip_prefix(b"---").is_some_and(|tail| tail.trim_ascii().is_empty());
-                is_end.then_some((start, at))
-            });
-            let document = match cut {
-                Some((start, end)) => {
-                    rest = Some(&text[end..]);
-                    &text[..start]
-                }
-                None => {
-                    rest = None;
-                    text
-                }
-            };
-            if !document.is_empty() {
-                return Some(document);
-            }
-        }
+        let read = stream.next_with(read_json, |document| {
+            let node = read_tree(&document, false).map_err(|error| error.to_string())?;
+            decode(&node)
+        });
+        Some(read?.map_err(|error| format!("unable to parse YAML: {error}")))
     })
 }
 
-/// A text that begins as JSON: one value, and what follows it as YAML would be a mistake that Kubernetes reports as
-/// an unexpected end.
-fn json_documents(text: &[u8]) -> impl Iterator<Item = Outcome> {
-    let outcome = match json::read(text) {
-        Ok(node) => decode(&node),
-        // Kubernetes falls back to YAML when the JSON is bad and does not look cut off.
-        Err(_) => match read_tree(text, false) {
-            Ok(node) => decode(&node),
-            Err(_) => Err("unexpected EOF".to_owned()),
-        },
+/// Reads one JSON value as a document.
+fn read_json(text: &[u8]) -> Result<(Option<Document>, usize), json::Error> {
+    let (node, used) = json::read_prefix(text)?;
+    // Where there is no YAML, there is no step between it and JSON to speak of.
+    let plain = |error: String| match error.strip_prefix("error unmarshaling JSON: while decoding JSON: ") {
+        Some(plain) => plain.to_owned(),
+        None => error,
     };
-    std::iter::once(outcome.map_err(|error| format!("unable to parse YAML: {error}")))
+    let failed = |error| json::Error::new(json::ErrorKind::Type, plain(error), used);
+    Ok((decode(&node).map_err(failed)?, used))
 }
 
 fn decode(node: &Node) -> Result<Option<Document>, String> {
@@ -116,9 +86,21 @@ fn decode(node: &Node) -> Result<Option<Document>, String> {
 mod tests {
     use super::*;
 
+    fn kinds(text: &str) -> Vec<Result<String, String>> {
+        documents(text.as_bytes())
+            .filter_map(|outcome| outcome.map(|document| Some(document?.kind)).transpose())
+            .collect()
+    }
+
     #[test]
-    fn only_bare_marker_lines_end_a_document() {
-        let pieces: Vec<&[u8]> = split(b"---\na: 1\n--- # no\nb: 2\n---  \n---\nc: 3\n").collect();
-        assert_eq!(pieces, [&b"a: 1\n--- # no\nb: 2\n"[..], b"c: 3\n"]);
+    fn a_comment_on_the_line_of_a_separator_belongs_to_it() {
+        let text = "---\nkind: A\n--- # no\nkind: B\n---# text\nkind: C\n---  \n---\nkind: D\n";
+        assert_eq!(kinds(text), ["A", "B", "C", "D"].map(|kind| Ok(kind.to_owned())));
+    }
+
+    #[test]
+    fn other_text_on_the_line_of_a_separator_is_an_error() {
+        let error = "unable to parse YAML: invalid Yaml document separator: kind: B";
+        assert_eq!(kinds("kind: A\n---kind: B\n"), [Err(error.to_owned())]);
     }
 }

@@ -153,7 +153,7 @@ pub(super) fn line_in_template(chart: &Chart, document: &Document, rendered: usi
 
 /// Whether the document around a line of a template is of the kind that a line such as `kind: Job` says.
 fn in_document(source: &[&str], at: usize, kind: &str) -> bool {
-    let is_end = |line: &&str| line.trim_end() == "---";
+    let is_end = |line: &&str| line.starts_with("---");
     let before = source[..at].iter().rev().take_while(|line| !is_end(line));
     let after = source[at..].iter().take_while(|line| !is_end(line));
     before.chain(after).any(|line| line.trim_end() == kind)
@@ -174,7 +174,7 @@ fn ancestors<'t>(lines: &[&'t str], at: usize) -> Vec<&'t str> {
     let mut found = Vec::new();
     for line in lines[..at].iter().rev() {
         let body = line.trim_start();
-        if body == "---" {
+        if line.starts_with("---") {
             break;
         }
         if !body.is_empty() && !body.starts_with(['#', '{']) && column(line) < inside {
