@@ -46,6 +46,7 @@ async fn main() -> Result<()> {
         lease: Duration::from_secs(30),
         cancel: Cancel::default(),
         events: pintle::Lifecycle::default(),
+        record_objects: pintle::RecordObjects::default(),
     };
     let target = InstallRequest {
         chart: chart.into(),

@@ -26,6 +26,7 @@ mod irr;
 mod irr_stock_helm;
 mod lint;
 mod list;
+mod malformed;
 mod memory;
 mod ours;
 mod owners;

@@ -197,6 +197,24 @@ impl Cluster {
         Ok(resource)
     }
 
+    /// Makes sure that the server knows the kind of a list: one of its own, the list of a kind, or `List` in any
+    /// version that is served.
+    ///
+    /// # Errors
+    /// [`Error::NoMapping`] when the server knows no such kind.
+    pub async fn check_list(&self, list: &Object) -> Result<()> {
+        let (api_version, kind) = (list.api_version(), list.kind());
+        if kind == "List" && (self.pretends() || self.serves(api_version).await?) {
+            return Ok(());
+        }
+        if let Some(of) = kind.strip_suffix("List").filter(|of| !of.is_empty())
+            && self.scope(&mut Object::of(&ObjectId::new(api_version, of, "", "")), "").await.is_ok()
+        {
+            return Ok(());
+        }
+        self.scope(&mut list.clone(), "").await.map(drop)
+    }
+
     /// Whether the server serves a group and version at all.
     pub(crate) async fn serves(&self, api_version: &str) -> Result<bool> {
         Ok(self.known_kinds().await?.api_versions.contains(api_version))

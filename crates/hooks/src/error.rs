@@ -35,6 +35,12 @@ pub enum Error {
         #[source]
         source: Problem,
     },
+    /// The hook is to run and is an empty list.
+    #[error("object not found, skipping delete: no objects visited")]
+    NoObjects,
+    /// The hook is to run and has no name.
+    #[error("resource name may not be empty")]
+    NoName,
     /// The hook is to run and is no Kubernetes object. The text is Helm's.
     #[error("unable to build kubernetes object for {occasion} hook {path}: {reason}")]
     Build {

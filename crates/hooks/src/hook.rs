@@ -1,6 +1,6 @@
 //! The hook as a type: read once, from a fresh render or from a stored release.
 
-use pintle_objects::{Event, Head, Object, ObjectError};
+use pintle_objects::{Built, Event, Head, Object, ObjectError, Validation, aggregate, build_document};
 use pintle_tree::{LogLine, Node};
 
 use crate::annotation::{Annotations, Words};
@@ -151,7 +151,7 @@ fn document(source: &Source<'_>) -> Result<Object> {
     match pintle_yaml::read_exact(source.manifest) {
         Ok(Node::Map(body)) => Ok(Object::new(body)),
         Ok(other) => Err(failure(ObjectError::NoMap { file: file(), found: other.json_type() })),
-        Err(error) => Err(failure(ObjectError::Yaml { file: file(), source: error })),
+        Err(error) => Err(failure(ObjectError::Parse { file: file(), reason: error.to_string() })),
     }
 }
 
@@ -207,60 +207,48 @@ fn add_variables(object: &mut Object, hook: &Hook, event: Event, rule: EnvRule) 
 /// What is to be created when a hook runs at an event: its object, or the members of the list that it is.
 ///
 /// # Errors
-/// When something has no `kind` or no `apiVersion`, or a member of a list is no object.
+/// When the hook cannot be built, in the words of the step at which Helm notices: what the last run left is deleted
+/// first, and that needs an object that can be decoded; creating also needs one with a type.
 pub fn objects_for(hook: &Hook, event: Event, rule: EnvRule) -> Result<Vec<Object>> {
-    let mut members = members(hook.object.clone()).map_err(|reason| Error::Build {
-        occasion: event.as_str(),
-        path: hook.path.clone(),
-        reason,
-    })?;
-    for member in &mut members {
-        check(member, hook, event)?;
-        add_variables(member, hook, event, rule);
+    if hook.is_deleted(DeletePolicy::BeforeHookCreation) {
+        objects_to_delete(hook)?;
     }
+    let mut members = build(hook, event.as_str(), Validation::Strict)?;
+    members.iter_mut().for_each(|member| add_variables(member, hook, event, rule));
     Ok(members)
 }
 
-/// The object, or the members of the list that it is, and of the lists among them.
-fn members(object: Object) -> Result<Vec<Object>, String> {
-    let (mut pending, mut members) = (vec![object], Vec::new());
-    while let Some(mut object) = pending.pop() {
-        if !object.kind().ends_with("List") || !matches!(object.at(&["items"]), Some(Node::List(_))) {
-            members.push(object);
-            continue;
-        }
-        let Some(Node::List(items)) = object.body_mut().remove("items") else { continue };
-        for item in items.into_iter().rev() {
-            match item {
-                Node::Map(body) => pending.push(Object::new(body)),
-                other => {
-                    let found = other.json_type();
-                    return Err(format!("a member of {} is no object but {found}", object.kind()));
-                }
-            }
-        }
+/// What is to be deleted when a hook leaves nothing behind.
+///
+/// # Errors
+/// When the hook cannot be decoded or is an empty list, or something has neither a name nor wants one made up.
+pub fn objects_to_delete(hook: &Hook) -> Result<Vec<Object>> {
+    let members = build(hook, "deleting", Validation::Ignore)?;
+    let is_nameless =
+        |object: &Object| object.name().is_empty() && object.text(&["metadata", "generateName"]).is_empty();
+    match members.iter().any(is_nameless) {
+        true => Err(Error::NoName),
+        false if members.is_empty() => Err(Error::NoObjects),
+        false => Ok(members),
     }
-    Ok(members)
 }
 
-/// Refuses what has no kind or no API version, in Helm's words. These depend on where Helm notices: deleting what the
-/// last run left only needs a kind, and creating looks at both.
-fn check(object: &Object, hook: &Hook, event: Event) -> Result<()> {
-    let (has_version, has_kind) = (!object.api_version().is_empty(), !object.kind().is_empty());
-    let unset = match (has_version, has_kind) {
-        (true, true) => return Ok(()),
-        (_, false) if hook.is_deleted(DeletePolicy::BeforeHookCreation) => {
-            let text = String::from_utf8_lossy(&object.to_json()).into_owned();
-            let cause = ObjectError::Missing { field: "Kind", text };
-            let reason = format!("unable to decode \"\": {cause}");
-            return Err(Error::Build { occasion: "deleting", path: hook.path.clone(), reason });
-        }
-        (false, true) => "apiVersion not set",
-        (true, false) => "kind not set",
-        (false, false) => "[apiVersion not set, kind not set]",
+/// The objects of a hook. `occasion` is what Helm says that they are built for.
+fn build(hook: &Hook, occasion: &'static str, validation: Validation) -> Result<Vec<Object>> {
+    let failure = |reason| Error::Build { occasion, path: hook.path.clone(), reason };
+    let body = Node::Map(hook.object.body().clone());
+    let built = build_document(body, validation).map_err(|error| failure(error.to_string()))?;
+    let members = match built {
+        Built::Object(object) => return Ok(vec![object]),
+        Built::List { members, .. } => members,
     };
-    let reason = format!("error validating \"\": error validating data: {unset}");
-    Err(Error::Build { occasion: event.as_str(), path: hook.path.clone(), reason })
+    let (good, bad): (Vec<_>, Vec<_>) = members.into_iter().partition(std::result::Result::is_ok);
+    let problems: Vec<String> =
+        bad.into_iter().filter_map(|member| Some(member.err()?.to_string())).collect();
+    match problems.is_empty() {
+        true => Ok(good.into_iter().flatten().collect()),
+        false => Err(failure(aggregate(problems))),
+    }
 }
 
 #[cfg(test)]
@@ -367,7 +355,7 @@ mod tests {
         let keep = [String::from("hook-failed")];
         let both = "error validating \"\": error validating data: [apiVersion not set, kind not set]";
         let rows: [(&[u8], &[String], &str, &str); 4] = [
-            (b"kind: Job", &[], "test", "error validating \"\": error validating data: apiVersion not set"),
+            (b"{kind: Job, metadata: {name: a}}", &[], "test", "error validating \"\": error validating data: apiVersion not set"),
             (
                 b"kind: ''",
                 &[],

@@ -53,7 +53,9 @@ pub use annotation::{
 pub use env::EnvRule;
 pub use error::{Error, Problem, Result};
 pub use filter::{Filter, FilterError, Site};
-pub use hook::{Hook, Source, Weighted, is_hook_by_weights, object_for, objects_for, read, read_stored};
+pub use hook::{
+    Hook, Source, Weighted, is_hook_by_weights, object_for, objects_for, objects_to_delete, read, read_stored,
+};
 pub use name::split_name;
 pub use order::{batches, in_order, places_in_order};
 pub use policy::{DeletePolicy, LogPolicy, UnknownWord};

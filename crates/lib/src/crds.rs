@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use pintle_chart::Chart;
+use pintle_chart::{Chart, File};
 use pintle_cluster::wait::{Goal, Strategy, Waiter, Waiting};
-use pintle_objects::{Object, ObjectId};
+use pintle_objects::{Built, ObjectId, Validation};
 
-use crate::deliver::create_or_apply;
 use crate::options::Method;
-use crate::{Error, Reporter, Result, Session};
+use crate::{Error, Reporter, Result, Session, deliver};
 
 /// How long a definition may take until the cluster serves its kind.
 const RECOGNITION: Duration = Duration::from_secs(60);
@@ -20,27 +19,54 @@ const RECOGNITION: Duration = Duration::from_secs(60);
 pub(crate) async fn install(
     session: &Session,
     chart: &Chart,
+    namespace: &str,
     method: Method,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
-    for crd in chart.crds() {
+    let files = chart.crds();
+    for crd in &files {
         session.record_objects.check_text(&crd.file.data, &crd.path, reporter)?;
+        check(&crd.file).map_err(|reason| failed(&crd.file, reason))?;
     }
     let mut made: Vec<ObjectId> = Vec::new();
-    for crd in chart.crds() {
-        let failed = |reason: String| Error::Crd { path: crd.file.name.clone(), reason };
-        let mut objects = Object::read_manifest(&crd.file.data, &crd.file.name)
-            .map_err(|error| failed(error.to_string()))?;
-        if objects.is_empty() {
-            return Err(failed("resources are empty".to_owned()));
-        }
-        for object in &mut objects {
-            session.cluster.scope(object, "").await.map_err(|error| failed(error.to_string()))?;
-            create_or_apply(session, object, method).await.map_err(|error| failed(error.to_string()))?;
+    for crd in &files {
+        let text = String::from_utf8_lossy(&crd.file.data);
+        let objects = deliver::build_objects(&session.cluster, &text, namespace, Validation::Ignore)
+            .await
+            .map_err(|error| failed(&crd.file, error.to_string()))?;
+        for object in &objects {
+            deliver::create_or_apply(session, object, method)
+                .await
+                .map_err(|error| failed(&crd.file, error.to_string()))?;
             made.push(object.id());
         }
     }
     served(session, &made).await
+}
+
+/// Makes sure that a file holds objects, before the first of all files is sent.
+fn check(file: &File) -> std::result::Result<(), String> {
+    let mut problems = Vec::new();
+    let mut count = 0;
+    for document in pintle_objects::build(&file.data, Validation::Ignore) {
+        match document {
+            Ok(Built::Object(_)) => count += 1,
+            Ok(Built::List { members, .. }) => {
+                count += members.len();
+                problems.extend(members.into_iter().filter_map(|member| Some(member.err()?.to_string())));
+            }
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    match (problems.is_empty(), count) {
+        (false, _) => Err(pintle_objects::aggregate(problems)),
+        (true, 0) => Err("resources are empty".to_owned()),
+        (true, _) => Ok(()),
+    }
+}
+
+fn failed(file: &File, reason: String) -> Error {
+    Error::Crd { path: file.name.clone(), reason }
 }
 
 /// Waits until the cluster serves the kinds of definitions.

@@ -170,8 +170,11 @@ pub enum Error {
         /// Where it comes from.
         path: String,
     },
+    /// A member of a list is of a kind that the cluster does not know.
+    #[error("unable to recognize {0}")]
+    Unrecognized(#[source] pintle_cluster::Error),
     /// Several things are wrong.
-    #[error("[{}]", joined(.errors, ", "))]
+    #[error("{}", pintle_objects::aggregate(.errors.iter().map(Error::to_string)))]
     Several {
         /// What is wrong.
         errors: Vec<Error>,

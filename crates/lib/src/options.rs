@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_images::Policy;
+use pintle_objects::Validation;
 use pintle_values::{NullRules, SchemaCheck};
 
 use crate::RecordObjects;
@@ -55,6 +56,11 @@ impl Rendering {
             images: self.images.clone(),
             record_objects: self.record_objects,
         }
+    }
+
+    /// Whether documents are validated before they are decoded.
+    pub(crate) fn validation(&self) -> Validation {
+        if self.disable_openapi { Validation::Ignore } else { Validation::Strict }
     }
 }
 

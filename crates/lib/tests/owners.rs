@@ -223,7 +223,7 @@ async fn dying(next: &[Driver], moves_by_upgrade: bool) {
         let seen = history(&session, "default", "web", 0).await.unwrap();
         assert_eq!(seen[0].number, 1, "after {writes} writes");
         assert!(seen.len() >= 2, "after {writes} writes: {seen:?}");
-        let listed = list(&session, &ListRequest::default()).await.unwrap();
+        let listed = list(&session, &ListRequest::default(), &mut Silent).await.unwrap();
         assert_eq!(listed.len(), 1, "after {writes} writes: {listed:?}");
         for driver in next {
             let (mut session, _) = bench.session(*driver);

@@ -15,17 +15,20 @@
 //! assert_eq!(documents, [b"a: 1\n", b"b: 2\n"]);
 //! ```
 
+mod build;
 mod error;
 mod head;
 mod hook;
 mod identity;
 mod kind;
+mod metadata;
 mod object;
 mod prune;
 mod sort;
 mod split;
 mod spread;
 
+pub use build::{Built, Validation, aggregate, build, build_document};
 pub use error::Error;
 pub use head::{Head, HeadMetadata};
 pub use hook::{Event, Hook};
@@ -34,5 +37,5 @@ pub use kind::Order;
 pub use object::{Object, ObjectError};
 pub use pintle_tree::LogLine;
 pub use sort::{Manifest, Sorted, sort};
-pub use split::{Documents, split};
+pub use split::{Documents, split, trim_end};
 pub use spread::spread;

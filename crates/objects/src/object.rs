@@ -2,8 +2,8 @@
 
 use pintle_tree::{Map, Node, Str, json};
 
+use crate::build::{Built, Validation, build};
 use crate::identity::ObjectId;
-use crate::split::split;
 
 /// A Kubernetes object. Its whole numbers are [`Node::Int`], as Kubernetes' own tools read them.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,14 +15,40 @@ pub struct Object {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// The document is no YAML.
-    #[error("error parsing {file}: {source}")]
-    Yaml {
-        /// Where the document comes from.
+    /// A document is neither YAML nor JSON.
+    #[error("error parsing {file}: {reason}")]
+    Parse {
+        /// Where the document comes from; the builder leaves it empty.
         file: String,
         /// What the reader said.
-        source: pintle_yaml::Error,
+        reason: String,
     },
+    /// A document was read and has no type.
+    #[error("error validating \"\": error validating data: {0}")]
+    Invalid(String),
+    /// A document has a field of the wrong type.
+    #[error("unable to decode \"\": {0}")]
+    Decode(String),
+    /// A document has no kind.
+    #[error("unable to decode \"\": Object 'Kind' is missing in '{text}'")]
+    Missing {
+        /// The document as JSON.
+        text: String,
+    },
+    /// A member of a list has no type.
+    #[error(
+        "unable to get type info from the object \"*unstructured.Unstructured\": Object '{field}' is missing in 'object has \
+         no {word}'"
+    )]
+    Untyped {
+        /// `Kind` or `apiVersion`, as Kubernetes says it.
+        field: &'static str,
+        /// The same in the builder's words.
+        word: &'static str,
+    },
+    /// A member of a list is a list.
+    #[error("*unstructured.Unstructured is not a list: no Items field in this object")]
+    NestedList,
     /// The text is no JSON.
     #[error("the object is no JSON")]
     Json(#[source] json::Error),
@@ -33,14 +59,6 @@ pub enum ObjectError {
         file: String,
         /// What JSON calls its type.
         found: &'static str,
-    },
-    /// A field that every object has is missing.
-    #[error("Object '{field}' is missing in '{text}'")]
-    Missing {
-        /// `Kind` or `apiVersion`, as Kubernetes says it.
-        field: &'static str,
-        /// The document as JSON.
-        text: String,
     },
 }
 
@@ -78,47 +96,36 @@ impl Object {
     /// Reads all objects of a manifest; the members of lists count one by one. `file` names the manifest in errors.
     ///
     /// # Errors
-    /// The first document that is no YAML, or no object with `kind` and `apiVersion`.
+    /// The first document that cannot be built; see [`build`].
     pub fn read_manifest(text: &[u8], file: &str) -> Result<Vec<Self>, ObjectError> {
         let mut objects = Vec::new();
-        for document in split(text) {
-            let node = pintle_yaml::read_exact(document)
-                .map_err(|source| ObjectError::Yaml { file: file.to_owned(), source })?;
-            match node {
-                Node::Nil => {}
-                Node::Map(body) => Object { body }.flatten_into(&mut objects)?,
-                other => return Err(ObjectError::NoMap { file: file.to_owned(), found: other.json_type() }),
+        for built in build(text, Validation::Ignore) {
+            match built {
+                Ok(Built::Object(object)) => objects.push(object),
+                Ok(Built::List { members, .. }) => {
+                    for member in members {
+                        objects.push(member?);
+                    }
+                }
+                Err(ObjectError::Parse { reason, .. }) => {
+                    return Err(ObjectError::Parse { file: file.to_owned(), reason });
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(objects)
     }
 
-    /// Adds the object, or the members of the list that it is.
-    fn flatten_into(mut self, objects: &mut Vec<Object>) -> Result<(), ObjectError> {
-        self.check()?;
-        if !self.kind().ends_with("List") || !matches!(self.body.get("items"), Some(Node::List(_))) {
-            objects.push(self);
-            return Ok(());
-        }
-        let Some(Node::List(items)) = self.body.remove("items") else { return Ok(()) };
-        for item in items {
-            match item {
-                Node::Map(body) => Object { body }.flatten_into(objects)?,
-                other => {
-                    return Err(ObjectError::NoMap { file: self.kind().into(), found: other.json_type() });
-                }
+    /// Reads those objects of a manifest that can be read.
+    pub fn read_readable(text: &[u8]) -> Vec<Self> {
+        let mut objects = Vec::new();
+        for built in build(text, Validation::Ignore).into_iter().flatten() {
+            match built {
+                Built::Object(object) => objects.push(object),
+                Built::List { members, .. } => objects.extend(members.into_iter().flatten()),
             }
         }
-        Ok(())
-    }
-
-    fn check(&self) -> Result<(), ObjectError> {
-        let missing =
-            |field| ObjectError::Missing { field, text: String::from_utf8_lossy(&self.to_json()).into() };
-        if self.kind().is_empty() {
-            return Err(missing("Kind"));
-        }
-        if self.api_version().is_empty() { Err(missing("apiVersion")) } else { Ok(()) }
+        objects
     }
 
     /// The object as JSON.
@@ -261,12 +268,12 @@ mod tests {
     }
 
     #[test]
-    fn an_object_needs_a_kind_and_an_api_version() {
+    fn an_object_needs_a_kind() {
         let error =
             Object::read_manifest(b"apiVersion: v1\nmetadata: {name: a}\n", "x").expect_err("no kind");
         assert_eq!(
             error.to_string(),
-            r#"Object 'Kind' is missing in '{"apiVersion":"v1","metadata":{"name":"a"}}'"#
+            r#"unable to decode "": Object 'Kind' is missing in '{"apiVersion":"v1","metadata":{"name":"a"}}'"#
         );
     }
 

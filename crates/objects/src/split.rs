@@ -68,6 +68,27 @@ pub(crate) fn trim_start(text: &[u8]) -> &[u8] {
     }
 }
 
+/// Drops trailing white space as Go's `strings.TrimSpace` knows it.
+pub fn trim_end(text: &[u8]) -> &[u8] {
+    let mut rest = text;
+    loop {
+        match rest.last() {
+            Some(b'\t' | b'\n' | 0x0b | 0x0c | b'\r' | b' ') => rest = &rest[..rest.len() - 1],
+            Some(0x80..) => {
+                let tail = &rest[rest.len().saturating_sub(4)..];
+                let last = tail.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty());
+                match last.and_then(|chunk| chunk.valid().chars().next_back()) {
+                    Some(character) if character.is_whitespace() => {
+                        rest = &rest[..rest.len() - character.len_utf8()];
+                    }
+                    _ => return rest,
+                }
+            }
+            _ => return rest,
+        }
+    }
+}
+
 /// The first character, if the text begins with valid UTF-8.
 fn first_character(text: &[u8]) -> Option<char> {
     let head = &text[..text.len().min(4)];
@@ -94,6 +115,13 @@ mod tests {
         assert_eq!(documents("\u{a0}\n---\n \n---\n\u{2003}x: 1\n\n---\n"), ["x: 1\n\n"]);
         assert!(documents("---").is_empty());
         assert!(documents("").is_empty());
+    }
+
+    #[test]
+    fn white_space_at_the_end_is_unicode_s() {
+        assert_eq!(trim_end("a\u{e9}\u{a0}\u{2003}\u{b}\n".as_bytes()), "a\u{e9}".as_bytes());
+        assert_eq!(trim_end(b"a\xa0"), b"a\xa0");
+        assert!(trim_end("\u{a0}\n".as_bytes()).is_empty());
     }
 
     #[test]

@@ -61,6 +61,15 @@ pub enum Error {
         /// What is wrong with its marks.
         why: ownership::Foreign,
     },
+    /// An object has no name, and wants none made up.
+    #[error(
+        "could not get information about the resource {} {:?} in namespace {:?}: resource name may not be empty",
+        .id.kind, .id.name, .id.namespace
+    )]
+    NoName {
+        /// The object.
+        id: Box<ObjectId>,
+    },
     /// An object has a name and wants one made up.
     #[error("metadata.name and metadata.generateName cannot both be set")]
     TwoNames {
@@ -104,6 +113,9 @@ fn step<'a>(
     previous: Option<&'a Object>,
 ) -> Result<Step<'a>, Error> {
     let made_up_name = !object.text(&["metadata", "generateName"]).is_empty();
+    if situation.adoption != Adoption::Unchecked && id.name.is_empty() && !made_up_name {
+        return Err(Error::NoName { id: Box::new(id.clone()) });
+    }
     let live = if id.name.is_empty() { None } else { situation.live.get(id) };
     let is_new = previous.is_none_or(|previous| previous.api_version() != object.api_version());
     if is_new && situation.adoption != Adoption::Unchecked && made_up_name && !id.name.is_empty() {

@@ -68,7 +68,11 @@ pub fn removal(manifest: &str) -> Result<Removal, RemovalError> {
     let mut removal = Removal::default();
     for manifest in &sorted.manifests {
         match policy(manifest) {
-            Policy::Delete => removal.delete.extend(Object::read_manifest(manifest.content, manifest.path)?),
+            Policy::Delete => {
+                // What has no name was never made; a record that has such an object can be uninstalled all the same.
+                let objects = Object::read_manifest(manifest.content, "")?;
+                removal.delete.extend(objects.into_iter().filter(|object| !object.name().is_empty()));
+            }
             Policy::Keep => removal.keep.push(Kept {
                 kind: manifest.head.kind.to_string(),
                 name: manifest
@@ -90,5 +94,19 @@ fn policy(manifest: &Manifest<'_>) -> Policy {
         None => Policy::Delete,
         Some(word) if word == "keep" => Policy::Keep,
         Some(_) => Policy::Neither,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_name_is_passed_over() {
+        let object = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{{name}}}\n");
+        let manifest = format!("---\n{}---\n{}", object("labels: {a: b}"), object("name: a"));
+        let removal = removal(&manifest).expect("a good manifest");
+        let names: Vec<&str> = removal.delete.iter().map(Object::name).collect();
+        assert_eq!(names, ["a"]);
     }
 }

@@ -63,10 +63,7 @@ impl Work<'_> {
                 self.settle_hooks(aftermath, reporter).await.and(Err(error))
             }
         };
-        outcome.map_err(|source| match doing {
-            "" => source,
-            doing => Error::HooksFailed { doing: doing.to_owned(), source: Box::new(source) },
-        })
+        outcome.map_err(|source| failed(doing, source))
     }
 
     /// Runs the hooks of an event, and leaves them where they are.
@@ -284,10 +281,16 @@ impl Work<'_> {
 
     /// Deletes the object of a hook and waits until it is gone, so that the next one can be made.
     async fn delete_hook(&self, hook: &Hook) -> Result<()> {
-        let mut objects = pintle_hooks::objects_for(hook, Event::Test, EnvRule::WhenAsked)?;
+        let mut objects = pintle_hooks::objects_to_delete(hook)?;
         let mut gone = Vec::new();
         for object in &mut objects {
-            self.session.cluster.scope(object, &self.version.namespace).await?;
+            self.session.cluster.scope(object, &self.version.namespace).await.map_err(|source| {
+                Error::HookBuild {
+                    event: "deleting",
+                    path: hook.path.clone(),
+                    source: Box::new(source.into()),
+                }
+            })?;
             let id = object.id();
             if self.session.cluster.delete_object(&id, Propagation::Background).await? {
                 gone.push(id);
@@ -299,6 +302,14 @@ impl Work<'_> {
     /// Makes the release the owner of a hook's object, so that it goes with the release; unless it is to outlive it.
     async fn own_hook(&self, hook: &Hook, object: &mut Object) -> Result<()> {
         if hook.unmanaged { Ok(()) } else { self.own(object).await }
+    }
+}
+
+/// What Helm says when the hooks of an event fail.
+pub(super) fn failed(doing: &str, source: Error) -> Error {
+    match doing {
+        "" => source,
+        doing => Error::HooksFailed { doing: doing.to_owned(), source: Box::new(source) },
     }
 }
 

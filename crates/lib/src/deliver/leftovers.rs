@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use pintle_cluster::{Cluster, Depth, Propagation};
-use pintle_hooks::{DeletePolicy, EnvRule, Hook};
-use pintle_objects::{Event, Object, ObjectId};
+use pintle_hooks::{DeletePolicy, Hook};
+use pintle_objects::{Object, ObjectId};
 use pintle_plan::{RESOURCE_POLICY, ownership};
 use pintle_release::{HookPhase, Moment, ReleaseVersion};
 
@@ -32,7 +32,7 @@ pub(crate) async fn find<'o>(
     let mut known: BTreeSet<ObjectId> = known.iter().map(|object| object.id().unversioned()).collect();
     let mut candidates = Vec::new();
     for version in versions {
-        let objects = Object::read_manifest(version.manifest.as_bytes(), "manifest").unwrap_or_default();
+        let objects = Object::read_readable(version.manifest.as_bytes());
         for object in readable(&session.cluster, objects, &version.namespace).await {
             if known.insert(object.id().unversioned()) {
                 candidates.push(object);
@@ -57,7 +57,7 @@ async fn readable(
 ) -> Vec<Object> {
     let mut known = Vec::new();
     for mut object in objects {
-        if cluster.scope(&mut object, namespace).await.is_ok() {
+        if !object.name().is_empty() && cluster.scope(&mut object, namespace).await.is_ok() {
             known.push(object);
         }
     }
@@ -78,9 +78,7 @@ pub(crate) async fn end_hooks(session: &Session, version: &mut ReleaseVersion) {
         if stays(&hook, &phase, stored.last_run.started) {
             continue;
         }
-        for mut object in
-            pintle_hooks::objects_for(&hook, Event::Test, EnvRule::WhenAsked).unwrap_or_default()
-        {
+        for mut object in pintle_hooks::objects_to_delete(&hook).unwrap_or_default() {
             if session.cluster.scope(&mut object, &version.namespace).await.is_ok() {
                 let id = object.id();
                 let _ = session.cluster.delete_object(&id, Propagation::Background).await;

@@ -3,6 +3,7 @@
 
 mod announce;
 mod apply;
+mod build;
 pub(crate) mod hooks;
 mod leftovers;
 mod remove;
@@ -25,10 +26,11 @@ use crate::{Error, Reporter, Result, Session};
 
 pub(crate) use announce::{offer, tell, tell_plain};
 pub(crate) use apply::create_or_apply;
+pub(crate) use build::{check_documents, objects as build_objects};
 use leftovers::end_hooks;
 pub(crate) use leftovers::find as find_leftovers;
 pub(crate) use remove::Parting;
-pub(crate) use scene::{Claims, Scene};
+pub(crate) use scene::{Claims, PlanOptions, Scene};
 use tenure::Tenure;
 
 /// The hooks around an operation, each with the words that stand before its failure.

@@ -10,7 +10,7 @@ use pintle_plan::{Removal, ownership};
 use pintle_release::{ReleaseVersion, Summary};
 
 use super::apply::lock;
-use super::scene::in_scope;
+use super::build::in_scope;
 use super::{Stage, Work, wait};
 use crate::options::Strategy;
 use crate::{Error, Reporter, Result};

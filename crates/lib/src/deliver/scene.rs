@@ -1,10 +1,11 @@
 //! What is wanted, what was wanted before, and what is there: everything that a plan is made of.
 
-use pintle_cluster::{Cluster, Depth};
-use pintle_objects::{Object, ObjectId};
+use pintle_cluster::Depth;
+use pintle_objects::{Object, ObjectId, Validation};
 use pintle_plan::{Adoption, Plan, Situation, Snapshot, ownership};
 use pintle_release::ReleaseVersion;
 
+use super::build;
 use super::leftovers::{self, Leftover};
 use crate::options::Method;
 use crate::{Error, Result, Session};
@@ -20,6 +21,17 @@ pub(crate) enum Claims {
     Settled,
 }
 
+/// How a version is looked at before it is delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanOptions {
+    /// Who merges.
+    pub(crate) method: Method,
+    /// Whose objects may become part of the release.
+    pub(crate) claims: Claims,
+    /// Whether documents are validated before they are decoded.
+    pub(crate) validation: Validation,
+}
+
 /// Everything that a plan is made of.
 #[derive(Debug)]
 pub(crate) struct Scene {
@@ -32,7 +44,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Reads what a version wants and what an earlier one wanted, and asks the cluster what is there.
+    /// Builds what a version wants and what an earlier one wanted, and asks the cluster what is there.
     ///
     /// # Errors
     /// When a manifest holds what is no object, or of a kind that the cluster does not know.
@@ -40,21 +52,24 @@ impl Scene {
         session: &Session,
         version: &ReleaseVersion,
         earlier: Option<&ReleaseVersion>,
-        method: Method,
-        claims: Claims,
+        options: PlanOptions,
     ) -> Result<Scene> {
+        let PlanOptions { method, claims, validation } = options;
         let cluster = &session.cluster;
-        let mut desired = scoped(cluster, &version.manifest, &version.namespace)
+        let mut desired = build::objects(cluster, &version.manifest, &version.namespace, validation)
             .await
-            .map_err(|source| Error::Build { what: new_manifest(earlier), source: Box::new(source) })?;
+            .map_err(|source| build::failed(source, earlier.is_some(), claims))?;
         for object in &mut desired {
             ownership::set(object, &version.name, &version.namespace);
         }
         let previous = match earlier {
             Some(earlier) => {
-                scoped(cluster, &earlier.manifest, &earlier.namespace).await.map_err(|source| {
-                    Error::Build { what: "current release manifest", source: Box::new(source) }
-                })?
+                build::objects(cluster, &earlier.manifest, &earlier.namespace, Validation::Ignore)
+                    .await
+                    .map_err(|source| Error::Build {
+                        what: "current release manifest",
+                        source: Box::new(source),
+                    })?
             }
             None => Vec::new(),
         };
@@ -124,35 +139,5 @@ fn unseen(error: pintle_cluster::Error, earlier: Option<&ReleaseVersion>, claims
             operation: if earlier.is_some() { "update" } else { "install" },
             source: Box::new(error),
         },
-    }
-}
-
-/// What Helm calls the manifest of a version that follows another, or none.
-fn new_manifest(earlier: Option<&ReleaseVersion>) -> &'static str {
-    if earlier.is_some() { "new release manifest" } else { "release manifest" }
-}
-
-/// Reads a manifest and settles the namespace of each object by the scope of its kind.
-pub(super) async fn scoped(cluster: &Cluster, manifest: &str, namespace: &str) -> Result<Vec<Object>> {
-    let objects = Object::read_manifest(manifest.as_bytes(), "manifest")?;
-    in_scope(cluster, objects, namespace).await
-}
-
-/// Settles the namespace of each object by the scope of its kind.
-pub(super) async fn in_scope(
-    cluster: &Cluster,
-    mut objects: Vec<Object>,
-    namespace: &str,
-) -> Result<Vec<Object>> {
-    let mut unknown = Vec::new();
-    for object in &mut objects {
-        if let Err(error) = cluster.scope(object, namespace).await {
-            unknown.push(Error::from(error));
-        }
-    }
-    match unknown.len() {
-        0 => Ok(objects),
-        1 => Err(unknown.remove(0)),
-        _ => Err(Error::Several { errors: unknown }),
     }
 }

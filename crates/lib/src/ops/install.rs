@@ -14,7 +14,7 @@ use pintle_values::Overrides;
 use super::adopt::{self, Succession};
 use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
-use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
+use crate::deliver::{self, Claims, Ending, Events, PlanOptions, Scene, Work};
 use crate::lifecycle::kept;
 use crate::lifecycle::scripts::Setting;
 use crate::options::{Delivery, Method, Mode, Rendering};
@@ -25,6 +25,12 @@ use crate::{Error, Lifecycle, Reporter, Result, Session, crds, input, live};
 /// What Helm says when a chart brings definitions of kinds and nothing may be installed.
 pub(super) const UNINSTALLED_CRDS: &str =
     "This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies.";
+
+/// The hooks around an installation.
+const EVENTS: Events = Events {
+    before: (Event::PreInstall, "failed pre-install"),
+    after: (Event::PostInstall, "failed post-install"),
+};
 
 /// What to install, and how.
 #[derive(Clone, Debug, Default)]
@@ -152,19 +158,22 @@ pub(super) async fn install_loaded(
     if deliver::offer(session, LifecycleEvent::PreInstall, &mut version, &prepared.context, reporter).await? {
         scene = survey(session, request, &version).await?;
     }
-    if request.create_namespace {
-        create_namespace(session, request).await?;
-    }
     let delivery = request.delivery.clone().noticing_failure(request.rollback_on_failure);
     let mut work = Work::new(session, &records, version, &delivery, request.method);
     work.context = Some(prepared.context);
+    work.check_hooks(&EVENTS)?;
+    if request.create_namespace {
+        create_namespace(session, request).await?;
+    }
     run(session, request, work, scene, (&records, history), reporter).await
 }
 
 /// Finds out what is there, and that everything that is wanted can be.
 async fn survey(session: &Session, request: &InstallRequest, version: &ReleaseVersion) -> Result<Scene> {
     let claims = if request.take_ownership { Claims::All } else { Claims::Own };
-    let scene = Scene::survey(session, version, None, request.method, claims).await?;
+    let validation = request.rendering.validation();
+    let options = PlanOptions { method: request.method, claims, validation };
+    let scene = Scene::survey(session, version, None, options).await?;
     scene.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
     Ok(scene)
 }
@@ -226,7 +235,7 @@ async fn install_crds(
         reporter.log(LogLine::warn(UNINSTALLED_CRDS, Vec::new()));
         return Ok(());
     }
-    crds::install(session, chart, request.method, reporter).await
+    crds::install(session, chart, &request.namespace, request.method, reporter).await
 }
 
 async fn render(
@@ -304,11 +313,7 @@ async fn run(
         supersede(records, &mut history).await?;
     }
     work.begin(&history, 0).await?;
-    let events = Events {
-        before: (Event::PreInstall, "failed pre-install"),
-        after: (Event::PostInstall, "failed post-install"),
-    };
-    match work.deliver(&mut scene, events, reporter).await {
+    match work.deliver(&mut scene, EVENTS, reporter).await {
         Ok(()) => {
             let text = if request.description.is_empty() { "Install complete" } else { &request.description };
             if records.is_foreign() {

@@ -1,13 +1,13 @@
 //! `rollback`: deliver a stored version again. Nothing is rendered.
 
 use pintle_events::Event as LifecycleEvent;
-use pintle_objects::Event;
+use pintle_objects::{Event, Validation};
 use pintle_release::{HookRun, Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_tree::LogLine;
 
 use super::adopt::{self, Succession};
 use super::name;
-use crate::deliver::{Claims, Ending, Events, Scene, Work};
+use crate::deliver::{self, Claims, Ending, Events, PlanOptions, Scene, Work};
 use crate::lifecycle::kept;
 use crate::options::{Delivery, Method, MethodChoice, Mode};
 use crate::records::Records;
@@ -170,11 +170,16 @@ async fn run(
     work.strict_fields = method == Method::ServerSide || request.delivery.force_replace;
     work.migrate = Method::of_record(&current.apply_method) == Method::ClientSide;
     work.tell(LifecycleEvent::PreRollback).await?;
+    let events = Events { before: (Event::PreRollback, ""), after: (Event::PostRollback, "") };
+    deliver::check_documents(&current.manifest, "current release manifest")?;
+    deliver::check_documents(&work.version.manifest, "new release manifest")?;
+    work.check_hooks(&events)?;
     // Whoever can put the next version into the store has had the release to himself since its history was read.
     let wanted = work.version.clone();
     let survey = async {
         let unfinished = records.unfinished(history, current.number).await?;
-        let mut scene = Scene::survey(session, &wanted, Some(&current), method, Claims::Settled).await?;
+        let options = PlanOptions { method, claims: Claims::Settled, validation: Validation::Ignore };
+        let mut scene = Scene::survey(session, &wanted, Some(&current), options).await?;
         scene.add_leftovers(session, &unfinished).await?;
         Ok::<_, Error>((scene, unfinished))
     };
@@ -185,7 +190,6 @@ async fn run(
     let outcome = async {
         let (mut scene, unfinished) = surveyed?;
         work.end_hooks_of(unfinished.iter().chain([&current])).await;
-        let events = Events { before: (Event::PreRollback, ""), after: (Event::PostRollback, "") };
         work.deliver(&mut scene, events, reporter).await
     };
     match outcome.await {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pintle_events::Event as LifecycleEvent;
 use pintle_images::Policy;
-use pintle_objects::{Event, Sorted};
+use pintle_objects::{Event, Sorted, Validation};
 use pintle_release::ReleaseVersion;
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_tree::LogLine;
@@ -15,7 +15,7 @@ use pintle_values::{NullRules, Overrides, SchemaCheck};
 
 use super::install::UNINSTALLED_CRDS;
 use super::{locate, name};
-use crate::deliver::{Claims, Scene};
+use crate::deliver::{Claims, PlanOptions, Scene};
 use crate::lifecycle::scripts::Setting;
 use crate::options::{Delivery, Method, Rendering};
 use crate::prepare::{Prepared, Rules, prepare, process, push_document, shown};
@@ -219,7 +219,8 @@ async fn check_against(session: &Session, request: &TemplateRequest, prepared: &
         ..ReleaseVersion::default()
     };
     let claims = if request.is_upgrade { Claims::Settled } else { Claims::Own };
-    let scene = Scene::survey(session, &version, None, Method::ServerSide, claims).await?;
+    let options = PlanOptions { method: Method::ServerSide, claims, validation: Validation::default() };
+    let scene = Scene::survey(session, &version, None, options).await?;
     scene.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
     Ok(())
 }
@@ -301,7 +302,7 @@ fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> 
         push_document(&mut text, path, content);
     }
     // The objects end in exactly one newline; the text before begins with `---`, so only its end needs trimming.
-    text.truncate(text.trim_ascii_end().len());
+    text.truncate(pintle_objects::trim_end(&text).len());
     text.push(b'\n');
     for (path, content) in &hooks {
         push_document(&mut text, path, content);

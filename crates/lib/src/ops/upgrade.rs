@@ -13,7 +13,7 @@ use super::adopt::{self, Succession};
 use super::install::{self, InstallRequest};
 use super::name;
 use super::rollback::{self, RollbackRequest};
-use crate::deliver::{self, Claims, Ending, Events, Scene, Work};
+use crate::deliver::{self, Claims, Ending, Events, PlanOptions, Scene, Work};
 use crate::lifecycle::kept;
 use crate::lifecycle::scripts::Setting;
 use crate::options::{Delivery, Method, MethodChoice, Mode};
@@ -189,14 +189,15 @@ impl<'s> Upgrade<'s> {
         work.context = Some(prepared.context);
         work.strict_fields = !target.rendering.disable_openapi;
         work.migrate = Method::of_record(&self.base.apply_method) == Method::ClientSide;
-        // Records that are only moved when all went well are not pruned before.
-        let max_history = if self.records.is_foreign() { 0 } else { self.request.max_history };
-        work.begin(&self.history, max_history).await?;
-        work.end_hooks_of(self.unfinished.iter().chain([&self.base])).await;
         let events = Events {
             before: (Event::PreUpgrade, "pre-upgrade hooks failed"),
             after: (Event::PostUpgrade, "post-upgrade hooks failed"),
         };
+        work.check_hooks(&events)?;
+        // Records that are only moved when all went well are not pruned before.
+        let max_history = if self.records.is_foreign() { 0 } else { self.request.max_history };
+        work.begin(&self.history, max_history).await?;
+        work.end_hooks_of(self.unfinished.iter().chain([&self.base])).await;
         match work.deliver(&mut scene, events, reporter).await {
             Ok(()) => {
                 let text = described(&target.description, "Upgrade complete");
@@ -234,7 +235,9 @@ impl<'s> Upgrade<'s> {
     /// Finds out what is there, and that everything that is wanted can be.
     async fn survey(&self, version: &ReleaseVersion) -> Result<Scene> {
         let claims = if self.request.target.take_ownership { Claims::All } else { Claims::Own };
-        let mut scene = Scene::survey(self.session, version, Some(&self.base), self.method, claims).await?;
+        let validation = self.request.target.rendering.validation();
+        let options = PlanOptions { method: self.method, claims, validation };
+        let mut scene = Scene::survey(self.session, version, Some(&self.base), options).await?;
         scene.add_leftovers(self.session, &self.unfinished).await?;
         scene.plan().map_err(|source| Error::CannotContinue { operation: "update", source })?;
         Ok(scene)

@@ -40,7 +40,8 @@ impl Rehearsing<'_> {
             self.check_all(stage, &original, &all).await;
             all.clear();
             // A definition that cannot be installed was complained about, and what does not render is told by the stage.
-            let _ = crds::install(self.session, &chart, Method::ServerSide, &mut Silent).await;
+            let namespace = &target.namespace;
+            let _ = crds::install(self.session, &chart, namespace, Method::ServerSide, &mut Silent).await;
         }
         if let Ok(recorded) = self.recorded(target, chart, user, upgrade).await {
             all.extend(documents(&recorded.manifest));

@@ -188,6 +188,7 @@ impl Bench {
             lease: Duration::from_secs(600),
             cancel: Cancel::default(),
             events: Lifecycle::default(),
+            record_objects: pintle::RecordObjects::default(),
         };
         (session, gate)
     }

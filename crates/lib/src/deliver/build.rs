@@ -1,0 +1,138 @@
+//! Validation before the first write: all objects of a manifest are built, and all hooks that are to run, so that a
+//! release that cannot be applied as a whole is refused while the cluster is untouched.
+
+use pintle_cluster::Cluster;
+use pintle_hooks::EnvRule;
+use pintle_objects::{Built, Object, Validation};
+
+use super::hooks::source;
+use super::scene::Claims;
+use super::{Events, Work};
+use crate::{Error, Result};
+
+/// Builds the objects of a manifest and gives each the namespace that its kind wants.
+///
+/// # Errors
+/// Everything that is wrong with the manifest, as far as it can be read.
+pub(crate) async fn objects(
+    cluster: &Cluster,
+    manifest: &str,
+    namespace: &str,
+    validation: Validation,
+) -> Result<Vec<Object>> {
+    let mut objects = Vec::new();
+    let mut errors = Vec::new();
+    for document in pintle_objects::build(manifest.as_bytes(), validation) {
+        match document {
+            Ok(Built::Object(object)) => match scoped(cluster, object, namespace).await {
+                Ok(object) => objects.push(object),
+                Err(error) => errors.push(error.into()),
+            },
+            Ok(Built::List { list, members }) => {
+                if let Err(error) = cluster.check_list(&list).await {
+                    errors.push(error.into());
+                    continue;
+                }
+                for member in members {
+                    match member {
+                        Ok(object) => match scoped(cluster, object, namespace).await {
+                            Ok(object) => objects.push(object),
+                            Err(error) => errors.push(unrecognized(error)),
+                        },
+                        Err(error) => errors.push(error.into()),
+                    }
+                }
+            }
+            Err(error) => errors.push(error.into()),
+        }
+    }
+    several(objects, errors)
+}
+
+/// Makes sure that every document of a manifest is an object, without asking the cluster.
+///
+/// # Errors
+/// The first document that is none; `what` is what Helm calls the manifest.
+pub(crate) fn check_documents(manifest: &str, what: &'static str) -> Result<()> {
+    let failed = |error: pintle_objects::ObjectError| Error::Build { what, source: Box::new(error.into()) };
+    for object in Object::read_manifest(manifest.as_bytes(), "").map_err(failed)? {
+        if object.name().is_empty() && object.text(&["metadata", "generateName"]).is_empty() {
+            let id = Box::new(object.id());
+            let source = Box::new(pintle_plan::Error::NoName { id });
+            return Err(Error::CannotContinue { operation: "rollback", source });
+        }
+    }
+    Ok(())
+}
+
+/// Settles the namespace of each object by the scope of its kind.
+pub(super) async fn in_scope(
+    cluster: &Cluster,
+    mut objects: Vec<Object>,
+    namespace: &str,
+) -> Result<Vec<Object>> {
+    let mut unknown = Vec::new();
+    for object in &mut objects {
+        if let Err(error) = cluster.scope(object, namespace).await {
+            unknown.push(Error::from(error));
+        }
+    }
+    several(objects, unknown)
+}
+
+/// What was built, unless something is wrong.
+fn several(objects: Vec<Object>, mut errors: Vec<Error>) -> Result<Vec<Object>> {
+    match errors.len() {
+        0 => Ok(objects),
+        1 => Err(errors.remove(0)),
+        _ => Err(Error::Several { errors }),
+    }
+}
+
+/// Gives an object the namespace that its kind wants.
+async fn scoped(cluster: &Cluster, mut object: Object, namespace: &str) -> pintle_cluster::Result<Object> {
+    cluster.scope(&mut object, namespace).await.map(|_| object)
+}
+
+/// What Helm says of a member of a list whose kind the cluster does not know.
+fn unrecognized(error: pintle_cluster::Error) -> Error {
+    match error {
+        pintle_cluster::Error::NoMapping { api_version, kind, .. } => {
+            Error::Unrecognized(pintle_cluster::Error::NoSuchKind { api_version, kind })
+        }
+        other => other.into(),
+    }
+}
+
+/// What Helm says when the objects of a new version cannot be built. Upgrading, it finds out before it has words for it.
+pub(super) fn failed(source: Error, follows: bool, claims: Claims) -> Error {
+    let what = match (follows, claims) {
+        (false, _) => "release manifest",
+        (true, Claims::Settled) => "new release manifest",
+        (true, _) => return source,
+    };
+    Error::Build { what, source: Box::new(source) }
+}
+
+impl Work<'_> {
+    /// Builds the hooks that are to run, so that a hook that is no object is refused before anything is done.
+    ///
+    /// # Errors
+    /// The first hook that cannot be built, in the words of the event it belongs to.
+    pub(crate) fn check_hooks(&self, events: &Events) -> Result<()> {
+        if !self.options.hooks {
+            return Ok(());
+        }
+        for (event, doing) in [events.before, events.after] {
+            let due = self.version.hooks.iter().filter(|hook| hook.events.contains(&event));
+            for stored in due {
+                let built = pintle_hooks::read_stored(&source(stored))
+                    .and_then(|hook| pintle_hooks::objects_for(&hook, event, EnvRule::WhenAsked));
+                if let Err(error) = built {
+                    return Err(super::hooks::failed(doing, error.into()));
+                }
+            }
+        }
+        Ok(())
+    }
+}

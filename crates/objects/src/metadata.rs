@@ -1,0 +1,222 @@
+//! Whether the metadata of an object can be what Kubernetes' tools take it for. They decode it into Go's `ObjectMeta`
+//! before they do anything with an object, so that a label that is a number is refused before the first request. The
+//! texts are those of Go's decoder.
+
+use pintle_time::{GoTime, RFC3339, Zone};
+use pintle_tree::{Map, Node, json};
+
+/// What a field must be.
+enum Shape {
+    /// A string of the Go type of this name.
+    Text(&'static str),
+    Int,
+    Bool,
+    Time,
+    Texts,
+    TextMap,
+    Structs(&'static Struct),
+    /// Anything: the type decodes itself.
+    Any,
+}
+
+/// A Go struct whose fields are checked.
+struct Struct {
+    name: &'static str,
+    fields: &'static [(&'static str, Shape)],
+}
+
+const TEXT: Shape = Shape::Text("string");
+const UID: Shape = Shape::Text("types.UID");
+
+static META: Struct = Struct {
+    name: "ObjectMeta",
+    fields: &[
+        ("name", TEXT),
+        ("generateName", TEXT),
+        ("namespace", TEXT),
+        ("selfLink", TEXT),
+        ("uid", UID),
+        ("resourceVersion", TEXT),
+        ("generation", Shape::Int),
+        ("creationTimestamp", Shape::Time),
+        ("deletionTimestamp", Shape::Time),
+        ("deletionGracePeriodSeconds", Shape::Int),
+        ("labels", Shape::TextMap),
+        ("annotations", Shape::TextMap),
+        ("ownerReferences", Shape::Structs(&OWNER)),
+        ("finalizers", Shape::Texts),
+        ("managedFields", Shape::Structs(&MANAGED_FIELDS)),
+    ],
+};
+
+static OWNER: Struct = Struct {
+    name: "OwnerReference",
+    fields: &[
+        ("apiVersion", TEXT),
+        ("kind", TEXT),
+        ("name", TEXT),
+        ("uid", UID),
+        ("controller", Shape::Bool),
+        ("blockOwnerDeletion", Shape::Bool),
+    ],
+};
+
+static MANAGED_FIELDS: Struct = Struct {
+    name: "ManagedFieldsEntry",
+    fields: &[
+        ("manager", TEXT),
+        ("operation", Shape::Text("v1.ManagedFieldsOperationType")),
+        ("apiVersion", TEXT),
+        ("time", Shape::Time),
+        ("fieldsType", TEXT),
+        ("fieldsV1", Shape::Any),
+        ("subresource", TEXT),
+    ],
+};
+
+/// Checks the type and the metadata of an object.
+///
+/// # Errors
+/// What Go's decoder says of the first field that has the wrong type.
+pub(crate) fn check(body: &Map<Node>) -> Result<(), String> {
+    let mut decoding = Decoding::default();
+    for (key, value) in body.iter() {
+        match key.as_str() {
+            Some("apiVersion" | "kind") => {
+                let field = format!("metadataOnlyObject.TypeMeta.{}", key.to_str_lossy());
+                decoding.text(value, &field, "string");
+            }
+            Some("metadata") => match value {
+                Node::Nil => {}
+                Node::Map(fields) => decoding.structure(fields, &META, "metadata")?,
+                other => decoding.clash(other, "metadataOnlyObject.metadata", "v1.ObjectMeta"),
+            },
+            _ => {}
+        }
+    }
+    decoding.first.map_or(Ok(()), Err)
+}
+
+/// Go goes on after a field of the wrong type and reports the first; a time that cannot be read ends it at once.
+#[derive(Default)]
+struct Decoding {
+    first: Option<String>,
+}
+
+impl Decoding {
+    fn structure(&mut self, fields: &Map<Node>, wanted: &Struct, path: &str) -> Result<(), String> {
+        for (key, value) in fields.iter() {
+            let known = wanted.fields.iter().find(|(name, _)| key == name);
+            if let Some((name, shape)) = known {
+                let path = format!("{path}.{name}");
+                self.field(value, shape, &format!("{}.{path}", wanted.name), &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks one field. `field` names it in errors, `path` is the same without the struct.
+    fn field(&mut self, value: &Node, shape: &Shape, field: &str, path: &str) -> Result<(), String> {
+        match (shape, value) {
+            (_, Node::Nil) | (Shape::Any, _) | (Shape::Bool, Node::Bool(_)) | (Shape::Int, Node::Int(_)) => {}
+            (Shape::Text(kind), value) => self.text(value, field, kind),
+            (Shape::Bool, value) => self.clash(value, field, "bool"),
+            (Shape::Int, Node::Float(_)) => {
+                let number = json::write_raw(value).unwrap_or_default();
+                let number = String::from_utf8_lossy(&number);
+                self.note(format!("number {number} into Go struct field {field} of type int64"));
+            }
+            (Shape::Int, value) => self.clash(value, field, "int64"),
+            (Shape::Time, Node::Str(text)) => {
+                GoTime::parse(RFC3339, text.as_bytes(), &Zone::utc())?;
+            }
+            (Shape::Time, value) => return Err(clash(value, field, "string")),
+            (Shape::Texts, Node::List(items)) => {
+                items.iter().for_each(|item| self.text(item, field, "string"));
+            }
+            (Shape::Texts, value) => self.clash(value, field, "[]string"),
+            (Shape::TextMap, Node::Map(entries)) => {
+                entries.values().for_each(|item| self.text(item, field, "string"));
+            }
+            (Shape::TextMap, value) => self.clash(value, field, "map[string]string"),
+            (Shape::Structs(wanted), Node::List(items)) => {
+                for item in items {
+                    match item {
+                        Node::Nil => {}
+                        Node::Map(fields) => self.structure(fields, wanted, path)?,
+                        other => self.clash(other, field, &format!("v1.{}", wanted.name)),
+                    }
+                }
+            }
+            (Shape::Structs(wanted), value) => self.clash(value, field, &format!("[]v1.{}", wanted.name)),
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, value: &Node, field: &str, kind: &str) {
+        if !matches!(value, Node::Nil | Node::Str(_)) {
+            self.clash(value, field, kind);
+        }
+    }
+
+    fn clash(&mut self, value: &Node, field: &str, wanted: &str) {
+        self.first.get_or_insert_with(|| clash(value, field, wanted));
+    }
+
+    fn note(&mut self, text: String) {
+        self.first.get_or_insert_with(|| format!("json: cannot unmarshal {text}"));
+    }
+}
+
+fn clash(value: &Node, field: &str, wanted: &str) -> String {
+    format!("json: cannot unmarshal {} into Go struct field {field} of type {wanted}", value.json_type())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(metadata: &str) -> Option<String> {
+        let text = format!("metadata: {metadata}");
+        let node = pintle_yaml::read_exact(text.as_bytes()).expect("good YAML");
+        check(node.as_map().expect("a map")).err()
+    }
+
+    #[test]
+    fn good_metadata_passes_and_null_is_nothing() {
+        let good = "{name: a, namespace: null, labels: {a: b, c: null}, annotations: null, generation: 1.0, \
+                    creationTimestamp: null, finalizers: [a, null], colour: 5, Labels: 5, \
+                    ownerReferences: [{name: a, controller: true}, null], managedFields: [{fieldsV1: 5}]}";
+        assert_eq!(problem(good), None);
+        assert_eq!(problem("null"), None);
+    }
+
+    #[test]
+    fn the_first_field_of_the_wrong_type_is_named_as_go_names_it() {
+        for (metadata, expected) in [
+            (
+                "{name: 5, labels: {a: true}}",
+                "bool into Go struct field ObjectMeta.metadata.labels of type string",
+            ),
+            ("foo", "string into Go struct field metadataOnlyObject.metadata of type v1.ObjectMeta"),
+            (
+                "{generation: 1.5}",
+                "number 1.5 into Go struct field ObjectMeta.metadata.generation of type int64",
+            ),
+            (
+                "{ownerReferences: [{uid: 5}]}",
+                "number into Go struct field OwnerReference.metadata.ownerReferences.uid of type types.UID",
+            ),
+        ] {
+            assert_eq!(problem(metadata), Some(format!("json: cannot unmarshal {expected}")), "{metadata}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_read_is_told_before_all_else() {
+        let text =
+            "parsing time \"soon\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"soon\" as \"2006\"";
+        assert_eq!(problem("{annotations: 5, creationTimestamp: soon}").as_deref(), Some(text));
+        assert_eq!(problem("{creationTimestamp: '2026-01-02T03:04:05Z'}"), None);
+    }
+}
