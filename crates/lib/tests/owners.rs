@@ -225,6 +225,11 @@ async fn dying(next: &[Driver], moves_by_upgrade: bool) {
         assert!(seen.len() >= 2, "after {writes} writes: {seen:?}");
         let listed = list(&session, &ListRequest::default(), &mut Silent).await.unwrap();
         assert_eq!(listed.len(), 1, "after {writes} writes: {listed:?}");
+        let (session, gate) = bench.session(Driver::Native);
+        let mut request = bench.upgrade("web", &["text=last"]);
+        request.target.mode = Mode::PreviewServer;
+        upgrade(&session, &request, &mut Silent).await.unwrap();
+        assert_eq!(gate.writes(), [""; 0], "a dry run after {writes} writes");
         for driver in next {
             let (mut session, _) = bench.session(*driver);
             // Helm knows nothing of our store.

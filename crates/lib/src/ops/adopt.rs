@@ -52,12 +52,10 @@ pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usi
 async fn renewing(session: &Session, records: &Records<'_>, number: u64, claim: &Claim) -> Error {
     loop {
         tokio::time::sleep((session.lease / 3).max(Duration::from_millis(100))).await;
-        match records.renew(number, &claim.renewed_at(session.clock.now())).await {
-            Err(error @ Error::Store(StoreError::Lost { .. } | StoreError::NotFound { .. })) => {
-                return Error::TakenOver { source: Box::new(error) };
-            }
-            // One that cannot be renewed for a while is still ours until the lease runs out.
-            _ => {}
+        let renewed = records.renew(number, &claim.renewed_at(session.clock.now())).await;
+        // One that cannot be renewed for a while is still ours until the lease runs out.
+        if let Err(error @ Error::Store(StoreError::Lost { .. } | StoreError::NotFound { .. })) = renewed {
+            return Error::TakenOver { source: Box::new(error) };
         }
     }
 }
