@@ -1,5 +1,6 @@
 //! Images made by hand, and a small registry that fails on demand.
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 pub(crate) mod fake;
 pub(crate) mod program;
