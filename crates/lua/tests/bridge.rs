@@ -42,7 +42,7 @@ fn l_040_facts_are_fields_and_calls_and_refuse_changes() {
         "`event` is read-only",
         "`chart.keywords` is read-only",
         "`chart` is read-only",
-        "the context has no field `other`; its fields are event, chart, values, release, capabilities, files, templates, \
+        "the context has no field `other`; its fields are event, chart, values, release, capabilities, readiness, files, templates, \
          dependencies, objects",
         "`objects` is read-only in `pre-render`",
         "`values` must be a table, not a number",

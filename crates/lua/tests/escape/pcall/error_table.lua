@@ -1,2 +1,2 @@
--- expect: table
+-- expect: {}
 error({})
