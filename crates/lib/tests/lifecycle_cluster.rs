@@ -254,6 +254,7 @@ async fn every_operation_fires_its_events_in_order() {
         "pre-install 1 web one test",
         "post-install 1 web one test",
         "wait 1 web one test",
+        "watch 1 web one test",
         "ready 1 web one test",
     ]);
     assert_eq!(stage.notes(), expected);
@@ -262,7 +263,7 @@ async fn every_operation_fires_its_events_in_order() {
     let events: Vec<String> = stage.notes();
     assert_eq!(events[..2], ["chart-loaded web", "pre-render 2 web"]);
     assert_eq!(events[5..7], ["pre-upgrade 2 web one test", "post-upgrade 2 web one test"]);
-    assert_eq!(events.len(), 9);
+    assert_eq!(events.len(), 10);
 
     let tested = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
     let outcome = test(session, &tested, &mut Silent).await.expect("can be tested");
@@ -364,6 +365,12 @@ async fn later_operations_record_an_error_after_something_was_applied() {
     assert_eq!(text, format!("Uninstallation complete, but {}", told("post-delete")));
 }
 
+/// The object among others that is a test.
+fn test_of(objects: &mut [RenderedObject]) -> &mut Object {
+    let is_test = |object: &Object| object.annotation("helm.sh/hook") == Some("test");
+    &mut objects.iter_mut().find(|rendered| is_test(&rendered.object)).expect("there is a test").object
+}
+
 #[tokio::test]
 async fn a_test_that_fails_is_told_before_the_end_of_tests() {
     let stage = Stage::new().await;
@@ -371,7 +378,7 @@ async fn a_test_that_fails_is_told_before_the_end_of_tests() {
     stage.note_all();
     // A test of a kind that the cluster does not know cannot run.
     stage.on("pre-test", |context| {
-        context.objects_mut()?[0].object.body_mut().insert("kind".into(), "Nothing".into());
+        test_of(context.objects_mut()?).body_mut().insert("kind".into(), "Nothing".into());
         Ok(())
     });
     let request = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
@@ -380,7 +387,7 @@ async fn a_test_that_fails_is_told_before_the_end_of_tests() {
     assert!(failed);
     assert_eq!(
         stage.notes(),
-        ["pre-test 1 web test", "failed-test 1 web one test", "post-test 1 web one test"]
+        ["pre-test 1 web one test", "failed-test 1 web one test", "post-test 1 web one test"]
     );
 }
 
@@ -496,13 +503,22 @@ async fn tests_can_change_for_a_run_and_their_record_does_not() {
     let stage = Stage::new().await;
     install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
     stage.on("pre-test", |context| {
-        context.objects_mut()?[0].object.set_label("by", "handler");
+        test_of(context.objects_mut()?).set_label("by", "handler");
         Ok(())
     });
     let request = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
-    let tested = test(&stage.session, &request, &mut Silent).await.expect("can be tested");
-    assert!(tested.failure.is_none(), "{:?}", tested.failure);
+    let mut told = Told::default();
+    let tested = test(&stage.session, &request, &mut told).await.expect("can be tested");
+    assert!(tested.failure.is_none() && told.0.is_empty(), "{:?} {:?}", tested.failure, told.0);
     assert_eq!(stage.server.objects(), ["one -", "test handler"]);
     let hook = &tested.version.hooks[0];
     assert!(!hook.manifest.contains("handler") && hook.last_run.completed.is_some());
+    // Other objects are there to be looked at: a change of one does not count, and that is said.
+    stage.on("pre-test", |context| {
+        context.objects_mut()?.iter_mut().for_each(|rendered| rendered.object.set_label("by", "nobody"));
+        Ok(())
+    });
+    test(&stage.session, &request, &mut told).await.expect("can be tested");
+    assert!(told.0.iter().any(|line| line.contains("changed objects that are no tests")), "{:?}", told.0);
+    assert_eq!(stage.server.objects(), ["one -", "test nobody"]);
 }
