@@ -17,12 +17,18 @@ pub(super) fn check(case: &Case) -> Option<String> {
         Err(error) => return Some(format!("cannot write the chart: {error}")),
     };
     let chart = folder.path().join("app");
+    let kube_version = match case.input["kube_version"].as_str().map(KubeVersion::parse).transpose() {
+        Ok(version) => version,
+        // Nothing is linted for a version that is none.
+        Err(reason) => {
+            let (want, got) = (case.output.to_string(), json!({"err": reason.to_string()}).to_string());
+            return (want != got).then(|| first_difference(want.as_bytes(), got.as_bytes()));
+        }
+    };
     let options = Options {
         values: tree::map(&case.input["values"]),
         namespace: "ns".to_owned(),
-        kube_version: case.input["kube_version"]
-            .as_str()
-            .and_then(|version| KubeVersion::parse(version).ok()),
+        kube_version,
         skip_schema: case.flag("skip_schema"),
         beyond_helm: false,
     };

@@ -215,8 +215,8 @@ mod tests {
     fn a_new_chart_loads_and_names_itself_everywhere() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let mut lines = Vec::new();
-        let path =
-            create("web", folder.path(), &mut |line| lines.push(line.to_owned())).expect("can be made");
+        let path = create("web", Generation::V2, folder.path(), &mut |line| lines.push(line.to_owned()))
+            .expect("can be made");
         assert!(lines.is_empty());
         let chart = load_dir(&path, &mut Vec::new()).expect("a good chart");
         assert_eq!((chart.name(), chart.templates.len()), ("web", 9));
@@ -224,7 +224,8 @@ mod tests {
         let left = chart.raw.iter().filter(|file| String::from_utf8_lossy(&file.data).contains(PLACEHOLDER));
         assert_eq!(left.count(), 0);
 
-        create("web", folder.path(), &mut |line| lines.push(line.to_owned())).expect("can be made again");
+        create("web", Generation::V2, folder.path(), &mut |line| lines.push(line.to_owned()))
+            .expect("can be made again");
         assert_eq!(lines.len(), 12);
         assert!(
             lines[0].starts_with("WARNING: File \"") && lines[0].ends_with("already exists. Overwriting.")
@@ -233,8 +234,9 @@ mod tests {
 
     #[test]
     fn names_are_checked() {
-        let error =
-            |name: &str| create(name, Path::new("/"), &mut |_| {}).expect_err("a bad name").to_string();
+        let error = |name: &str| {
+            create(name, Generation::V2, Path::new("/"), &mut |_| {}).expect_err("a bad name").to_string()
+        };
         assert_eq!(error(""), "chart name must be between 1 and 250 characters");
         assert_eq!(error("a b"), "chart name must match the regular expression \"^[a-zA-Z0-9._-]+$\"");
     }
@@ -252,7 +254,8 @@ mod tests {
         ] {
             write(&starter.join(name), text.as_bytes()).expect("can be written");
         }
-        let path = create_from("mine", folder.path(), &starter, TIMES, &mut Vec::new()).expect("can be made");
+        let path = create_from("mine", Generation::V2, folder.path(), &starter, TIMES, &mut Vec::new())
+            .expect("can be made");
         let text = |name: &str| fs::read_to_string(path.join(name)).expect("is there");
         assert_eq!(text("values.yaml"), "name: mine # kept\n");
         assert_eq!(text("templates/x.yaml"), "a: mine\n");

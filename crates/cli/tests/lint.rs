@@ -113,3 +113,39 @@ fn a_separator_may_have_a_comment_glued_to_it() {
         assert!(linted.contains(expected), "{linted}");
     }
 }
+
+#[test]
+fn a_definition_that_begins_as_json_and_is_none_is_told_as_json() {
+    let place = Place::new();
+    place
+        .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\nicon: https://example.com/i\n")
+        .write("web/values.yaml", "")
+        .write("web/templates/a.yaml", "")
+        .write(
+            "web/crds/a.yaml",
+            "{\"apiVersion\": \"apiextensions.k8s.io/v1\", \"kind\": \"CustomResourceDefinition\"} x",
+        );
+    assert_snapshot!(place.helm("lint web"), @r"
+    exit 1
+    --- stdout
+    ==> Linting web
+    [ERROR] crds/a.yaml: unable to parse YAML: json: offset 79: invalid character 'x' looking for beginning of value
+
+    --- stderr
+    Error: 1 chart(s) linted, 1 chart(s) failed
+    ");
+    // Values one after the other are documents.
+    place.write("web/crds/a.yaml", "{\"kind\":\"A\"}{\"kind\":\"B\"}");
+    let linted = place.helm("lint web");
+    assert_eq!(linted.matches("object kind is not 'CustomResourceDefinition'").count(), 2, "{linted}");
+}
+
+#[test]
+fn a_version_of_kubernetes_that_is_none_is_refused_before_anything_is_linted() {
+    let place = Place::new();
+    assert_snapshot!(place.helm("lint nothing --kube-version bad"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid kube version 'bad': could not parse "bad" as version
+    "#);
+}

@@ -473,3 +473,21 @@ fn debugging_shows_only_what_was_asked_for_when_rendering_fails() {
             .starts_with("exit 1\n--- stderr\nError: YAML")
     );
 }
+
+#[test]
+fn a_file_that_is_not_there_is_an_empty_slice_of_bytes() {
+    let place = Place::new();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n").write(
+        "web/templates/a.yaml",
+        "text: |\n  {{ .Files.no }} {{ index .Files \"no\" }} {{ (.Files.Glob \"*\").no }} {{ .Files.no | len }} {{ .Files.no | typeOf }} \
+         {{ .Files.no | quote }} {{ printf \"%T %v\" .Files.no .Files.no }} {{ .Files.no | default \"d\" }}\n",
+    );
+    assert_snapshot!(place.helm("template web"), @r#"
+    exit 0
+    --- stdout
+    ---
+    # Source: web/templates/a.yaml
+    text: |
+      [] [] [] 0 []uint8 "" []uint8 [] d
+    "#);
+}

@@ -19,6 +19,8 @@ pub enum ListType {
     Int,
     /// `[][]interface {}`.
     Lists,
+    /// `[]map[string]interface {}`.
+    Maps,
 }
 
 impl ListType {
@@ -29,6 +31,7 @@ impl ListType {
             ListType::Str => "[]string",
             ListType::Int => "[]int",
             ListType::Lists => "[][]interface {}",
+            ListType::Maps => "[]map[string]interface {}",
         }
     }
 }

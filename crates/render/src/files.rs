@@ -113,8 +113,9 @@ impl Object for Files {
         self.0.iter().map(|(name, data)| (Value::Str(name.clone()), Value::Bytes(data.text()))).collect()
     }
 
+    /// A file that is not there is an empty `[]byte`, as every missing key of a Go map is the zero of its type.
     fn index(&self, key: &Str) -> Option<Value> {
-        self.0.get(key).map(|data| Value::Bytes(data.text()))
+        Some(Value::Bytes(self.get(key.as_bytes())))
     }
 
     fn truth(&self) -> bool {

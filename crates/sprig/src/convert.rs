@@ -1,7 +1,7 @@
 //! Conversions between numbers, texts and booleans that never fail: what cannot be converted is zero.
 
 use pintle_gotmpl::{Args, CallResult, Function, Type, Value, print};
-use pintle_tree::number;
+use pintle_tree::number::{self, IntError};
 
 use crate::dates::calendar_number;
 
@@ -59,9 +59,16 @@ fn read_float(text: &str) -> Option<f64> {
     number::parse_float(text).filter(|value| !value.is_infinite() || spelled_out())
 }
 
+/// What is no number is 0; what is too large for one is the largest, because Go's error comes with that.
 fn atoi(args: Args<'_>) -> CallResult {
     let text = args.str(0);
-    Ok(Value::int(text.as_str().and_then(|text| number::parse_int(text, 10).ok()).unwrap_or(0)))
+    let Some(text) = text.as_str() else { return Ok(Value::int(0)) };
+    Ok(Value::int(match number::parse_int(text, 10) {
+        Ok(number) => number,
+        Err(IntError::Range) if text.starts_with('-') => i64::MIN,
+        Err(IntError::Range) => i64::MAX,
+        Err(_) => 0,
+    }))
 }
 
 /// Reads octal digits.
@@ -73,6 +80,21 @@ fn to_decimal(args: Args<'_>) -> CallResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn atoi_takes_the_nearest_number_for_what_is_too_large() {
+        let read = |text: &str| match atoi(Args(&[Value::str(text)])).unwrap() {
+            Value::Int(_, number) => Some(number),
+            _ => None,
+        };
+        assert_eq!(read("9223372036854775808"), Some(i64::MAX));
+        assert_eq!(read("-99999999999999999999"), Some(i64::MIN));
+        assert_eq!(read("+9223372036854775807"), Some(i64::MAX));
+        assert_eq!(
+            (read("1e3"), read("0x10"), read("1_0"), read(" 1")),
+            (Some(0), Some(0), Some(0), Some(0))
+        );
+    }
 
     #[test]
     fn texts_become_integers_with_go_prefixes() {

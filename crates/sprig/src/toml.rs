@@ -59,6 +59,20 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_tables_in_brackets_has_a_type_of_its_own() {
+        let value = from_toml(Args(&[Value::str("[[a]]\nb = 1\n[[a]]\n[[a.c]]\n[d]\ne = [{}]")])).unwrap();
+        let Value::Map(map) = value else { panic!("a map") };
+        let a = map.get("a").expect("a");
+        assert_eq!(a.type_name(), "[]map[string]interface {}");
+        let Value::List(list) = &a else { panic!("a list") };
+        let Value::Map(second) = &list.items()[1] else { panic!("a table") };
+        assert_eq!(second.get("c").expect("c").type_name(), "[]map[string]interface {}");
+        // A list of inline tables is a list of anything.
+        let Some(Value::Map(d)) = map.get("d") else { panic!("a table") };
+        assert_eq!(d.get("e").expect("e").type_name(), "[]interface {}");
+    }
+
+    #[test]
     fn documents_are_read() {
         for (source, result) in [
             (

@@ -103,4 +103,35 @@ mod tests {
         let error = "unable to parse YAML: invalid Yaml document separator: kind: B";
         assert_eq!(kinds("kind: A\n---kind: B\n"), [Err(error.to_owned())]);
     }
+
+    #[test]
+    fn what_begins_as_json_is_json_until_it_is_not() {
+        let kinds = |text: &str| -> Vec<Result<String, String>> {
+            let outcomes = documents(text.as_bytes());
+            outcomes
+                .map(|outcome| outcome.map(|found| found.map_or("-".to_owned(), |found| found.kind)))
+                .collect()
+        };
+        let good = |kind: &str| Ok(kind.to_owned());
+        let bad = |reason: &str| Err(format!("unable to parse YAML: {reason}"));
+        assert_eq!(kinds(r#"{"kind":"A"}{"kind":"B"}"#), [good("A"), good("B")]);
+        assert_eq!(
+            kinds(r#"{"kind":"A"} x"#),
+            [good("A"), bad("json: offset 14: invalid character 'x' looking for beginning of value")]
+        );
+        assert_eq!(
+            kinds("{\"kind\":\"A\"}\n---\n{\"kind\": "),
+            [good("A"), bad("json: offset 15: invalid character '-' in numeric literal")]
+        );
+        assert_eq!(
+            kinds("{\"kind\":\"A\"}\n---\nkind: B\n---\nkind: C\n"),
+            [good("A"), good("B"), good("C")]
+        );
+        assert_eq!(kinds("{kind: A}\n---\na: b: c\n").len(), 2);
+        assert_eq!(kinds("{"), [bad("unexpected EOF")]);
+        assert_eq!(
+            kinds("{}{}x"),
+            [good(""), good(""), bad("invalid character 'x' looking for beginning of value")]
+        );
+    }
 }

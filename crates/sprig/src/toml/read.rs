@@ -4,7 +4,7 @@ mod scalar;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pintle_gotmpl::{Value, print};
+use pintle_gotmpl::{List, ListType, Value, print};
 use pintle_tree::{Map, Str};
 
 use super::key;
@@ -52,7 +52,8 @@ fn values(entries: Map<Entry>) -> Map<Value> {
     let value = |entry| match entry {
         Entry::Table(entries) => Value::map(values(entries)),
         Entry::Tables(tables) => {
-            Value::list(tables.into_iter().map(|table| Value::map(values(table))).collect())
+            let tables = tables.into_iter().map(|table| Value::map(values(table))).collect();
+            Value::List(List::of(ListType::Maps, tables))
         }
         Entry::Plain(value) => value,
     };
