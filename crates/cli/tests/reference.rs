@@ -839,6 +839,7 @@ fn all_commands_and_flags_are_known() {
     | `--strict` |  |  | fail on warnings too |
     | `--timeout` | duration | `3s` | how long to wait in real time for what does not become ready |
     | `-f`, `--values` | strings |  | a file of values in YAML, or - for standard input; may be repeated |
+    | `-v`, `--verbose` |  |  | show every finding and every object, not just what fits on a screen |
     | `-y`, `--yes` |  |  | grant the scripts of the chart all permissions that they ask for |
 
     ## pintle rollback

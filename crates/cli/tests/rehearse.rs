@@ -81,13 +81,13 @@ fn fields_that_nobody_may_change_are_found_before_the_upgrade_does() {
         let place = Place::new();
         chart(&place, "old", "1.0.0", template);
         chart(&place, "new", "1.1.0", &template.replace(before, after));
-        let shown = place.pintle("rehearse new --from old");
+        let shown = place.pintle("rehearse --verbose new --from old");
         holds(
             &shown,
             &["exit 1", "install web-1.0.0: ok", "upgrade", "web/templates/all.yaml:", object, why],
         );
         assert_eq!(shown.matches(why).count(), 1, "it is told once:\n{shown}");
-        holds(&place.pintle("rehearse old --from old"), &["exit 0"]);
+        holds(&place.pintle("rehearse --verbose old --from old"), &["exit 0"]);
     }
 }
 
@@ -98,14 +98,17 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
     chart(&place, "older/web", "1.0.0", &CONFIG.replace("fixed", "older"));
     holds(&place.pintle("package older/web -d charts"), &["exit 0"]);
     for from in ["1.0.0", "older/web", "charts/web-1.0.0.tgz"] {
-        let shown = place.pintle(&format!("rehearse charts/web --from {from}"));
+        let shown = place.pintle(&format!("rehearse --verbose charts/web --from {from}"));
         holds(&shown, &["exit 0", "install web-1.0.0: ok", "upgrade web-1.1.0: ok"]);
     }
     holds(
-        &place.pintle("rehearse charts/web --from 0.9.0"),
+        &place.pintle("rehearse --verbose charts/web --from 0.9.0"),
         &["exit 2", "there is no web-0.9.0.tgz beside the chart", "git:REF"],
     );
-    holds(&place.pintle("rehearse charts/web --from nothing"), &["exit 2", "there is no chart at `nothing`"]);
+    holds(
+        &place.pintle("rehearse --verbose charts/web --from nothing"),
+        &["exit 2", "there is no chart at `nothing`"],
+    );
 
     let git = |arguments: &[&str]| {
         let done = Command::new("git")
@@ -122,7 +125,7 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
     git(&["commit", "--quiet", "--message", "one"]);
     chart(&place, "charts/web", "1.2.0", &CONFIG.replace("a: one", "a: two"));
     holds(
-        &place.pintle("rehearse charts/web --from git:main"),
+        &place.pintle("rehearse --verbose charts/web --from git:main"),
         &["exit 1", "install web-1.1.0: ok", "upgrade", "immutable"],
     );
     // What the repository would have git run, it does not run.
@@ -132,11 +135,11 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
     }
     git(&["config", "core.sshCommand", &command]);
     place.write(".git/info/attributes", "* filter=evil\n");
-    holds(&place.pintle("rehearse charts/web --from git:main"), &["exit 1", "install web-1.1.0: ok"]);
+    holds(&place.pintle("rehearse --verbose charts/web --from git:main"), &["exit 1", "install web-1.1.0: ok"]);
     assert!(!place.path().join("ran").exists(), "a command of the repository ran");
-    holds(&place.pintle("rehearse charts/web --from git:v9"), &["exit 2", "git has no `v9` of this chart"]);
-    holds(&place.pintle("rehearse charts/web --from git:--output=x"), &["exit 2", "cannot be used"]);
-    holds(&place.pintle("rehearse charts/web-1.0.0.tgz --from git:main"), &["exit 2", "work tree"]);
+    holds(&place.pintle("rehearse --verbose charts/web --from git:v9"), &["exit 2", "git has no `v9` of this chart"]);
+    holds(&place.pintle("rehearse --verbose charts/web --from git:--output=x"), &["exit 2", "cannot be used"]);
+    holds(&place.pintle("rehearse --verbose charts/web-1.0.0.tgz --from git:main"), &["exit 2", "work tree"]);
     // Nor is an object fetched that is not there, because a remote can be a command.
     for (setting, value) in [
         ("core.repositoryformatversion", "1"),
@@ -156,7 +159,7 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
     let (folder, name) = object.split_at(2);
     std::fs::remove_file(place.path().join(".git/objects").join(folder).join(name)).expect("it is loose");
     holds(
-        &place.pintle("rehearse charts/web --from git:main"),
+        &place.pintle("rehearse --verbose charts/web --from git:main"),
         &["exit 2", "git has no `main` of this chart"],
     );
     assert!(!place.path().join("ran").exists() && !place.path().join("charts/web/ran").exists());
@@ -167,7 +170,7 @@ fn versions_that_are_gone_or_going_are_named_with_what_to_use() {
     let place = Place::new();
     let gone = "# first\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n";
     chart(&place, "gone", "1.0.0", gone);
-    let shown = place.pintle("rehearse gone --kube-version 1.35");
+    let shown = place.pintle("rehearse --verbose gone --kube-version 1.35");
     holds(
         &shown,
         &["exit 1", "web/templates/all.yaml:2", "unavailable in v1.25+; use policy/v1 PodDisruptionBudget"],
@@ -177,7 +180,7 @@ fn versions_that_are_gone_or_going_are_named_with_what_to_use() {
     let going = "apiVersion: v1\nkind: Endpoints\nmetadata: {name: e}\n";
     chart(&place, "going", "1.0.0", going);
     holds(
-        &place.pintle("rehearse going"),
+        &place.pintle("rehearse --verbose going"),
         &["exit 0", "web/templates/all.yaml:1: Endpoints/e: v1 Endpoints is deprecated in v1.33+"],
     );
 }
@@ -213,33 +216,36 @@ fn what_the_chart_counts_on_can_be_given() {
     chart(&place, "web", "1.0.0", MONITOR);
     let missing = r#"no matches for kind "Monitor" in version "example.com/v1""#;
     holds(
-        &place.pintle("rehearse web"),
+        &place.pintle("rehearse --verbose web"),
         &["exit 1", "web/templates/all.yaml:1: Monitor/m", missing, "--given"],
     );
     place.write("kinds/monitor.yaml", DEFINITION).write("kinds/README.md", "no manifest");
     let wrong = "spec.every: Invalid value: \"integer\"";
-    holds(&place.pintle("rehearse web --given kinds"), &["exit 1", "web/templates/all.yaml:4", wrong]);
+    holds(
+        &place.pintle("rehearse --verbose web --given kinds"),
+        &["exit 1", "web/templates/all.yaml:4", wrong],
+    );
     chart(&place, "web", "1.0.0", &MONITOR.replace("30", "'30'"));
-    let shown = place.pintle("rehearse web --given kinds/monitor.yaml");
+    let shown = place.pintle("rehearse --verbose web --given kinds/monitor.yaml");
     holds(&shown, &["exit 0", "the chart works"]);
     lacks(&shown, "left behind");
     // Another chart brings its definitions only.
     chart(&place, "operator", "1.0.0", JOB);
     place.write("operator/crds/monitor.yaml", DEFINITION);
-    holds(&place.pintle("rehearse web --given operator"), &["exit 0"]);
+    holds(&place.pintle("rehearse --verbose web --given operator"), &["exit 0"]);
     // Namespaces and secrets can be given as well.
     let elsewhere = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  namespace: elsewhere\n";
     chart(&place, "far", "1.0.0", elsewhere);
     holds(
-        &place.pintle("rehearse far"),
+        &place.pintle("rehearse --verbose far"),
         &["exit 1", "web/templates/all.yaml:5", r#"namespaces "elsewhere" not found"#, "--given"],
     );
     place.write("space.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: elsewhere}\n");
-    holds(&place.pintle("rehearse far --given space.yaml"), &["exit 0"]);
+    holds(&place.pintle("rehearse --verbose far --given space.yaml"), &["exit 0"]);
     place.write("empty.yaml", "# nothing\n").write("bad.yaml", "kind: [");
-    holds(&place.pintle("rehearse far --given empty.yaml"), &["exit 2", "no objects in it"]);
-    holds(&place.pintle("rehearse far --given bad.yaml"), &["exit 2", "cannot use bad.yaml"]);
-    holds(&place.pintle("rehearse far --given none.yaml"), &["exit 2", "cannot use none.yaml"]);
+    holds(&place.pintle("rehearse --verbose far --given empty.yaml"), &["exit 2", "no objects in it"]);
+    holds(&place.pintle("rehearse --verbose far --given bad.yaml"), &["exit 2", "cannot use bad.yaml"]);
+    holds(&place.pintle("rehearse --verbose far --given none.yaml"), &["exit 2", "cannot use none.yaml"]);
 }
 
 #[test]
@@ -248,7 +254,7 @@ fn a_broken_definition_does_not_hide_the_rest() {
     chart(&place, "web", "1.0.0", &SERVICE.replace("port: 80", "port: 80000"));
     place.write("web/crds/old.yaml", "# a\n---\napiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n");
     holds(
-        &place.pintle("rehearse web"),
+        &place.pintle("rehearse --verbose web"),
         &[
             "exit 1",
             "web/crds/old.yaml:3: CustomResourceDefinition/a.b",
@@ -267,9 +273,9 @@ fn what_the_chart_brings_itself_is_not_missed() {
     let class =
         "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: mine}\nvalue: 1\n";
     chart(&place, "web", "1.0.0", &format!("{pod}{account}{class}"));
-    holds(&place.pintle("rehearse web"), &["exit 0"]);
+    holds(&place.pintle("rehearse --verbose web"), &["exit 0"]);
     chart(&place, "web", "1.0.0", &format!("{pod}{class}"));
-    holds(&place.pintle("rehearse web"), &["exit 1", r#"serviceaccount "mine" not found"#]);
+    holds(&place.pintle("rehearse --verbose web"), &["exit 1", r#"serviceaccount "mine" not found"#]);
 }
 
 const NEVER: &str = "\
@@ -290,7 +296,7 @@ spec:
 fn what_does_not_become_ready_and_what_stays_is_told() {
     let place = Place::new();
     chart(&place, "web", "1.0.0", NEVER);
-    let shown = place.pintle("rehearse web --timeout 1s");
+    let shown = place.pintle("rehearse --verbose web --timeout 1s");
     holds(
         &shown,
         &["exit 1", "install web-1.0.0: failed", "FAIL Deployment/slow", "uninstall web-1.0.0: ok"],
@@ -299,13 +305,13 @@ fn what_does_not_become_ready_and_what_stays_is_told() {
     lacks(&shown, "rollback");
     chart(&place, "web", "1.0.0", STATEFUL);
     holds(
-        &place.pintle("rehearse web"),
+        &place.pintle("rehearse --verbose web"),
         &["exit 0", "PersistentVolumeClaim/data-db-0: left behind: claims of a StatefulSet outlive it"],
     );
     let kept = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: kept\n  annotations: {helm.sh/resource-policy: keep}\n";
     chart(&place, "web", "1.0.0", kept);
     holds(
-        &place.pintle("rehearse web"),
+        &place.pintle("rehearse --verbose web"),
         &["exit 0", "Secret/kept: left behind: its resource policy says keep"],
     );
 }
@@ -331,7 +337,7 @@ spec:
       containers: [{name: a, image: one}]
 ";
     chart(&place, "web", "1.0.0", hook);
-    let shown = place.pintle("rehearse web");
+    let shown = place.pintle("rehearse --verbose web");
     holds(
         &shown,
         &[
@@ -343,7 +349,7 @@ spec:
             "upgrade: web/templates/all.yaml: Job/migrate: ",
         ],
     );
-    holds(&place.pintle("rehearse web -o junit"), &["<failure message=\"it ended Failed\">"]);
+    holds(&place.pintle("rehearse --verbose web -o junit"), &["<failure message=\"it ended Failed\">"]);
 }
 
 /// A test whose pod has annotations and a specification of its own.
@@ -368,13 +374,13 @@ spec:
 fn the_tests_of_a_chart_are_run_before_it_is_rolled_back() {
     let place = Place::new();
     chart(&place, "web", "1.0.0", &a_test("    pintle.dev/simulate-log: it is open", ""));
-    let shown = place.pintle("rehearse web");
+    let shown = place.pintle("rehearse --verbose web");
     holds(&shown, &["exit 0", "test web-1.0.0: ok", "hook Pod/knock (test): Succeeded", "| it is open"]);
     let at = |stage: &str| shown.find(&format!("\n{stage} web-1.0.0: ok")).expect(stage);
     assert!(at("upgrade") < at("test") && at("test") < at("rollback"), "{shown}");
 
     chart(&place, "web", "1.0.0", &a_test("    pintle.dev/simulate-failures: always", ""));
-    let shown = place.pintle("rehearse web");
+    let shown = place.pintle("rehearse --verbose web");
     holds(
         &shown,
         &[
@@ -387,11 +393,11 @@ fn the_tests_of_a_chart_are_run_before_it_is_rolled_back() {
     );
 
     chart(&place, "web", "1.0.0", &a_test("", ", envFrom: [{secretRef: {name: gone}}]"));
-    let shown = place.pintle("rehearse web --timeout 1s");
+    let shown = place.pintle("rehearse --verbose web --timeout 1s");
     holds(&shown, &["exit 1", "test web-1.0.0: failed", r#"secret "gone" not found"#]);
 
     chart(&place, "web", "1.0.0", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: only}\n");
-    lacks(&place.pintle("rehearse web"), "\ntest ");
+    lacks(&place.pintle("rehearse --verbose web"), "\ntest ");
 }
 
 #[test]
@@ -413,7 +419,7 @@ spec:
     chart(&place, "web", "1.0.0", deployment);
     let space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: prod, labels: {pod-security.kubernetes.io/enforce: restricted}}\n";
     place.write("prod.yaml", space);
-    let strict = "rehearse web -n prod --given prod.yaml";
+    let strict = "rehearse --verbose web -n prod --given prod.yaml";
     holds(&place.pintle(&format!("{strict} --set loose=false")), &["exit 0", "the chart works"]);
     let shown = place.pintle(&format!("{strict} --set loose=true"));
     let why =
@@ -431,7 +437,7 @@ spec:
         ],
     );
     assert_eq!(shown.matches("FailedCreate").count(), 1, "one event is enough:\n{shown}");
-    holds(&place.pintle("rehearse web --set loose=true"), &["exit 0"]);
+    holds(&place.pintle("rehearse --verbose web --set loose=true"), &["exit 0"]);
 }
 
 #[test]
@@ -447,9 +453,9 @@ spec:
     chart(&place, "web", "1.0.0", pod);
     let range = "apiVersion: v1\nkind: LimitRange\nmetadata: {name: small}\nspec: {limits: [{type: Container, max: {memory: 64Mi}}]}\n";
     place.write("small.yaml", range);
-    holds(&place.pintle("rehearse web --given small.yaml --set memory=64Mi"), &["exit 0"]);
+    holds(&place.pintle("rehearse --verbose web --given small.yaml --set memory=64Mi"), &["exit 0"]);
     holds(
-        &place.pintle("rehearse web --given small.yaml --set memory=65Mi"),
+        &place.pintle("rehearse --verbose web --given small.yaml --set memory=65Mi"),
         &[
             "exit 1",
             "Pod/web: pods \"web\" is forbidden: maximum memory usage per Container is 64Mi, but limit is 65Mi",
@@ -476,9 +482,9 @@ spec:
 fn chance_does_not_reach_the_report() {
     let place = Place::new();
     chart(&place, "web", "1.0.0", RANDOM);
-    let first = place.pintle("rehearse web -o json --timeout 1s");
+    let first = place.pintle("rehearse --verbose web -o json --timeout 1s");
     holds(&first, &["exit 1", "secret \\\"gone\\\" not found"]);
-    assert_eq!(first, place.pintle("rehearse web -o json --timeout 1s"));
+    assert_eq!(first, place.pintle("rehearse --verbose web -o json --timeout 1s"));
 }
 
 const SCRIPT: &str = "\
@@ -502,19 +508,45 @@ fn scripts_run_as_they_do_in_an_install() {
         "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports:\n    - port: {{ .Values.port }}\n",
     );
     place.write("web/values.yaml", "port: 0\n").write("web/ext/lua/chart.lua", SCRIPT);
-    let shown = place.pintle("rehearse web");
+    let shown = place.pintle("rehearse --verbose web");
     holds(&shown, &["exit 0", "port is not set", "about to upgrade", "the chart works, with warnings"]);
     assert_eq!(shown.matches("port is not set").count(), 1, "it is told once:\n{shown}");
-    holds(&place.pintle("rehearse web --set refuse=true"), &["exit 1", "upgrade", "not today"]);
+    holds(&place.pintle("rehearse --verbose web --set refuse=true"), &["exit 1", "upgrade", "not today"]);
     holds(
-        &place.pintle("rehearse web --skip-scripts"),
+        &place.pintle("rehearse --verbose web --skip-scripts"),
         &["exit 1", "web/templates/all.yaml:6", "spec.ports[0].port"],
     );
-    holds(&place.pintle("rehearse web --explain"), &["exit 0", "values.port"]);
+    holds(&place.pintle("rehearse --verbose web --explain"), &["exit 0", "values.port"]);
     // Permissions are asked for as everywhere.
     place.write("web/ext/permissions.yaml", "lua: [os]\n");
-    holds(&place.pintle("rehearse web"), &["exit 1", "asks for permissions that were not granted: os"]);
-    holds(&place.pintle("rehearse web --yes"), &["exit 0"]);
+    holds(
+        &place.pintle("rehearse --verbose web"),
+        &["exit 1", "asks for permissions that were not granted: os"],
+    );
+    holds(&place.pintle("rehearse --verbose web --yes"), &["exit 0"]);
     let all = "--accept-perms os --scripts-folder . --allow-private-network";
-    holds(&place.pintle(&format!("rehearse web {all}")), &["exit 0"]);
+    holds(&place.pintle(&format!("rehearse --verbose web {all}")), &["exit 0"]);
+}
+
+#[test]
+fn the_report_keeps_to_a_screen_with_problems_first() {
+    let place = Place::new();
+    let objects: Vec<String> = (0..40)
+        .map(|number| {
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\nunknown{number}: {{a: 1}}\n"
+            )
+        })
+        .collect();
+    chart(&place, "web", "0.1.0", &objects.join("---\n"));
+    let short = place.pintle("rehearse web");
+    assert!(short.lines().count() <= 26, "a screen, and the lines of the exit code:\n{short}");
+    holds(&short, &["more, which --verbose shows", "objects ready", "install web-0.1.0: "]);
+    let (found, stages) = (short.find("unknown0"), short.find("install web-0.1.0: "));
+    assert!(found.is_some() && found < stages, "what was found comes first:\n{short}");
+    lacks(&short, "ConfigMap/c39:");
+    let long = place.pintle("rehearse web --verbose");
+    let all: Vec<String> = (0..40).map(|number| format!("unknown{number}\"")).collect();
+    holds(&long, &all.iter().map(String::as_str).collect::<Vec<_>>());
+    lacks(&long, "--verbose shows");
 }

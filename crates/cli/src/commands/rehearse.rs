@@ -28,8 +28,9 @@ pub(crate) static COMMAND: Command = Command {
     short: "install, upgrade, test, roll back and uninstall a chart without a cluster",
     long: "\
 Installs a chart in a fresh cluster in the box, upgrades it, runs its tests, rolls it back and uninstalls it, and reports
-every object, hook, event and warning: fields that Kubernetes does not know, with file and line, API versions that are
-deprecated or gone, changes that an immutable field refuses, and what stays behind. With --from, the chart to upgrade
+what is wrong with it, the worst first: fields that Kubernetes does not know, with file and line, API versions that are
+deprecated or gone, changes that an immutable field refuses, and what stays behind. The report keeps to a screen; --verbose has every finding,
+object and hook. With --from, the chart to upgrade
 from is installed first: a folder or an archive, a version (NAME-VERSION.tgz beside the chart, in its folder or here), or
 git:REF for the same folder as it was at a commit, branch or tag:
 
@@ -64,6 +65,7 @@ static OWN: &[Flag] = &[
         .or("text")
         .offer(Offer::Words(&["text", "json", "junit"])),
     Flag::switch("strict", "fail on warnings too"),
+    Flag::switch("verbose", "show every finding and every object, not just what fits on a screen").short('v'),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -95,6 +97,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         events,
     };
     let strict = flags.on("strict");
+    let verbose = flags.on("verbose");
     let runtime = connect::runtime()?;
     let report = runtime.block_on(pintle::rehearse::rehearse(&rehearsal)).map_err(|error| {
         let mut failure = Failure::from(error);
@@ -104,7 +107,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     match output.as_str() {
         "json" => print_json(invocation.ui, Format::Json, data::json(&report)?)?,
         "junit" => invocation.ui.print(&junit::xml(&report))?,
-        _ => invocation.ui.print(&text::text(&report))?,
+        _ => invocation.ui.print(&text::text(&report, verbose))?,
     }
     let limit = if strict { Severity::Warning } else { Severity::Error };
     if report.worst() >= Some(limit) {

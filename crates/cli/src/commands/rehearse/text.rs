@@ -2,26 +2,42 @@
 
 use pintle::rehearse::{Finding, Rehearsal, Severity, Stage};
 
-/// The report as text.
-pub(super) fn text(report: &Rehearsal) -> String {
+/// How many findings the short report shows, so that all of it fits on a screen of 24 lines.
+const SHOWN: usize = 7;
+/// How much of a finding it shows.
+const WIDTH: usize = 240;
+
+/// The report as text: what was found first, the worst before the rest, then how each stage went. The short one keeps
+/// to a screen; the other has every finding and every object.
+pub(super) fn text(report: &Rehearsal, verbose: bool) -> String {
     let mut out = format!(
         "Rehearsal of {} in namespace {} on Kubernetes {}\n",
         report.release, report.namespace, report.kube_version
     );
-    for stage in &report.stages {
-        add_stage(&mut out, stage);
-    }
+    let mut room = if verbose { usize::MAX } else { SHOWN };
+    let mut left = 0;
     for (title, severity) in
         [("Problems", Severity::Error), ("Warnings", Severity::Warning), ("Notes", Severity::Note)]
     {
         let found: Vec<&Finding> = report.findings.iter().filter(|it| it.severity == severity).collect();
-        if found.is_empty() {
-            continue;
+        let shown = found.len().min(room);
+        room -= shown;
+        left += found.len() - shown;
+        if shown > 0 {
+            out.push_str(&format!("\n{title}:\n"));
         }
-        out.push_str(&format!("\n{title}:\n"));
-        for finding in found {
-            add_finding(&mut out, finding);
+        for finding in &found[..shown] {
+            add_finding(&mut out, finding, verbose);
         }
+    }
+    if left > 0 {
+        out.push_str(&format!("  … and {left} more, which --verbose shows\n"));
+    }
+    if !verbose {
+        out.push('\n');
+    }
+    for stage in &report.stages {
+        if verbose { add_stage(&mut out, stage) } else { add_summary(&mut out, stage) }
     }
     let verdict = match report.worst() {
         Some(Severity::Error) => "the chart does not work",
@@ -30,6 +46,29 @@ pub(super) fn text(report: &Rehearsal) -> String {
     };
     out.push_str(&format!("\n{verdict}\n"));
     out
+}
+
+/// A stage in one line.
+fn add_summary(out: &mut String, stage: &Stage) {
+    let word = if stage.error.is_empty() { "ok" } else { "failed" };
+    let ready = stage.objects.iter().filter(|object| object.ready).count();
+    let mut parts = Vec::new();
+    if !stage.objects.is_empty() {
+        parts.push(format!("{ready} of {} ready", counted(stage.objects.len(), "object")));
+    }
+    if !stage.hooks.is_empty() {
+        parts.push(counted(stage.hooks.len(), "hook"));
+    }
+    let bad = stage.events.iter().filter(|event| event.kind == "Warning").count();
+    if bad > 0 {
+        parts.push(counted(bad, "warning event"));
+    }
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    out.push_str(&format!("{} {}: {word}{parts}\n", stage.name, stage.chart));
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn add_stage(out: &mut String, stage: &Stage) {
@@ -62,9 +101,19 @@ pub(super) fn place(finding: &Finding) -> String {
     }
 }
 
-fn add_finding(out: &mut String, finding: &Finding) {
+fn add_finding(out: &mut String, finding: &Finding, whole: bool) {
     let mut words = vec![finding.stage.to_owned()];
     words.extend([place(finding), finding.object.clone()].into_iter().filter(|word| !word.is_empty()));
-    let message = finding.message.trim_end().replace('\n', "\n    ");
-    out.push_str(&format!("  {}: {message}\n", words.join(": ")));
+    let line = format!("{}: {}", words.join(": "), finding.message.trim_end());
+    let line = if whole { line.replace('\n', "\n    ") } else { shortened(&line) };
+    out.push_str(&format!("  {line}\n"));
+}
+
+/// The beginning of a text, on one line.
+fn shortened(text: &str) -> String {
+    let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
 }
