@@ -156,7 +156,9 @@ mod tests {
 
     #[test]
     fn links_and_submodules_are_left_out() {
-        let listing = "100644 blob aa 3\tChart.yaml\0120000 blob bb 4\tlink\0160000 commit cc -\tmodule\0";
+        let listing =
+            ["100644 blob aa 3\tChart.yaml", "120000 blob bb 4\tlink", "160000 commit cc -\tmodule"]
+                .join("\0");
         let entries = read_listing(listing.as_bytes()).unwrap();
         assert_eq!(entries.len(), 1);
         assert_eq!((entries[0].size, entries[0].object.as_str()), (3, "aa"));
