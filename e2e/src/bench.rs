@@ -10,17 +10,12 @@ use pintle_testkit::skip;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::gate::Pass;
+use crate::gate::{Lock, Pass};
 use crate::served::Served;
 use crate::{Api, Cluster, Level, Program, Ran};
 
 /// How long the cluster may take for anything.
 const LIMIT: Duration = Duration::from_secs(180);
-
-/// Where tests leave word for each other about a cluster.
-fn folder_of(cluster: &Cluster) -> &Path {
-    cluster.kubeconfig.parent().expect("a kubeconfig lies in a folder")
-}
 
 /// A place for one test. Its namespace and folder go when it is dropped.
 #[derive(Debug)]
@@ -44,7 +39,7 @@ impl Bench {
             skip(&format!("no test cluster for {test}"));
             return None;
         };
-        Some(Bench::on(test, cluster, Pass::to_share(folder_of(cluster))))
+        Some(Bench::on(test, cluster, Pass::to_share(&cluster.locks(), test)))
     }
 
     /// As [`Bench::new`], for a test that changes something of the whole cluster: nobody else is on it.
@@ -54,7 +49,7 @@ impl Bench {
     pub fn alone(test: &str) -> Option<Bench> {
         match Cluster::named() {
             Some(cluster) if cluster.level != Level::Embedded => {
-                Some(Bench::on(test, cluster, Pass::to_be_alone(folder_of(cluster))))
+                Some(Bench::on(test, cluster, Pass::to_be_alone(&cluster.locks())))
             }
             // Another one costs less than to wait until the others are done.
             Some(_) => Some(Bench::embedded(test)),
@@ -117,6 +112,11 @@ impl Bench {
     /// The cluster of the test.
     pub fn cluster(&self) -> &Cluster {
         self.cluster
+    }
+
+    /// Waits until no other test has the locks of these names: for something that two would fight for.
+    pub fn lock(&self, names: impl IntoIterator<Item = String>) -> Vec<Lock> {
+        Lock::all(&self.cluster.locks(), names)
     }
 
     /// The server itself.

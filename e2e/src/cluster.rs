@@ -82,6 +82,11 @@ impl Cluster {
         Cluster { kubeconfig, level: Level::Embedded, server: server.to_owned(), keys }
     }
 
+    /// Where the locks of tests are that share it.
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.kubeconfig.with_file_name("locks")
+    }
+
     /// Whether its server speaks TLS, and wants to know who asks.
     pub(crate) fn is_secure(&self) -> bool {
         is_secure(&self.server)

@@ -1,98 +1,156 @@
-//! Who is on the cluster: all tests share it, but for those that change something that concerns everybody.
-//!
-//! Each test is a process (`cargo xtask e2e` runs them so), and several run at once; so these are locks on files beside
-//! the cluster's kubeconfig. They go with the process that holds them, in whatever way it ends.
+//! Who is on the cluster: all tests share it, but for those that change something that concerns everybody. Tests may run
+//! in one process or in many, so that locks on files keep them apart.
 
-use std::fs::File;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// That the test of this process is on the cluster; it leaves when the last of these is dropped.
+/// A lock on something that is shared by tests. It ends when this is dropped, or with the process.
 #[derive(Debug)]
-pub(crate) struct Pass(#[allow(dead_code, reason = "it is held")] Arc<File>);
+pub struct Lock(#[allow(dead_code, reason = "it is kept open")] File);
 
-/// The pass of this process. A test that is in already does not wait again, because nobody would ever let it out.
-static HELD: Mutex<Weak<File>> = Mutex::new(Weak::new());
-
-impl Pass {
-    /// Waits until nobody is in who must be alone, or wants to be.
-    pub(crate) fn to_share(folder: &Path) -> Pass {
-        Pass::once(|| enter(folder, File::lock_shared))
+impl Lock {
+    /// Waits until nobody else has the lock of that name.
+    pub(crate) fn exclusive(folder: &Path, name: &str) -> Lock {
+        let file = open(folder, name);
+        file.lock().unwrap_or_else(|error| panic!("the lock {name} cannot be had: {error}"));
+        Lock(file)
     }
 
-    /// Waits until nobody else is in.
-    pub(crate) fn to_be_alone(folder: &Path) -> Pass {
-        Pass::once(|| enter(folder, File::lock))
+    /// Waits until nobody else has any of the locks of these names. Everybody asks in the same order, so that no two
+    /// wait for each other.
+    pub(crate) fn all(folder: &Path, names: impl IntoIterator<Item = String>) -> Vec<Lock> {
+        // Two names may come to one file, which nobody must wait for twice.
+        let files: BTreeSet<String> = names.into_iter().map(|name| file_name(&name)).collect();
+        files.iter().map(|name| Lock::exclusive(folder, name)).collect()
     }
 
-    fn once(enter: impl FnOnce() -> File) -> Pass {
-        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = held.upgrade().unwrap_or_else(|| Arc::new(enter()));
-        *held = Arc::downgrade(&file);
-        Pass(file)
+    /// Waits until nobody has the lock of that name exclusively.
+    fn shared(folder: &Path, name: &str) -> Lock {
+        let file = open(folder, name);
+        file.lock_shared().unwrap_or_else(|error| panic!("the lock {name} cannot be had: {error}"));
+        Lock(file)
     }
 }
 
-/// Everybody passes the turnstile one by one, and whoever must be alone stays in it until the others have left: newcomers
-/// could keep them out until the end of all tests otherwise.
-fn enter(folder: &Path, lock: impl FnOnce(&File) -> std::io::Result<()>) -> File {
-    let open = |name: &str| {
-        let path = folder.join(name);
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        file.unwrap_or_else(|error| panic!("cannot open {}: {error}", path.display()))
-    };
-    let (turnstile, inside) = (open("tests-turnstile.lock"), open("tests.lock"));
-    turnstile.lock().expect("the turnstile can be locked");
-    lock(&inside).expect("the cluster can be locked");
-    inside
+fn file_name(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
+}
+
+fn open(folder: &Path, name: &str) -> File {
+    let name = file_name(name);
+    fs::create_dir_all(folder).expect("a folder can be made");
+    let mut options = File::options();
+    options.create(true).write(true).truncate(false).open(folder.join(name)).expect("a file can be made")
+}
+
+/// Held by whoever is on the cluster.
+const CLUSTER: &str = "cluster";
+
+/// Held by whoever waits to be alone on the cluster, so that nobody comes in before.
+const ENTRANCE: &str = "entrance";
+
+/// The tests of this process that are on a cluster, and how often.
+static INSIDE: Mutex<BTreeMap<(PathBuf, String), usize>> = Mutex::new(BTreeMap::new());
+
+fn inside() -> MutexGuard<'static, BTreeMap<(PathBuf, String), usize>> {
+    INSIDE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// That a test is on the cluster; it leaves when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    _cluster: Lock,
+    /// The test that shares; `None` for one that is alone.
+    test: Option<(PathBuf, String)>,
+}
+
+impl Pass {
+    /// Lets a test on the cluster beside others, with the locks of the cluster in `folder`. It waits for those who are
+    /// alone there or wait to be; a test that is there already does not, because that one waits for it.
+    pub(crate) fn to_share(folder: &Path, test: &str) -> Pass {
+        let test = (folder.to_owned(), test.to_owned());
+        let is_inside = inside().contains_key(&test);
+        let entrance = (!is_inside).then(|| Lock::shared(folder, ENTRANCE));
+        let cluster = Lock::shared(folder, CLUSTER);
+        drop(entrance);
+        *inside().entry(test.clone()).or_default() += 1;
+        Pass { _cluster: cluster, test: Some(test) }
+    }
+
+    /// Lets a test on the cluster when it has it for itself.
+    pub(crate) fn to_be_alone(folder: &Path) -> Pass {
+        let entrance = Lock::exclusive(folder, ENTRANCE);
+        let cluster = Lock::exclusive(folder, CLUSTER);
+        drop(entrance);
+        Pass { _cluster: cluster, test: None }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let Some(test) = &self.test else { return };
+        let mut inside = inside();
+        if let Some(count) = inside.get_mut(test) {
+            *count -= 1;
+            if *count == 0 {
+                inside.remove(test);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use super::*;
-
-    /// How long something is awaited that must come, and that must not.
-    const LIMIT: Duration = Duration::from_secs(120);
 
     #[test]
     fn one_that_must_be_alone_waits_for_those_inside_and_goes_before_newcomers() {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let path = folder.path();
-        let first = enter(path, File::lock_shared);
-        drop(enter(path, File::lock_shared));
+        let folder = folder.path();
+        let (told, order) = mpsc::channel();
+        let first = Pass::to_share(folder, "first");
         std::thread::scope(|scope| {
-            let (told, order) = mpsc::channel();
             let alone = told.clone();
             scope.spawn(move || {
-                let _inside = enter(path, File::lock);
+                let _pass = Pass::to_be_alone(folder);
                 alone.send("alone").expect("somebody listens");
             });
-            // It waits inside the turnstile.
-            let turnstile = File::open(path.join("tests-turnstile.lock")).expect("it is there");
-            while turnstile.try_lock().is_ok() {
-                turnstile.unlock().expect("it can be unlocked");
+            // Until it waits.
+            while open(folder, ENTRANCE).try_lock_shared().is_ok() {
                 std::thread::yield_now();
             }
             scope.spawn(move || {
-                let _inside = enter(path, File::lock_shared);
+                let _pass = Pass::to_share(folder, "newcomer");
                 told.send("newcomer").expect("somebody listens");
             });
+            // Who is in may come in again, or nobody would ever leave.
+            let again = Pass::to_share(folder, "first");
             assert!(order.try_recv().is_err());
-            drop(first);
-            assert_eq!(order.recv_timeout(LIMIT), Ok("alone"));
-            assert_eq!(order.recv_timeout(LIMIT), Ok("newcomer"));
+            drop((first, again));
+            assert_eq!(order.iter().collect::<Vec<_>>(), ["alone", "newcomer"]);
         });
+        assert!(inside().keys().all(|(other, _)| other != folder));
     }
 
     #[test]
-    fn a_test_that_is_in_does_not_wait_again() {
+    fn tests_that_share_do_not_wait_for_each_other() {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let alone = Pass::to_be_alone(folder.path());
-        let again = Pass::to_share(folder.path());
-        drop((alone, again));
-        drop(Pass::to_share(folder.path()));
+        let passes = ["one", "two", "one"].map(|test| Pass::to_share(folder.path(), test));
+        drop(passes);
+        drop(Pass::to_be_alone(folder.path()));
+    }
+
+    #[test]
+    fn a_lock_is_had_by_one() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let lock = Lock::all(folder.path(), ["ClusterRole a/b", "ClusterRole a:b"].map(str::to_owned));
+        assert!(open(folder.path(), "ClusterRole a/b").try_lock().is_err());
+        assert!(open(folder.path(), "another").try_lock().is_ok());
+        drop(lock);
+        assert!(open(folder.path(), "ClusterRole a/b").try_lock().is_ok());
     }
 }

@@ -33,6 +33,7 @@ pub use act::{says, write_acts};
 pub use api::{Answer, Api, Trial};
 pub use bench::Bench;
 pub use cluster::{Cluster, Level};
+pub use gate::Lock;
 pub use part::is_chosen;
 pub use pintle_testkit::{archive, needs_real, skip};
 pub use program::{Program, Ran};

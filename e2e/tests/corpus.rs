@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use pintle_e2e::{Bench, Program, archive};
@@ -85,7 +84,9 @@ fn check(test: &str, case: &Case) {
     let Some(chart) = archive(case.chart) else { return };
     let Some(bench) = Bench::new(test) else { return };
     let scene = Scene { bench: &bench, case, chart: &chart };
-    let _turn = Turn::wait_for(scene.cluster_wide());
+    // Two charts that share the name of something outside of namespaces, as one and its subchart do, would fight for it,
+    // so one test waits for the other.
+    let _locks = bench.lock(scene.cluster_wide());
     let want = scene.play(Program::Helm4);
     let got = scene.play(Program::PintleAsHelm);
     for (what, want, got) in [
@@ -112,29 +113,6 @@ const CLUSTER_WIDE: [&str; 10] = [
     "StorageClass",
     "ValidatingWebhookConfiguration",
 ];
-
-/// Two charts that share the name of something outside of namespaces, as one and its subchart do, would fight for it, so
-/// one test waits for the other.
-struct Turn(BTreeSet<String>);
-
-static BUSY: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-static FREED: Condvar = Condvar::new();
-
-impl Turn {
-    fn wait_for(names: BTreeSet<String>) -> Turn {
-        let busy = BUSY.lock().expect("nobody panics with the lock");
-        let mut busy = FREED.wait_while(busy, |busy| !busy.is_disjoint(&names)).expect("as above");
-        busy.extend(names.iter().cloned());
-        Turn(names)
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        BUSY.lock().expect("nobody panics with the lock").retain(|name| !self.0.contains(name));
-        FREED.notify_all();
-    }
-}
 
 /// Objects by their paths.
 type Objects = BTreeMap<String, Value>;

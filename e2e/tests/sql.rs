@@ -39,7 +39,7 @@ impl Database {
 fn the_database_is_trusted_as_far_as_the_connection_string_says() {
     let test = "the_database_is_trusted";
     let (Some(bench), Some(database)) = (Bench::new(test), Database::of(test)) else { return };
-    let _turn = self::database();
+    let _turn = self::database(&bench);
     for (security, is_let_in) in [
         ("sslmode=disable", false),
         ("sslmode=require", true),
@@ -64,7 +64,7 @@ fn the_database_is_trusted_as_far_as_the_connection_string_says() {
 fn a_release_lives_in_a_database_that_is_checked() {
     let test = "a_release_lives_in_a_database_that_is_checked";
     let (Some(bench), Some(database)) = (Bench::new(test), Database::of(test)) else { return };
-    let _turn = self::database();
+    let _turn = self::database(&bench);
     write_chart(&bench, "chart");
     let full = "sslmode=verify-full&sslrootcert=AUTHORITY";
     let run = |program, words: &[&str]| database.run(&bench, program, full, words).succeeded();

@@ -96,8 +96,8 @@ fn helm_4_and_ours_share_releases_in_a_database() {
     }
     let Some(bench) = Bench::new(test) else { return };
     write_chart(&bench, "chart");
+    let _database = database(&bench);
     let table = Table { bench, driver: "sql" };
-    let _database = database();
     let (ours, real) = (Program::PintleAsHelm, Program::Helm4);
     table.life([ours, real, ours, real]);
     table.life([real, ours, real, ours]);

@@ -1,15 +1,12 @@
 //! What several tests share: a chart with a bit of everything, and texts without what differs from run to run.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use pintle_e2e::Bench;
+use pintle_e2e::{Bench, Lock};
 use serde_json::Value;
 
 /// The database, for one test at a time: whoever comes first makes its tables, and Helm fails when two do.
-pub(crate) fn database() -> MutexGuard<'static, ()> {
-    static DATABASE: Mutex<()> = Mutex::new(());
-    DATABASE.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn database(bench: &Bench) -> Vec<Lock> {
+    bench.lock(["database".to_owned()])
 }
 
 /// Writes a chart with objects, hooks, tests and notes, none of which needs a running pod.
