@@ -1,5 +1,6 @@
 //! Small Go templates that are not part of charts: names of releases, `version --template` and `get all --template`.
 
+mod go;
 mod release;
 
 use std::any::Any;
@@ -31,13 +32,13 @@ pub(crate) fn build(template: &str, fields: &'static [(&str, &str)]) -> Result<V
     execute("_", template, Functions::new(), &Value::Object(Rc::new(BuildInfo(fields))))
 }
 
-/// Fills in a template about a release.
+/// Fills in a template about a release. `by_number` tells that its version was asked for by its number.
 ///
 /// # Errors
 ///
 /// Go's text about the template.
-pub(crate) fn release(template: &str, version: &ReleaseVersion) -> Result<Vec<u8>, String> {
-    execute("_", template, Functions::new(), &release::data(version))
+pub(crate) fn release(template: &str, version: &ReleaseVersion, by_number: bool) -> Result<Vec<u8>, String> {
+    execute("_", template, Functions::new(), &release::data(version, by_number))
 }
 
 fn execute(name: &str, template: &str, functions: Functions, data: &Value) -> Result<Vec<u8>, String> {

@@ -13,6 +13,7 @@ mod embedded;
 mod env;
 mod escapes;
 mod get;
+mod get_template;
 mod hardening;
 mod help;
 mod history;

@@ -2,10 +2,10 @@
 //! The table `malformed/cases.txt` was recorded from the real Helm.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
 
 use pintle_tree::{Node, json};
 
+use crate::support::cluster::request;
 use crate::support::{self, Place};
 
 const GOOD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: aaa\n";
@@ -64,18 +64,6 @@ fn run(place: &Place, cluster: &str, case: &Case, namespace: &str) -> (String, S
     let (exit, _) = shown.split_once('\n').expect("it has an exit code");
     let stderr = shown.split_once("--- stderr\n").map_or("", |(_, stderr)| stderr);
     (exit.to_owned(), stderr.trim_end().replace(namespace, "NS"))
-}
-
-/// Sends a request to the cluster, and gives what it answers.
-fn request(cluster: &str, line: &str, body: &str) -> Vec<u8> {
-    let address = cluster.rsplit_once("http://").expect("an address").1;
-    let mut stream = std::net::TcpStream::connect(address).expect("the cluster listens");
-    let head = format!("Host: {address}\r\nConnection: close\r\nContent-Type: application/json");
-    let request = format!("{line} HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-    stream.write_all(request.as_bytes()).expect("it takes requests");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("it answers");
-    answer
 }
 
 /// The names of all objects that were applied, by their namespaces.

@@ -5,6 +5,7 @@ use pintle_tree::Str;
 use crate::compare;
 use crate::escape;
 use crate::function::CallError;
+use crate::object::Encoded;
 use crate::operand::Operand;
 use crate::print;
 use crate::value::{IntKind, Kind, List, MapType, Value};
@@ -126,6 +127,10 @@ pub(crate) fn length(item: &Operand) -> Result<Value, CallError> {
         Value::List(list) => list.items().len(),
         Value::Map(map) => map.len(),
         Value::Object(object) if matches!(object.kind(), Kind::Map | Kind::Slice) => object.entries().len(),
+        Value::Object(object) if object.kind() == Kind::String => match object.encode() {
+            Encoded::Value(Value::Str(text)) => text.len(),
+            _ => return Err(CallError::new(format!("len of type {}", object.type_name()))),
+        },
         other => return Err(CallError::new(format!("len of type {}", pointed(&other.type_name())))),
     };
     Ok(Value::int(i64::try_from(length).unwrap_or(i64::MAX)))

@@ -11,6 +11,11 @@ use pintle_tree::number::{IntError, parse_int};
 pub(crate) use calendar::calendar_number;
 use time::TimeObject;
 
+/// A time for templates, with the methods of Go's `time.Time`.
+pub fn time(time: GoTime) -> Value {
+    TimeObject::value(time)
+}
+
 const TIME: Type = Type::Object("time.Time");
 
 /// The layout of a date field of an HTML form.

@@ -41,6 +41,7 @@ mod words;
 use pintle_gotmpl::Function;
 
 pub use certificates::server::{ServerCertificate, server_certificate};
+pub use dates::time;
 pub use network::{Resolver, host_by_name, system_resolver};
 
 /// All functions of the library, in no particular order.

@@ -1,132 +1,232 @@
-//! A release as Go templates see it: the fields of Helm's structures, by the names that they have in Go.
+//! A release as Go templates see it: the fields and methods of Helm's structures, by the names that they have in Go.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 
-use pintle::chart::metadata::{Dependency, Metadata};
-use pintle::release::{Moment, ReleaseVersion, StoredHook};
-use pintle_gotmpl::{Encoded, Object, Value};
-use pintle_tree::{Map, Node};
+use pintle::chart::metadata::{Dependency, Lock, Metadata};
+use pintle::release::{Moment, ReleaseVersion, StoredChart, StoredFile, StoredHook};
+use pintle_gotmpl::{MapRef, MapType, Value};
+use pintle_time::{GoTime, RFC3339, Zone};
+use pintle_tree::{Map, Node, Str, json};
 
-use crate::output::moment;
+use super::go::{
+    CHART, INFO, RELEASE, RUN, STATUS, STRING, Structure, VALIDATE, absent, named, slice, structure,
+};
 
-/// What `get all --template` can pick from.
-pub(super) fn data(version: &ReleaseVersion) -> Value {
+/// What `get all --template` can pick from. Helm has the labels of a version as its store keeps them, unless the
+/// version was asked for by its number.
+pub(super) fn data(version: &ReleaseVersion, by_number: bool) -> Value {
+    let mut labels = version.labels.clone();
+    if !by_number {
+        labels.extend([
+            ("name".to_owned(), version.name.clone()),
+            ("owner".to_owned(), "helm".to_owned()),
+            ("status".to_owned(), version.status_word().to_owned()),
+            ("version".to_owned(), version.number.to_string()),
+        ]);
+    }
     let mut root = Map::new();
-    root.insert("Release".into(), release(version));
+    root.insert("Release".into(), release(version, &labels));
     Value::map(root)
-}
-
-/// A Go structure.
-#[derive(Debug)]
-struct Structure {
-    name: &'static str,
-    fields: Vec<(&'static str, Value)>,
-}
-
-impl Object for Structure {
-    fn type_name(&self) -> &'static str {
-        self.name
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn field(&self, name: &str) -> Option<Value> {
-        self.fields.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone())
-    }
-
-    fn print(&self) -> String {
-        let values = self.fields.iter().map(|(_, value)| {
-            String::from_utf8_lossy(pintle_gotmpl::print::to_str(value).as_bytes()).into_owned()
-        });
-        format!("{{{}}}", values.collect::<Vec<String>>().join(" "))
-    }
-
-    fn is_stringer(&self) -> bool {
-        false
-    }
-
-    fn encode(&self) -> Encoded {
-        Encoded::Fields(self.fields.clone())
-    }
-}
-
-fn structure(name: &'static str, fields: Vec<(&'static str, Value)>) -> Value {
-    Value::object(Structure { name, fields })
 }
 
 fn text(text: &str) -> Value {
     Value::from(text)
 }
 
+/// A time, in the zone that Go reads it in.
 fn time(time: Option<&Moment>) -> Value {
-    match time {
-        Some(_) => text(&moment::plain(time, "")),
-        None => text("0001-01-01 00:00:00 +0000 UTC"),
-    }
+    let time = time.and_then(|time| GoTime::parse(RFC3339, time.to_string(), &Zone::local()).ok());
+    pintle_sprig::time(time.unwrap_or_default())
 }
 
-fn integer(number: i64) -> Value {
-    Value::from_node(&Node::Int(number))
+fn bytes(data: Option<&Str>) -> Value {
+    Value::Bytes(data.cloned().unwrap_or_default())
 }
 
 fn texts<'a>(items: impl IntoIterator<Item = &'a str>) -> Value {
-    Value::list(items.into_iter().map(text).collect())
+    Value::strings(items)
+}
+
+/// A list of strings of a named type.
+fn words<'a>(list: &'static str, name: &'static str, items: impl IntoIterator<Item = &'a str>) -> Value {
+    slice(list, items.into_iter().map(|word| named(name, word, STRING)).collect())
 }
 
 fn pairs(pairs: &BTreeMap<String, String>) -> Value {
-    let mut map = Map::new();
-    for (key, value) in pairs {
-        map.insert(key.as_str().into(), text(value));
-    }
-    Value::map(map)
+    let entries = pairs.iter().map(|(key, value)| (key.as_str().into(), text(value)));
+    Value::Map(MapRef::of(MapType::Str, entries.collect()))
 }
 
-fn release(version: &ReleaseVersion) -> Value {
+fn values(values: &Option<Map<Node>>) -> Value {
+    Value::from_node(&Node::Map(values.clone().unwrap_or_default()))
+}
+
+fn release(version: &ReleaseVersion, labels: &BTreeMap<String, String>) -> Value {
+    const LIST: &str = "[]*v1.Hook";
+    let release = Structure {
+        methods: RELEASE,
+        ..Structure::new(
+            "*v1.Release",
+            vec![
+                ("Name", text(&version.name)),
+                ("Info", info(version)),
+                ("Chart", chart(&version.chart, true)),
+                ("Config", values(&version.config)),
+                ("Manifest", text(&version.manifest)),
+                ("Hooks", slice(LIST, version.hooks.iter().map(hook).collect())),
+                ("Version", Value::int(i64::try_from(version.number).unwrap_or(i64::MAX))),
+                ("Namespace", text(&version.namespace)),
+                ("Labels", pairs(labels)),
+                ("ApplyMethod", text(&version.apply_method)),
+            ],
+        )
+    };
+    Value::object(release)
+}
+
+fn info(version: &ReleaseVersion) -> Value {
     let info = &version.info;
-    let info = vec![
-        ("FirstDeployed", time(info.first_deployed.as_ref())),
-        ("LastDeployed", time(info.last_deployed.as_ref())),
-        ("Deleted", time(info.deleted.as_ref())),
-        ("Description", text(&info.description)),
-        ("Status", text(version.status_word())),
-        ("Notes", text(&info.notes)),
+    let word = version.status_word();
+    let encoded = encoded(&[
+        ("first_deployed", moment(info.first_deployed.as_ref())),
+        ("last_deployed", moment(info.last_deployed.as_ref())),
+        ("deleted", moment(info.deleted.as_ref())),
+        ("description", info.description.clone()),
+        ("status", word.to_owned()),
+        ("notes", info.notes.clone()),
+    ]);
+    Value::object(Structure {
+        methods: INFO,
+        results: vec![("MarshalJSON", encoded)],
+        ..Structure::new(
+            "*v1.Info",
+            vec![
+                ("FirstDeployed", time(info.first_deployed.as_ref())),
+                ("LastDeployed", time(info.last_deployed.as_ref())),
+                ("Deleted", time(info.deleted.as_ref())),
+                ("Description", text(&info.description)),
+                ("Status", named("common.Status", word, STATUS)),
+                ("Notes", text(&info.notes)),
+                ("Resources", Value::map(Map::new())),
+            ],
+        )
+    })
+}
+
+fn moment(moment: Option<&Moment>) -> String {
+    moment.map(ToString::to_string).unwrap_or_default()
+}
+
+/// JSON of fields in their order; empty ones are left out, but for the phase of a hook.
+fn encoded(fields: &[(&str, String)]) -> Value {
+    let written = |text: &str| {
+        let written = json::write(&Node::from(text)).unwrap_or_default();
+        String::from_utf8_lossy(&written).into_owned()
+    };
+    let fields: Vec<String> = fields
+        .iter()
+        .filter(|(name, value)| !value.is_empty() || *name == "phase")
+        .map(|(name, value)| format!("\"{name}\":{}", written(value)))
+        .collect();
+    Value::Bytes(format!("{{{}}}", fields.join(",")).into())
+}
+
+/// The chart of a release, which never has others around or below it: records do not keep those. `root` tells that
+/// its topmost chart can be asked for, which is the same.
+fn chart(chart: &StoredChart, root: bool) -> Value {
+    const LIST: &str = "[]*common.File";
+    let files = |files: &[StoredFile]| slice(LIST, files.iter().map(file).collect());
+    let name = &chart.metadata.name;
+    let crds: Vec<&StoredFile> = chart.files().iter().filter(|file| is_crd(&file.name)).collect();
+    let objects = crds.iter().map(|crd| {
+        let path = format!("{name}/{}", crd.name);
+        let fields = vec![("Name", text(&crd.name)), ("Filename", text(&path)), ("File", file(crd))];
+        structure("v2.CRD", fields)
+    });
+    let mut results = vec![
+        ("Name", text(name)),
+        ("AppVersion", text(&chart.metadata.app_version)),
+        ("IsRoot", Value::Bool(true)),
+        ("ChartPath", text(name)),
+        ("ChartFullPath", text(name)),
+        ("Dependencies", slice("[]*v2.Chart", Vec::new())),
+        ("Parent", absent("*v2.Chart")),
+        ("Validate", absent("error")),
+        ("CRDs", slice(LIST, crds.iter().map(|crd| file(crd)).collect())),
+        ("CRDObjects", slice("[]v2.CRD", objects.collect())),
     ];
-    let values =
-        |values: &Option<Map<Node>>| Value::from_node(&Node::Map(values.clone().unwrap_or_default()));
-    let chart = vec![
-        ("Metadata", metadata(&version.chart.metadata)),
-        ("Values", values(&version.chart.values)),
-        (
-            "Schema",
-            text(version.chart.schema.as_ref().and_then(|schema| schema.as_str()).unwrap_or_default()),
-        ),
-    ];
+    if root {
+        results.push(("Root", self::chart(chart, false)));
+    }
+    Value::object(Structure {
+        methods: CHART,
+        results,
+        ..Structure::new(
+            "*v2.Chart",
+            vec![
+                ("Raw", slice(LIST, Vec::new())),
+                ("Metadata", metadata(&chart.metadata)),
+                ("Lock", chart.lock.as_ref().map_or_else(|| absent("*v2.Lock"), lock)),
+                ("Templates", files(chart.templates())),
+                ("Values", values(&chart.values)),
+                ("Schema", bytes(chart.schema.as_ref())),
+                ("SchemaModTime", time(chart.schema_modified.as_ref())),
+                ("Files", files(chart.files())),
+                ("ModTime", time(chart.modified.as_ref())),
+            ],
+        )
+    })
+}
+
+fn is_crd(path: &str) -> bool {
+    path.starts_with("crds/") && [".yaml", ".yml", ".json"].iter().any(|end| path.ends_with(end))
+}
+
+fn file(file: &StoredFile) -> Value {
     structure(
-        "*v1.Release",
+        "*common.File",
         vec![
-            ("Name", text(&version.name)),
-            ("Info", structure("*v1.Info", info)),
-            ("Chart", structure("*v2.Chart", chart)),
-            ("Config", values(&version.config)),
-            ("Manifest", text(&version.manifest)),
-            ("Hooks", Value::list(version.hooks.iter().map(hook).collect())),
-            ("Version", integer(i64::try_from(version.number).unwrap_or(i64::MAX))),
-            ("Namespace", text(&version.namespace)),
-            ("Labels", pairs(&version.labels)),
-            ("ApplyMethod", text(&version.apply_method)),
+            ("Name", text(&file.name)),
+            ("Data", bytes(file.data.as_ref())),
+            ("ModTime", time(file.modified.as_ref())),
+        ],
+    )
+}
+
+fn lock(lock: &Lock) -> Value {
+    let generated = Moment::parse(&lock.generated).ok();
+    structure(
+        "*v2.Lock",
+        vec![
+            ("Generated", time(generated.as_ref())),
+            ("Digest", text(&lock.digest)),
+            ("Dependencies", slice("[]*v2.Dependency", lock.dependencies.iter().map(dependency).collect())),
         ],
     )
 }
 
 fn hook(hook: &StoredHook) -> Value {
-    let run = vec![
-        ("StartedAt", time(hook.last_run.started.as_ref())),
-        ("CompletedAt", time(hook.last_run.completed.as_ref())),
-        ("Phase", text(hook.last_run.phase.as_str())),
-    ];
+    let last = &hook.last_run;
+    let encoded = encoded(&[
+        ("started_at", moment(last.started.as_ref())),
+        ("completed_at", moment(last.completed.as_ref())),
+        ("phase", last.phase.as_str().to_owned()),
+    ]);
+    let run = Structure {
+        methods: RUN,
+        results: vec![("MarshalJSON", encoded)],
+        ..Structure::new(
+            "v1.HookExecution",
+            vec![
+                ("StartedAt", time(last.started.as_ref())),
+                ("CompletedAt", time(last.completed.as_ref())),
+                ("Phase", named("v1.HookPhase", last.phase.as_str(), STRING)),
+            ],
+        )
+    };
+    let events = hook.events.iter().map(|event| event.as_str());
+    let deletes = hook.delete_policies.iter().map(String::as_str);
+    let logs = hook.output_log_policies.iter().map(String::as_str);
     structure(
         "*v1.Hook",
         vec![
@@ -134,11 +234,11 @@ fn hook(hook: &StoredHook) -> Value {
             ("Kind", text(&hook.kind)),
             ("Path", text(&hook.path)),
             ("Manifest", text(&hook.manifest)),
-            ("Events", texts(hook.events.iter().map(|event| event.as_str()))),
-            ("LastRun", structure("v1.HookExecution", run)),
-            ("Weight", integer(hook.weight)),
-            ("DeletePolicies", texts(hook.delete_policies.iter().map(String::as_str))),
-            ("OutputLogPolicies", texts(hook.output_log_policies.iter().map(String::as_str))),
+            ("Events", words("[]v1.HookEvent", "v1.HookEvent", events)),
+            ("LastRun", Value::object(run)),
+            ("Weight", Value::int(hook.weight)),
+            ("DeletePolicies", words("[]v1.HookDeletePolicy", "v1.HookDeletePolicy", deletes)),
+            ("OutputLogPolicies", words("[]v1.HookOutputLogPolicy", "v1.HookOutputLogPolicy", logs)),
         ],
     )
 }
@@ -147,9 +247,9 @@ fn metadata(metadata: &Metadata) -> Value {
     let maintainers = metadata.maintainers.iter().map(|person| {
         let fields =
             vec![("Name", text(&person.name)), ("Email", text(&person.email)), ("URL", text(&person.url))];
-        structure("*v2.Maintainer", fields)
+        validated("*v2.Maintainer", fields)
     });
-    structure(
+    validated(
         "*v2.Metadata",
         vec![
             ("Name", text(&metadata.name)),
@@ -158,7 +258,7 @@ fn metadata(metadata: &Metadata) -> Value {
             ("Version", text(&metadata.version)),
             ("Description", text(&metadata.description)),
             ("Keywords", texts(metadata.keywords.iter().map(String::as_str))),
-            ("Maintainers", Value::list(maintainers.collect())),
+            ("Maintainers", slice("[]*v2.Maintainer", maintainers.collect())),
             ("Icon", text(&metadata.icon)),
             ("APIVersion", text(&metadata.api_version)),
             ("Condition", text(&metadata.condition)),
@@ -167,14 +267,17 @@ fn metadata(metadata: &Metadata) -> Value {
             ("Deprecated", Value::Bool(metadata.deprecated)),
             ("Annotations", pairs(&metadata.annotations)),
             ("KubeVersion", text(&metadata.kube_version)),
-            ("Dependencies", Value::list(metadata.dependencies.iter().map(dependency).collect())),
+            (
+                "Dependencies",
+                slice("[]*v2.Dependency", metadata.dependencies.iter().map(dependency).collect()),
+            ),
             ("Type", text(&metadata.kind)),
         ],
     )
 }
 
 fn dependency(entry: &Dependency) -> Value {
-    structure(
+    validated(
         "*v2.Dependency",
         vec![
             ("Name", text(&entry.name)),
@@ -187,4 +290,10 @@ fn dependency(entry: &Dependency) -> Value {
             ("Alias", text(&entry.alias)),
         ],
     )
+}
+
+/// A structure that can be validated; what is in a record was, before it was installed.
+fn validated(name: &'static str, fields: Vec<(&'static str, Value)>) -> Value {
+    let results = vec![("Validate", absent("error"))];
+    Value::object(Structure { methods: VALIDATE, results, ..Structure::new(name, fields) })
 }

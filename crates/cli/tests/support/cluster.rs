@@ -37,3 +37,15 @@ pub(crate) fn read(flag: &str, path: &str) -> String {
     stream.read_to_string(&mut answer).expect("it answers");
     answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default()
 }
+
+/// Sends a request to the cluster, and gives what it answers.
+pub(crate) fn request(cluster: &str, line: &str, body: &str) -> Vec<u8> {
+    let address = cluster.rsplit_once("http://").expect("an address").1;
+    let mut stream = std::net::TcpStream::connect(address).expect("the cluster listens");
+    let head = format!("Host: {address}\r\nConnection: close\r\nContent-Type: application/json");
+    let request = format!("{line} HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).expect("it takes requests");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("it answers");
+    answer
+}

@@ -34,7 +34,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let version = super::version(invocation)?;
     let template = invocation.flags.text("template");
     if !template.is_empty() {
-        let text = text_template::release(template, &version).map_err(Failure::usage)?;
+        let by_number = !matches!(invocation.flags.text("revision"), "" | "0");
+        let text = text_template::release(template, &version, by_number).map_err(Failure::usage)?;
         return Ok(invocation.ui.out().write_all(&text)?);
     }
     let shown = Shown { details: true, chart: true, ..Shown::of(&version, invocation) };
