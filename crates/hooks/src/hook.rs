@@ -355,7 +355,12 @@ mod tests {
         let keep = [String::from("hook-failed")];
         let both = "error validating \"\": error validating data: [apiVersion not set, kind not set]";
         let rows: [(&[u8], &[String], &str, &str); 4] = [
-            (b"{kind: Job, metadata: {name: a}}", &[], "test", "error validating \"\": error validating data: apiVersion not set"),
+            (
+                b"{kind: Job, metadata: {name: a}}",
+                &[],
+                "test",
+                "error validating \"\": error validating data: apiVersion not set",
+            ),
             (
                 b"kind: ''",
                 &[],

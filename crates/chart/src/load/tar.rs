@@ -226,6 +226,9 @@ fn read_pax(mut records: &[u8], overrides: &mut Override) -> Result<(), ArchiveE
         let record = record.ok_or(ArchiveError::TarHeader)?;
         let equals = record.iter().position(|byte| *byte == b'=').ok_or(ArchiveError::TarHeader)?;
         let (key, value) = (&record[..equals], &record[equals + 1..]);
+        if !is_valid_record(key, value) || is_sparse(key, value) {
+            return Err(ArchiveError::TarHeader);
+        }
         match key {
             b"path" if !value.is_empty() => overrides.name = Some(value.to_vec()),
             b"size" if !value.is_empty() => {
@@ -240,6 +243,22 @@ fn read_pax(mut records: &[u8], overrides: &mut Override) -> Result<(), ArchiveE
         records = &records[length..];
     }
     Ok(())
+}
+
+/// Whether a record is one for Go: names hold no NUL, and neither do keys.
+fn is_valid_record(key: &[u8], value: &[u8]) -> bool {
+    let checked = if matches!(key, b"path" | b"linkpath" | b"uname" | b"gname") { value } else { key };
+    !key.is_empty() && !checked.contains(&0)
+}
+
+/// Whether a record makes the next entry a sparse file of a version that is known. These need a map of their holes, no
+/// tool makes charts of them, and what they pack must not be taken for their content.
+fn is_sparse(key: &[u8], value: &[u8]) -> bool {
+    match key {
+        b"GNU.sparse.major" => matches!(value, b"0" | b"1"),
+        b"GNU.sparse.map" | b"GNU.sparse.numblocks" | b"GNU.sparse.offset" => true,
+        _ => false,
+    }
 }
 
 fn ascii<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
@@ -258,6 +277,25 @@ mod tests {
         assert_eq!(number(&[0xff; 8]), Ok(-1));
         assert!(number(b"9\0").is_err());
         assert!(number(&[0xbf; 12]).is_err());
+    }
+
+    #[test]
+    fn pax_records_with_nul_in_names_and_sparse_files_are_refused() {
+        let mut overrides = Override::default();
+        for bad in [
+            &b"12 path=a\0b\n"[..],
+            b"16 linkpath=a\0b\n",
+            b"13 uname=a\0b\n",
+            b"11 p\0th=ab\n",
+            b"5 =a\n",
+            b"22 GNU.sparse.major=1\n",
+            b"22 GNU.sparse.map=4,2\n",
+        ] {
+            assert_eq!(read_pax(bad, &mut overrides), Err(ArchiveError::TarHeader), "{}", bad.escape_ascii());
+        }
+        for good in [&b"15 comment=a\0b\n"[..], b"22 GNU.sparse.major=2\n"] {
+            assert_eq!(read_pax(good, &mut overrides), Ok(()), "{}", good.escape_ascii());
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub async fn list(
     let selector = Selector::parse(&request.selector).map_err(Error::Input)?;
     found.retain(|version| {
         filter.as_ref().is_none_or(|filter| filter.is_match(version.name.as_bytes()))
-            && (request.statuses.is_empty() || request.statuses.contains(&version.status))
+            && counts(version.status, &request.statuses)
             && selector.matches(&labels(version))
     });
     sort(&mut found, request);
@@ -134,6 +134,12 @@ fn add(found: &mut Vec<Summary>, others: Vec<Summary>, all_versions: bool) {
             None => found.push(other),
         }
     }
+}
+
+/// Whether a release in a state is listed. As for Helm, all states are those that it knows: a release whose record has
+/// another word is not listed, though it can be asked for by its name.
+fn counts(status: Status, wanted: &[Status]) -> bool {
+    if wanted.is_empty() { status != Status::Unknown } else { wanted.contains(&status) }
 }
 
 async fn versions(store: &Arc<dyn Store>, request: &ListRequest, all: bool) -> Result<Vec<Summary>> {

@@ -15,8 +15,22 @@ const ANY_MAP: &str = "map[string]interface {}";
 /// # Errors
 /// What Helm's decoder refuses, in its words.
 pub fn decode(text: &[u8]) -> Result<ReleaseVersion, Error> {
-    let root = json::read(text)?;
+    let mut root = json::read(text)?;
+    keep_digits(&mut root, text)?;
     release(&root).map_err(Error::new)
+}
+
+/// Gives the number of the version the digits that it was written with. All else that is read as anything has Go's
+/// floats, but the number is an integer in Go, too, and floats are inexact beyond 2^53.
+fn keep_digits(root: &mut Node, text: &[u8]) -> Result<(), Error> {
+    let Node::Map(fields) = root else { return Ok(()) };
+    let Some(Node::Float(number)) = fields.get("version") else { return Ok(()) };
+    if number.abs() >= 9_007_199_254_740_992.0
+        && let Some(exact @ Node::Int(_)) = json::read_exact(text)?.get("version")
+    {
+        fields.insert("version".into(), exact.clone());
+    }
+    Ok(())
 }
 
 /// Reads a YAML list of releases, as Helm's memory driver takes them from files.
@@ -403,6 +417,16 @@ fn lock(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Result<Lock, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_versions_keep_all_their_digits() {
+        for number in [7, 9_007_199_254_740_993, 9_223_372_036_854_775_807_u64] {
+            let text = format!("{{\"name\":\"a\",\"version\":{number}}}");
+            assert_eq!(decode(text.as_bytes()).expect("a release").number, number);
+        }
+        let error = decode(b"{\"version\":9223372036854775808}").expect_err("too large for Go");
+        assert!(error.to_string().contains("of type int"), "{error}");
+    }
     use crate::helm::encode;
 
     fn error(text: &str) -> String {
