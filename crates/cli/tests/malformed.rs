@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use pintle_tree::{Node, json};
 
+use crate::get_template::put_record;
 use crate::support::cluster::request;
 use crate::support::{self, Place};
 
@@ -155,4 +156,47 @@ fn a_malformed_hook_is_refused_before_the_release_is_recorded() {
 #[test]
 fn a_malformed_document_in_crds_is_refused() {
     holds("crd", &["install"]);
+}
+
+/// Puts two versions of a release where Helm keeps them, the first with a manifest that is malformed.
+fn two_versions(cluster: &str, malformed: &str) {
+    let good = r"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n";
+    for (number, status, manifest) in [(1, "superseded", malformed), (2, "deployed", good)] {
+        let record = format!(
+            r#"{{"name":"r","info":{{"last_deployed":"2024-01-01T00:00:00Z","status":"{status}"}},"chart":{{"metadata":{{"name":"c","version":"1"}}}},"manifest":"{manifest}","version":{number},"namespace":"default"}}"#
+        );
+        put_record(cluster, "r", number, status, &record);
+    }
+}
+
+#[test]
+fn a_rollback_to_a_malformed_object_is_refused_before_it_is_recorded() {
+    for (metadata, expected) in [
+        (
+            "{name: bad, labels: foo}",
+            "unable to build kubernetes objects from new release manifest: unable to decode \"\": json: cannot \
+             unmarshal string into Go struct field ObjectMeta.metadata.labels of type map[string]string",
+        ),
+        ("{labels: {a: b}}", "could not get information about the resource: resource name may not be empty"),
+    ] {
+        let (place, cluster) = (Place::new(), support::cluster::start());
+        two_versions(&cluster, &format!(r"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\n"));
+        let helm = |line: &str| place.helm_with(&format!("{line} {cluster}"), &[("HELM_DRIVER", "secret")]);
+        assert_eq!(helm("rollback r 1"), format!("exit 1\n--- stderr\nError: {expected}\n"));
+        let history = helm("history r -o json");
+        assert!(history.contains(r#"{"revision":2,"#), "{history}");
+        assert!(
+            !history.contains(r#""revision":3"#) && history.contains(r#""status":"deployed""#),
+            "{history}"
+        );
+    }
+}
+
+#[test]
+fn a_release_with_an_object_without_a_name_can_be_uninstalled() {
+    let (place, cluster) = (Place::new(), support::cluster::start());
+    let record = r#"{"name":"r","info":{"status":"failed"},"chart":{"metadata":{"name":"c","version":"1"}},"manifest":"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {a: b}}\n","version":1,"namespace":"default"}"#;
+    put_record(&cluster, "r", 1, "failed", record);
+    let shown = place.helm_with(&format!("uninstall r {cluster}"), &[("HELM_DRIVER", "secret")]);
+    assert_eq!(shown, "exit 0\n--- stdout\nrelease \"r\" uninstalled\n");
 }

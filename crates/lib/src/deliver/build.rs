@@ -57,9 +57,8 @@ pub(crate) fn check_documents(manifest: &str, what: &'static str) -> Result<()> 
     let failed = |error: pintle_objects::ObjectError| Error::Build { what, source: Box::new(error.into()) };
     for object in Object::read_manifest(manifest.as_bytes(), "").map_err(failed)? {
         if object.name().is_empty() && object.text(&["metadata", "generateName"]).is_empty() {
-            let id = Box::new(object.id());
-            let source = Box::new(pintle_plan::Error::NoName { id });
-            return Err(Error::CannotContinue { operation: "rollback", source });
+            let text = "could not get information about the resource: resource name may not be empty";
+            return Err(Error::Input(text.to_owned()));
         }
     }
     Ok(())
