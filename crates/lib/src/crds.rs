@@ -26,18 +26,18 @@ pub(crate) async fn install(
     let files = chart.crds();
     for crd in &files {
         session.record_objects.check_text(&crd.file.data, &crd.path, reporter)?;
-        check(&crd.file).map_err(|reason| failed(&crd.file, reason))?;
+        check(crd.file).map_err(|reason| failed(crd.file, reason))?;
     }
     let mut made: Vec<ObjectId> = Vec::new();
     for crd in &files {
         let text = String::from_utf8_lossy(&crd.file.data);
         let objects = deliver::build_objects(&session.cluster, &text, namespace, Validation::Ignore)
             .await
-            .map_err(|error| failed(&crd.file, error.to_string()))?;
+            .map_err(|error| failed(crd.file, error.to_string()))?;
         for object in &objects {
             deliver::create_or_apply(session, object, method)
                 .await
-                .map_err(|error| failed(&crd.file, error.to_string()))?;
+                .map_err(|error| failed(crd.file, error.to_string()))?;
             made.push(object.id());
         }
     }
