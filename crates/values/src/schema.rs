@@ -142,6 +142,38 @@ mod tests {
     }
 
     #[test]
+    fn long_lists_are_checked_for_duplicates_in_one_pass() {
+        let list = |last: u32| {
+            let numbers: Vec<String> = (0..20_000).chain([last]).map(|number| number.to_string()).collect();
+            format!(r#"{{"a":[{}]}}"#, numbers.join(","))
+        };
+        let schema = r#"{"properties":{"a":{"uniqueItems":true}}}"#;
+        assert_eq!(checked(schema, &list(20_000)), "");
+        assert_eq!(checked(schema, &list(7)), "- at '/a': items at 7 and 20,000 are equal\n");
+    }
+
+    #[test]
+    fn a_long_list_of_choices_is_not_repeated_without_end() {
+        let choices: Vec<String> = (0..20_000).map(|number| format!(r#""word-{number}""#)).collect();
+        let schema = format!(r#"{{"properties":{{"a":{{"items":{{"enum":[{}]}}}}}}}}"#, choices.join(","));
+        let values = format!(r#"{{"a":[{}]}}"#, vec![r#""x""#; 10_000].join(","));
+        let message = checked(&schema, &values);
+        assert!(message.contains("value must be one of 'word-0'"), "{}", message.len());
+        assert!(message.len() < 32 << 20, "{}", message.len());
+    }
+
+    #[test]
+    fn patterns_end_at_the_limit() {
+        let long = format!(r#"{{"a":"{}"}}"#, "ab".repeat(1 << 20));
+        let pattern = r#"{"properties":{"a":{"pattern":"(a|b)*a(a|b){500}c"}}}"#;
+        assert!(checked(pattern, &long).contains("too involved"));
+        assert_eq!(checked(r#"{"properties":{"a":{"pattern":"^(ab)+$"}}}"#, &long), "");
+        let large: Vec<String> = (0..20).map(|index| format!(r#""{index}\\pL{{1000}}":{{}}"#)).collect();
+        let schema = format!(r#"{{"patternProperties":{{{}}}}}"#, large.join(","));
+        assert!(checked(&schema, "{}").contains("too large together"));
+    }
+
+    #[test]
     fn schemas_made_to_take_forever_end() {
         let mut definitions = String::from(r#""d0":{"type":"object"}"#);
         for index in 1..64 {

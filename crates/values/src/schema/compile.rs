@@ -20,6 +20,9 @@ pub(super) enum Step<'s> {
     Index(usize),
 }
 
+/// What compiling the patterns of all schemas of a chart may cost, in steps of the compiler.
+pub(super) const MAX_PATTERN_WORK: u64 = 20_000_000;
+
 /// Where other schemas come from while one is compiled.
 pub(super) trait Places<'d> {
     /// The schema under a keyword of the one at hand.

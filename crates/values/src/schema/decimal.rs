@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use pintle_tree::{Node, number};
 
 /// A number as digits and a power of ten.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Decimal {
     negative: bool,
     /// Decimal digits without zeros at either end; empty for zero.
@@ -53,6 +53,11 @@ impl Decimal {
         }
         let zero = digits.is_empty();
         Decimal { negative: negative && !zero, digits, exponent: if zero { 0 } else { exponent } }
+    }
+
+    /// How many digits are gone through to tell whether the number is a multiple of another.
+    pub(super) fn distance(&self, unit: &Decimal) -> u64 {
+        self.digits.len() as u64 + self.exponent.abs_diff(unit.exponent)
     }
 
     pub(super) fn is_integer(&self) -> bool {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use pintle_regex::Regex;
+use pintle_regex::{Error as RegexError, Regex};
 use pintle_tree::{LogLine, Str, quote};
 
-use super::compile::{Places, Step, compile};
+use super::compile::{MAX_PATTERN_WORK, Places, Step, compile};
 use super::document::{Doc, escape};
 use super::resource::{Documents, at, located};
 use super::rules::{References, Schema, SchemaId};
@@ -41,12 +41,20 @@ pub(super) struct Compiler<'r, 'l> {
     asserts_formats: bool,
     places: Vec<(usize, String)>,
     by_place: BTreeMap<(usize, String), SchemaId>,
+    /// What compiling patterns has cost so far.
+    pattern_work: u64,
 }
 
 impl<'r, 'l> Compiler<'r, 'l> {
     pub(super) fn new(read: &'r mut ReadSource<'l>, log: &'r mut Vec<LogLine>) -> Self {
         let documents = Documents::new(read, log);
-        Compiler { documents, asserts_formats: false, places: Vec::new(), by_place: BTreeMap::new() }
+        Compiler {
+            documents,
+            asserts_formats: false,
+            places: Vec::new(),
+            by_place: BTreeMap::new(),
+            pattern_work: 0,
+        }
     }
 
     /// Asserts formats in every draft, as metaschemas need it.
@@ -152,7 +160,13 @@ impl<'d> Places<'d> for Place<'_, '_, '_> {
     }
 
     fn regex(&mut self, pattern: &Str, keyword: &'static str) -> Result<Rc<Regex>, String> {
-        Regex::compile(pattern.as_bytes()).map(Rc::new).map_err(|error| {
+        let regex = Regex::compile(pattern.as_bytes());
+        self.compiler.pattern_work +=
+            regex.as_ref().map_or_else(RegexError::compile_cost, Regex::compile_cost);
+        if self.compiler.pattern_work > MAX_PATTERN_WORK {
+            return Err("the patterns of the schema are too large together".to_owned());
+        }
+        regex.map(Rc::new).map_err(|error| {
             // The quick look does not compile patterns, so the metaschema has its say here.
             if let Err(complaint) = self.compiler.documents.check_in_full(self.root) {
                 return complaint;

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use pintle_regex::Regex;
 use pintle_tree::Str;
 
-use super::compile::{Places, Step, compile};
+use super::compile::{MAX_PATTERN_WORK, Places, Step, compile};
 use super::document::{Doc, escape};
 use super::draft::{self, Dialect};
 use super::quick::{self, Survey};
@@ -73,9 +73,16 @@ impl<'d> Lazy<'d> {
             return None;
         }
         let mut regexes = BTreeMap::new();
+        let mut work = 0;
         for pattern in survey.patterns {
             if !regexes.contains_key(pattern) {
-                regexes.insert(pattern, Rc::new(Regex::compile(pattern.as_bytes()).ok()?));
+                let regex = Regex::compile(pattern.as_bytes()).ok()?;
+                work += regex.compile_cost();
+                // The compiler will say that it is too much.
+                if work > MAX_PATTERN_WORK {
+                    return None;
+                }
+                regexes.insert(pattern, Rc::new(regex));
             }
         }
         let mut references = BTreeMap::new();

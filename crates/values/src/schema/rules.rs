@@ -30,6 +30,19 @@ pub(super) struct Schema {
     pub(super) logic: Option<Box<Logic>>,
 }
 
+impl Schema {
+    /// How many names are looked up in each map, and how many parts of a list are asked for, in units of work.
+    pub(super) fn size(&self) -> u64 {
+        let object = self.object.as_ref().map_or(0, |rules| {
+            rules.required.len()
+                + rules.dependencies.len()
+                + rules.dependent_schemas.len()
+                + rules.dependent_required.iter().map(|(_, names)| 1 + names.len()).sum::<usize>()
+        });
+        object as u64 / 4
+    }
+}
+
 /// Rules for values of all types.
 #[derive(Debug, Default)]
 pub(super) struct ValueRules {

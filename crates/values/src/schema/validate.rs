@@ -7,6 +7,7 @@ mod reference;
 mod scalar;
 mod unevaluated;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use pintle_tree::{Node, Str};
@@ -16,10 +17,18 @@ use super::message::{Failure, FailureKind, count};
 use super::rules::{Schema, SchemaId};
 use unevaluated::Unevaluated;
 
-/// The most schemas that may be entered one inside the other, and the most steps of one validation. Helm has no such
-/// limits; ours bound what a hostile schema can cost.
+/// The most schemas that may be entered one inside the other. Helm has no such limits as this and the next two; ours bound
+/// what a hostile schema can cost.
 const MAX_DEPTH: usize = 400;
-const MAX_STEPS: usize = 2_000_000;
+
+/// The work of one validation, in units of about a tenth of a microsecond.
+const MAX_WORK: u64 = 50_000_000;
+
+/// What it costs to enter a schema.
+const ENTERING: u64 = 25;
+
+/// The most text of messages, in bytes. A list of choices is repeated for every value that is none of them.
+const MAX_MESSAGES: usize = 16 << 20;
 
 /// Compiled schemas. Validation begins with number 0.
 pub(super) trait Schemas {
@@ -31,7 +40,7 @@ pub(super) trait Schemas {
 
 /// What does not fit, as lines, or `None` if all fits.
 pub(super) fn failures(schemas: &dyn Schemas, node: &Node) -> Option<String> {
-    let mut validator = Validator { schemas, steps: 0 };
+    let mut validator = Validator { schemas, work_left: MAX_WORK, text_left: Cell::new(MAX_MESSAGES) };
     let failure = validator.validate_alone(0, node, false).err()?;
     let mut lines = String::new();
     for cause in failure.into_group() {
@@ -42,7 +51,9 @@ pub(super) fn failures(schemas: &dyn Schemas, node: &Node) -> Option<String> {
 
 struct Validator<'c> {
     schemas: &'c dyn Schemas,
-    steps: usize,
+    work_left: u64,
+    /// How much text messages may still have.
+    text_left: Cell<usize>,
 }
 
 /// Where a value is.
@@ -102,7 +113,17 @@ impl Scope<'_> {
 
 type Outcome = Result<Unevaluated, Failure>;
 
+/// What is said when the work is too much.
+const TOO_INVOLVED: &str = "the schema is too involved to be checked";
+
 impl Validator<'_> {
+    /// Takes so much work; whether there was enough left. Once there was not, there is none.
+    fn spend(&mut self, work: u64) -> bool {
+        let left = self.work_left.checked_sub(work);
+        self.work_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
     /// Validates a value that is not part of another one.
     fn validate_alone(&mut self, id: SchemaId, node: &Node, brief: bool) -> Outcome {
         let scope = Scope { schema: id, reference: "", value: 0, depth: 0, parent: None };
@@ -152,10 +173,10 @@ impl Step<'_, '_, '_> {
         if schema.boolean == Some(false) {
             return Err(self.failure(|| "false schema".to_owned()));
         }
-        self.validator.steps += 1;
-        if self.scope.depth > MAX_DEPTH || self.validator.steps > MAX_STEPS {
-            return Err(self.failure(|| "the schema is too involved to be checked".to_owned()));
+        if self.scope.depth > MAX_DEPTH || !self.validator.spend(ENTERING) {
+            return Err(self.failure(|| TOO_INVOLVED.to_owned()));
         }
+        self.spend(schema.size());
         if let Some(other) = self.scope.cycle() {
             return Err(self.failure(|| self.cycle_message(other)));
         }
@@ -239,12 +260,27 @@ impl Step<'_, '_, '_> {
         self.failures.extend(result.err());
     }
 
+    /// Does so much work, or says that it is too much; then whatever comes next fails as well.
+    fn spend(&mut self, work: u64) -> bool {
+        let enough = self.validator.spend(work);
+        if !enough {
+            self.fail(|| TOO_INVOLVED.to_owned());
+        }
+        enough
+    }
+
     /// A failure here. Its words are only made if someone will read them.
     fn failure(&self, message: impl FnOnce() -> String) -> Failure {
         if self.brief {
             return Failure::default();
         }
-        Failure { at: self.at.pointer(), message: message(), ..Failure::default() }
+        let left = &self.validator.text_left;
+        if left.get() == 0 {
+            return Failure { message: "…".to_owned(), ..Failure::default() };
+        }
+        let (at, message) = (self.at.pointer(), message());
+        left.set(left.get().saturating_sub(at.len() + message.len()));
+        Failure { at, message, ..Failure::default() }
     }
 
     fn fail(&mut self, message: impl FnOnce() -> String) {

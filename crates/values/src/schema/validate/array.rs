@@ -1,6 +1,9 @@
 //! Rules for lists.
 
-use pintle_tree::Node;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use pintle_tree::{Node, Str};
 
 use super::{At, Step};
 use crate::schema::decimal::Decimal;
@@ -10,10 +13,15 @@ use crate::schema::rules::{Additional, ArrayRules, SchemaId};
 impl Step<'_, '_, '_> {
     pub(super) fn check_array(&mut self, list: &[Node], rules: &ArrayRules) {
         self.check_bounds("Items", list.len() as i64, rules.minimum, rules.maximum);
-        if rules.unique
-            && let Some((one, two)) = duplicates(list)
-        {
-            self.fail(|| format!("items at {} and {} are equal", count(one as i64), count(two as i64)));
+        if rules.unique {
+            let mut work = 0;
+            let found = duplicates(list, self.validator.work_left, &mut work);
+            if !self.spend(work) {
+                return;
+            }
+            if let Some((one, two)) = found {
+                self.fail(|| format!("items at {} and {} are equal", count(one as i64), count(two as i64)));
+            }
         }
         for (index, (id, node)) in rules.first.iter().zip(list).enumerate() {
             self.check_inside(*id, node, At::Index(self.at, index));
@@ -75,9 +83,75 @@ impl Step<'_, '_, '_> {
     }
 }
 
-/// The first two equal items of a list. Integers and floats of the same value are equal.
-fn duplicates(list: &[Node]) -> Option<(usize, usize)> {
-    (1..list.len()).find_map(|two| (0..two).find(|&one| same(&list[two], &list[one])).map(|one| (one, two)))
+/// The first two equal items of a list. Integers and floats of the same value are equal. Only items with the same
+/// fingerprint are compared; the work is counted, and ends when it is more than `most`.
+fn duplicates(list: &[Node], most: u64, work: &mut u64) -> Option<(usize, usize)> {
+    let mut known: HashMap<u64, Vec<usize>> = HashMap::with_capacity(list.len());
+    for (two, node) in list.iter().enumerate() {
+        let mut hasher = DefaultHasher::new();
+        *work += fingerprint(node, &mut hasher);
+        let alike = known.entry(hasher.finish()).or_default();
+        for &one in &*alike {
+            *work += weight(node);
+            if *work > most {
+                return None;
+            }
+            if same(node, &list[one]) {
+                return Some((one, two));
+            }
+        }
+        alike.push(two);
+    }
+    None
+}
+
+/// Hashes a value so that values that are the same have the same hash, and gives the work that it was. A text that spells
+/// a number counts as the number, because it can be the same.
+fn fingerprint(node: &Node, hasher: &mut DefaultHasher) -> u64 {
+    let number = match node {
+        Node::Int(_) | Node::Float(_) => Decimal::of(node),
+        Node::Str(text) if text.as_bytes().first().is_some_and(|byte| !byte.is_ascii_alphabetic()) => {
+            text.as_str().and_then(Decimal::parse)
+        }
+        _ => None,
+    };
+    if let Some(number) = number {
+        number.hash(hasher);
+        return 4;
+    }
+    match node {
+        Node::Nil | Node::Int(_) | Node::Float(_) => 1,
+        Node::Bool(value) => {
+            value.hash(hasher);
+            1
+        }
+        Node::Str(text) => {
+            text.as_bytes().hash(hasher);
+            1 + text.len() as u64 / 64
+        }
+        Node::List(list) => {
+            list.len().hash(hasher);
+            1 + list.iter().map(|node| fingerprint(node, hasher)).sum::<u64>()
+        }
+        Node::Map(map) => {
+            map.len().hash(hasher);
+            let entry = |(key, node): (&Str, &Node)| {
+                key.as_bytes().hash(hasher);
+                fingerprint(node, hasher)
+            };
+            1 + map.iter().map(entry).sum::<u64>()
+        }
+    }
+}
+
+/// The work of comparing a value with one that is much like it.
+fn weight(node: &Node) -> u64 {
+    match node {
+        Node::Str(text) => 4 + text.len() as u64 / 64,
+        Node::List(list) => 1 + list.iter().map(weight).sum::<u64>(),
+        Node::Map(map) => 1 + map.values().map(weight).sum::<u64>(),
+        _ => 4,
+    }
 }
 
 fn same(a: &Node, b: &Node) -> bool {
@@ -95,5 +169,49 @@ fn same(a: &Node, b: &Node) -> bool {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|((k, a), (l, b))| k == l && same(a, b))
         }
         (a, b) => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(json: &str) -> Option<(usize, usize)> {
+        let Node::List(list) = pintle_tree::json::read_exact(json.as_bytes()).expect("good JSON") else {
+            panic!("a list is wanted")
+        };
+        duplicates(&list, u64::MAX, &mut 0)
+    }
+
+    #[test]
+    fn the_first_item_that_was_there_before_is_found() {
+        assert_eq!(found(r#"[1, "a", {"k": [2]}, "b", {"k": [2.0]}, "a"]"#), Some((2, 4)));
+        assert_eq!(found(r#"[1, 2, "x", null, false, [], {}]"#), None);
+        assert_eq!(found("[10, 1e1]"), Some((0, 1)));
+    }
+
+    #[test]
+    fn a_number_is_the_text_before_it_that_spells_it_and_not_the_one_after() {
+        assert_eq!(found(r#"["+1.0", 1]"#), Some((0, 1)));
+        assert_eq!(found(r#"[1, "1.0"]"#), None);
+        assert_eq!(found(r#"[["1"], [1]]"#), Some((0, 1)));
+        assert_eq!(found(r#"[[1], ["1"]]"#), None);
+    }
+
+    #[test]
+    fn the_work_of_a_long_list_is_that_of_its_items() {
+        let list: Vec<Node> = (0..20_000).map(Node::Int).collect();
+        let mut work = 0;
+        assert_eq!(duplicates(&list, u64::MAX, &mut work), None);
+        assert_eq!(work, 80_000);
+    }
+
+    #[test]
+    fn texts_that_spell_one_number_in_many_ways_end_at_the_limit() {
+        let list: Vec<Node> =
+            (0..2_000).map(|zeros| Node::from(format!("1.{}", "0".repeat(zeros)))).collect();
+        let mut work = 0;
+        assert_eq!(duplicates(&list, 100_000, &mut work), None);
+        assert!(work > 100_000);
     }
 }

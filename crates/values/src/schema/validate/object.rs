@@ -59,7 +59,7 @@ impl Step<'_, '_, '_> {
                 self.check_inside(id, node, At::Key(self.at, name));
             }
             for (pattern, id) in &rules.patterns {
-                if pattern.is_match(name.as_bytes()) {
+                if self.spend(1 + pattern.cost(name.len() as u64)) && pattern.is_match(name.as_bytes()) {
                     evaluated = true;
                     self.check_inside(*id, node, At::Key(self.at, name));
                 }

@@ -10,6 +10,9 @@ use crate::schema::document::Doc;
 use crate::schema::message::{Failure, amount, displayed, quoted};
 use crate::schema::rules::{NumberRules, TextRules, Types};
 
+/// The work of checking a format, whatever the text.
+const FORMAT: u64 = 10;
+
 impl Step<'_, '_, '_> {
     pub(super) fn check_value(&mut self) -> Result<(), Failure> {
         let types = self.schema.types;
@@ -32,12 +35,20 @@ impl Step<'_, '_, '_> {
                 _ => format!("value must be {}", displayed(constant)),
             }));
         }
+        if let Some(choices) = &rules.choices {
+            let each = if matches!(self.node, Node::Int(_) | Node::Float(_)) { 4 } else { 1 };
+            self.spend(choices.len() as u64 * each / 8);
+        }
+        if let Node::Str(text) = self.node {
+            self.spend(text.len() as u64 / 64);
+        }
         if let Some(choices) = &rules.choices
             && !choices.iter().any(|choice| same_type(self.node, choice) && equal(self.node, choice))
         {
             return Err(self.failure(|| choice_message(choices)));
         }
         if let (Some(format), Node::Str(text)) = (rules.format, self.node)
+            && self.spend(FORMAT + text.len() as u64)
             && let Err(reason) = (format.check)(&text.to_str_lossy())
         {
             let message = || format!("{} is not valid {}: {reason}", quoted(text.as_bytes()), format.name);
@@ -51,7 +62,10 @@ impl Step<'_, '_, '_> {
             let length = text.to_str_lossy().chars().count() as i64;
             self.check_bounds("Length", length, rules.minimum, rules.maximum);
         }
-        if let Some(pattern) = rules.pattern.as_ref().filter(|pattern| !pattern.is_match(text.as_bytes())) {
+        if let Some(pattern) = rules.pattern.as_ref()
+            && self.spend(pattern.cost(text.len() as u64) + text.len() as u64 / 64)
+            && !pattern.is_match(text.as_bytes())
+        {
             self.fail(|| {
                 format!("{} does not match pattern {}", quoted(text.as_bytes()), quoted(pattern.source()))
             });
@@ -60,6 +74,11 @@ impl Step<'_, '_, '_> {
 
     pub(super) fn check_number(&mut self, rules: &NumberRules) {
         let Some(number) = Decimal::of(self.node) else { return };
+        if let Some(unit) = &rules.unit
+            && !self.spend(number.distance(unit) / 8)
+        {
+            return;
+        }
         let mut check = |name: &str, limit: &Option<Decimal>, fits: fn(&Decimal, &Decimal) -> bool| {
             if let Some(limit) = limit.as_ref().filter(|limit| !fits(&number, limit)) {
                 self.fail(|| {
