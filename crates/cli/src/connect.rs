@@ -21,7 +21,7 @@ use crate::flag::value::Value;
 use crate::invocation::Invocation;
 use crate::output::terminal::Shown;
 use crate::personality::Personality;
-use crate::{boxed, holder, kubeconfig, request, scripts, ui};
+use crate::{boxed, holder, kubeconfig, read, request, scripts, ui};
 
 /// How long an operation that is stopped for the second time may take to record that.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -284,7 +284,7 @@ impl Driver {
 fn memory(environment: &Environment) -> Result<MemoryStore, String> {
     let store = MemoryStore::new();
     for path in environment.variable("HELM_MEMORY_DRIVER_DATA").unwrap_or_default().split(':') {
-        let text = std::fs::read(path).map_err(|error| {
+        let text = read::file(path, read::MAX_STREAM).map_err(|error| {
             // Helm leaves no blank here.
             format!("Unable to read memory driver dataopen {path}: {}", reason(&error))
         })?;

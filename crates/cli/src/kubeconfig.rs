@@ -8,6 +8,7 @@ use pintle_tree::{Map, Node};
 use crate::env::Environment;
 use crate::flag::parsed::Parsed;
 use crate::path::join;
+use crate::read;
 
 /// The namespace to work in: the flag or its variable, then the context's, then the Pod's that we run in, then
 /// `default`. A kubeconfig that cannot be used counts for nothing, as for Helm.
@@ -68,11 +69,11 @@ impl Config {
     fn load(explicit: &str, environment: &Environment) -> Option<Config> {
         let mut config = Config::default();
         if !explicit.is_empty() {
-            config.add(&std::fs::read(explicit).ok()?)?;
+            config.add(&read::file(explicit, read::MAX_SETTINGS).ok()?)?;
             return Some(config);
         }
         for path in search_path(environment).iter().filter(|path| !path.is_empty()) {
-            match std::fs::read(path) {
+            match read::file(path, read::MAX_SETTINGS) {
                 Ok(text) => config.add(&text)?,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(_) => return None,

@@ -22,6 +22,7 @@ mod output;
 mod path;
 mod personality;
 mod private_file;
+mod read;
 mod reference;
 mod report;
 mod request;

@@ -343,3 +343,34 @@ fn charts_inside_charts_without_end_are_refused() {
     place.write(&format!("{path}/Chart.yaml"), CHART);
     refused(&place, TEMPLATE, "error: ");
 }
+
+#[test]
+fn what_has_no_end_is_read_up_to_a_limit() {
+    let place = chart();
+    refused(&place, &["list", "--kubeconfig", "/dev/zero"], "larger than 16 MiB");
+    refused(&place, &["images", "copy", "--from-list", "/dev/zero", "oci:out"], "larger than 16 MiB");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_an_index_does_not_hang() {
+    let place = chart();
+    place.write("layout/oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#);
+    let made = Command::new("mkfifo").arg(place.path().join("layout/index.json")).status();
+    assert!(made.is_ok_and(|status| status.success()), "a pipe can be made");
+    refused(&place, &["images", "copy", "oci:layout", "oci:out"], "it is no ordinary file");
+}
+
+#[test]
+fn globs_and_schemas_of_hostile_charts_end() {
+    let place = chart();
+    for index in 0..2_000 {
+        place.write(&format!("web/files/{index}"), "x");
+    }
+    place.write("web/templates/a.yaml", "{{ range until 1000000 }}{{ $_ := $.Files.Glob \"**\" }}{{ end }}");
+    refused(&place, TEMPLATE, "render limit reached");
+    place.write("web/templates/a.yaml", "");
+    place.write("web/values.yaml", &format!("a: {}\n", "ab".repeat(1 << 20)));
+    let schema = r#"{"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}"#;
+    place.write("web/values.schema.json", schema);
+    refused(&place, TEMPLATE, "too involved to be checked");
+}

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::fs::File;
 use std::io;
+use std::io::Read as _;
 use std::path::Path;
 
 use kube::config::{AuthInfo, Cluster, Context, Kubeconfig};
@@ -135,22 +136,30 @@ fn load(settings: &Settings) -> Result<Kubeconfig> {
             }
             continue;
         }
-        let loaded = Kubeconfig::read_from(path).or_else(|error| {
-            if let Some(config) = read_sparse(path) {
-                return Ok(config);
+        let failed = |text: String| {
+            Error::Configuration(format!("error loading config file \"{}\": {text}", path.display()))
+        };
+        let loaded = match read_stream(path) {
+            Some(text) => {
+                let text = text.map_err(|error| failed(error.to_string()))?;
+                let problem = |error| problem_in(text.as_bytes()).unwrap_or_else(|| problem_of(&error));
+                Kubeconfig::from_yaml(&text)
+                    .or_else(|error| sparse(text.as_bytes(), path).ok_or_else(|| failed(problem(error))))?
             }
-            let text = yaml_problem(path).unwrap_or_else(|| problem_of(&error));
-            Err(Error::Configuration(format!("error loading config file \"{}\": {text}", path.display())))
-        })?;
+            None => Kubeconfig::read_from(path).or_else(|error| {
+                let config = std::fs::read(path).ok().and_then(|text| sparse(&text, path));
+                config.ok_or_else(|| failed(yaml_problem(path).unwrap_or_else(|| problem_of(&error))))
+            })?,
+        };
         merged = merged.merge(loaded).map_err(|error| Error::Configuration(error.to_string()))?;
     }
     // An empty name in an earlier file does not hide the name in a later one.
     Ok(merged)
 }
 
-/// Reads a file in which names are missing that Go takes to be empty, as that of the cluster in a context.
-fn read_sparse(path: &Path) -> Option<Kubeconfig> {
-    let mut root = pintle_yaml::read_map(&std::fs::read(path).ok()?).ok()?;
+/// Reads the text of a file in which names are missing that Go takes to be empty, as that of the cluster in a context.
+fn sparse(text: &[u8], path: &Path) -> Option<Kubeconfig> {
+    let mut root = pintle_yaml::read_map(text).ok()?;
     for list in ["clusters", "contexts", "users"] {
         let Some(Node::List(entries)) = root.get_mut(list.as_bytes()) else { continue };
         for entry in entries {
@@ -182,10 +191,33 @@ fn make_text(map: &mut Map<Node>, key: &str) {
     }
 }
 
+/// The largest kubeconfig, in bytes.
+const MAX_KUBECONFIG: u64 = 16 << 20;
+
+/// Reads what is no ordinary file of a sensible size, such as the output of another command: it can be read only once, and
+/// it need not have an end. None for an ordinary file.
+fn read_stream(path: &Path) -> Option<std::io::Result<String>> {
+    if std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= MAX_KUBECONFIG) {
+        return None;
+    }
+    let read = |file: std::fs::File| {
+        let mut text = String::new();
+        file.take(MAX_KUBECONFIG + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > MAX_KUBECONFIG {
+            return Err(std::io::Error::other(format!("larger than {} MiB", MAX_KUBECONFIG >> 20)));
+        }
+        Ok(text)
+    };
+    Some(std::fs::File::open(path).and_then(read))
+}
+
 /// What Go's reader would say about a file that is no YAML.
 fn yaml_problem(path: &Path) -> Option<String> {
-    let text = std::fs::read(path).ok()?;
-    pintle_yaml::read_exact(&text).err().map(|error| error.to_string())
+    problem_in(&std::fs::read(path).ok()?)
+}
+
+fn problem_in(text: &[u8]) -> Option<String> {
+    pintle_yaml::read_exact(text).err().map(|error| error.to_string())
 }
 
 fn lay_over_cluster(mut cluster: Cluster, settings: &Settings) -> Cluster {

@@ -25,6 +25,9 @@ const CONTAINERD_NAME: &str = "io.containerd.image.name";
 /// The largest `index.json` that is read.
 const INDEX_LIMIT: u64 = 64 << 20;
 
+/// What is said of a pipe or a device in the place of a file: it need not have an end.
+const NOT_ORDINARY: &str = "it is no ordinary file";
+
 const MARK: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 
 /// A layout folder.
@@ -169,6 +172,9 @@ impl Layout {
         let path = self.blob_path(digest);
         let what = path.display().to_string();
         match fs::metadata(&path) {
+            Ok(file) if !file.is_file() => {
+                return Err(Error::Size { what, reason: NOT_ORDINARY.to_owned() });
+            }
             Ok(file) if file.len() > MANIFEST_LIMIT as u64 => {
                 let reason =
                     format!("it is larger than {MANIFEST_LIMIT} bytes, which is the most that is taken");
@@ -297,6 +303,9 @@ fn refuse_strangers(root: &Path) -> Result<()> {
 fn read_index(root: &Path) -> Result<Option<Node>> {
     let path = root.join("index.json");
     match fs::metadata(&path) {
+        Ok(file) if !file.is_file() => {
+            return Err(Error::Size { what: path.display().to_string(), reason: NOT_ORDINARY.to_owned() });
+        }
         Ok(file) if file.len() > INDEX_LIMIT => {
             let reason = format!("it is larger than {INDEX_LIMIT} bytes, which is the most that is taken");
             return Err(Error::Size { what: path.display().to_string(), reason });

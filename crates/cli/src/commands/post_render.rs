@@ -1,7 +1,5 @@
 //! `post-render`: filters for rendered objects, which other programs can use too.
 
-use std::io::Read as _;
-
 use pintle::hooks::Filter;
 
 use super::images::rewrite::FILTER;
@@ -9,6 +7,7 @@ use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::{Class, Failure};
 use crate::flag::Flag;
 use crate::invocation::Invocation;
+use crate::read;
 
 /// `post-render`
 pub(crate) static COMMAND: Command = Command {
@@ -70,8 +69,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         ))
         .hint(format!("`{} --help` tells more", invocation.place.path)));
     }
-    let mut text = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut text)?;
+    let text = read::standard_input()?;
     match Filter::read(&text) {
         Ok(filter) => Ok(filter.write_to(invocation.ui.out())?),
         // Helm shows what its post-renderer says as it is.

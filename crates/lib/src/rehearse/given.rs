@@ -24,7 +24,8 @@ pub(super) async fn bring(session: &Session, paths: &[PathBuf], namespace: &str)
             }
         } else {
             for file in files(path)? {
-                let data = fs::read(&file).map_err(|error| unusable(&file.display().to_string(), &error))?;
+                let data = pintle_chart::read_ordinary(&file)
+                    .map_err(|error| unusable(&file.display().to_string(), &error))?;
                 read(&file.display().to_string(), &data, &mut objects)?;
             }
         }

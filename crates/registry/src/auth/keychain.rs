@@ -1,5 +1,6 @@
 //! Logins from files in Docker's format, and from the programs that such files name.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -22,6 +23,13 @@ const LIMIT: usize = 4 << 20;
 /// How long a program for credentials may take: it may have to ask the user.
 const HELPER: Duration = Duration::from_secs(60);
 
+/// Reads a file up to a little more than is taken.
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(LIMIT as u64 + 1).read_to_end(&mut text)?;
+    Ok(text)
+}
+
 /// The files that may know a login.
 #[derive(Debug, Default)]
 pub(crate) struct Keychain {
@@ -33,7 +41,7 @@ impl Keychain {
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Keychain> {
         let mut files = Vec::new();
         for path in paths {
-            let text = match std::fs::read(path) {
+            let text = match read_bounded(path) {
                 Ok(text) => text,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(source) => return Err(Error::File { action: "read", path: path.clone(), source }),

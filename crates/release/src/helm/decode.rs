@@ -15,6 +15,7 @@ const ANY_MAP: &str = "map[string]interface {}";
 /// # Errors
 /// What Helm's decoder refuses, in its words.
 pub fn decode(text: &[u8]) -> Result<ReleaseVersion, Error> {
+    check_values(text)?;
     let mut root = json::read(text)?;
     keep_digits(&mut root, text)?;
     release(&root).map_err(Error::new)
@@ -29,6 +30,25 @@ fn keep_digits(root: &mut Node, text: &[u8]) -> Result<(), Error> {
         && let Some(exact @ Node::Int(_)) = json::read_exact(text)?.get("version")
     {
         fields.insert("version".into(), exact.clone());
+    }
+    Ok(())
+}
+
+/// The most values that the JSON of a release may have: each takes many times its text in memory, and a record that is
+/// nothing but small values packs a thousand times over.
+const MAX_VALUES: usize = 4_000_000;
+
+/// Texts up to this length, in bytes, cannot have too many.
+const SHORT: usize = MAX_VALUES;
+
+fn check_values(text: &[u8]) -> Result<(), Error> {
+    if text.len() <= SHORT {
+        return Ok(());
+    }
+    // Commas in texts count too; what is written in texts has few of them.
+    let values = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    if values > MAX_VALUES {
+        return Err(Error::new(format!("the release has more than {MAX_VALUES} values")));
     }
     Ok(())
 }
@@ -431,6 +451,14 @@ mod tests {
 
     fn error(text: &str) -> String {
         decode(text.as_bytes()).expect_err("no release").to_string()
+    }
+
+    #[test]
+    fn a_record_of_too_many_values_is_refused_before_it_takes_memory() {
+        let text = format!(r#"{{"config":{{"a":[{}0]}}}}"#, "0,".repeat(MAX_VALUES + 1));
+        assert_eq!(error(&text), format!("the release has more than {MAX_VALUES} values"));
+        let long = format!(r#"{{"name":"r","manifest":"{}"}}"#, "x".repeat(SHORT + 1));
+        assert_eq!(decode(long.as_bytes()).expect("a release").name, "r");
     }
 
     #[test]

@@ -12,8 +12,9 @@ use flate2::{Compression, Crc};
 
 use super::Error;
 
-/// What a release may take when unpacked. A megabyte of gzip can hold a gigabyte of zeros, and nobody means that.
-pub const MAX_UNPACKED: u64 = 256 << 20;
+/// What a release may take when unpacked. A megabyte of gzip can hold a gigabyte of zeros, and nobody means that: what a
+/// Secret has room for unpacks to some ten megabytes.
+pub const MAX_UNPACKED: u64 = 96 << 20;
 
 /// A Secret holds a mebibyte. Results larger than this are worth the time of a slower compressor.
 const NEARLY_FULL: usize = 900 << 10;

@@ -13,7 +13,7 @@ use pintle_tree::Node;
 use pintle_tree::json::{ErrorKind, read_prefix};
 
 use super::go::{Place, Reading};
-use super::pack::{LENIENT, base64_fault, gzip_fault, is_gzip, unpack_bytes};
+use super::pack::{LENIENT, MAX_UNPACKED, base64_fault, gzip_fault, is_gzip, unpack_bytes};
 use super::{Error, decode, user_labels};
 use crate::{Oddities, ReleaseVersion, Summary};
 
@@ -67,6 +67,9 @@ fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
         }
         if complete {
             return Ok(None);
+        }
+        if wanted as u64 > MAX_UNPACKED {
+            return Err(Error::new(format!("the release is larger than {MAX_UNPACKED} bytes when unpacked")));
         }
         wanted *= 2;
     }
@@ -199,6 +202,15 @@ mod tests {
         version.chart.metadata.version = "1.2.3".into();
         version.chart.values = Some(Map::from_entries(vec![("key".into(), Node::from("value"))]));
         version
+    }
+
+    #[test]
+    fn a_head_without_end_is_refused_at_the_limit_on_records() {
+        let name = vec![b'x'; usize::try_from(MAX_UNPACKED).expect("it fits") + (64 << 20)];
+        let json = [&b"{\"name\":\""[..], &name, b"\"}"].concat();
+        let packed = base64::engine::general_purpose::STANDARD
+            .encode(crate::helm::pack_bytes(&json, flate2::Compression::fast()));
+        assert!(read_head(packed.as_bytes()).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `images config`: the entries of a registry mapping file.
 
-use std::fs;
+use std::io;
 
 use pintle::images::{MappingFile, mapping};
 
@@ -11,6 +11,7 @@ use crate::failure::{Failure, reason};
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
 use crate::output::table::table;
+use crate::read;
 
 /// `images config`
 pub(crate) static COMMAND: Command = Command {
@@ -46,7 +47,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let path = invocation.flags.text("file").to_owned();
     mapping::check_name(&path).map_err(explain)?;
     files::check(FILE, &path)?;
-    let text = match fs::read_to_string(&path) {
+    let text = match read::file(&path, read::MAX_SETTINGS).and_then(|text| {
+        String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "no UTF-8"))
+    }) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => {

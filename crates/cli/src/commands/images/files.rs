@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use crate::failure::{Failure, reason};
+use crate::read;
 
 /// Refuses relative paths that lead out of the working folder; `flag` says where the path comes from.
 pub(super) fn check(flag: &str, path: &str) -> Result<(), Failure> {
@@ -30,7 +31,7 @@ pub(super) fn check(flag: &str, path: &str) -> Result<(), Failure> {
 /// Reads a file that a flag names.
 pub(super) fn read(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
     check(flag, path)?;
-    fs::read(path)
+    read::file(path, read::MAX_SETTINGS)
         .map_err(|error| Failure::usage(format!("{flag}: cannot read `{path}`: {}", reason(&error))))
 }
 

@@ -1,6 +1,5 @@
 //! `images rewrite`: moves the images of rendered objects, as a filter; and the flags by which other commands do it.
 
-use std::io::Read as _;
 use std::sync::Arc;
 
 use pintle::images::Policy;
@@ -11,6 +10,7 @@ use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
+use crate::read;
 
 /// `images rewrite`
 pub(crate) static COMMAND: Command = Command {
@@ -69,8 +69,7 @@ pub(crate) static REWRITE: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     require_target(&invocation.flags)?;
     let policy = policy(&invocation.flags)?;
-    let mut text = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut text)?;
+    let text = read::standard_input()?;
     // Nothing is printed before all of it is known to be right.
     let (rewritten, moved) = pintle::images::rewrite(&text, &policy).map_err(explain)?;
     invocation.ui.out().write_all(&rewritten)?;
