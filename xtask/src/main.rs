@@ -16,6 +16,7 @@ mod helm;
 mod images_report;
 mod instructions;
 mod load;
+mod native_functions;
 mod postgres;
 mod record;
 mod registries;
@@ -54,6 +55,9 @@ cargo xtask TASK
                          what the scripts of charts cost, over the same charts without them
   instructions [--write]
                          count the instructions of the hot paths and compare with benches/instructions.tsv
+  native-functions [BYTES]
+                         measure every native function of templates and scripts on arguments of up to 10 MB, or
+                         BYTES, and write the tables of docs/contributing/native-functions.md
   images-report [--write]
                          move the images of the corpus, and compare the rates with docs/images-report.md
   rehearse-report [--write] [--program PINTLE]
@@ -102,6 +106,7 @@ fn run() -> Result<()> {
         "compare" => compare::run(rest),
         "bench" => bench::run(rest),
         "instructions" => by_itself(instructions::run(rest)),
+        "native-functions" => native_functions::run(rest),
         "images-report" => by_itself(images_report::run(rest)),
         "rehearse-report" => by_itself(rehearse_report::run(rest)),
         "fuzz" => by_itself(fuzz::run(rest)),

@@ -61,6 +61,14 @@ impl Content {
             }
         }
     }
+
+    /// How many bytes there are, which is known without unpacking.
+    pub fn size(&self) -> usize {
+        match &self.0 {
+            Repr::Here(text) => text.len(),
+            Repr::Packed { start, end, .. } => (*end - *start) as usize,
+        }
+    }
 }
 
 impl Deref for Content {

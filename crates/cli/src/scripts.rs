@@ -226,7 +226,10 @@ impl Listener for Ear {
                 let line = LogLine { level: word, message: text.to_owned().into(), attributes };
                 self.write(&line.to_string());
             }
-            Personality::Pintle => self.write(&format!("{own}: {chart}: {text}")),
+            Personality::Pintle => {
+                // Each line says whose it is, or a script could pass for the program.
+                text.split('\n').for_each(|line| self.write(&format!("{own}: {chart}: {line}")));
+            }
         }
     }
 
@@ -237,7 +240,7 @@ impl Listener for Ear {
     fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
         self.write(&format!("{event}: {chart}: {place} changed"));
         for path in paths {
-            self.write(&format!("  {path}"));
+            self.write(&format!("  {}", path.replace(char::is_control, "\u{fffd}")));
         }
     }
 }

@@ -193,6 +193,16 @@ fn records_keep_the_scripts_of_subcharts_and_libraries() {
 }
 
 #[test]
+fn every_line_that_a_script_prints_says_which_chart_it_is_from() {
+    let place = Place::new();
+    let script = "events.on('pre-render', function() print('one\\nerror: the cluster is gone') end)";
+    chart(&place, "web", script, "");
+    let shown = place.pintle("template demo web");
+    has(&shown, &["note: chart web: one\n", "note: chart web: error: the cluster is gone\n"]);
+    assert!(!shown.lines().any(|line| line.starts_with("error:")), "{shown}");
+}
+
+#[test]
 fn l_052_without_a_terminal_the_answer_is_no_and_the_flag_is_named() {
     let place = Place::new();
     chart(&place, "web", "events.on('pre-render', function() end)", "lua: [network, os]");

@@ -69,6 +69,11 @@ impl Fuel {
         self.steps
     }
 
+    /// How many bytes functions may still make.
+    pub fn memory_left(&self) -> u64 {
+        self.memory
+    }
+
     /// Announces that a function makes so many bytes.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::object::Method;
 use crate::value::{List, MapRef, Value};
 
 /// A Go type in a signature. The executor converts and refuses arguments by it, with Go's texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// `interface {}`.
     Any,

@@ -64,6 +64,13 @@ pub trait Object: fmt::Debug {
         Err(CallError::new(format!("no method {method}")))
     }
 
+    /// What a call of a method costs in steps, where that depends on how large the object is; without a method, what
+    /// [`Object::entries`] costs.
+    fn cost(&self, method: Option<&str>, arguments: &[Value]) -> u64 {
+        let _ = (method, arguments);
+        0
+    }
+
     /// The entries when the kind is a map or a slice: key and element, in the order of `range`.
     fn entries(&self) -> Vec<(Value, Value)> {
         Vec::new()

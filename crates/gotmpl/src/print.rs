@@ -47,6 +47,10 @@ pub fn sprint(values: &[Value]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut after_text = true;
     for value in values {
+        if out.len() >= MAX_BYTES {
+            out.extend_from_slice(CUT);
+            break;
+        }
         let text = value.kind() == Kind::String;
         if !text && !after_text {
             out.push(b' ');
@@ -61,6 +65,10 @@ pub fn sprint(values: &[Value]) -> Vec<u8> {
 pub fn sprintln(values: &[Value]) -> Vec<u8> {
     let mut out = Vec::new();
     for (index, value) in values.iter().enumerate() {
+        if out.len() >= MAX_BYTES {
+            out.extend_from_slice(CUT);
+            break;
+        }
         if index > 0 {
             out.push(b' ');
         }
@@ -139,6 +147,10 @@ impl Plain {
     fn push_list(&mut self, list: &List, out: &mut Vec<u8>) {
         out.push(b'[');
         for (index, item) in list.items().iter().enumerate() {
+            if out.len() >= self.limit {
+                out.extend_from_slice(CUT);
+                break;
+            }
             if index > 0 {
                 out.push(b' ');
             }
@@ -150,6 +162,10 @@ impl Plain {
     fn push_map(&mut self, map: &MapRef, out: &mut Vec<u8>) {
         out.extend_from_slice(b"map[");
         for (index, (key, item)) in map.borrow().iter().enumerate() {
+            if out.len() >= self.limit {
+                out.extend_from_slice(CUT);
+                break;
+            }
             if index > 0 {
                 out.push(b' ');
             }

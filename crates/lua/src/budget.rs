@@ -16,7 +16,12 @@ pub(crate) struct Budget {
     /// What all states hold, as far as it is known.
     memory: AtomicUsize,
     most_memory: usize,
+    /// What may still be written to files, in bytes.
+    disk: AtomicU64,
 }
+
+/// What a file takes on a disk at least, in bytes.
+const BLOCK: u64 = 4 << 10;
 
 /// What a run used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +38,7 @@ impl Budget {
             waited: AtomicU64::new(0),
             memory: AtomicUsize::new(0),
             most_memory: limits.all_memory.max(1),
+            disk: AtomicU64::new(limits.all_disk),
         }
     }
 
@@ -56,6 +62,16 @@ impl Budget {
     pub(crate) fn give_back(&self, spent: Spent) {
         self.steps.store(self.steps().saturating_add(spent.steps), Ordering::Relaxed);
         self.time.store(nanoseconds(self.time().saturating_add(spent.time)), Ordering::Relaxed);
+    }
+
+    /// Takes the disk that a file of so many bytes needs; whether there was enough.
+    pub(crate) fn take_disk(&self, bytes: u64) -> bool {
+        let needed = bytes.div_ceil(BLOCK).max(1).saturating_mul(BLOCK);
+        let left = self.disk.load(Ordering::Relaxed).checked_sub(needed);
+        left.is_some_and(|left| {
+            self.disk.store(left, Ordering::Relaxed);
+            true
+        })
     }
 
     /// How long handlers have waited so far.
@@ -98,6 +114,15 @@ mod tests {
         assert_eq!(budget.memory_for(0), 90);
         budget.hold(0, 1000);
         assert_eq!(budget.memory_for(0), 0);
+    }
+
+    #[test]
+    fn files_take_whole_blocks_until_none_is_left() {
+        let budget = Budget::new(&Limits { all_disk: 3 * BLOCK, ..Limits::default() });
+        assert!(budget.take_disk(0));
+        assert!(!budget.take_disk(2 * BLOCK + 1));
+        assert!(budget.take_disk(BLOCK + 1));
+        assert!(!budget.take_disk(1));
     }
 
     #[test]

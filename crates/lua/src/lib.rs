@@ -48,6 +48,7 @@ mod sandbox;
 mod script;
 mod scripts;
 mod services;
+mod strings;
 
 pub use address::is_public;
 pub use check::{Finding, check};

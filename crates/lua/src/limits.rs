@@ -30,6 +30,8 @@ pub struct Limits {
     pub all_steps: u64,
     /// The time of all handlers of all charts together.
     pub all_time: Duration,
+    /// What all charts together may write to files, in bytes. A file counts as at least one block of a disk.
+    pub all_disk: u64,
     /// How long handlers of `wait` and `ready` may say that it is not time yet, all together.
     pub wait: Duration,
     /// How long to pause before they are asked again.
@@ -48,6 +50,7 @@ impl Default for Limits {
             all_memory: 256 << 20,
             all_steps: 500_000_000,
             all_time: Duration::from_secs(60),
+            all_disk: 256 << 20,
             wait: Duration::from_secs(300),
             pause: Duration::from_secs(1),
         }
@@ -173,6 +176,11 @@ impl Meter {
     pub(crate) fn leave_out(&self, time: Duration) {
         let mut run = self.lock();
         run.left_out = run.left_out.saturating_add(time);
+    }
+
+    /// The steps that are left.
+    pub(crate) fn steps_left(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
     }
 
     /// The time that is left.

@@ -12,7 +12,7 @@ use crate::error::PRELUDE;
 use crate::host::{Handles, Host};
 use crate::permission::Permission;
 use crate::require::MAX_SCRIPT;
-use crate::{modules, registration, require};
+use crate::{modules, registration, require, strings};
 
 /// The modules that `require` gives by name, and that are globals too.
 pub(crate) const MODULES: &[&str] = &[
@@ -176,6 +176,7 @@ fn run_prelude(lua: &Lua, host: &Arc<Host>) -> mlua::Result<Table> {
     registration::install(lua, host, &functions)?;
     require::install(lua, host, &functions)?;
     install_context(lua, host, &functions)?;
+    strings::install(lua, host, &functions)?;
     functions.raw_set("print", call::function(lua, host, "print".to_owned(), modules::print)?)?;
     let limits = lua.create_table()?;
     limits.raw_set("elements", host.limits.elements)?;

@@ -3,5 +3,6 @@
 mod bridge;
 mod common;
 mod escape;
+mod growth;
 mod random;
 mod rules;

@@ -14,6 +14,15 @@ pub struct Error {
     pub expression: Vec<u8>,
 }
 
+impl Error {
+    /// What it cost to find out, in the steps of [`Regex::compile_cost`](crate::Regex::compile_cost). That a pattern is too
+    /// large shows when most of it is compiled; everything else shows while it is read.
+    #[must_use]
+    pub fn compile_cost(&self) -> u64 {
+        if self.kind == ErrorKind::Large { 4_000_000 } else { 0 }
+    }
+}
+
 /// The kinds of errors that Go distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -10,12 +10,18 @@ use crate::engine;
 use crate::error::Result;
 use crate::expand::expand;
 use crate::subject::Subject;
-use crate::syntax::parse;
+use crate::syntax::{Pattern, parse};
 use crate::work::Work;
 
 /// Replacing ends early once the result is longer than this: a few bytes of pattern and replacement can ask for more
 /// than there is memory. Callers see it by the length.
 pub const MAX_REPLACED: usize = 64 << 20;
+
+/// What a state costs when a pattern is compiled, in steps.
+const STEPS_PER_STATE: u64 = 16;
+
+/// How many places of a pattern, times four for the notes that are taken of each, are looked at in one step.
+const PLACES_PER_STEP: u64 = 64;
 
 /// A compiled regular expression.
 #[derive(Debug, Clone)]
@@ -23,6 +29,8 @@ pub struct Regex {
     automaton: meta::Regex,
     source: Vec<u8>,
     names: Vec<Option<String>>,
+    places: u64,
+    states: u64,
     /// Made when it is first asked for, which few patterns are.
     work: OnceLock<Arc<Work>>,
 }
@@ -36,7 +44,14 @@ impl Regex {
         let source = pattern.as_ref();
         let pattern = parse(source)?;
         let automaton = engine::build(&pattern, source)?;
-        Ok(Self { automaton, source: source.to_vec(), names: pattern.names, work: OnceLock::new() })
+        let Pattern { names, places, states, .. } = pattern;
+        Ok(Self { automaton, source: source.to_vec(), names, places, states, work: OnceLock::new() })
+    }
+
+    /// What compiling cost, in steps of about a tenth of a microsecond.
+    #[must_use]
+    pub fn compile_cost(&self) -> u64 {
+        self.states.saturating_mul(STEPS_PER_STATE)
     }
 
     /// Returns the pattern as it was given.
@@ -57,10 +72,13 @@ impl Regex {
         self.automaton.is_match(Subject::new(haystack).text())
     }
 
-    /// About how many bytes the compiled pattern takes, which tells how much work a character can be.
+    /// What reading so many bytes can cost, in steps of about a tenth of a microsecond. A search can be at every place of
+    /// the pattern at once, and takes notes of groups for each, so that long repetitions cost more for each byte.
     #[must_use]
-    pub fn size(&self) -> usize {
-        self.automaton.memory_usage()
+    pub fn cost(&self, bytes: u64) -> u64 {
+        let groups = self.names.len() as u64;
+        let weight = self.places.saturating_mul(3 + groups) / PLACES_PER_STEP;
+        (bytes / 2).saturating_add(bytes.saturating_mul(weight))
     }
 
     /// About how many bytes are read when all matches in a text are looked for, counted up to `most`. Most patterns read

@@ -12,6 +12,9 @@ use crate::syntax::Pattern;
 /// The most memory that the automaton and its states may take, in bytes.
 const MAX_SIZE: usize = 8 << 20;
 
+/// States are worth keeping if so many bytes are read with each.
+const BYTES_PER_STATE: usize = 16;
+
 /// Matches no longer than this, in bytes, cannot make a search read far.
 const SHORT: usize = 32;
 
@@ -35,7 +38,13 @@ impl Work {
             .which_captures(WhichCaptures::None)
             .nfa_size_limit(Some(MAX_SIZE));
         let automaton = thompson::NFA::compiler().configure(config).build_from_hir(&pattern.hir);
-        let config = DFA::config().cache_capacity(MAX_SIZE).skip_cache_capacity_check(true);
+        // Some patterns have a new state at every byte. Making those costs more than what is to be counted, so it ends
+        // early.
+        let config = DFA::config()
+            .cache_capacity(MAX_SIZE)
+            .skip_cache_capacity_check(true)
+            .minimum_cache_clear_count(Some(0))
+            .minimum_bytes_per_state(Some(BYTES_PER_STATE));
         match automaton.ok().and_then(|nfa| DFA::builder().configure(config).build_from_nfa(nfa).ok()) {
             Some(automaton) => Work::Counted(Box::new(automaton)),
             None => Work::Unknown,
@@ -47,10 +56,17 @@ impl Work {
         let length = subject.text().len() as u64;
         match self {
             Work::Short => length.saturating_mul(2).min(most),
-            Work::Counted(automaton) => count(automaton, subject, most).unwrap_or(most),
-            Work::Unknown => length.saturating_mul(length).min(most),
+            Work::Counted(automaton) => {
+                count(automaton, subject, most).unwrap_or_else(|| square(length, most))
+            }
+            Work::Unknown => square(length, most),
         }
     }
+}
+
+/// What searches read that nothing is known of.
+fn square(length: u64, most: u64) -> u64 {
+    length.saturating_mul(length).min(most)
 }
 
 /// Follows all searches; `None` when the automaton gives up.

@@ -109,6 +109,22 @@ impl Object for Files {
         })
     }
 
+    fn cost(&self, method: Option<&str>, arguments: &[Value]) -> u64 {
+        match method {
+            // Every name is matched with every part of the pattern.
+            Some("Glob") => {
+                let parts = 1 + arguments.first().and_then(Value::as_text).map_or(0, Str::len) as u64 / 8;
+                self.0.keys().map(|name| 1 + name.len() as u64 / 8 * parts).sum()
+            }
+            // Every content is read; what is made of it is counted by itself.
+            Some("AsConfig" | "AsSecrets") => {
+                self.0.iter().map(|(_, data)| 1 + data.size() as u64 / 64).sum()
+            }
+            Some(_) => 0,
+            None => self.0.len() as u64 / 4,
+        }
+    }
+
     fn entries(&self) -> Vec<(Value, Value)> {
         self.0.iter().map(|(name, data)| (Value::Str(name.clone()), Value::Bytes(data.text()))).collect()
     }

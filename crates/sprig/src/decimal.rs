@@ -142,6 +142,11 @@ impl Decimal {
         Ok(Decimal { negative, value: Natural::from_digits(&digits), exponent })
     }
 
+    /// How long the number is, in digits of the base.
+    pub(crate) fn digits(&self) -> usize {
+        self.value.0.len()
+    }
+
     /// The nearest float.
     pub(crate) fn to_float(&self) -> f64 {
         if self.value.is_zero() {

@@ -17,22 +17,30 @@ pub(crate) fn functions() -> Vec<Function> {
     const LIST: Type = Type::List;
     const MAP: Type = Type::Map;
     vec![
-        Function::pure("toJson", &[Any], None, Str, |args| written_or_nothing(json_of(args, json::write))),
-        Function::pure("mustToJson", &[Any], None, Str, |args| text(json_of(args, json::write)?)),
-        Function::pure("toPrettyJson", &[Any], None, Str, |args| {
-            written_or_nothing(json_of(args, json::write_pretty))
+        Function::metered("toJson", &[Any], None, Str, |fuel, args| {
+            written_or_nothing(json_of(fuel, args, json::write))
         }),
-        Function::pure("mustToPrettyJson", &[Any], None, Str, |args| {
-            text(json_of(args, json::write_pretty)?)
+        Function::metered("mustToJson", &[Any], None, Str, |fuel, args| {
+            text(json_of(fuel, args, json::write)?)
         }),
-        Function::pure("toRawJson", &[Any], None, Str, |args| text(json_of(args, json::write_raw)?)),
-        Function::pure("mustToRawJson", &[Any], None, Str, |args| text(json_of(args, json::write_raw)?)),
+        Function::metered("toPrettyJson", &[Any], None, Str, |fuel, args| {
+            written_or_nothing(json_of(fuel, args, json::write_pretty))
+        }),
+        Function::metered("mustToPrettyJson", &[Any], None, Str, |fuel, args| {
+            text(json_of(fuel, args, json::write_pretty)?)
+        }),
+        Function::metered("toRawJson", &[Any], None, Str, |fuel, args| {
+            text(json_of(fuel, args, json::write_raw)?)
+        }),
+        Function::metered("mustToRawJson", &[Any], None, Str, |fuel, args| {
+            text(json_of(fuel, args, json::write_raw)?)
+        }),
         Function::metered("fromJson", &[Str], None, MAP, from_json),
         Function::metered("fromJsonArray", &[Str], None, LIST, from_json_array),
         Function::metered("mustFromJson", &[Str], None, Any, must_from_json),
-        Function::pure("toYaml", &[Any], None, Str, |args| written_or_nothing(yaml_of(args))),
-        Function::pure("mustToYaml", &[Any], None, Str, |args| text(yaml_of(args)?)),
-        Function::pure("toYamlPretty", &[Any], None, Str, to_yaml_pretty),
+        Function::metered("toYaml", &[Any], None, Str, |fuel, args| written_or_nothing(yaml_of(fuel, args))),
+        Function::metered("mustToYaml", &[Any], None, Str, |fuel, args| text(yaml_of(fuel, args)?)),
+        Function::metered("toYamlPretty", &[Any], None, Str, to_yaml_pretty),
         Function::metered("fromYaml", &[Str], None, MAP, from_yaml),
         Function::metered("fromYamlArray", &[Str], None, LIST, from_yaml_array),
     ]
@@ -48,15 +56,15 @@ fn written_or_nothing(result: Result<Vec<u8>, CallError>) -> CallResult {
 
 type JsonWriter = fn(&Value) -> Result<Vec<u8>, json::Error>;
 
-fn json_of(args: Args<'_>, write: JsonWriter) -> Result<Vec<u8>, CallError> {
+fn json_of(fuel: &mut Fuel, args: Args<'_>, write: JsonWriter) -> Result<Vec<u8>, CallError> {
     let value = args.any(0);
-    check(value)?;
+    check(fuel, value)?;
     write(value).map_err(failed)
 }
 
-fn yaml_of(args: Args<'_>) -> Result<Vec<u8>, CallError> {
+fn yaml_of(fuel: &mut Fuel, args: Args<'_>) -> Result<Vec<u8>, CallError> {
     let value = args.any(0);
-    check(value)?;
+    check(fuel, value)?;
     let mut out = pintle_yaml::write(value).map_err(failed)?;
     trim_newline(&mut out);
     Ok(out)
@@ -69,9 +77,9 @@ fn trim_newline(out: &mut Vec<u8>) {
     }
 }
 
-fn to_yaml_pretty(args: Args<'_>) -> CallResult {
+fn to_yaml_pretty(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let value = args.any(0);
-    if check(value).is_err() {
+    if check(fuel, value).is_err() {
         return text("");
     }
     let mut out = pintle_yaml::write_pretty(&Pretty(value));
@@ -146,6 +154,9 @@ fn must_from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     json::read(args.text(0)).map(|node| Value::from_node(&node)).map_err(failed)
 }
 
+/// How many values are put together in one step.
+const VALUES_PER_STEP: usize = 2;
+
 /// A value that the YAML reader puts together, without a tree in between.
 struct Built(Value);
 
@@ -184,11 +195,15 @@ impl Assemble for Built {
     }
 }
 
-fn read_yaml(source: &[u8]) -> Result<Value, String> {
+/// Reads YAML, in which aliases can make much of a short text. What they make is paid for afterwards: one document has an
+/// end by itself, and the next does not begin without fuel.
+fn read_yaml(fuel: &mut Fuel, source: &[u8]) -> Result<Value, String> {
     let mut assembler = Assembler::<Built>::default();
-    pintle_yaml::read_with(source, &mut assembler)
-        .map(|Built(value)| value)
-        .map_err(|error| error.to_string())
+    let result = pintle_yaml::read_with(source, &mut assembler);
+    let made = assembler.made();
+    fuel.spend((made / VALUES_PER_STEP) as u64).map_err(|error| error.message)?;
+    fuel.allocate(made.saturating_mul(size_of::<Value>())).map_err(|error| error.message)?;
+    result.map(|Built(value)| value).map_err(|error| error.to_string())
 }
 
 fn yaml_kind_error(value: &Value, wanted: &str) -> String {
@@ -197,7 +212,7 @@ fn yaml_kind_error(value: &Value, wanted: &str) -> String {
 
 fn from_yaml(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     pay(fuel, args)?;
-    Ok(match read_yaml(args.text(0)) {
+    Ok(match read_yaml(fuel, args.text(0)) {
         Ok(value @ Value::Map(_)) => value,
         Ok(Value::Nil) => Value::map(Map::new()),
         Ok(other) => map_of_error(yaml_kind_error(&other, "map[string]interface {}")),
@@ -207,7 +222,7 @@ fn from_yaml(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
 
 fn from_yaml_array(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     pay(fuel, args)?;
-    Ok(match read_yaml(args.text(0)) {
+    Ok(match read_yaml(fuel, args.text(0)) {
         Ok(value @ Value::List(_)) => value,
         Ok(Value::Nil) => Value::list(Vec::new()),
         Ok(other) => list_of_error(yaml_kind_error(&other, "[]interface {}")),
@@ -255,8 +270,27 @@ mod tests {
     }
 
     #[test]
+    fn values_of_aliases_and_of_shared_parts_are_paid_for() {
+        let spent = |body: fn(&mut Fuel, Args<'_>) -> CallResult, value: Value| {
+            let mut fuel = Fuel::new(Limits::default());
+            let _ = body(&mut fuel, Args(&[value]));
+            Limits::default().steps - fuel.steps_left()
+        };
+        let aliases = format!("a: &a [{}]\nb: [{}]\n", vec!["1"; 100].join(","), vec!["*a"; 300].join(","));
+        assert!(spent(from_yaml, Value::str(aliases)) > 15_000);
+        // The text would be too large, which takes long to find out.
+        let doubled = (0..60).fold(Value::Nil, |inner, _| Value::list(vec![inner.clone(), inner]));
+        let to_json: fn(&mut Fuel, Args<'_>) -> CallResult =
+            |fuel, args| written_or_nothing(json_of(fuel, args, json::write));
+        assert!(spent(to_json, doubled) > 50_000);
+    }
+
+    #[test]
     fn writers_swallow_what_they_cannot_write() {
-        let call = |value: f64| written_or_nothing(json_of(Args(&[Value::Float(value)]), json::write));
+        let call = |value: f64| {
+            let fuel = &mut Fuel::new(Limits::default());
+            written_or_nothing(json_of(fuel, Args(&[Value::Float(value)]), json::write))
+        };
         assert_eq!(call(f64::NAN).unwrap().as_text().unwrap().to_string(), "");
         assert_eq!(call(1e6).unwrap().as_text().unwrap().to_string(), "1000000");
     }

@@ -2,12 +2,16 @@
 
 use std::rc::Rc;
 
-use pintle_gotmpl::{CallError, Fuel, List, MapRef, Value};
+use pintle_gotmpl::{CallError, Fuel, List, MapRef, Object, Value};
+use pintle_tree::Str;
 
 use crate::text::with_stack;
 
 /// How deep maps are compared before cycles are looked for.
 const TRUSTED_DEPTH: usize = 100;
+
+/// How many bytes of text are compared in one step.
+const LONG_TEXT: usize = 256;
 
 /// Whether two values are of the same type and hold the same.
 pub(crate) fn deep_equal(fuel: &mut Fuel, a: &Value, b: &Value) -> Result<bool, CallError> {
@@ -55,14 +59,24 @@ impl Comparison<'_> {
             (Value::Int(a_kind, a), Value::Int(b_kind, b)) => a_kind == b_kind && a == b,
             (Value::Float(a), Value::Float(b)) => a == b,
             (Value::Complex(a), Value::Complex(b)) => a == b,
-            (Value::Str(a), Value::Str(b)) | (Value::Bytes(a), Value::Bytes(b)) => a == b,
+            (Value::Str(a), Value::Str(b)) | (Value::Bytes(a), Value::Bytes(b)) => self.texts(a, b),
             (Value::List(a), Value::List(b)) => self.lists(a, b),
             (Value::Map(a), Value::Map(b)) => self.maps(a, b),
             (Value::Object(a), Value::Object(b)) => {
-                Rc::ptr_eq(a, b) || (a.type_name() == b.type_name() && a.print() == b.print())
+                Rc::ptr_eq(a, b) || (a.type_name() == b.type_name() && self.objects(&**a, &**b))
             }
             _ => false,
         }
+    }
+
+    /// Long texts of one length must be read, and a list can hold one text many times.
+    fn texts(&mut self, a: &Str, b: &Str) -> bool {
+        a.len() == b.len() && (a.len() < LONG_TEXT || self.pays(a.len() / LONG_TEXT)) && a == b
+    }
+
+    fn objects(&mut self, a: &dyn Object, b: &dyn Object) -> bool {
+        let (a, b) = (a.print(), b.print());
+        self.pays((a.len() + b.len()) / LONG_TEXT) && a == b
     }
 
     fn lists(&mut self, a: &List, b: &List) -> bool {
@@ -84,7 +98,9 @@ impl Comparison<'_> {
         if a.same(b) || (self.open.len() > TRUSTED_DEPTH && self.open.contains(&pair)) {
             return true;
         }
-        if !self.pays(a.len()) {
+        // Every level looks through the levels around it.
+        let around = if self.open.len() > TRUSTED_DEPTH { self.open.len() / 32 } else { 0 };
+        if !self.pays(a.len() + around) {
             return false;
         }
         self.open.push(pair);
@@ -115,6 +131,24 @@ mod tests {
         assert!(!equal(&Value::list(vec![]), &Value::List(List::nil(ListType::Any))));
         assert!(!equal(&Value::strings(["a"]), &Value::list(vec!["a".into()])));
         assert!(equal(&Value::list(vec!["a".into()]), &Value::list(vec!["a".into()])));
+    }
+
+    #[test]
+    fn long_texts_and_deep_maps_are_paid_for() {
+        let spent = |a: &Value, b: &Value| {
+            let mut fuel = Fuel::new(Limits::default());
+            assert!(deep_equal(&mut fuel, a, b).unwrap());
+            Limits::default().steps - fuel.steps_left()
+        };
+        let text = || Value::str("a".repeat(1 << 20));
+        assert!(spent(&text(), &text()) >= 4096);
+        let deep = |depth: usize| {
+            (0..depth).fold(Value::Nil, |inner, _| {
+                Value::map([("k".into(), inner)].into_iter().collect::<Map<_>>())
+            })
+        };
+        // Twice as deep is four times as much to look through.
+        assert!(spent(&deep(4000), &deep(4000)) > 3 * spent(&deep(2000), &deep(2000)));
     }
 
     #[test]

@@ -204,7 +204,7 @@ fn sort_alpha(args: Args<'_>) -> CallResult {
     if items_of(value).is_none() {
         return Ok(Value::strings([text_of(value)]));
     }
-    let mut texts = texts_of(value);
+    let mut texts = texts_of("sortAlpha", value)?;
     texts.sort_unstable();
     Ok(Value::strings(texts))
 }

@@ -19,16 +19,20 @@ pub(crate) fn functions() -> Vec<Function> {
         Function::pure("max", &[Any], Some(Any), Int64, |args| Ok(reduced(args, i64::max))),
         Function::pure("biggest", &[Any], Some(Any), Int64, |args| Ok(reduced(args, i64::max))),
         Function::pure("min", &[Any], Some(Any), Int64, |args| Ok(reduced(args, i64::min))),
-        Function::pure("addf", &[], Some(Any), Float64, |args| decimals(&Value::Nil, args.0, sum)),
-        Function::pure("add1f", &[Any], None, Float64, |args| decimals(&Value::int(1), args.0, sum)),
-        Function::pure("subf", &[Any], Some(Any), Float64, |args| {
-            decimals(args.any(0), args.rest(1), |a, b| Ok(a.minus(b)))
+        Function::metered("addf", &[], Some(Any), Float64, |fuel, args| {
+            decimals(&mut |digits| fuel.spend(digits), &Value::Nil, args.0, sum)
         }),
-        Function::pure("mulf", &[Any], Some(Any), Float64, |args| {
-            decimals(args.any(0), args.rest(1), |a, b| Ok(a.times(b)))
+        Function::metered("add1f", &[Any], None, Float64, |fuel, args| {
+            decimals(&mut |digits| fuel.spend(digits), &Value::int(1), args.0, sum)
         }),
-        Function::pure("divf", &[Any], Some(Any), Float64, |args| {
-            decimals(args.any(0), args.rest(1), Decimal::divided)
+        Function::metered("subf", &[Any], Some(Any), Float64, |fuel, args| {
+            decimals(&mut |digits| fuel.spend(digits), args.any(0), args.rest(1), |a, b| Ok(a.minus(b)))
+        }),
+        Function::metered("mulf", &[Any], Some(Any), Float64, |fuel, args| {
+            decimals(&mut |digits| fuel.spend(digits), args.any(0), args.rest(1), |a, b| Ok(a.times(b)))
+        }),
+        Function::metered("divf", &[Any], Some(Any), Float64, |fuel, args| {
+            decimals(&mut |digits| fuel.spend(digits * 32), args.any(0), args.rest(1), Decimal::divided)
         }),
         Function::pure("maxf", &[Any], Some(Any), Float64, |args| Ok(extreme(args, f64::max))),
         Function::pure("minf", &[Any], Some(Any), Float64, |args| Ok(extreme(args, f64::min))),
@@ -64,13 +68,17 @@ fn sum(a: &Decimal, b: &Decimal) -> Result<Decimal, String> {
     Ok(a.plus(b))
 }
 
+/// Computes with exact numbers, which grow longer with every product; `pay` is told how long they are, in digits of nine.
+/// Each digit of a quotient is found by many products.
 fn decimals(
+    pay: &mut dyn FnMut(u64) -> Result<(), CallError>,
     start: &Value,
     values: &[Value],
     operation: impl Fn(&Decimal, &Decimal) -> Result<Decimal, String>,
 ) -> CallResult {
     let mut result = Decimal::from_float(to_float(start))?;
     for value in values {
+        pay(result.digits() as u64 + 1)?;
         result = operation(&result, &Decimal::from_float(to_float(value))?)?;
     }
     Ok(Value::Float(result.to_float()))
@@ -245,5 +253,17 @@ mod tests {
         assert_eq!(call(round, &[Value::Float(123.5555), Value::int(3)]), "123.556");
         assert_eq!(call(round, &[Value::Float(3.45), Value::int(1), Value::Float(0.6)]), "3.4");
         assert_eq!(call(|args| Ok(extreme(args, f64::max)), &[Value::Float(f64::NAN), Value::int(1)]), "NaN");
+    }
+
+    #[test]
+    fn products_of_very_many_numbers_are_paid_for_by_their_length() {
+        let mut paid = 0;
+        let mut pay = |digits| {
+            paid += digits;
+            Ok(())
+        };
+        let numbers = vec![Value::Float(1.1); 2000];
+        decimals(&mut pay, &Value::Float(1.1), &numbers, |a, b| Ok(a.times(b))).expect("a number");
+        assert!(paid > 2000 * 100, "{paid}");
     }
 }

@@ -47,10 +47,10 @@ pub(crate) fn functions() -> Vec<Function> {
             find_all(&*pay_for_all(compiled(fuel, args)?, fuel, args)?, args)
         }),
         Function::metered("regexReplaceAll", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |fuel, args| {
-            replace(&*pay_for_all(must_compile(fuel, args)?, fuel, args)?, args)
+            replace(&*pay_for_replacing(must_compile(fuel, args)?, fuel, args)?, args)
         }),
         Function::metered("mustRegexReplaceAll", PATTERN_TEXT_REPLACEMENT, None, Type::Str, |fuel, args| {
-            replace(&*pay_for_all(compiled(fuel, args)?, fuel, args)?, args)
+            replace(&*pay_for_replacing(compiled(fuel, args)?, fuel, args)?, args)
         }),
         Function::metered(
             "regexReplaceAllLiteral",
@@ -86,8 +86,10 @@ fn compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, Error> {
             return Ok(Rc::clone(regex));
         }
         // Without fuel the render ends after this call, whatever it gives.
-        let _ = fuel.spend(COMPILE_STEPS);
-        let regex = Rc::new(Regex::compile(pattern)?);
+        let _ = fuel.spend(COMPILE_STEPS + pattern.len() as u64 * 16);
+        let regex = Regex::compile(pattern);
+        let _ = fuel.spend(regex.as_ref().map_or_else(Error::compile_cost, Regex::compile_cost));
+        let regex = Rc::new(regex?);
         if kept.len() >= KEPT {
             kept.clear();
         }
@@ -105,8 +107,7 @@ fn compiled(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
 
 /// Pays for a search: large patterns are in many states at every character.
 fn pay(fuel: &mut Fuel, regex: &Regex, args: Args<'_>) -> Result<(), CallError> {
-    let states = regex.size() >> 13;
-    fuel.spend(args.text(1).len() as u64 * (1 + states as u64) / 2)
+    fuel.spend(regex.cost(args.text(1).len() as u64))
 }
 
 /// Texts up to this length, in bytes, are not worth knowing exactly how much of them is read.
@@ -116,16 +117,23 @@ const SHORT_TEXT: usize = 256;
 fn pay_for_all(regex: Rc<Regex>, fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
     let text = args.text(1);
     if text.len() <= SHORT_TEXT {
-        fuel.spend((text.len() * text.len()) as u64 / 8)?;
+        fuel.spend(regex.cost((text.len() * text.len()) as u64 / 4))?;
         return Ok(regex);
     }
-    let states = 1 + (regex.size() >> 13) as u64;
     // The first pass over the text is paid for; what is beyond all the fuel there is need not be known.
     let once = text.len() as u64;
-    let enough = (fuel.steps_left() / states + 1).saturating_mul(2);
+    let enough = fuel.steps_left().saturating_mul(2) / regex.cost(2).max(1) + 4;
     let again = regex.work(text, enough.saturating_add(once)).saturating_sub(once);
-    fuel.spend(again / 2 * states)?;
+    fuel.spend(regex.cost(again))?;
     Ok(regex)
+}
+
+/// Pays for looking for all matches, and for the variables of the replacement, which are looked up at every match, also
+/// if nothing comes of it.
+fn pay_for_replacing(regex: Rc<Regex>, fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
+    let variables = args.text(2).iter().filter(|byte| **byte == b'$').count() as u64;
+    fuel.spend(variables.saturating_mul(args.text(1).len() as u64 + 1) / 2)?;
+    pay_for_all(regex, fuel, args)
 }
 
 /// The compiled first argument, paid for as well, or the text of Go's panic.
@@ -254,5 +262,17 @@ mod tests {
             call("regexMatch", &[Value::from(format!("a{number}")), Value::str("a1")]).unwrap();
         }
         COMPILED.with_borrow(|kept| assert!(kept.len() <= KEPT));
+    }
+
+    #[test]
+    fn searches_that_would_take_minutes_end_at_the_limit_before_they_begin() {
+        let text = Value::str("ab".repeat(500_000));
+        let pattern = Value::str("(a|b)*a(a|b){500}c");
+        for (name, further) in [("mustRegexMatch", None), ("mustRegexFindAll", Some(Value::int(-1)))] {
+            let args: Vec<Value> = [pattern.clone(), text.clone()].into_iter().chain(further).collect();
+            let error = call(name, &args).expect_err("it takes too long");
+            assert!(error.message.contains("render limit reached"), "{}", error.message);
+        }
+        assert!(call("mustRegexMatch", &[Value::str("^(ab)+$"), text]).is_ok());
     }
 }

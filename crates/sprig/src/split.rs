@@ -21,7 +21,9 @@ pub(crate) fn functions() -> Vec<Function> {
             Ok(Value::strings(parts("splitList", args.text(0), -1, args.text(1))?))
         }),
         Function::pure("join", &[Type::Str, Any], None, Type::Str, join),
-        Function::pure("toStrings", &[Any], None, Strings, |args| Ok(Value::strings(texts_of(args.any(0))))),
+        Function::pure("toStrings", &[Any], None, Strings, |args| {
+            Ok(Value::strings(texts_of("toStrings", args.any(0))?))
+        }),
     ]
 }
 
@@ -64,7 +66,7 @@ fn numbered(fuel: &mut Fuel, parts: &[&[u8]]) -> CallResult {
 }
 
 fn join(args: Args<'_>) -> CallResult {
-    let (separator, parts) = (args.text(0), texts_of(args.any(1)));
+    let (separator, parts) = (args.text(0), texts_of("join", args.any(1))?);
     let size = parts.iter().map(|part| part.len() + separator.len()).fold(0, usize::saturating_add);
     check_size("join", size)?;
     let mut out = Vec::with_capacity(size);

@@ -1,5 +1,7 @@
 //! Strings: cutting, trimming, replacing, indenting and quoting. Go's strings are bytes, so a cut may split a character.
 
+use std::collections::HashSet;
+
 use bstr::ByteSlice as _;
 use pintle_gotmpl::{Args, CallError, CallResult, Function, Type, Value, print};
 use pintle_tree::quote;
@@ -68,9 +70,16 @@ fn substr(args: Args<'_>) -> CallResult {
     text(&whole[start as usize..end as usize])
 }
 
+/// Sets of characters up to this length, in bytes, are quicker to look through than to build.
+const SHORT_CUT: usize = 32;
+
 fn trim_all(args: Args<'_>) -> CallResult {
     let (cut, whole) = (args.text(0), args.text(1));
-    text(whole.trim_with(|rune| cut.chars().any(|other| other == rune)))
+    if cut.len() <= SHORT_CUT {
+        return text(whole.trim_with(|rune| cut.chars().any(|other| other == rune)));
+    }
+    let cut: HashSet<char> = cut.chars().collect();
+    text(whole.trim_with(|rune| cut.contains(&rune)))
 }
 
 fn trim_prefix(args: Args<'_>) -> CallResult {
@@ -138,8 +147,15 @@ fn quote_all(args: Args<'_>) -> CallResult {
     if let [Value::Str(only)] = args.0 {
         return text(quote::quote(only.as_bytes()));
     }
-    let quoted: Vec<String> = present(args).map(|value| quote::quote(text_of(value).as_bytes())).collect();
-    text(quoted.join(" "))
+    let mut out = String::new();
+    for (index, value) in present(args).enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        out.push_str(&quote::quote(text_of(value).as_bytes()));
+        check_size("quote", out.len())?;
+    }
+    text(out)
 }
 
 fn single_quote_all(args: Args<'_>) -> CallResult {
@@ -148,6 +164,7 @@ fn single_quote_all(args: Args<'_>) -> CallResult {
         out.extend_from_slice(if index == 0 { b"'" } else { b" '" });
         print::push_value(value, &mut out);
         out.push(b'\'');
+        check_size("squote", out.len())?;
     }
     text(out)
 }
@@ -159,6 +176,7 @@ fn cat(args: Args<'_>) -> CallResult {
             out.push(b' ');
         }
         print::push_value(value, &mut out);
+        check_size("cat", out.len())?;
     }
     text(out)
 }
@@ -239,6 +257,13 @@ mod tests {
     #[test]
     fn replacing_nothing_puts_the_new_text_between_all_characters() {
         assert_eq!(call(replace, &["".into(), "-".into(), "añ".into()]), "-a-ñ-");
+    }
+
+    #[test]
+    fn long_sets_of_characters_cut_what_short_ones_do() {
+        let long: String = ('a'..='z').chain('а'..='я').chain(['\u{fffd}']).collect();
+        assert_eq!(call(trim_all, &[long.as_str().into(), "abcяX-éxyz".into()]), "X-é");
+        assert_eq!(call(trim_all, &["a-".into(), "a-b-a".into()]), "b");
     }
 
     #[test]

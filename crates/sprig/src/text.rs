@@ -53,13 +53,23 @@ pub(crate) fn items_of(value: &Value) -> Option<Cow<'_, [Value]>> {
     }
 }
 
-/// The texts of a slice without its nils; anything else is a slice of one.
-pub(crate) fn texts_of(value: &Value) -> Vec<Str> {
-    match items_of(value) {
-        Some(items) => items.iter().filter(|item| !item.is_nil()).map(text_of).collect(),
-        None if value.is_nil() => Vec::new(),
-        None => vec![text_of(value)],
+/// The texts of a slice without its nils; anything else is a slice of one. Texts that are made of lists and maps are
+/// refused when they are too large together.
+pub(crate) fn texts_of(function: &str, value: &Value) -> Result<Vec<Str>, CallError> {
+    let Some(items) = items_of(value) else {
+        return Ok(if value.is_nil() { Vec::new() } else { vec![text_of(value)] });
+    };
+    let mut made = 0;
+    let mut texts = Vec::with_capacity(items.len());
+    for item in items.iter().filter(|item| !item.is_nil()) {
+        let text = text_of(item);
+        if item.as_text().is_none() {
+            made += text.len();
+            check_size(function, made)?;
+        }
+        texts.push(text);
     }
+    Ok(texts)
 }
 
 /// A string result.

@@ -6,7 +6,7 @@ mod read;
 mod scan;
 mod write;
 
-use pintle_gotmpl::{Args, CallError, CallResult, Function, Type, Value};
+use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, Type, Value};
 use pintle_tree::{Map, Str};
 
 use crate::text::{ZERO_VALUE, text};
@@ -14,25 +14,25 @@ use crate::text::{ZERO_VALUE, text};
 /// The functions of this family.
 pub(crate) fn functions() -> Vec<Function> {
     vec![
-        Function::pure("toToml", &[Type::Any], None, Type::Str, |args| match args.any(0) {
+        Function::metered("toToml", &[Type::Any], None, Type::Str, |fuel, args| match args.any(0) {
             Value::Nil => Err(CallError::new(ZERO_VALUE)),
-            value => text(write::document(value).unwrap_or_else(String::into_bytes)),
+            value => text(write::document(fuel, value).unwrap_or_else(String::into_bytes)),
         }),
-        Function::pure("mustToToml", &[Type::Any], None, Type::Str, |args| match args.any(0) {
+        Function::metered("mustToToml", &[Type::Any], None, Type::Str, |fuel, args| match args.any(0) {
             Value::Nil => Err(CallError::new(ZERO_VALUE)),
-            value => text(write::document(value)?),
+            value => text(write::document(fuel, value)?),
         }),
         Function::metered("fromToml", &[Type::Str], None, Type::Map, |fuel, args| {
             // Each part of a key can make a table.
             fuel.allocate(args.text(0).len().saturating_mul(32))?;
-            from_toml(args)
+            from_toml(fuel, args)
         }),
     ]
 }
 
 /// Reads a document; what is wrong with it is the result under the key `Error`.
-fn from_toml(args: Args<'_>) -> CallResult {
-    let entries = read::document(args.text(0)).unwrap_or_else(|message| {
+fn from_toml(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
+    let entries = read::document(fuel, args.text(0)).unwrap_or_else(|message| {
         let mut entries = Map::new();
         entries.insert(Str::from("Error"), Value::str(message));
         entries
@@ -42,20 +42,28 @@ fn from_toml(args: Args<'_>) -> CallResult {
 
 #[cfg(test)]
 mod tests {
-    use pintle_gotmpl::encode_check;
+    use pintle_gotmpl::{Limits, encode_check};
     use pintle_tree::json;
 
     use super::*;
 
+    fn from_text(source: &str) -> CallResult {
+        from_toml(&mut Fuel::new(Limits::default()), Args(&[Value::str(source)]))
+    }
+
+    fn written(value: &Value) -> Result<Vec<u8>, String> {
+        write::document(&mut Fuel::new(Limits::default()), value)
+    }
+
     fn read(source: &str) -> String {
-        let value = from_toml(Args(&[Value::str(source)])).unwrap();
+        let value = from_text(source).unwrap();
         assert_eq!(encode_check(&value), Ok(()));
         String::from_utf8(json::write_raw(&value).unwrap()).unwrap()
     }
 
     fn rewritten(source: &str) -> String {
-        let value = from_toml(Args(&[Value::str(source)])).unwrap();
-        String::from_utf8(write::document(&value).unwrap()).unwrap()
+        let value = from_text(source).unwrap();
+        String::from_utf8(written(&value).unwrap()).unwrap()
     }
 
     #[test]
@@ -89,7 +97,7 @@ mod tests {
             ),
         ] {
             if source.contains("inf") {
-                assert!(from_toml(Args(&[Value::str(source)])).is_ok());
+                assert!(from_text(source).is_ok());
             } else {
                 assert_eq!(read(source), result, "{source}");
             }
@@ -112,7 +120,7 @@ mod tests {
             ("a = \"\\q\"", r#"toml: line 1 (last key "a"): invalid escape in string '\q'"#),
             ("a = 2024-13-01", r#"toml: line 1 (last key "a"): invalid datetime: "2024-13-01""#),
         ] {
-            let value = from_toml(Args(&[Value::str(source)])).unwrap();
+            let value = from_text(source).unwrap();
             let error = value.as_map().unwrap().get("Error").unwrap();
             let error = error.as_text().unwrap().to_string();
             assert!(error.ends_with(message), "{source}: {error}");
@@ -131,11 +139,8 @@ mod tests {
     #[test]
     fn what_has_no_place_in_toml_is_refused() {
         let nil = Value::list(vec![Value::Nil]);
-        assert_eq!(write::document(&nil), Err("toml: cannot encode array with nil element".to_owned()));
+        assert_eq!(written(&nil), Err("toml: cannot encode array with nil element".to_owned()));
         let tables = Value::list(vec![Value::map(Map::new())]);
-        assert_eq!(
-            write::document(&tables),
-            Err("toml: top-level values must be Go maps or structs".to_owned())
-        );
+        assert_eq!(written(&tables), Err("toml: top-level values must be Go maps or structs".to_owned()));
     }
 }

@@ -1,7 +1,7 @@
 //! How large the text of a value will be, before it is written: values that share parts can be small in memory and
 //! endless on paper.
 
-use pintle_gotmpl::{CallError, Encoded, Value};
+use pintle_gotmpl::{CallError, Encoded, Fuel, Value};
 
 use crate::text::{MAX_BYTES, with_stack};
 
@@ -11,14 +11,25 @@ const MAX_DEPTH: usize = 20_000;
 /// From this nesting on Go's encoder looks for cycles.
 const TRUSTED_DEPTH: usize = 1_000;
 
+/// How many values are visited in one step.
+const VISITS_PER_STEP: u64 = 8;
+
 /// Checks that the text of a value has an end, and a size that fits.
-pub(crate) fn check(value: &Value) -> Result<(), CallError> {
-    Weight { left: MAX_BYTES, depth: 0, open: Vec::new() }.take(value).map_err(CallError::new)
+///
+/// # Errors
+/// When it has not, or when finding out takes more steps than there are.
+pub(crate) fn check(fuel: &mut Fuel, value: &Value) -> Result<(), CallError> {
+    let mut weight = Weight { left: MAX_BYTES, visited: 0, depth: 0, open: Vec::new() };
+    let result = weight.take(value);
+    fuel.spend(weight.visited / VISITS_PER_STEP)?;
+    result.map_err(CallError::new)
 }
 
 struct Weight {
     /// How many bytes the text may still have.
     left: usize,
+    /// How many values were looked at, also as the level around another.
+    visited: u64,
     depth: usize,
     /// The maps around the place at hand below the trusted depth, by address.
     open: Vec<usize>,
@@ -39,6 +50,7 @@ impl Weight {
             Value::Str(text) | Value::Bytes(text) => text.len(),
             _ => 2,
         };
+        self.visited += 1;
         self.subtract(own + 2 * self.depth)?;
         match value {
             Value::List(list) => {
@@ -47,6 +59,7 @@ impl Weight {
             Value::Map(map) => {
                 let tracked = self.depth > TRUSTED_DEPTH;
                 if tracked {
+                    self.visited += self.open.len() as u64 / 16;
                     if self.open.contains(&map.address()) {
                         let name = map.of.name();
                         return Err(format!("json: unsupported value: encountered a cycle via {name}"));
@@ -88,16 +101,20 @@ impl Weight {
 
 #[cfg(test)]
 mod tests {
-    use pintle_gotmpl::MapRef;
+    use pintle_gotmpl::{Limits, MapRef};
     use pintle_tree::Map;
 
     use super::*;
+
+    fn weigh(value: &Value) -> Result<(), CallError> {
+        check(&mut Fuel::new(Limits::default()), value)
+    }
 
     #[test]
     fn values_without_end_are_refused() {
         let map = MapRef::new(Map::new());
         map.insert("self".into(), Value::Map(map.clone()));
-        let error = check(&Value::Map(map.clone())).unwrap_err();
+        let error = weigh(&Value::Map(map.clone())).unwrap_err();
         assert_eq!(error.message, "json: unsupported value: encountered a cycle via map[string]interface {}");
         map.borrow_mut().remove("self");
     }
@@ -106,7 +123,7 @@ mod tests {
     fn values_that_repeat_a_long_text_are_refused() {
         let text = Value::str("x".repeat(1 << 20));
         let repeated = Value::list(vec![text; 100]);
-        assert_eq!(check(&repeated).unwrap_err().message, "the value is too large to be written");
-        assert!(check(&Value::list(vec!["x".into(); 1000])).is_ok());
+        assert_eq!(weigh(&repeated).unwrap_err().message, "the value is too large to be written");
+        assert!(weigh(&Value::list(vec!["x".into(); 1000])).is_ok());
     }
 }

@@ -125,11 +125,23 @@ pub struct Assembler<T> {
     /// Whether to look out for keys that come twice in a map.
     watchful: bool,
     repeated: bool,
+    /// Nodes in collections that were ended, and text in pieces of [`TEXT_UNIT`] bytes.
+    made: usize,
 }
+
+/// How many bytes of text count as much as a node.
+const TEXT_UNIT: usize = 64;
 
 impl<T> Default for Assembler<T> {
     fn default() -> Self {
-        Assembler { nodes: Vec::new(), keys: Vec::new(), open: Vec::new(), watchful: false, repeated: false }
+        Assembler {
+            nodes: Vec::new(),
+            keys: Vec::new(),
+            open: Vec::new(),
+            watchful: false,
+            repeated: false,
+            made: 0,
+        }
     }
 }
 
@@ -142,6 +154,12 @@ impl<T> Assembler<T> {
     /// Whether a watchful assembler saw a key twice in a map.
     pub(crate) fn repeated(&self) -> bool {
         self.repeated
+    }
+
+    /// How many nodes were made, those that aliases stand for included; long texts count as several. A document that
+    /// turned out to be wrong, or was read twice, counts too.
+    pub fn made(&self) -> usize {
+        self.made + self.nodes.len()
     }
 
     fn watch(&mut self, keys: usize) {
@@ -173,6 +191,7 @@ impl<T: Assemble> Builder for Assembler<T> {
     type Node = T;
 
     fn reset(&mut self) {
+        self.made += self.nodes.len();
         self.nodes.clear();
         self.keys.clear();
         self.open.clear();
@@ -200,6 +219,7 @@ impl<T: Assemble> Builder for Assembler<T> {
     }
 
     fn str(&mut self, text: &[u8]) {
+        self.made += text.len() / TEXT_UNIT;
         self.nodes.push(T::str(T::text(text)));
     }
 
@@ -209,6 +229,7 @@ impl<T: Assemble> Builder for Assembler<T> {
 
     fn end_list(&mut self) {
         let (nodes, _) = self.open.pop().expect("only an open list is ended");
+        self.made += self.nodes.len() - nodes;
         let items = self.nodes.drain(nodes..).collect();
         self.nodes.push(T::list(items));
     }
@@ -226,6 +247,7 @@ impl<T: Assemble> Builder for Assembler<T> {
         if self.watchful {
             self.watch(keys);
         }
+        self.made += self.nodes.len() - nodes;
         let entries = self.keys.drain(keys..).zip(self.nodes.drain(nodes..)).collect();
         self.nodes.push(T::map(entries));
     }

@@ -114,7 +114,11 @@ impl Exec<'_> {
             let argument = checked(frame, last, signature.param(words.len()))?;
             self.arguments.push(argument);
         }
-        if !self.fuel.read(&self.arguments[base..]) {
+        let own = match &target {
+            Target::Object(object) => object.cost(Some(signature.name), &self.arguments[base..]),
+            Target::Function(_) | Target::Values(..) => 0,
+        };
+        if !self.fuel.step(own) || !self.fuel.read(&self.arguments[base..]) {
             return Err(self.exhausted(frame));
         }
         let result = self.apply(signature.name, target, base);

@@ -46,6 +46,9 @@ impl Exec<'_> {
             }
             Value::Map(map) => {
                 // As in Go, the entries are those at the beginning, whatever the body does to the map.
+                if !self.fuel.step(map.len() as u64 / 8) {
+                    return Err(self.exhausted(frame));
+                }
                 let entries = map.snapshot();
                 let interface = map.of != MapType::Str;
                 let ran = !entries.is_empty();
@@ -87,6 +90,9 @@ impl Exec<'_> {
                 Ok(ran)
             }
             Value::Object(object) if matches!(object.kind(), Kind::Map | Kind::Slice) => {
+                if !self.fuel.step(object.cost(None, &[])) {
+                    return Err(self.exhausted(frame));
+                }
                 let entries = object.entries();
                 let ran = !entries.is_empty();
                 for (key, value) in entries {

@@ -190,6 +190,10 @@ impl Printer {
         }
         self.out.push(if self.spec.go_syntax { b'{' } else { b'[' });
         for (index, item) in list.items().iter().enumerate() {
+            if self.out.len() >= MAX_BYTES {
+                self.out.extend_from_slice(CUT);
+                break;
+            }
             self.separate(index);
             self.value(item, verb);
         }
@@ -208,6 +212,10 @@ impl Printer {
             self.out.extend_from_slice(b"map[");
         }
         for (index, (key, item)) in map.borrow().iter().enumerate() {
+            if self.out.len() >= MAX_BYTES {
+                self.out.extend_from_slice(CUT);
+                break;
+            }
             self.separate(index);
             self.value(&Value::Str(key.clone()), verb);
             self.out.push(b':');

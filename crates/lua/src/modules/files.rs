@@ -43,6 +43,11 @@ fn write(call: &Call<'_>) -> Answer {
     if fs::symlink_metadata(&path).is_ok_and(is_other) {
         return call.say(format!("{shown} is no ordinary file"));
     }
+    if !call.host.meter.budget().take_disk(bytes.len() as u64) {
+        let most = call.host.limits.all_disk;
+        return call.say(format!("the scripts of all charts together wrote more than {most} bytes to files"));
+    }
+    call.charge(bytes.len() as u64 / 16)?;
     fs::write(&path, bytes).or_else(|error| call.say(format!("{shown}: {error}")))?;
     Ok(Value::Nil)
 }

@@ -1,7 +1,7 @@
 //! `regex`: Go's regular expressions, the same that templates have.
 
 use mlua::Value;
-use pintle_regex::{Regex, quote_meta};
+use pintle_regex::{Error, Regex, quote_meta};
 use pintle_tree::{Node, Str};
 
 use crate::call::{Answer, Body, Call, Fault};
@@ -73,18 +73,19 @@ fn quote(call: &Call<'_>) -> Answer {
 fn once(call: &Call<'_>) -> Result<(Regex, Vec<u8>), Fault> {
     let (pattern, text) = (call.bytes(0)?, call.bytes(1)?);
     call.charge(COMPILE_STEPS + pattern.len() as u64 * 16)?;
-    let regex = Regex::compile(&pattern).or_else(|error| call.say(error))?;
-    // Large patterns are in many states at every character.
-    let states = 1 + (regex.size() >> 13) as u64;
-    call.charge((text.len() as u64).saturating_mul(states) / 2)?;
+    let regex = Regex::compile(&pattern);
+    call.charge(regex.as_ref().map_or_else(Error::compile_cost, Regex::compile_cost))?;
+    let regex = regex.or_else(|error| call.say(error))?;
+    call.charge(regex.cost(text.len() as u64))?;
     Ok((regex, text))
 }
 
 /// The pattern and the text, paid for looking for all matches.
 fn repeatedly(call: &Call<'_>) -> Result<(Regex, Vec<u8>), Fault> {
     let (regex, text) = once(call)?;
-    let work = regex.work(&text, call.host.limits.steps.saturating_mul(2));
-    call.charge(work / 2)?;
+    // What is beyond all the steps there are need not be known.
+    let enough = call.host.meter.steps_left().saturating_mul(2) / regex.cost(2).max(1) + 4;
+    call.charge(regex.cost(regex.work(&text, enough)))?;
     Ok((regex, text))
 }
 

@@ -24,10 +24,16 @@ fn render(call: &Call<'_>) -> Answer {
     let data = Value::from_node(&if call.any(1).is_nil() { pintle_tree::Node::Nil } else { call.node(1)? });
     call.charge(1_000 + source.len() as u64)?;
     let set = Set::new(functions());
-    let limits = Limits { output_bytes: call.host.limits.text as u64, ..LIMITS };
+    let limits = Limits {
+        steps: LIMITS.steps.min(call.host.meter.steps_left()),
+        output_bytes: call.host.limits.text as u64,
+        ..LIMITS
+    };
     let mut exec = Exec::new(&set, limits);
-    let text = exec.evaluate_string(NAME, &source, &data).or_else(|error| call.say(error))?;
-    call.charge(LIMITS.steps - exec.fuel().steps_left().min(LIMITS.steps))?;
+    let text = exec.evaluate_string(NAME, &source, &data);
+    // What came to nothing was work all the same.
+    call.charge(limits.steps - exec.fuel().steps_left().min(limits.steps))?;
+    let text = text.or_else(|error| call.say(error))?;
     let text = text.to_str_lossy().replace("<no value>", "");
     call.give_text(text)
 }

@@ -46,11 +46,13 @@ fn template_function(call: &Call<'_>, name: &str, argument: &Value) -> Result<Va
     let result: CallResult = match function.body {
         FunctionBody::Pure(body) => body(Args(&arguments)),
         FunctionBody::Metered(body) => {
-            let limits = Limits {
-                output_bytes: (call.host.limits.text as u64).saturating_mul(32),
-                ..Limits::default()
-            };
-            body(&mut Fuel::new(limits), Args(&arguments))
+            let steps = call.host.meter.steps_left();
+            let output_bytes = (call.host.limits.text as u64).saturating_mul(32);
+            let mut fuel = Fuel::new(Limits { steps, output_bytes, ..Limits::default() });
+            let result = body(&mut fuel, Args(&arguments));
+            // One more than there are when they did not suffice.
+            call.charge(steps - fuel.steps_left() + u64::from(fuel.is_exhausted()))?;
+            result
         }
         FunctionBody::Host(_) => return call.say(format!("{name} needs a render")),
     };

@@ -20,6 +20,8 @@ pub(crate) struct Pattern {
     pub(crate) height: u32,
     /// Estimated number of states.
     pub(crate) states: u64,
+    /// How many places of the pattern a search can be at, repetitions written out.
+    pub(crate) places: u64,
     /// The name of each group; the first stands for the whole match.
     pub(crate) names: Vec<Option<String>>,
 }
@@ -338,7 +340,13 @@ impl Parser<'_> {
         if !self.groups.is_empty() {
             return Err(self.whole_error(ErrorKind::MissingParen));
         }
-        Ok(Pattern { hir: node.hir, height: node.height, states: node.states, names: self.names })
+        Ok(Pattern {
+            hir: node.hir,
+            height: node.height,
+            states: node.states,
+            places: node.size,
+            names: self.names,
+        })
     }
 }
 

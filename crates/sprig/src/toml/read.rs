@@ -4,7 +4,7 @@ mod scalar;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pintle_gotmpl::{List, ListType, Value, print};
+use pintle_gotmpl::{Fuel, List, ListType, Value, print};
 use pintle_tree::{Map, Str};
 
 use super::key;
@@ -18,7 +18,7 @@ const MAX_KEY_PARTS: usize = 1_000;
 const MAX_DEPTH: usize = 500;
 
 /// Reads a document; the error is the text that BurntSushi's library would give.
-pub(super) fn document(source: &[u8]) -> Result<Map<Value>, String> {
+pub(super) fn document(fuel: &mut Fuel, source: &[u8]) -> Result<Map<Value>, String> {
     const UTF16: &str = "files cannot contain NULL bytes; probably using UTF-16; TOML files must be UTF-8";
     let marks: [&[u8]; 3] = [b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"];
     let text = marks.iter().find_map(|mark| source.strip_prefix(*mark)).unwrap_or(source);
@@ -27,7 +27,8 @@ pub(super) fn document(source: &[u8]) -> Result<Map<Value>, String> {
     }
     let mut reader = Reader {
         scanner: Scanner::new(text),
-        root: Map::new(),
+        fuel,
+        root: Table::new(),
         context: Vec::new(),
         current: Str::EMPTY,
         line: 1,
@@ -43,12 +44,15 @@ pub(super) fn document(source: &[u8]) -> Result<Map<Value>, String> {
 
 /// What stands under a key while the document is read.
 enum Entry {
-    Table(Map<Entry>),
-    Tables(Vec<Map<Entry>>),
+    Table(Table),
+    Tables(Vec<Table>),
     Plain(Value),
 }
 
-fn values(entries: Map<Entry>) -> Map<Value> {
+/// A table while the document is read. Its keys come in any order, which a sorted vector would have to make room for.
+type Table = BTreeMap<Str, Entry>;
+
+fn values(entries: Table) -> Map<Value> {
     let value = |entry| match entry {
         Entry::Table(entries) => Value::map(values(entries)),
         Entry::Tables(tables) => {
@@ -65,7 +69,8 @@ type Outcome<T> = Result<T, Fault>;
 
 struct Reader<'t> {
     scanner: Scanner<'t>,
-    root: Map<Entry>,
+    fuel: &'t mut Fuel,
+    root: Table,
     /// The key of the table at hand.
     context: Key,
     /// The last part of the key whose value is being read.
@@ -93,6 +98,13 @@ impl<'t> Reader<'t> {
         }
         let last = pintle_tree::quote::quote(&last);
         format!("toml: line {} (last key {last}): {}", fault.line, fault.message)
+    }
+
+    /// Pays for so many parts of keys that are looked at and remembered.
+    fn pay(&mut self, parts: usize) -> Outcome<()> {
+        let paid = self.fuel.spend(parts as u64 / 4 + 1);
+        let paid = paid.and_then(|()| self.fuel.allocate(parts / 2 * size_of::<Str>()));
+        paid.map_err(|error| self.scanner.fault(error.message))
     }
 
     /// A fault at the key at hand.
@@ -299,7 +311,7 @@ impl<'t> Reader<'t> {
         self.implicit.insert(own.clone());
         self.context.clone_from(&own);
         self.enter(&own, in_array)?;
-        let mut entries: Map<Entry> = Map::new();
+        let mut entries = Table::new();
         loop {
             self.scanner.skip_lines()?;
             match self.scanner.peek()? {
@@ -336,11 +348,11 @@ impl<'t> Reader<'t> {
     }
 
     /// Puts a value under a dotted key of an inline table.
-    fn put(&self, entries: &mut Map<Entry>, key: &[Str], value: Value) -> Outcome<()> {
+    fn put(&self, entries: &mut Table, key: &[Str], value: Value) -> Outcome<()> {
         let Some((last, tables)) = key.split_last() else { return Ok(()) };
         let mut table = entries;
         for part in tables {
-            match table.entry_or_insert_with(part, || Entry::Table(Map::new())) {
+            match table.entry(part.clone()).or_insert_with(|| Entry::Table(Table::new())) {
                 Entry::Table(inner) => table = inner,
                 _ => {
                     let context = key::to_str(&self.context);
@@ -356,12 +368,14 @@ impl<'t> Reader<'t> {
     /// Makes the table with this key the one at hand, and creates it and the tables around it where they are missing.
     fn enter(&mut self, name: &[Str], many: bool) -> Outcome<()> {
         let Some((last, parents)) = name.split_last() else { return Ok(()) };
+        // Each table on the way may be remembered by its whole name.
+        self.pay(name.len() * name.len())?;
         let mut table = &mut self.root;
         for (index, part) in parents.iter().enumerate() {
             if !table.contains_key(part) {
                 self.implicit.insert(parents[..=index].to_vec());
             }
-            table = match table.entry_or_insert_with(part, || Entry::Table(Map::new())) {
+            table = match table.entry(part.clone()).or_insert_with(|| Entry::Table(Table::new())) {
                 Entry::Table(inner) => inner,
                 Entry::Tables(tables) if !tables.is_empty() => tables.last_mut().expect("it is not empty"),
                 _ => {
@@ -370,8 +384,8 @@ impl<'t> Reader<'t> {
             };
         }
         if many {
-            match table.entry_or_insert_with(last, || Entry::Tables(Vec::new())) {
-                Entry::Tables(tables) => tables.push(Map::new()),
+            match table.entry(last.clone()).or_insert_with(|| Entry::Tables(Vec::new())) {
+                Entry::Tables(tables) => tables.push(Table::new()),
                 _ => {
                     self.context = parents.to_vec();
                     return Err(self.key_fault(name, "was already created and cannot be used as an array."));
@@ -381,13 +395,14 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         self.context = parents.to_vec();
-        self.define(last, Entry::Table(Map::new()))?;
+        self.define(last, Entry::Table(Table::new()))?;
         self.context = name.to_vec();
         Ok(())
     }
 
     /// Puts an entry into the table at hand. A table that was only implied may be defined once more, and stays.
     fn define(&mut self, last: &Str, entry: Entry) -> Outcome<()> {
+        self.pay(self.context.len())?;
         let mut table = &mut self.root;
         for (index, part) in self.context.iter().enumerate() {
             table = match table.get_mut(part) {

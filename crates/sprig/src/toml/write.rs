@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pintle_gotmpl::{Encoded, Value};
+use pintle_gotmpl::{Encoded, Fuel, Value};
 use pintle_tree::{Str, number};
 
 use super::key::{push_key, push_part, push_quoted};
@@ -13,8 +13,8 @@ use crate::weight::check;
 /// Writes a value as a document.
 ///
 /// A single value that is no table is written alone.
-pub(super) fn document(value: &Value) -> Result<Vec<u8>, String> {
-    check(value).map_err(|error| error.message)?;
+pub(super) fn document(fuel: &mut Fuel, value: &Value) -> Result<Vec<u8>, String> {
+    check(fuel, value).map_err(|error| error.message)?;
     let mut writer = Writer { out: Vec::new(), key: Vec::new() };
     writer.entry(value)?;
     Ok(writer.out)
