@@ -37,6 +37,11 @@ pub(crate) fn cache() -> Result<PathBuf> {
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
+    // `cargo run` says what it runs; build scripts that look at these would run again after every plain `cargo build`.
+    let of_this = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_this)) {
+        command.env_remove(name);
+    }
     // A clone that is built once has no use for what makes the second build quicker, and it is half of the disk.
     if std::env::var_os("CI").is_some() {
         command.env("CARGO_INCREMENTAL", "0");

@@ -141,7 +141,10 @@ fn question(chart: &str, asked: &Asked, missing: &Permissions) -> String {
         text.push_str(&format!("  - {permission}: {}", permission.description()));
         let below = asked.below_the_top(permission);
         if !below.is_empty() {
-            text.push_str(&format!(" ({})", below.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ")));
+            text.push_str(&format!(
+                " ({})",
+                below.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ")
+            ));
         }
         text.push('\n');
     }

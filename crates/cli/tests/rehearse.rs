@@ -135,10 +135,19 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
     }
     git(&["config", "core.sshCommand", &command]);
     place.write(".git/info/attributes", "* filter=evil\n");
-    holds(&place.pintle("rehearse --verbose charts/web --from git:main"), &["exit 1", "install web-1.1.0: ok"]);
+    holds(
+        &place.pintle("rehearse --verbose charts/web --from git:main"),
+        &["exit 1", "install web-1.1.0: ok"],
+    );
     assert!(!place.path().join("ran").exists(), "a command of the repository ran");
-    holds(&place.pintle("rehearse --verbose charts/web --from git:v9"), &["exit 2", "git has no `v9` of this chart"]);
-    holds(&place.pintle("rehearse --verbose charts/web --from git:--output=x"), &["exit 2", "cannot be used"]);
+    holds(
+        &place.pintle("rehearse --verbose charts/web --from git:v9"),
+        &["exit 2", "git has no `v9` of this chart"],
+    );
+    holds(
+        &place.pintle("rehearse --verbose charts/web --from git:--output=x"),
+        &["exit 2", "cannot be used"],
+    );
     holds(&place.pintle("rehearse --verbose charts/web-1.0.0.tgz --from git:main"), &["exit 2", "work tree"]);
     // Nor is an object fetched that is not there, because a remote can be a command.
     for (setting, value) in [

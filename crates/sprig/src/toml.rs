@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_list_of_tables_in_brackets_has_a_type_of_its_own() {
-        let value = from_toml(Args(&[Value::str("[[a]]\nb = 1\n[[a]]\n[[a.c]]\n[d]\ne = [{}]")])).unwrap();
+        let value = from_text("[[a]]\nb = 1\n[[a]]\n[[a.c]]\n[d]\ne = [{}]").unwrap();
         let Value::Map(map) = value else { panic!("a map") };
         let a = map.get("a").expect("a");
         assert_eq!(a.type_name(), "[]map[string]interface {}");

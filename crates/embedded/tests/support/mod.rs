@@ -1,6 +1,5 @@
 //! A cluster in the box whose workloads move, and short ways to ask it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 

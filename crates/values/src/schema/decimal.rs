@@ -1,11 +1,12 @@
 //! Exact decimal numbers, so that `0.3` is a multiple of `0.1` and large integers differ.
 
 use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 
 use pintle_tree::{Node, number};
 
 /// A number as digits and a power of ten.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub(super) struct Decimal {
     negative: bool,
     /// Decimal digits without zeros at either end; empty for zero.
@@ -138,6 +139,16 @@ impl PartialEq for Decimal {
 }
 
 impl Eq for Decimal {}
+
+// Equal numbers have the same digits and power; a zero has no digits, and its sign and power say nothing.
+impl Hash for Decimal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.digits.hash(state);
+        if !self.digits.is_empty() {
+            (self.negative, self.exponent).hash(state);
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ pub(crate) fn golden_texts() -> Vec<Vec<u8>> {
     pintle_testkit::recorded("yaml-parse")
         .iter()
         .filter_map(|line| {
-            let case: Value = serde_json::from_str(line).unwrap();
+            let case: Value = serde_json::from_str(line).expect("recorded cases are JSON");
             case["in"]["text"].as_str().map(|text| text.as_bytes().to_vec())
         })
         .filter(|text| text.len() < 3000)

@@ -1,6 +1,6 @@
 //! Rules for lists.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use pintle_tree::{Node, Str};
@@ -86,7 +86,7 @@ impl Step<'_, '_, '_> {
 /// The first two equal items of a list. Integers and floats of the same value are equal. Only items with the same
 /// fingerprint are compared; the work is counted, and ends when it is more than `most`.
 fn duplicates(list: &[Node], most: u64, work: &mut u64) -> Option<(usize, usize)> {
-    let mut known: HashMap<u64, Vec<usize>> = HashMap::with_capacity(list.len());
+    let mut known: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (two, node) in list.iter().enumerate() {
         let mut hasher = DefaultHasher::new();
         *work += fingerprint(node, &mut hasher);
