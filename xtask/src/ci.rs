@@ -27,7 +27,7 @@ const FUZZ_AT_NIGHT: u64 = 300;
 pub(crate) fn check() -> Result<()> {
     let packages = changed_packages()?;
     let flags: Vec<&str> = packages.iter().flat_map(|name| ["--package", name.as_str()]).collect();
-    Steps::all(|steps| {
+    Steps::all(false, |steps| {
         static_checks(steps)?;
         if flags.is_empty() {
             say("no package has changed");
@@ -46,7 +46,7 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
         [flag] if flag == "--under-load" => true,
         _ => bail!("usage: cargo xtask test [--under-load]"),
     };
-    Steps::all(|steps| {
+    Steps::all(false, |steps| {
         static_checks(steps)?;
         steps.run("tests", || {
             let suite = Suite::build(&["--workspace"])?;
@@ -61,15 +61,21 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
     })
 }
 
-/// `ci`: everything that must be true of a commit, cheapest first; the first step that fails ends the run. What takes
+/// `ci [--keep-going]`: everything that must be true of a commit, cheapest first; the first step that fails ends the run,
+/// unless the others are to run all the same. What takes
 /// too long for every commit takes turns, see [`Part`].
-pub(crate) fn ci() -> Result<()> {
+pub(crate) fn ci(arguments: &[String]) -> Result<()> {
+    let keep_going = match arguments {
+        [] => false,
+        [flag] if flag == "--keep-going" => true,
+        _ => bail!("usage: cargo xtask ci [--keep-going]"),
+    };
     let part = Part::of_this_commit(PARTS)?;
     say(&format!("of what takes turns, this run has part {}", part.text()));
     if go::is_here() {
         go::build_ahead();
     }
-    Steps::all(|steps| {
+    Steps::all(keep_going, |steps| {
         static_checks(steps)?;
         steps.run("clippy", || clippy(&["--workspace"]))?;
         steps.run("registries", || if_go(registries::build))?;
@@ -97,7 +103,7 @@ pub(crate) fn ci() -> Result<()> {
 
 /// `nightly`: the long sets as a whole. `ci` runs a part of each.
 pub(crate) fn nightly() -> Result<()> {
-    Steps::all(|steps| {
+    Steps::all(false, |steps| {
         steps.run("program", || release_binary().map(|_| Outcome::Passed))?;
         steps.run("every kill point", || e2e::run(&["--release", "killed::"].map(ToOwned::to_owned)))?;
         for (name, version) in

@@ -40,7 +40,7 @@ cargo xtask TASK
 
   check                  after an edit: format, tidy, clippy and the tests of the packages that changed
   test [--under-load]    before a commit: all tests that need nothing but Rust; or three times beside busy loops
-  ci                     everything that must be true of a commit, cheapest first (README's test command)
+  ci [--keep-going]      everything that must be true of a commit, cheapest first (README's test command)
   nightly                the long sets as a whole: every kill point, all of e2e on older Kubernetes, long fuzzing
   tidy                   check the layout: dependencies between crates, documents, files
   dependencies           check licences, bans and sources of all dependencies against deny.toml
@@ -98,7 +98,7 @@ fn run() -> Result<()> {
     match task {
         "check" => ci::check(),
         "test" => ci::test(rest),
-        "ci" => ci::ci(),
+        "ci" => ci::ci(rest),
         "nightly" => ci::nightly(),
         "tidy" => tidy::run(),
         "dependencies" => dependencies::run(),

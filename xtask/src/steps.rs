@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 use crate::shell::say;
 
@@ -37,17 +37,20 @@ struct Row {
 pub(crate) struct Steps {
     start: Instant,
     rows: Vec<Row>,
+    /// Whether steps after one that failed run, too.
+    keep_going: bool,
+    failures: Vec<anyhow::Error>,
 }
 
 impl Steps {
-    pub(crate) fn new() -> Steps {
-        Steps { start: Instant::now(), rows: Vec::new() }
+    pub(crate) fn new(keep_going: bool) -> Steps {
+        Steps { start: Instant::now(), rows: Vec::new(), keep_going, failures: Vec::new() }
     }
 
     /// Runs a step.
     ///
     /// # Errors
-    /// Passes on why it failed, with its name.
+    /// Passes on why it failed, with its name, unless the others are to run all the same.
     pub(crate) fn run(&mut self, name: &'static str, work: impl FnOnce() -> Result<Outcome>) -> Result<()> {
         say(&format!("── {name}"));
         let start = Instant::now();
@@ -59,15 +62,30 @@ impl Steps {
         };
         say(&format!("── {name}: {result} ({:.0} s)", start.elapsed().as_secs_f64()));
         self.rows.push(Row { name, time: start.elapsed(), result });
-        outcome.map(drop)
+        match outcome {
+            Err(error) if self.keep_going => {
+                say(&format!("error: {error:#}"));
+                self.failures.push(error);
+                Ok(())
+            }
+            outcome => outcome.map(drop),
+        }
     }
 
     /// Runs `work` with fresh steps and prints the table, however it ends.
-    pub(crate) fn all(work: impl FnOnce(&mut Steps) -> Result<()>) -> Result<()> {
-        let mut steps = Steps::new();
+    pub(crate) fn all(keep_going: bool, work: impl FnOnce(&mut Steps) -> Result<()>) -> Result<()> {
+        let mut steps = Steps::new(keep_going);
         let done = work(&mut steps);
         say(&format!("\n{}", steps.table()));
-        done
+        done?;
+        match steps.failures.len() {
+            0 => Ok(()),
+            1 => Err(steps.failures.remove(0)),
+            count => {
+                let all: Vec<String> = steps.failures.iter().map(|error| format!("{error:#}")).collect();
+                bail!("{count} steps failed\n{}", all.join("\n"))
+            }
+        }
     }
 
     fn table(&self) -> String {
@@ -87,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_table_tells_what_passed_failed_and_was_skipped() {
-        let mut steps = Steps::new();
+        let mut steps = Steps::new(false);
         steps.run("format", || Ok(Outcome::Passed)).unwrap();
         steps.run("real cluster", || Ok(Outcome::skipped("no Go here"))).unwrap();
         let error = steps.run("tests", || anyhow::bail!("2 tests failed")).unwrap_err();
@@ -98,5 +116,16 @@ mod tests {
         assert_eq!(lines[1], ["real", "cluster", "0", "s", "skipped:", "no", "Go", "here"]);
         assert_eq!(lines[2], ["tests", "0", "s", "FAILED"]);
         assert_eq!(lines[3], ["all", "0", "s"]);
+    }
+
+    #[test]
+    fn other_steps_go_on_where_that_is_asked_for_and_all_failures_are_told() {
+        let fail = |steps: &mut Steps| {
+            steps.run("one", || bail!("first"))?;
+            steps.run("two", || bail!("second"))
+        };
+        let error = Steps::all(true, fail).unwrap_err().to_string();
+        assert_eq!(error, "2 steps failed\nstep `one` failed: first\nstep `two` failed: second");
+        assert_eq!(format!("{:#}", Steps::all(false, fail).unwrap_err()), "step `one` failed: first");
     }
 }

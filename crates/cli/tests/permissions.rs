@@ -319,6 +319,9 @@ fn grants_are_shown_and_revoked_and_a_damaged_file_says_so() {
     has(&place.pintle("lua grants --revoke db"), &["exit 2", "there is no grant of"]);
     has(&place.pintle("lua grants --revoke web"), &["exit 0", "revoked network,os of chart web (sha256:"]);
     has(&run("uninstall demo"), &["exit 2", "not granted: network, os"]);
+    has(&run("install other web --yes"), &["exit 0"]);
+    has(&place.pintle("lua grants --revoke-all"), &["exit 0", "revoked network,os of chart web (sha256:"]);
+    assert_eq!(place.pintle("lua grants"), "exit 0\n--- stdout\nNo permissions have been granted.\n");
     let file = ".local/share/helm/script-grants.yaml";
     place.write(file, "damaged");
     has(&run("uninstall demo"), &["exit 2", file, "remove the file to be asked again"]);

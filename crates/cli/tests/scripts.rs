@@ -615,7 +615,7 @@ fn secrets_that_are_not_the_chart_s_own_stay_where_they_are() {
         let template = format!("x: {{{{ lookup \"v1\" \"Secret\" {arguments} | toJson }}}}\n");
         place.write(
             "web/templates/secret.yaml",
-            &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: y}}\n{template}"),
+            &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: found}}\n{template}"),
         );
         let shown = run("template web web --dry-run=server --yes");
         has(&shown, &["exit 1", "does not belong to the release web"]);

@@ -110,7 +110,7 @@ async fn deleting_says_whether_the_object_was_there() {
 #[tokio::test]
 async fn facts_are_what_the_server_serves_without_what_does_not_answer() {
     let (cluster, log) = cluster(|seen, _| match seen.path.as_str() {
-        "/version" => ok(r#"{"major":"1","minor":"36+","gitVersion":"v1.36.3"}"#),
+        "/version?timeout=32s" => ok(r#"{"major":"1","minor":"36+","gitVersion":"v1.36.3"}"#),
         path => discovery(path).unwrap_or_else(|| refusal(404, "NotFound", "no")),
     });
     let facts = cluster.facts().await.expect("good");

@@ -41,8 +41,8 @@ impl RecordObjects {
             (*path, *content, kind)
         });
         for (path, text, kind) in objects.chain(hooks) {
-            // Most objects are of other kinds, which the head tells.
-            if may_be_record(&kind) {
+            // Most objects are of other kinds, which the head tells; what has items is a list, whatever its kind.
+            if may_be_record(&kind) || may_be_list(text) {
                 self.check_text(text, path, reporter)?;
             }
         }
@@ -67,8 +67,8 @@ impl RecordObjects {
         if self == RecordObjects::Allow {
             return Ok(());
         }
-        // What is no object is told about where objects are read for use.
-        let objects = Object::read_manifest(text, path).unwrap_or_default();
+        // What cannot be read is told about where objects are read for use, and nothing is applied then.
+        let objects = Object::read_readable(text);
         for object in objects.iter().filter(|object| is_record(object)) {
             let error = Error::RecordObject {
                 kind: object.kind().to_owned(),
@@ -84,9 +84,14 @@ impl RecordObjects {
     }
 }
 
-/// Whether an object of a kind can be a record, or a list of them.
+/// Whether an object of a kind can be a record.
 fn may_be_record(kind: &str) -> bool {
-    matches!(kind, "Secret" | "ConfigMap" | "Release" | "ReleaseVersion") || kind.ends_with("List")
+    matches!(kind, "Secret" | "ConfigMap" | "Release" | "ReleaseVersion")
+}
+
+/// Whether a document can have `items`. The word can also be spelt with escapes or as another type, which few texts have.
+fn may_be_list(text: &[u8]) -> bool {
+    memchr::memchr2(b'\\', b'!', text).is_some() || memchr::memmem::find(text, b"items").is_some()
 }
 
 /// Whether a store could take an object for a record, or for a part of one.
@@ -129,7 +134,9 @@ mod tests {
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {owner: helm, name: web}}\n",
             "apiVersion: helm.sh/v3\nkind: Release\nmetadata: {name: web}\n",
             "apiVersion: helm.sh/v4\nkind: ReleaseVersion\nmetadata: {name: web}\n",
-            "apiVersion: v1\nkind: List\nmetadata: {name: a}\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  \
+            "apiVersion: v1\nkind: List\nmetadata: {name: a}\nitems:\n\
+             - {apiVersion: v1, kind: Secret, metadata: {name: a}, type: helm.sh/release.v1}\n",
+            "apiVersion: example.com/v1\nkind: Shelf\nmetadata: {name: a}\n\"item\\x73\":\n\
              - {apiVersion: v1, kind: Secret, metadata: {name: a}, type: helm.sh/release.v1}\n",
             "apiVersion: helm.sh/v3\nkind: ReleaseList\nmetadata: {name: a}\nitems:\n- {apiVersion: helm.sh/v3, \
              kind: Release, metadata: {name: web}}\n",

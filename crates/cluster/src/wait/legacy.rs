@@ -188,7 +188,10 @@ mod tests {
     use super::*;
 
     fn object(text: &str) -> Object {
-        Object::read_manifest(text.as_bytes(), "test").expect("good YAML").remove(0)
+        match pintle_yaml::read_exact(text.as_bytes()).expect("good YAML") {
+            pintle_tree::Node::Map(body) => Object::new(body),
+            other => panic!("{other:?} is no object"),
+        }
     }
 
     #[test]

@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(
             patched(text, wanted).expect("it can be patched"),
             "# The image.\nimage:\n  tag: 'v2'   # pinned\n  name: web\n  pull: Always\n\n# More.\nports: [80, 81]\nlist:\n\
-             - a: 2 # one\n- c\nnew: {x: 1}\n"
+             - a: 2 # one\n- c\nnew:\n  x: 1\n"
         );
         assert_eq!(
             patched(text, "ports: [80]\n").expect("it can be patched"),
