@@ -24,6 +24,10 @@ pub(crate) fn is_here() -> bool {
 /// Gives `path`, building it first unless it is there. `command` is given a folder to leave the program in, so that a
 /// build that is cut short leaves no half program behind. Waits for a build that is under way.
 pub(crate) fn built(path: PathBuf, name: &str, command: impl FnOnce(&Path) -> Command) -> Result<PathBuf> {
+    // Nobody waits for the build of another program when this one is there.
+    if path.is_file() {
+        return Ok(path);
+    }
     let _building = BUILDING.lock().expect("nobody panics with the lock");
     if path.is_file() {
         return Ok(path);
@@ -36,12 +40,6 @@ pub(crate) fn built(path: PathBuf, name: &str, command: impl FnOnce(&Path) -> Co
     let made = unfinished.path().join(path.file_name().unwrap_or_default());
     fs::rename(&made, &path).with_context(|| format!("cannot move {} to its place", made.display()))?;
     Ok(path)
-}
-
-/// Runs a build that knows by itself whether there is anything to do.
-pub(crate) fn build(command: &mut Command, name: &str) -> Result<()> {
-    let _building = BUILDING.lock().expect("nobody panics with the lock");
-    run_quietly(command, name)
 }
 
 /// What Go prints on the way (mostly downloads) is shown when it fails.
