@@ -163,7 +163,9 @@ fn conformance() -> Result<Outcome> {
     }
     // With the features that the tests were built with, so that nothing is built twice.
     run(&mut cargo(&["build", "--quiet", "--workspace", "--bin", "pintle-conformance"]))?;
-    done(Command::new(program("debug/pintle-conformance")?).arg("--binary").arg(checked).current_dir(root()))
+    let mut conformance = Command::new(program("debug/pintle-conformance")?);
+    // The zone in which the behaviour was recorded.
+    done(conformance.arg("--binary").arg(checked).current_dir(root()).env("TZ", "UTC"))
 }
 
 /// The packages with files that differ from the last commit; those of the last commit where nothing differs.
