@@ -43,12 +43,22 @@ fn config_maps(namespace: &str, count: usize, value: &str) -> Vec<Object> {
 
 async fn carry_out(cluster: &Cluster, old: &[Object], new: &[Object], manner: &Manner) -> Vec<Done> {
     let ids: Vec<ObjectId> = old.iter().chain(new).map(Object::id).collect();
-    let live = cluster.snapshot(&ids, Depth::Whole).await.expect("readable");
-    let situation = Situation { desired: new, previous: old, live: &live, adoption: Adoption::Unchecked };
-    let plan = plan(&situation).expect("a plan");
-    let steps: Vec<_> = plan.steps.into_iter().chain(plan.removals).collect();
-    let done = cluster.carry_out_all(&steps, manner).await;
-    done.into_iter().map(|done| done.expect("done")).collect()
+    loop {
+        let live = cluster.snapshot(&ids, Depth::Whole).await.expect("readable");
+        let situation = Situation { desired: new, previous: old, live: &live, adoption: Adoption::Unchecked };
+        let plan = plan(&situation).expect("a plan");
+        let steps: Vec<_> = plan.steps.into_iter().chain(plan.removals).collect();
+        let done = cluster.carry_out_all(&steps, manner).await;
+        // Controllers of the cluster write to objects, too, and may come between the look and the write.
+        if done.iter().any(|done| done.as_ref().is_err_and(is_conflict)) {
+            continue;
+        }
+        return done.into_iter().map(|done| done.expect("done")).collect();
+    }
+}
+
+fn is_conflict(error: &pintle_cluster::Error) -> bool {
+    error.to_string().contains("the object has been modified")
 }
 
 #[tokio::test]

@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use pintle_chart::{Chart, File};
 use pintle_cluster::wait::{Goal, Strategy, Waiter, Waiting};
-use pintle_objects::{Built, ObjectId, Validation};
+use pintle_objects::{Built, Object, ObjectId, Validation};
+use pintle_tree::Node;
 
 use crate::options::Method;
 use crate::{Error, Reporter, Result, Session, deliver};
 
 /// How long a definition may take until the cluster serves its kind.
 const RECOGNITION: Duration = Duration::from_secs(60);
+
+/// How long to wait before the cluster is asked again which kinds it serves.
+const LISTING: Duration = Duration::from_millis(100);
 
 /// Installs the definitions of a chart and its subcharts, file by file, and waits until the cluster serves the kinds.
 ///
@@ -28,7 +32,7 @@ pub(crate) async fn install(
         session.record_objects.check_text(&crd.file.data, &crd.path, reporter)?;
         check(crd.file).map_err(|reason| failed(crd.file, reason))?;
     }
-    let mut made: Vec<ObjectId> = Vec::new();
+    let (mut made, mut kinds) = (Vec::new(), Vec::new());
     for crd in &files {
         let text = String::from_utf8_lossy(&crd.file.data);
         let objects = deliver::build_objects(&session.cluster, &text, namespace, Validation::Ignore)
@@ -39,9 +43,33 @@ pub(crate) async fn install(
                 .await
                 .map_err(|error| failed(crd.file, error.to_string()))?;
             made.push(object.id());
+            kinds.extend(kinds_of(object));
         }
     }
-    served(session, &made).await
+    served(session, &made).await?;
+    listed(session, &kinds).await;
+    Ok(())
+}
+
+/// The versions and the kind that a definition lets the cluster serve.
+fn kinds_of(definition: &Object) -> Vec<(String, String)> {
+    let (group, kind) = (definition.text(&["spec", "group"]), definition.text(&["spec", "names", "kind"]));
+    let versions = definition.at(&["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
+    let served = versions.iter().filter(|version| version.get("served") == Some(&Node::Bool(true)));
+    let names = served.filter_map(|version| version.get("name")?.as_str());
+    names.map(|version| (format!("{group}/{version}"), kind.to_owned())).collect()
+}
+
+/// Waits until the cluster lists kinds, which it does a moment after it has accepted their definitions. What it does not
+/// list in good time is told about by whoever needs it.
+async fn listed(session: &Session, kinds: &[(String, String)]) {
+    let limit = tokio::time::Instant::now() + RECOGNITION;
+    for (version, kind) in kinds {
+        while session.cluster.resource(version, kind).await.is_err() && tokio::time::Instant::now() < limit {
+            tokio::time::sleep(LISTING).await;
+            session.cluster.forget_discovery().await;
+        }
+    }
 }
 
 /// Makes sure that a file holds objects, before the first of all files is sent.

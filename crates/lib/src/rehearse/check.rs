@@ -88,8 +88,7 @@ impl Rehearsing<'_> {
     async fn check_all(&mut self, stage: &'static str, chart: &Chart, all: &[Document]) {
         let mut objects = Vec::new();
         for document in all {
-            let Ok(read) = Object::read_manifest(document.text.as_bytes(), &document.file) else { continue };
-            objects.extend(read.into_iter().map(|object| (document, object)));
+            objects.extend(objects_of(document).into_iter().map(|object| (document, object)));
         }
         // What the chart makes itself is not there yet.
         let own: BTreeSet<String> = objects
@@ -210,6 +209,23 @@ impl Rehearsing<'_> {
             rendered_line,
             message: complaint.message.clone(),
         });
+    }
+}
+
+/// The objects of a document as they stand, valid or not: what is wrong with them is for the API to say.
+fn objects_of(document: &Document) -> Vec<Object> {
+    match pintle_yaml::read_exact(document.text.as_bytes()) {
+        Ok(node) => members(node),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// An object, or the members of a list.
+fn members(node: Node) -> Vec<Object> {
+    let Node::Map(mut body) = node else { return Vec::new() };
+    match body.get_mut("items") {
+        Some(Node::List(items)) => std::mem::take(items).into_iter().flat_map(members).collect(),
+        _ => vec![Object::new(body)],
     }
 }
 
