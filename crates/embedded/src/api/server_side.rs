@@ -38,8 +38,14 @@ impl Api {
         let mut object = self.read_text(call, &text, FieldValidation::Ignore, &version, &kind)?;
         take_over(&mut object, &laid, &["metadata", "managedFields"]);
         check_name(call, &applied, true)?;
-        let made = self.make(call, object, options, true).await?;
-        Ok(self.show(call, 201, made))
+        match self.make(call, object, options, true).await {
+            Ok(made) => Ok(self.show(call, 201, made)),
+            // Somebody else was faster, so that it is there now; the real server starts over, too.
+            Err(status) if status.reason == "AlreadyExists" => {
+                self.change(call, options, &Edit::Apply(&applied)).await
+            }
+            Err(status) => Err(status),
+        }
     }
 
     /// What is applied, laid over nothing.

@@ -215,7 +215,10 @@ impl Rehearsing<'_> {
 /// The objects of a document as they stand, valid or not: what is wrong with them is for the API to say.
 fn objects_of(document: &Document) -> Vec<Object> {
     match pintle_yaml::read_exact(document.text.as_bytes()) {
-        Ok(node) => members(node),
+        Ok(node) => {
+            let objects = members(node).into_iter();
+            objects.filter(|object| !object.api_version().is_empty() && !object.kind().is_empty()).collect()
+        }
         Err(_) => Vec::new(),
     }
 }
