@@ -1,6 +1,6 @@
 //! What may come into the build: the rules of `deny.toml` about licences, bans and sources, checked from what cargo knows.
 //!
-//! cargo-deny reads the same file; it takes a quarter of an hour to install, and this takes a second.
+//! cargo-deny reads the same file, but has to be compiled first, which takes many minutes on a cold machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

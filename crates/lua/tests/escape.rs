@@ -41,7 +41,6 @@ fn no_script_escapes() {
     let scripts = scripts(&folder);
     assert!(scripts.len() >= 120, "there are only {} scripts", scripts.len());
     let ground = Ground::new();
-    let _alone = common::MEASURING.lock();
     let problems: Vec<String> = scripts
         .iter()
         .filter_map(|path| {

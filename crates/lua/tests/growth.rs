@@ -3,7 +3,7 @@
 //! `cargo xtask native-functions` runs the same with larger arguments and writes the table in
 //! docs/contributing/native-functions.md.
 
-use crate::common::{MEASURING, chart, services, told, try_stage};
+use crate::common::{chart, services, told, try_stage};
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -188,7 +188,6 @@ fn no_native_function_takes_the_square_of_the_time() {
         let rows: String = CALLS.iter().map(|(name, calls)| row(name, calls)).collect();
         return std::fs::write(path, rows).expect("the table can be written");
     }
-    let _alone = MEASURING.lock();
     let problems: Vec<String> = CALLS
         .iter()
         .flat_map(|(_, calls)| calls.iter())

@@ -87,9 +87,6 @@ pub(crate) fn services(ear: &Arc<Ear>) -> Services {
     Services { listener: Some(listener), ..Services::default() }
 }
 
-/// Held by tests that measure the memory of the process, and by those that use much of it.
-pub(crate) static MEASURING: Mutex<()> = Mutex::new(());
-
 /// Limits of work and memory that tests reach soon. Those of time are not reached on any machine, unless a test says so.
 pub(crate) fn limits() -> Limits {
     Limits {
