@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::Bench;
+use crate::TestEnv;
 
 /// What our own API has to be told of a script: `include "acts"` gives the annotations for what is said and how it ends,
 /// and `include "takes"` the one for how long. A real node runs the script itself and does not look at them.
@@ -20,7 +20,7 @@ pintle.dev/simulate-duration: {{ regexFind "sleep [0-9]+" . | trimPrefix "sleep 
 "#;
 
 /// Writes the templates `acts` and `takes` into a chart in the folder of a test.
-pub fn write_acts(bench: &Bench, chart: &str) {
+pub fn write_acts(bench: &TestEnv, chart: &str) {
     bench.write(&format!("{chart}/templates/_acts.tpl"), TEMPLATES);
 }
 

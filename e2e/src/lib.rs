@@ -10,9 +10,9 @@
 //!
 //! ```no_run
 //! # fn a_test() {
-//! use pintle_e2e::{Bench, Program};
+//! use pintle_e2e::{TestEnv, Program};
 //!
-//! let Some(bench) = Bench::new("an_install_makes_a_secret") else { return };
+//! let Some(bench) = TestEnv::new("an_install_makes_a_secret") else { return };
 //! bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
 //! assert!(bench.object("v1", "secrets", "sh.helm.release.v1.web.v1").is_some());
 //! # }
@@ -20,7 +20,6 @@
 
 mod act;
 mod api;
-mod bench;
 mod cluster;
 mod gate;
 mod part;
@@ -28,10 +27,10 @@ mod program;
 mod proxy;
 mod served;
 mod subject;
+mod test_env;
 
 pub use act::{says, write_acts};
 pub use api::{Answer, Api, Trial};
-pub use bench::Bench;
 pub use cluster::{Cluster, Level};
 pub use gate::Lock;
 pub use part::is_chosen;
@@ -39,3 +38,4 @@ pub use pintle_testkit::{archive, needs_real, skip};
 pub use program::{Program, Ran};
 pub use proxy::{Fate, Proxy, Seen};
 pub use subject::{Store, Subject, write_chart};
+pub use test_env::TestEnv;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Bench, Program, Ran};
+use crate::{Program, Ran, TestEnv};
 
 /// How long what goes by itself may take to go.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -24,7 +24,7 @@ pub enum Store {
 #[derive(Clone, Debug)]
 pub struct Subject<'b> {
     /// Where it is.
-    pub bench: &'b Bench,
+    pub bench: &'b TestEnv,
     /// Where its records are.
     pub store: Store,
     /// Its name.
@@ -46,7 +46,7 @@ const CHART: [(&str, &str); 9] = [
 ];
 
 /// Writes the chart `chart` into the folder of a test.
-pub fn write_chart(bench: &Bench) {
+pub fn write_chart(bench: &TestEnv) {
     for (path, text) in CHART {
         bench.write(&format!("chart/{path}"), text);
     }
@@ -54,7 +54,7 @@ pub fn write_chart(bench: &Bench) {
 
 impl<'b> Subject<'b> {
     /// A release of that name, which need not exist.
-    pub fn new(bench: &'b Bench, store: Store, name: &str) -> Subject<'b> {
+    pub fn new(bench: &'b TestEnv, store: Store, name: &str) -> Subject<'b> {
         Subject { bench, store, name: name.to_owned() }
     }
 
@@ -179,7 +179,7 @@ impl<'b> Subject<'b> {
 }
 
 /// What is in a namespace beside what Kubernetes itself puts there.
-fn contents(bench: &Bench) -> Vec<String> {
+fn contents(bench: &TestEnv) -> Vec<String> {
     let mut found = Vec::new();
     let kinds = [
         ("v1", "configmaps"),
@@ -198,7 +198,7 @@ fn contents(bench: &Bench) -> Vec<String> {
     found
 }
 
-impl Bench {
+impl TestEnv {
     /// Waits until nothing is left in the namespace; what belongs to something that is gone goes by itself.
     ///
     /// # Panics

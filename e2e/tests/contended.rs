@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use pintle_e2e::{Bench, Fate, Proxy, Ran, Store, Subject, is_chosen, write_chart};
+use pintle_e2e::{Fate, Proxy, Ran, Store, Subject, TestEnv, is_chosen, write_chart};
 
 const WRITERS: usize = 50;
 
@@ -38,7 +38,7 @@ fn winners(ran: Vec<Ran>) -> Vec<Ran> {
     won
 }
 
-fn many_upgrades(bench: &Bench, store: Store) {
+fn many_upgrades(bench: &TestEnv, store: Store) {
     let subject = Subject::new(bench, store, "web");
     subject.upgrade("one").succeeded();
     let ran = at_once(&subject, |writer| {
@@ -62,7 +62,7 @@ fn many_upgrades(bench: &Bench, store: Store) {
     bench.is_empty();
 }
 
-fn many_installs(bench: &Bench, store: Store) {
+fn many_installs(bench: &TestEnv, store: Store) {
     let subject = Subject::new(bench, store, "web");
     let ran = at_once(&subject, |writer| {
         ["install", "web", "chart", "--set", &format!("word=w{writer}")].map(str::to_owned).into()
@@ -74,8 +74,8 @@ fn many_installs(bench: &Bench, store: Store) {
     bench.is_empty();
 }
 
-fn bench(test: &str, store: Store) -> Option<Bench> {
-    let bench = Bench::new(test)?;
+fn bench(test: &str, store: Store) -> Option<TestEnv> {
+    let bench = TestEnv::new(test)?;
     write_chart(&bench);
     if store == Store::Native {
         Subject::new(&bench, store, "any").run(&["init"]).succeeded();
@@ -201,7 +201,7 @@ fn held_writes() -> impl Iterator<Item = usize> {
 
 /// One of the two is held before each of its writes while the other runs.
 #[allow(clippy::print_stdout, reason = "who had the last word is shown when the test fails")]
-fn upgrades_and_uninstalls(bench: &Bench, store: Store) {
+fn upgrades_and_uninstalls(bench: &TestEnv, store: Store) {
     let subject = Subject::new(bench, store, "web");
     let mut last = Vec::new();
     for write in held_writes() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Bench, Program, archive};
+use pintle_e2e::{Program, TestEnv, archive};
 use pintle_tree::Node;
 use serde_json::Value;
 
@@ -82,7 +82,7 @@ charts! {
 
 fn check(test: &str, case: &Case) {
     let Some(chart) = archive(case.chart) else { return };
-    let Some(bench) = Bench::new(test) else { return };
+    let Some(bench) = TestEnv::new(test) else { return };
     let scene = Scene { bench: &bench, case, chart: &chart };
     // Two charts that share the name of something outside of namespaces, as one and its subchart do, would fight for it,
     // so one test waits for the other.
@@ -132,7 +132,7 @@ struct Place {
 }
 
 struct Scene<'a> {
-    bench: &'a Bench,
+    bench: &'a TestEnv,
     case: &'a Case,
     chart: &'a Path,
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pintle_e2e::{Bench, Program, Ran};
+use pintle_e2e::{Program, Ran, TestEnv};
 
 /// Stands for anything inside a line, and on a line of its own for any lines.
 const ANYTHING: char = '…';
@@ -65,7 +65,7 @@ impl Step {
     }
 
     /// Runs it in a shell, as a reader would.
-    fn run(&self, bench: &Bench) -> Ran {
+    fn run(&self, bench: &TestEnv) -> Ran {
         let program = bench.command(Program::Pintle);
         let mut shell = Command::new("sh");
         shell.env_clear().current_dir(bench.folder()).stdin(Stdio::null());
@@ -76,7 +76,7 @@ impl Step {
     }
 
     /// Runs it, and compares.
-    fn check(&self, bench: &Bench) {
+    fn check(&self, bench: &TestEnv) {
         let ran = self.run(bench);
         let said = said(bench, &ran);
         let place = format!("line {}: $ {}\nsaid:\n{}", self.line, self.command, said.join("\n"));
@@ -89,7 +89,7 @@ impl Step {
 }
 
 /// The lines that stay on a reader's terminal: what is said of objects on the way does not.
-fn said(bench: &Bench, ran: &Ran) -> Vec<String> {
+fn said(bench: &TestEnv, ran: &Ran) -> Vec<String> {
     let is_progress = |line: &&str| {
         let mut parts = line.splitn(3, ": ");
         let (object, state) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -140,7 +140,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Walks through a page, with the example chart that it is about; there must be about as many commands as `at_least`.
-fn walk(bench: &Bench, page: &str, chart: &str, at_least: usize) {
+fn walk(bench: &TestEnv, page: &str, chart: &str, at_least: usize) {
     let chart = Path::new("examples/charts").join(chart);
     copy(&root().join(&chart), &bench.folder().join(&chart));
     let bin = bench.folder().join("bin");
@@ -158,13 +158,13 @@ fn walk(bench: &Bench, page: &str, chart: &str, at_least: usize) {
 
 #[test]
 fn the_walk_to_the_first_release_goes_as_it_says() {
-    let Some(bench) = Bench::with_pods("the_walk_to_the_first_release") else { return };
+    let Some(bench) = TestEnv::with_pods("the_walk_to_the_first_release") else { return };
     walk(&bench, "first-release.md", "greeter", 20);
 }
 
 #[test]
 fn the_first_steps_with_images_go_as_they_say() {
-    let Some(bench) = Bench::new("the_first_steps_with_images") else { return };
+    let Some(bench) = TestEnv::new("the_first_steps_with_images") else { return };
     walk(&bench, "images.md", "web", 4);
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pintle_e2e::{Bench, Program, Ran};
+use pintle_e2e::{Program, Ran, TestEnv};
 use serde_json::Value;
 
 const CHART: &str = "\
@@ -41,7 +41,7 @@ data: {is: '{{ .Values.is | default 1 }}'}
 ";
 
 /// Runs the real Helm 4 with the filter as its plugin.
-fn helm(bench: &Bench, arguments: &[&str]) -> Ran {
+fn helm(bench: &TestEnv, arguments: &[&str]) -> Ran {
     let program = std::env::var_os("PINTLE_E2E_PROGRAM").expect("the program is named");
     let link = bench.folder().join("home/pintle");
     if !link.exists() {
@@ -55,7 +55,7 @@ fn helm(bench: &Bench, arguments: &[&str]) -> Ran {
 }
 
 /// The hooks of the release as Helm has recorded them: name, event and weight, in its order.
-fn recorded(bench: &Bench) -> Vec<String> {
+fn recorded(bench: &TestEnv) -> Vec<String> {
     let ran = bench.run(Program::Helm4, &["get", "hooks", "web"]).succeeded();
     let field = |document: &str, key: &str| {
         let line = document.lines().find(|line| line.trim_start().starts_with(key));
@@ -70,7 +70,7 @@ fn recorded(bench: &Bench) -> Vec<String> {
     hooks
 }
 
-fn chart(bench: &Bench) {
+fn chart(bench: &TestEnv) {
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/templates/all.yaml", CHART);
 }
@@ -84,7 +84,7 @@ fn variable(pod: &Value, name: &str) -> String {
 
 #[test]
 fn the_real_helm_4_runs_a_hook_of_two_events_with_two_weights() {
-    let Some(bench) = Bench::with_pods("the_real_helm_4_runs_a_hook_of_two_events") else { return };
+    let Some(bench) = TestEnv::with_pods("the_real_helm_4_runs_a_hook_of_two_events") else { return };
     chart(&bench);
     helm(&bench, &["install", "web", "chart", "--timeout", "10m"]).succeeded();
     assert_eq!(
@@ -115,7 +115,7 @@ fn the_real_helm_4_runs_a_hook_of_two_events_with_two_weights() {
 
 #[test]
 fn the_real_helm_4_makes_nothing_when_the_filter_refuses() {
-    let Some(bench) = Bench::new("the_real_helm_4_makes_nothing") else { return };
+    let Some(bench) = TestEnv::new("the_real_helm_4_makes_nothing") else { return };
     chart(&bench);
     bench.write("chart/templates/all.yaml", &CHART.replace("post-upgrade=10", "post-upgrade=ten"));
     let ran = helm(&bench, &["install", "web", "chart"]).failed();
@@ -126,7 +126,7 @@ fn the_real_helm_4_makes_nothing_when_the_filter_refuses() {
 
 #[test]
 fn the_plan_of_a_release_is_listed() {
-    let Some(bench) = Bench::new("the_plan_of_a_release_is_listed") else { return };
+    let Some(bench) = TestEnv::new("the_plan_of_a_release_is_listed") else { return };
     let hook = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  annotations:\n    helm.sh/hook: post-install,post-delete\n    helm.sh/hook-weight: 1,2\n";
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/templates/all.yaml", hook);

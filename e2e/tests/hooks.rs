@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
-use pintle_e2e::{Bench, Program, write_acts};
+use pintle_e2e::{Program, TestEnv, write_acts};
 use serde_json::{Value, json};
 
 const EVENTS: [&str; 9] = [
@@ -19,7 +19,7 @@ const EVENTS: [&str; 9] = [
     "test",
 ];
 
-fn chart(bench: &Bench, templates: &str) {
+fn chart(bench: &TestEnv, templates: &str) {
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/templates/all.yaml", templates);
     write_acts(bench, "chart");
@@ -60,7 +60,7 @@ fn is_noise(line: &str) -> bool {
 }
 
 /// An output without what differs from run to run.
-fn masked(bench: &Bench, text: &str) -> String {
+fn masked(bench: &TestEnv, text: &str) -> String {
     let text = text.replace(bench.namespace(), "NAMESPACE");
     let is_time = |line: &&str| {
         ["LAST DEPLOYED: ", "Last Started: ", "Last Completed: "].iter().any(|word| line.starts_with(word))
@@ -73,7 +73,7 @@ fn masked(bench: &Bench, text: &str) -> String {
 }
 
 /// The names of the ConfigMaps that were written since `after`, in the order in which that happened.
-fn written_since(bench: &Bench, after: &mut u64) -> Vec<String> {
+fn written_since(bench: &TestEnv, after: &mut u64) -> Vec<String> {
     let revision = |object: &Value| {
         object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse::<u64>().ok())
     };
@@ -91,7 +91,7 @@ fn written_since(bench: &Bench, after: &mut u64) -> Vec<String> {
 #[test]
 fn the_hooks_of_all_nine_events_run_around_the_objects_by_weight_and_name() {
     for program in [Program::Pintle, Program::PintleAsHelm, Program::Helm4] {
-        let Some(bench) = Bench::new("the_hooks_of_all_nine_events") else { return };
+        let Some(bench) = TestEnv::new("the_hooks_of_all_nine_events") else { return };
         let mut templates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {is: \
                              '{{ .Values.is | default 1 }}'}\n"
             .to_owned();
@@ -125,7 +125,7 @@ fn the_hooks_of_all_nine_events_run_around_the_objects_by_weight_and_name() {
 
 #[test]
 fn a_hook_runs_to_its_end_before_the_next_one_begins() {
-    let Some(bench) = Bench::with_pods("a_hook_runs_to_its_end_before_the_next") else { return };
+    let Some(bench) = TestEnv::with_pods("a_hook_runs_to_its_end_before_the_next") else { return };
     let first = pod("first", &[("hook", "pre-install"), ("hook-weight", "1")], "sleep 3");
     let second = config_map("second", &[("hook", "pre-install"), ("hook-weight", "2")]);
     chart(&bench, &format!("{first}{second}"));
@@ -142,7 +142,7 @@ fn a_hook_runs_to_its_end_before_the_next_one_begins() {
 fn a_failing_hook_ends_the_operation_and_policies_decide_what_stays() {
     let mut told = Vec::new();
     for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
-        let Some(bench) = Bench::with_pods("a_failing_hook_ends_the_operation") else { return };
+        let Some(bench) = TestEnv::with_pods("a_failing_hook_ends_the_operation") else { return };
         let hook = |weight, policy| {
             [("hook", "pre-install"), ("hook-weight", weight), ("hook-delete-policy", policy)]
         };
@@ -177,7 +177,7 @@ fn a_failing_hook_ends_the_operation_and_policies_decide_what_stays() {
 #[test]
 fn a_hook_without_policy_is_made_anew_and_one_that_succeeded_goes_if_it_says_so() {
     for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
-        let Some(bench) = Bench::new("a_hook_without_policy_is_made_anew") else { return };
+        let Some(bench) = TestEnv::new("a_hook_without_policy_is_made_anew") else { return };
         let events = ("hook", "post-install,post-upgrade");
         let mut templates = config_map("anew", &[events]);
         templates.push_str(&config_map("goes", &[events, ("hook-delete-policy", "hook-succeeded")]));
@@ -195,7 +195,7 @@ fn a_hook_without_policy_is_made_anew_and_one_that_succeeded_goes_if_it_says_so(
 #[test]
 fn a_hook_is_made_anew_only_when_the_old_one_is_gone() {
     for program in [Program::PintleAsHelm, Program::Pintle] {
-        let Some(bench) = Bench::new("a_hook_is_made_anew_only_when") else { return };
+        let Some(bench) = TestEnv::new("a_hook_is_made_anew_only_when") else { return };
         let hook = config_map("held", &[("hook", "pre-install,pre-upgrade")]);
         chart(&bench, &hook.replace("name: held\n", "name: held\n  finalizers: [example.com/hold]\n"));
         bench.run(program, &["install", "web", "chart"]).succeeded();
@@ -221,7 +221,7 @@ fn a_hook_is_made_anew_only_when_the_old_one_is_gone() {
 #[test]
 fn a_hook_that_cannot_be_made_fails_the_operation_and_those_before_it_are_cleaned_up() {
     for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
-        let Some(bench) = Bench::new("a_hook_that_cannot_be_made") else { return };
+        let Some(bench) = TestEnv::new("a_hook_that_cannot_be_made") else { return };
         let hook = |weight| [("hook", "pre-rollback"), ("hook-weight", weight)];
         let goes = [&hook("1")[..], &[("hook-delete-policy", "hook-succeeded")]].concat();
         let broken =
@@ -248,7 +248,7 @@ fn a_hook_that_cannot_be_made_fails_the_operation_and_those_before_it_are_cleane
 
 #[test]
 fn weights_for_each_event_hold_and_hooks_are_told_their_event_and_weight() {
-    let Some(bench) = Bench::with_pods("weights_for_each_event_hold") else { return };
+    let Some(bench) = TestEnv::with_pods("weights_for_each_event_hold") else { return };
     let script = "echo event=$HELM_HOOK_EVENT weight=$HELM_HOOK_WEIGHT";
     let hook = |name: &str, weights: (&str, &str), more: &[(&str, &str)]| {
         let events = ("hook", "pre-install,post-install");
@@ -280,7 +280,7 @@ fn weights_for_each_event_hold_and_hooks_are_told_their_event_and_weight() {
 
 #[test]
 fn weights_alone_make_a_hook_of_the_events_that_they_name() {
-    let Some(bench) = Bench::new("weights_alone_make_a_hook") else { return };
+    let Some(bench) = TestEnv::new("weights_alone_make_a_hook") else { return };
     let unmanaged = ("hook-policy", "unmanaged");
     let mut templates = config_map("first", &[("hook-weights", "post-delete=1,pre-delete=4"), unmanaged]);
     templates.push_str(&config_map("second", &[("hook-weights", "pre-delete=2,post-delete=2"), unmanaged]));
@@ -296,7 +296,7 @@ fn weights_alone_make_a_hook_of_the_events_that_they_name() {
 #[test]
 fn hooks_belong_to_their_release_in_our_store_unless_they_say_otherwise() {
     for (program, owned) in [(Program::Pintle, true), (Program::PintleAsHelm, false)] {
-        let Some(bench) = Bench::new("hooks_belong_to_their_release") else { return };
+        let Some(bench) = TestEnv::new("hooks_belong_to_their_release") else { return };
         let event = ("hook", "post-install");
         let free = config_map("free", &[event, ("hook-policy", "unmanaged")]);
         chart(&bench, &format!("{}{free}", config_map("bound", &[event])));
@@ -317,7 +317,7 @@ fn hooks_belong_to_their_release_in_our_store_unless_they_say_otherwise() {
 
 #[test]
 fn hooks_of_one_weight_run_together_when_they_may() {
-    let Some(bench) = Bench::with_pods("hooks_of_one_weight_run_together") else { return };
+    let Some(bench) = TestEnv::with_pods("hooks_of_one_weight_run_together") else { return };
     let names = ["one", "two", "three"];
     let hooks = |script: &str| -> String {
         names.iter().map(|name| pod(name, &[("hook", "pre-install")], script)).collect()
@@ -344,7 +344,7 @@ fn hooks_of_one_weight_run_together_when_they_may() {
 }
 
 /// A hook with a container that prepares it; `script` is a value, so that one chart can succeed and fail.
-fn talking_chart(bench: &Bench, policy: &str) {
+fn talking_chart(bench: &TestEnv, policy: &str) {
     let list = [("hook", "pre-install,pre-upgrade"), ("hook-output-log-policy", policy)];
     let hook = pod_with("talker", &list, ".Values.script")
         .replace("spec:\n", "    pintle.dev/simulate-log.first: prepared\nspec:\n");
@@ -357,7 +357,7 @@ const SHOWN: &str =
 
 #[test]
 fn the_log_of_a_hook_is_shown_as_its_policy_says() {
-    let Some(bench) = Bench::with_pods("the_log_of_a_hook_is_shown") else { return };
+    let Some(bench) = TestEnv::with_pods("the_log_of_a_hook_is_shown") else { return };
     let (good, bad) = ("script=echo spoken", "script=echo spoken; exit 1");
     talking_chart(&bench, "hook-failed, hook-succeeded");
     let ran = bench.run(Program::Pintle, &["install", "web", "chart", "--set", good]).succeeded();
@@ -383,7 +383,7 @@ fn the_log_of_a_hook_is_shown_as_its_policy_says() {
 fn under_the_name_helm_the_log_of_a_hook_is_what_helm_shows() {
     let mut told = Vec::new();
     for program in [Program::Helm4, Program::PintleAsHelm] {
-        let Some(bench) = Bench::with_pods("under_the_name_helm_the_log_of_a_hook") else { return };
+        let Some(bench) = TestEnv::with_pods("under_the_name_helm_the_log_of_a_hook") else { return };
         talking_chart(&bench, "hook-failed, hook-succeeded");
         let good = bench.run(program, &["install", "web", "chart", "--set", "script=echo a; echo b"]);
         let good = good.succeeded();
@@ -396,7 +396,7 @@ fn under_the_name_helm_the_log_of_a_hook_is_what_helm_shows() {
 
 #[test]
 fn a_streamed_log_is_read_while_the_hook_still_runs() {
-    let Some(bench) = Bench::with_pods("a_streamed_log_is_read_while_the_hook") else { return };
+    let Some(bench) = TestEnv::with_pods("a_streamed_log_is_read_while_the_hook") else { return };
     talking_chart(&bench, "hook-failed");
     let mut command = bench.command(Program::Pintle);
     command.args([
@@ -425,7 +425,7 @@ fn a_streamed_log_is_read_while_the_hook_still_runs() {
 
 #[test]
 fn an_unknown_word_in_a_policy_is_a_warning_and_for_lint_an_error() {
-    let Some(bench) = Bench::new("an_unknown_word_in_a_policy") else { return };
+    let Some(bench) = TestEnv::new("an_unknown_word_in_a_policy") else { return };
     let list = [("hook", "post-install"), ("hook-output-log-policy", "hook-failed, hook-suceeded")];
     chart(&bench, &config_map("misspelt", &list));
     let ran = bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
@@ -447,7 +447,7 @@ fn an_unknown_word_in_a_policy_is_a_warning_and_for_lint_an_error() {
 }
 
 /// Two tests, one of which fails if a value says so.
-fn tested_chart(bench: &Bench) {
+fn tested_chart(bench: &TestEnv) {
     let passes = pod("passes", &[("hook", "test")], "echo all is well");
     let list = [("hook", "test"), ("hook-weight", "5")];
     let other = pod_with("other", &list, ".Values.script");
@@ -458,7 +458,7 @@ fn tested_chart(bench: &Bench) {
 fn tests_are_told_as_helm_tells_them() {
     let mut told = Vec::new();
     for program in [Program::Helm4, Program::PintleAsHelm] {
-        let Some(bench) = Bench::with_pods("tests_are_told_as_helm_tells_them") else { return };
+        let Some(bench) = TestEnv::with_pods("tests_are_told_as_helm_tells_them") else { return };
         tested_chart(&bench);
         bench.run(program, &["install", "web", "chart", "--set", "script=echo oh no; exit 4"]).succeeded();
         let all = bench.run(program, &["test", "web", "--logs"]);
@@ -475,7 +475,7 @@ fn tests_are_told_as_helm_tells_them() {
 
 #[test]
 fn a_failing_test_exits_with_1_and_a_filter_leaves_it_out() {
-    let Some(bench) = Bench::with_pods("a_failing_test_exits_with_1") else { return };
+    let Some(bench) = TestEnv::with_pods("a_failing_test_exits_with_1") else { return };
     tested_chart(&bench);
     bench
         .run(Program::Pintle, &["install", "web", "chart", "--set", "script=echo oh no; exit 4"])

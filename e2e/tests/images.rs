@@ -1,6 +1,6 @@
 //! Images that are moved on the way to the cluster: what is installed, what is recorded, and what hooks run.
 
-use pintle_e2e::{Bench, Program};
+use pintle_e2e::{Program, TestEnv};
 
 const DEPLOYMENT: &str = "\
 apiVersion: apps/v1
@@ -37,14 +37,14 @@ registries:
     - {source: quay.io, target: hub.corp/q}
 ";
 
-fn image(bench: &Bench, list: &str) -> String {
+fn image(bench: &TestEnv, list: &str) -> String {
     let object = bench.object("apps/v1", "deployments", "web").expect("was installed");
     object["spec"]["template"]["spec"][list][0]["image"].as_str().expect("an image").to_owned()
 }
 
 #[test]
 fn images_are_moved_on_the_way_and_recorded_so() {
-    let Some(bench) = Bench::new("images_are_moved_on_the_way") else { return };
+    let Some(bench) = TestEnv::new("images_are_moved_on_the_way") else { return };
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/values.yaml", "image: quay.io/team/web:1\n");
     bench.write("chart/templates/deployment.yaml", DEPLOYMENT);
@@ -66,7 +66,7 @@ fn images_are_moved_on_the_way_and_recorded_so() {
 
 #[test]
 fn overrides_for_a_release_are_made_from_what_is_recorded() {
-    let Some(bench) = Bench::new("overrides_for_a_release") else { return };
+    let Some(bench) = TestEnv::new("overrides_for_a_release") else { return };
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/values.yaml", "image: docker.io/team/web:1\n");
     bench.write("chart/templates/deployment.yaml", DEPLOYMENT);

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Bench, Fate, Program, Proxy, Ran, Store, Subject, write_chart};
+use pintle_e2e::{Fate, Program, Proxy, Ran, Store, Subject, TestEnv, write_chart};
 
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -33,7 +33,7 @@ impl Busy {
     }
 
     /// Whether the operation on a release has come to what keeps it busy.
-    fn is_reached(self, bench: &Bench, name: &str) -> bool {
+    fn is_reached(self, bench: &TestEnv, name: &str) -> bool {
         match self {
             Busy::Wait => bench.object("apps/v1", "deployments", &format!("{name}-web")).is_some(),
             Busy::Hook => bench.object("batch/v1", "jobs", &format!("{name}-slow-one")).is_some(),
@@ -42,7 +42,7 @@ impl Busy {
 }
 
 /// Starts something and returns once it is busy.
-fn start(bench: &Bench, mut command: Command, name: &str, busy: Busy) -> Child {
+fn start(bench: &TestEnv, mut command: Command, name: &str, busy: Busy) -> Child {
     let child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be run");
     until("it is busy", || busy.is_reached(bench, name));
@@ -69,8 +69,8 @@ fn end(mut child: Child) -> Ran {
     child.wait_with_output().expect("a child can be read").into()
 }
 
-fn bench(test: &str) -> Option<Bench> {
-    let bench = Bench::new(test)?;
+fn bench(test: &str) -> Option<TestEnv> {
+    let bench = TestEnv::new(test)?;
     write_chart(&bench);
     Subject::new(&bench, Store::Native, "any").run(&["init"]).succeeded();
     Some(bench)
@@ -208,7 +208,7 @@ fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
 
 #[test]
 fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
-    let Some(bench) = bench("a_lost_connection_leaves_a_claim") else { return };
+    let Some(bench) = bench("a_lost_connection_leaves_a_lease") else { return };
     let proxy = Proxy::new(bench.cluster());
     for (name, store, busy) in [
         ("a", Store::Native, Busy::Wait),
@@ -243,7 +243,7 @@ fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
 }
 
 /// Suspends an installation for longer than its lease, while somebody else takes the release over.
-fn sleep_through_the_lease(bench: &Bench, store: Store, name: &str) {
+fn sleep_through_the_lease(bench: &TestEnv, store: Store, name: &str) {
     let subject = Subject::new(bench, store, name);
     // The lease is renewed three times as often, which must succeed on a machine that is busy.
     let words = [&["install", name, "chart", "--lease", "15s"], Busy::Wait.flags()].concat();

@@ -5,7 +5,7 @@
 
 use std::process::Stdio;
 
-use pintle_e2e::{Bench, Fate, Proxy, Store, Subject, is_chosen, write_chart};
+use pintle_e2e::{Fate, Proxy, Store, Subject, TestEnv, is_chosen, write_chart};
 
 /// What is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ fn moments(writes: usize) -> Vec<(usize, Moment)> {
 
 #[allow(clippy::print_stdout, reason = "how far it came is shown when the test fails")]
 fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
-    let Some(bench) = Bench::new(test) else { return };
+    let Some(bench) = TestEnv::new(test) else { return };
     write_chart(&bench);
     if store == Store::Native {
         // The kinds belong to the whole cluster, so that their installation cannot be part of this.

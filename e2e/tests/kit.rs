@@ -1,11 +1,11 @@
 //! That the cluster, the programs and the kit do what tests rely on.
 
-use pintle_e2e::{Bench, Program, says};
+use pintle_e2e::{Program, TestEnv, says};
 use serde_json::json;
 
 #[test]
 fn every_program_says_its_version() {
-    let Some(bench) = Bench::new("every_program_says_its_version") else { return };
+    let Some(bench) = TestEnv::new("every_program_says_its_version") else { return };
     for (program, text) in [
         (Program::Pintle, env!("CARGO_PKG_VERSION")),
         (Program::PintleAsHelm, "v4.2"),
@@ -19,7 +19,7 @@ fn every_program_says_its_version() {
 
 #[test]
 fn the_real_helms_share_a_release() {
-    let Some(bench) = Bench::new("the_real_helms_share_a_release") else { return };
+    let Some(bench) = TestEnv::new("the_real_helms_share_a_release") else { return };
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/templates/note.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n");
     bench.run(Program::Helm4, &["install", "web", "chart"]).succeeded();
@@ -34,7 +34,7 @@ fn the_real_helms_share_a_release() {
 
 #[test]
 fn a_namespace_goes_with_its_bench() {
-    let Some(bench) = Bench::new("a_namespace_goes_with_its_bench") else { return };
+    let Some(bench) = TestEnv::new("a_namespace_goes_with_its_bench") else { return };
     let (api, path) = (bench.api(), format!("/api/v1/namespaces/{}", bench.namespace()));
     drop(bench);
     let going = api.read(&path).is_none_or(|namespace| !namespace["metadata"]["deletionTimestamp"].is_null());
@@ -43,7 +43,7 @@ fn a_namespace_goes_with_its_bench() {
 
 #[test]
 fn a_pod_runs_and_its_log_can_be_read() {
-    let Some(bench) = Bench::with_pods("a_pod_runs_and_its_log_can_be_read") else { return };
+    let Some(bench) = TestEnv::with_pods("a_pod_runs_and_its_log_can_be_read") else { return };
     let container = json!({"name": "main", "image": "test.invalid/busybox:1", "command": ["echo", "hello"]});
     let pod = json!({
         "apiVersion": "v1",

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pintle_e2e::{Bench, Program, Ran};
+use pintle_e2e::{Program, Ran, TestEnv};
 use serde_json::Value;
 
 const MEBIBYTE: usize = 1 << 20;
@@ -21,7 +21,7 @@ fn noise(length: usize) -> String {
 }
 
 /// Writes a chart with `objects` ConfigMaps of `size` bytes each, and files of a megabyte beside them.
-fn write_chart(bench: &Bench, objects: usize, size: usize, files: usize) {
+fn write_chart(bench: &TestEnv, objects: usize, size: usize, files: usize) {
     bench.write("big/Chart.yaml", "apiVersion: v2\nname: big\nversion: 1.0.0\n");
     bench.write("big/values.yaml", "stage: one\n");
     let text = noise(size);
@@ -38,7 +38,7 @@ fn write_chart(bench: &Bench, objects: usize, size: usize, files: usize) {
 }
 
 /// The Secrets with the payload of releases, and how many bytes they hold.
-fn payload(bench: &Bench) -> (usize, usize) {
+fn payload(bench: &TestEnv) -> (usize, usize) {
     let secrets = bench.objects("v1", "secrets");
     let parts = secrets.iter().filter(|secret| secret["type"] == "helm.sh/release-payload.v3");
     let sizes: Vec<usize> = parts
@@ -50,13 +50,13 @@ fn payload(bench: &Bench) -> (usize, usize) {
     (sizes.len(), sizes.iter().sum())
 }
 
-fn stage(bench: &Bench) -> Option<String> {
+fn stage(bench: &TestEnv) -> Option<String> {
     let object = bench.object("v1", "configmaps", "part-0")?;
     object["data"]["stage"].as_str().map(str::to_owned)
 }
 
 /// Takes a release through its whole life, and gives how many Secrets and bytes its first version took.
-fn live(bench: &Bench) -> (usize, usize) {
+fn live(bench: &TestEnv) -> (usize, usize) {
     let run = |arguments: &[&str]| bench.run(Program::Pintle, arguments).succeeded();
     run(&["install", "big", "big"]);
     assert_eq!(stage(bench).as_deref(), Some("one"));
@@ -77,7 +77,7 @@ fn live(bench: &Bench) -> (usize, usize) {
 }
 
 /// Waits until the garbage collector has taken what belonged to the release.
-fn nothing_is_left(bench: &Bench) {
+fn nothing_is_left(bench: &TestEnv) {
     for (version, plural) in [
         ("v1", "configmaps"),
         ("v1", "secrets"),
@@ -94,7 +94,7 @@ fn nothing_is_left(bench: &Bench) {
 
 #[test]
 fn a_release_larger_than_a_mebibyte_lives_and_leaves_nothing() {
-    let Some(bench) = Bench::new("a_release_larger_than_a_mebibyte") else { return };
+    let Some(bench) = TestEnv::new("a_release_larger_than_a_mebibyte") else { return };
     write_chart(&bench, 2, 600_000, 0);
     let (secrets, bytes) = live(&bench);
     assert!(secrets > 1 && bytes > MEBIBYTE, "{bytes} bytes in {secrets} Secrets");
@@ -102,7 +102,7 @@ fn a_release_larger_than_a_mebibyte_lives_and_leaves_nothing() {
 
 #[test]
 fn a_release_larger_than_ten_mebibytes_lives_and_leaves_nothing() {
-    let Some(bench) = Bench::new("a_release_larger_than_ten_mebibytes") else { return };
+    let Some(bench) = TestEnv::new("a_release_larger_than_ten_mebibytes") else { return };
     write_chart(&bench, 1, 1_000, 14);
     let (secrets, bytes) = live(&bench);
     assert!(secrets > 10 && bytes > 10 * MEBIBYTE, "{bytes} bytes in {secrets} Secrets");
@@ -110,7 +110,7 @@ fn a_release_larger_than_ten_mebibytes_lives_and_leaves_nothing() {
 
 #[test]
 fn a_release_that_fits_no_secret_is_refused_as_helm_refuses_it_and_nothing_is_applied() {
-    let Some(bench) = Bench::new("a_release_that_fits_no_secret") else { return };
+    let Some(bench) = TestEnv::new("a_release_that_fits_no_secret") else { return };
     // The last is too large for a request, too.
     for files in [2, 5] {
         write_chart(&bench, 1, 1_000, files);

@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use pintle_e2e::{Bench, Program};
+use pintle_e2e::{Program, TestEnv};
 use serde_json::{Value, json};
 use support::write_chart;
 
@@ -14,7 +14,7 @@ fn names(objects: &[Value]) -> Vec<&str> {
 
 #[test]
 fn a_release_owns_what_it_installs_and_nothing_is_left_of_it() {
-    let Some(bench) = Bench::new("a_release_owns_what_it_installs") else { return };
+    let Some(bench) = TestEnv::new("a_release_owns_what_it_installs") else { return };
     write_chart(&bench, "chart");
     bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
     let release = bench.object(GROUP, "releases", "web").expect("the release is an object");
@@ -41,7 +41,7 @@ fn a_release_owns_what_it_installs_and_nothing_is_left_of_it() {
 
 #[test]
 fn what_is_to_be_kept_is_not_owned_and_stays() {
-    let Some(bench) = Bench::new("what_is_to_be_kept_is_not_owned") else { return };
+    let Some(bench) = TestEnv::new("what_is_to_be_kept_is_not_owned") else { return };
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     let kept = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kept\n  annotations: {helm.sh/resource-policy: keep}\n";
     bench.write("chart/templates/kept.yaml", "{{ if .Values.on }}{{ .Files.Get \"kept.yaml\" }}{{ end }}");
@@ -58,7 +58,7 @@ fn what_is_to_be_kept_is_not_owned_and_stays() {
 
 #[test]
 fn versions_go_by_number_id_end_of_id_and_distance() {
-    let Some(bench) = Bench::new("versions_go_by_number_id_and_distance") else { return };
+    let Some(bench) = TestEnv::new("versions_go_by_number_id_and_distance") else { return };
     write_chart(&bench, "chart");
     for text in ["one", "two", "three"] {
         let set = format!("text={text}");
@@ -84,7 +84,7 @@ fn versions_go_by_number_id_end_of_id_and_distance() {
 
 #[test]
 fn a_release_of_helm_is_listed_and_comes_over_with_its_history() {
-    let Some(bench) = Bench::new("a_release_of_helm_comes_over") else { return };
+    let Some(bench) = TestEnv::new("a_release_of_helm_comes_over") else { return };
     write_chart(&bench, "chart");
     for name in ["moved", "upgraded"] {
         bench.run(Program::Helm4, &["install", name, "chart", "--set", "text=one"]).succeeded();
@@ -112,7 +112,7 @@ fn a_release_of_helm_is_listed_and_comes_over_with_its_history() {
 
 #[test]
 fn a_chart_s_own_kinds_come_before_its_objects_and_stay() {
-    let Some(bench) = Bench::new("a_chart_s_own_kinds_come_first") else { return };
+    let Some(bench) = TestEnv::new("a_chart_s_own_kinds_come_first") else { return };
     let group = format!("g{}.example.com", std::process::id());
     let definition = format!(
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: things.{group}}}\nspec:\n  group: {group}\n  names: {{kind: Thing, listKind: ThingList, plural: things, singular: thing}}\n  scope: Namespaced\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}\n"

@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use pintle_e2e::{Bench, Program, Ran};
+use pintle_e2e::{Program, Ran, TestEnv};
 use support::{json_without_times, without_times, write_chart};
 
 /// A command, and the state that it leaves for the next one.
@@ -25,13 +25,13 @@ const DATA: &str = r#"
 "#;
 
 /// Runs commands with one program and gives what it said.
-fn told(bench: &Bench, program: Program, prepare: fn(&Bench), lines: &[Line]) -> Vec<Ran> {
+fn told(bench: &TestEnv, program: Program, prepare: fn(&TestEnv), lines: &[Line]) -> Vec<Ran> {
     prepare(bench);
     lines.iter().map(|line| bench.run(program, line)).collect()
 }
 
 /// Compares what both programs say to the same commands, one after the other in the same namespace.
-fn compare(bench: &Bench, prepare: fn(&Bench), lines: &[Line]) {
+fn compare(bench: &TestEnv, prepare: fn(&TestEnv), lines: &[Line]) {
     let real = told(bench, Program::Helm4, prepare, lines);
     let ours = told(bench, Program::PintleAsHelm, prepare, lines);
     are_alike(lines, real, ours);
@@ -53,7 +53,7 @@ fn are_alike(lines: &[Line], real: Vec<Ran>, ours: Vec<Ran>) {
 
 #[test]
 fn a_release_s_life_is_told_alike() {
-    let Some(bench) = Bench::new("a_release_s_life_is_told_alike") else { return };
+    let Some(bench) = TestEnv::new("a_release_s_life_is_told_alike") else { return };
     write_chart(&bench, "chart");
     compare(
         &bench,
@@ -111,7 +111,7 @@ fn a_release_s_life_is_told_alike() {
 
 #[test]
 fn refusals_are_told_alike() {
-    let Some(bench) = Bench::new("refusals_are_told_alike") else { return };
+    let Some(bench) = TestEnv::new("refusals_are_told_alike") else { return };
     write_chart(&bench, "chart");
     bench.write("strange/Chart.yaml", "apiVersion: v2\nname: strange\nversion: 1.0.0\n");
     bench.write(
@@ -120,7 +120,7 @@ fn refusals_are_told_alike() {
     );
     bench.write("typo/Chart.yaml", "apiVersion: v2\nname: typo\nversion: 1.0.0\n");
     bench.write("typo/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatta: {}\n");
-    let foreign = |bench: &Bench| {
+    let foreign = |bench: &TestEnv| {
         let object =
             serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
         bench.api().create(&bench.path("v1", "configmaps", ""), &object);
@@ -150,7 +150,7 @@ fn refusals_are_told_alike() {
 }
 
 /// A kind of which the server knows every field.
-fn make_kind(bench: &Bench) {
+fn make_kind(bench: &TestEnv) {
     let definition = serde_json::json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -178,7 +178,7 @@ fn make_kind(bench: &Bench) {
 
 #[test]
 fn a_rollback_is_as_strict_about_unknown_fields_as_helm_s() {
-    let Some(bench) = Bench::new("a_rollback_is_as_strict") else { return };
+    let Some(bench) = TestEnv::new("a_rollback_is_as_strict") else { return };
     make_kind(&bench);
     for (chart, head) in [
         ("core", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray}\n"),
@@ -213,7 +213,7 @@ fn a_rollback_is_as_strict_about_unknown_fields_as_helm_s() {
 
 #[test]
 fn releases_in_memory_are_changed_in_word_only() {
-    let Some(bench) = Bench::new("releases_in_memory") else { return };
+    let Some(bench) = TestEnv::new("releases_in_memory") else { return };
     write_chart(&bench, "chart");
     let data = bench.write("data.yaml", &DATA.replace("NAMESPACE", bench.namespace()));
     let lines: &[Line] = &[
@@ -250,7 +250,7 @@ fn releases_in_memory_are_changed_in_word_only() {
 
 #[test]
 fn what_the_server_warns_about_is_passed_on() {
-    let Some(bench) = Bench::new("what_the_server_warns_about") else { return };
+    let Some(bench) = TestEnv::new("what_the_server_warns_about") else { return };
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nodd: 1\n");
     let lax = &["install", "web", "chart", "--server-side=false", "--disable-openapi-validation"];
@@ -261,7 +261,7 @@ fn what_the_server_warns_about_is_passed_on() {
 
 #[test]
 fn the_shell_is_offered_the_same_names() {
-    let Some(bench) = Bench::new("the_shell_is_offered_the_same_names") else { return };
+    let Some(bench) = TestEnv::new("the_shell_is_offered_the_same_names") else { return };
     write_chart(&bench, "chart");
     for line in [
         ["install", "web", "chart"].as_slice(),
@@ -307,7 +307,7 @@ fn the_shell_is_offered_the_same_names() {
 
 #[test]
 fn the_shell_does_not_wait_for_a_cluster_that_is_not_there() {
-    let Some(bench) = Bench::new("the_shell_does_not_wait") else { return };
+    let Some(bench) = TestEnv::new("the_shell_does_not_wait") else { return };
     for (words, directive) in [
         (["status", ""].as_slice(), ":0"),
         (&["rollback", "web", ""], ":1"),

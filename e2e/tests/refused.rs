@@ -3,7 +3,7 @@
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Bench, Fate, Proxy, Ran, Store, Subject, is_chosen, needs_real, write_chart};
+use pintle_e2e::{Fate, Proxy, Ran, Store, Subject, TestEnv, is_chosen, needs_real, write_chart};
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(180);
@@ -70,7 +70,7 @@ fn is_true(subject: &Subject<'_>, ran: &Ran, what: &str) {
 /// Lets every request of an installation meet every fault; CI takes a part of these.
 #[allow(clippy::print_stdout, reason = "how far it came is shown when the test fails")]
 fn fail_every_request(test: &str, store: Store) {
-    let Some(bench) = Bench::new(test) else { return };
+    let Some(bench) = TestEnv::new(test) else { return };
     write_chart(&bench);
     Subject::new(&bench, Store::Native, "any").run(&["init"]).succeeded();
     let proxy = Proxy::new(bench.cluster());
@@ -118,7 +118,7 @@ fn an_install_in_secrets_survives_whatever_the_server_does() {
 
 #[test]
 fn waiting_goes_on_when_watches_expire() {
-    let Some(bench) = Bench::new("waiting_goes_on_when_watches_expire") else { return };
+    let Some(bench) = TestEnv::new("waiting_goes_on_when_watches_expire") else { return };
     write_chart(&bench);
     let proxy = Proxy::new(bench.cluster());
     for (name, fate) in
@@ -151,7 +151,7 @@ fn waiting_goes_on_when_watches_expire() {
 }
 
 /// Refuses config maps of the release `web` with a word that begins with `bad`.
-fn forbid(bench: &Bench) {
+fn forbid(bench: &TestEnv) {
     let name = bench.namespace();
     let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
     let rules = json!([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]);
@@ -177,7 +177,7 @@ fn forbid(bench: &Bench) {
     }
 }
 
-fn allow(bench: &Bench) {
+fn allow(bench: &TestEnv) {
     for plural in ["validatingadmissionpolicybindings", "validatingadmissionpolicies"] {
         bench.api().delete(&format!("/apis/admissionregistration.k8s.io/v1/{plural}/{}", bench.namespace()));
     }
@@ -186,7 +186,7 @@ fn allow(bench: &Bench) {
 #[test]
 fn a_refused_object_is_named_and_the_next_command_works() {
     needs_real!("makes an admission policy");
-    let Some(bench) = Bench::new("a_refused_object_is_named") else { return };
+    let Some(bench) = TestEnv::new("a_refused_object_is_named") else { return };
     write_chart(&bench);
     forbid(&bench);
     for (store, next) in [
@@ -231,7 +231,7 @@ fn a_refused_object_is_named_and_the_next_command_works() {
 
 #[test]
 fn a_quota_that_is_hit_halfway_is_told_and_the_next_command_works() {
-    let Some(bench) = Bench::new("a_quota_that_is_hit_halfway") else { return };
+    let Some(bench) = TestEnv::new("a_quota_that_is_hit_halfway") else { return };
     write_chart(&bench);
     Subject::new(&bench, Store::Native, "any").run(&["init"]).succeeded();
     bench.wait_for("v1", "configmaps", "kube-root-ca.crt", |map| map.is_some());
@@ -259,7 +259,7 @@ fn a_quota_that_is_hit_halfway_is_told_and_the_next_command_works() {
 
 #[test]
 fn a_namespace_that_is_being_deleted_is_told() {
-    let Some(bench) = Bench::new("a_namespace_that_is_being_deleted") else { return };
+    let Some(bench) = TestEnv::new("a_namespace_that_is_being_deleted") else { return };
     write_chart(&bench);
     let space = format!("/api/v1/namespaces/{}", bench.namespace());
     // It keeps the namespace from going before the programs have seen it go.

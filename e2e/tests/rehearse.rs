@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Bench, Program, Trial, archive, needs_real};
+use pintle_e2e::{Program, TestEnv, Trial, archive, needs_real};
 use pintle_tree::{Node, json};
 use serde_json::Value;
 
@@ -79,7 +79,7 @@ const MISTAKES: &str = include_str!("rehearse/mistakes.yaml");
 #[test]
 fn mistakes_of_all_kinds_are_told_alike() {
     needs_real!("compares our own API with a real server");
-    let Some(bench) = Bench::new("mistakes_of_all_kinds_are_told_alike") else { return };
+    let Some(bench) = TestEnv::new("mistakes_of_all_kinds_are_told_alike") else { return };
     bench.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     bench.write("web/templates/all.yaml", MISTAKES);
     let found = compare(&bench, &bench.folder().join("web"), &[]);
@@ -89,7 +89,7 @@ fn mistakes_of_all_kinds_are_told_alike() {
 }
 
 fn judge(test: &str, chart: &Path, flags: &[&str]) {
-    if let Some(bench) = Bench::new(test) {
+    if let Some(bench) = TestEnv::new(test) {
         compare(&bench, chart, flags);
     }
 }
@@ -98,7 +98,7 @@ fn judge(test: &str, chart: &Path, flags: &[&str]) {
 type Said = BTreeSet<(String, bool, String)>;
 
 /// Asks both, and gives what both say.
-fn compare(bench: &Bench, chart: &Path, flags: &[&str]) -> Said {
+fn compare(bench: &TestEnv, chart: &Path, flags: &[&str]) -> Said {
     let version = bench.api().send("GET", "/version", "", "").object();
     let minor = version["minor"].as_str().expect("a version has numbers").trim_end_matches('+').to_owned();
     let subject =
@@ -117,7 +117,7 @@ fn compare(bench: &Bench, chart: &Path, flags: &[&str]) -> Said {
 }
 
 struct Subject<'a> {
-    bench: &'a Bench,
+    bench: &'a TestEnv,
     chart: String,
     version: String,
     flags: &'a [&'a str],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pintle_e2e::{Bench, Proxy, Seen, Store, Subject, write_chart};
+use pintle_e2e::{Proxy, Seen, Store, Subject, TestEnv, write_chart};
 
 /// The requests of one run of the program.
 fn requests(subject: &Subject<'_>, words: &[&str]) -> Vec<Seen> {
@@ -22,7 +22,7 @@ fn repeated(seen: &[Seen]) -> Vec<&str> {
 
 #[test]
 fn rolling_back_and_uninstalling_ask_for_nothing_twice() {
-    let Some(bench) = Bench::new("ask_for_nothing_twice") else { return };
+    let Some(bench) = TestEnv::new("ask_for_nothing_twice") else { return };
     write_chart(&bench);
     // Two of them ask other stores whether they have the name, too.
     for (store, rollback, uninstall) in [(Store::Native, 26, 19), (Store::Secrets, 22, 15)] {

@@ -2,12 +2,12 @@
 
 use crate::support;
 
-use pintle_e2e::{Bench, Fate, Program, Proxy, Ran, needs_real};
+use pintle_e2e::{Fate, Program, Proxy, Ran, TestEnv, needs_real};
 use serde_json::{Value, json};
 use support::write_chart;
 
 /// Lets a user do in the namespace what a role says, and gives the user's name.
-fn user(bench: &Bench, name: &str, role: &Value) -> String {
+fn user(bench: &TestEnv, name: &str, role: &Value) -> String {
     let user = format!("{name}-{}", bench.namespace());
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -26,7 +26,7 @@ fn edit() -> Value {
 }
 
 /// A role in the namespace for everything that the native store needs, but no more than that of the chart's objects.
-fn with_our_kinds(bench: &Bench) -> Value {
+fn with_our_kinds(bench: &TestEnv) -> Value {
     let verbs = ["get", "list", "watch", "create", "update", "patch", "delete"];
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -41,7 +41,7 @@ fn with_our_kinds(bench: &Bench) -> Value {
     json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "releases"})
 }
 
-fn run(bench: &Bench, user: &str, words: &[&str], environment: &[(&str, &str)]) -> Ran {
+fn run(bench: &TestEnv, user: &str, words: &[&str], environment: &[(&str, &str)]) -> Ran {
     let mut command = bench.command(Program::Pintle);
     command.args(words).args(["--kube-as-user", user]).envs(environment.iter().copied());
     command.output().expect("the program can be run").into()
@@ -57,7 +57,7 @@ fn names_the_ways_out(ran: Ran) {
 #[test]
 fn without_rights_to_our_kinds_the_ways_out_are_named_and_secrets_do() {
     needs_real!("asks a server that knows who may do what");
-    let Some(bench) = Bench::new("without_rights_to_our_kinds") else { return };
+    let Some(bench) = TestEnv::new("without_rights_to_our_kinds") else { return };
     write_chart(&bench, "chart");
     let user = user(&bench, "editor", &edit());
     for words in [
@@ -79,7 +79,7 @@ fn without_rights_to_our_kinds_the_ways_out_are_named_and_secrets_do() {
 #[test]
 fn who_may_not_install_our_kinds_is_told_who_can() {
     needs_real!("asks a server that knows who may do what");
-    let Some(bench) = Bench::new("who_may_not_install_our_kinds") else { return };
+    let Some(bench) = TestEnv::new("who_may_not_install_our_kinds") else { return };
     write_chart(&bench, "chart");
     let user = user(&bench, "releaser", &with_our_kinds(&bench));
     let told = run(&bench, &user, &["init"], &[]).failed();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pintle_e2e::{Bench, Level, Program, Ran};
+use pintle_e2e::{Level, Program, Ran, TestEnv};
 use serde_json::{Value, json};
 use support::{json_without_times, without_times};
 
@@ -118,7 +118,7 @@ type Account = Vec<(String, String)>;
 
 /// The walk of one example on one cluster.
 struct Walk<'a> {
-    bench: &'a Bench,
+    bench: &'a TestEnv,
     driver: &'a str,
     account: Account,
     /// What differs from run to run, and what stands for it.
@@ -126,7 +126,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(bench: &'a Bench, driver: &'a str) -> Self {
+    fn new(bench: &'a TestEnv, driver: &'a str) -> Self {
         let marks = vec![(bench.namespace().to_owned(), "NAMESPACE")];
         Walk { bench, driver, account: Account::new(), marks }
     }
@@ -210,7 +210,7 @@ fn blur(value: &mut Value) {
 }
 
 /// Takes an example through its life.
-fn walk(bench: &Bench, driver: &str, example_: &Example) -> Account {
+fn walk(bench: &TestEnv, driver: &str, example_: &Example) -> Account {
     let Example { name, given, changed, object, before, after } = example_;
     let chart = example(name);
     let mut walk = Walk::new(bench, driver);
@@ -269,9 +269,9 @@ fn compare(name: &str, here: &Account, beside: &Account) {
 
 fn both(driver: &str) {
     let test = format!("scripts-{driver}");
-    let Some(bench) = Bench::new(&test) else { return };
+    let Some(bench) = TestEnv::new(&test) else { return };
     // Where all tests have our own API already, a walk by itself shows that it holds there.
-    let own = (bench.cluster().level != Level::Embedded).then(|| Bench::embedded(&test));
+    let own = (bench.cluster().level != Level::Embedded).then(|| TestEnv::embedded(&test));
     for example in &EXAMPLES {
         let here = walk(&bench, driver, example);
         if let Some(own) = &own {
@@ -293,8 +293,8 @@ fn the_worked_examples_live_the_same_life_on_both_clusters_as_releases() {
 #[test]
 fn a_chart_sees_the_storage_classes_of_the_cluster_that_it_comes_to() {
     // Which storage class is the default is a matter of the whole cluster.
-    let Some(bench) = Bench::alone("scripts-classes") else { return };
-    for bench in [bench, Bench::embedded("scripts-classes")] {
+    let Some(bench) = TestEnv::alone("scripts-classes") else { return };
+    for bench in [bench, TestEnv::embedded("scripts-classes")] {
         let class = format!("{}-fast", bench.namespace());
         let path = "/apis/storage.k8s.io/v1/storageclasses";
         bench.api().create(
@@ -315,7 +315,7 @@ fn a_chart_sees_the_storage_classes_of_the_cluster_that_it_comes_to() {
 
 #[test]
 fn the_real_helm_reads_and_removes_what_scripts_made() {
-    let Some(bench) = Bench::new("scripts-helm") else { return };
+    let Some(bench) = TestEnv::new("scripts-helm") else { return };
     for name in ["parent", "with-library", "permissions"] {
         let mut command = bench.command(Program::Pintle);
         command.args(["install", name, &example(name), "--yes"]).env("HELM_DRIVER", "secret");

@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use pintle_e2e::{Bench, Program, Ran, skip};
+use pintle_e2e::{Program, Ran, TestEnv, skip};
 use support::{database, write_chart};
 
 /// A database that lets its user in over TLS only, and whose certificate is for `localhost`.
@@ -23,7 +23,7 @@ impl Database {
         Some(Database { address, authority })
     }
 
-    fn run(&self, bench: &Bench, program: Program, security: &str, words: &[&str]) -> Ran {
+    fn run(&self, bench: &TestEnv, program: Program, security: &str, words: &[&str]) -> Ran {
         let security = security.replace("AUTHORITY", &self.authority);
         let mut address = format!("{}?{security}", self.address);
         if let Some(rest) = security.strip_prefix("by-number&") {
@@ -38,7 +38,7 @@ impl Database {
 #[test]
 fn the_database_is_trusted_as_far_as_the_connection_string_says() {
     let test = "the_database_is_trusted";
-    let (Some(bench), Some(database)) = (Bench::new(test), Database::of(test)) else { return };
+    let (Some(bench), Some(database)) = (TestEnv::new(test), Database::of(test)) else { return };
     let _turn = self::database(&bench);
     for (security, is_let_in) in [
         ("sslmode=disable", false),
@@ -63,7 +63,7 @@ fn the_database_is_trusted_as_far_as_the_connection_string_says() {
 #[test]
 fn a_release_lives_in_a_database_that_is_checked() {
     let test = "a_release_lives_in_a_database_that_is_checked";
-    let (Some(bench), Some(database)) = (Bench::new(test), Database::of(test)) else { return };
+    let (Some(bench), Some(database)) = (TestEnv::new(test), Database::of(test)) else { return };
     let _turn = self::database(&bench);
     write_chart(&bench, "chart");
     let full = "sslmode=verify-full&sslrootcert=AUTHORITY";

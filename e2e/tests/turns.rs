@@ -2,14 +2,14 @@
 
 use crate::support;
 
-use pintle_e2e::{Bench, Program, Ran};
+use pintle_e2e::{Program, Ran, TestEnv};
 use support::{database, write_chart};
 
 const PROGRAMS: [Program; 3] = [Program::PintleAsHelm, Program::Helm4, Program::Helm3];
 
 /// A bench and the driver that keeps its releases.
 struct Table {
-    bench: Bench,
+    bench: TestEnv,
     driver: &'static str,
 }
 
@@ -66,7 +66,7 @@ impl Table {
 
 /// Programs hand a release over: each to the one that stands as many places behind it as is given, and so on.
 fn turns(test: &str, driver: &'static str, places: &[usize]) {
-    let Some(bench) = Bench::new(test) else { return };
+    let Some(bench) = TestEnv::new(test) else { return };
     write_chart(&bench, "chart");
     let table = Table { bench, driver };
     for first in 0..PROGRAMS.len() {
@@ -94,7 +94,7 @@ fn helm_4_and_ours_share_releases_in_a_database() {
         pintle_e2e::skip(&format!("{test} needs PostgreSQL"));
         return;
     }
-    let Some(bench) = Bench::new(test) else { return };
+    let Some(bench) = TestEnv::new(test) else { return };
     write_chart(&bench, "chart");
     let _database = database(&bench);
     let table = Table { bench, driver: "sql" };
@@ -106,7 +106,7 @@ fn helm_4_and_ours_share_releases_in_a_database() {
 
 #[test]
 fn an_uninstalled_release_that_is_kept_can_be_rolled_back_by_the_other() {
-    let Some(bench) = Bench::new("an_uninstalled_release_that_is_kept") else { return };
+    let Some(bench) = TestEnv::new("an_uninstalled_release_that_is_kept") else { return };
     write_chart(&bench, "chart");
     for (first, second) in [(Program::PintleAsHelm, Program::Helm4), (Program::Helm4, Program::PintleAsHelm)]
     {

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Bench, Program, Ran, needs_real, write_acts};
+use pintle_e2e::{Program, Ran, TestEnv, needs_real, write_acts};
 use serde_json::{Value, json};
 
 /// A Deployment, and a Job when a value says what it runs.
@@ -97,7 +97,7 @@ spec:
       containers: [{name: main, image: 'test.invalid/busybox:1', command: [sleep, "2"]}]
 "#;
 
-fn chart(bench: &Bench, templates: &str) {
+fn chart(bench: &TestEnv, templates: &str) {
     bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     bench.write("chart/templates/all.yaml", templates);
     write_acts(bench, "chart");
@@ -111,13 +111,13 @@ fn is_noise(line: &str) -> bool {
         && letters.next() == Some(b' ')
 }
 
-fn masked(bench: &Bench, text: &str) -> String {
+fn masked(bench: &TestEnv, text: &str) -> String {
     let text = text.replace(bench.namespace(), "NAMESPACE");
     let keep = |line: &&str| !line.starts_with("LAST DEPLOYED: ") && !is_noise(line);
     text.lines().filter(keep).map(|line| format!("{line}\n")).collect()
 }
 
-fn outcome(bench: &Bench, ran: &Ran) -> (Option<i32>, String, String) {
+fn outcome(bench: &TestEnv, ran: &Ran) -> (Option<i32>, String, String) {
     (ran.code, masked(bench, &ran.stdout), masked(bench, &ran.stderr))
 }
 
@@ -125,9 +125,9 @@ fn outcome(bench: &Bench, ran: &Ran) -> (Option<i32>, String, String) {
 fn side_by_side<T: Send>(
     test: &str,
     programs: &[Program],
-    work: impl Fn(&Bench, Program) -> T + Sync,
+    work: impl Fn(&TestEnv, Program) -> T + Sync,
 ) -> Option<Vec<T>> {
-    let benches: Vec<Bench> = programs.iter().map_while(|_| Bench::with_pods(test)).collect();
+    let benches: Vec<TestEnv> = programs.iter().map_while(|_| TestEnv::with_pods(test)).collect();
     if benches.len() < programs.len() {
         return None;
     }
@@ -162,7 +162,7 @@ fn everything_is_ready_when_waiting_ends() {
 
 #[test]
 fn nothing_is_waited_for_unless_asked_and_jobs_only_when_asked_for_them() {
-    let Some(bench) = Bench::with_pods("nothing_is_waited_for_unless_asked") else { return };
+    let Some(bench) = TestEnv::with_pods("nothing_is_waited_for_unless_asked") else { return };
     chart(&bench, DEPLOYMENT);
     let never = ["--set", "image=test.invalid/none:1"];
     bench.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
@@ -178,12 +178,12 @@ fn nothing_is_waited_for_unless_asked_and_jobs_only_when_asked_for_them() {
 }
 
 /// Installs what can never be ready, and gives what was said before time ran out.
-fn given_up(test: &str, values: &str, prepare: impl Fn(&Bench)) -> Option<String> {
+fn given_up(test: &str, values: &str, prepare: impl Fn(&TestEnv)) -> Option<String> {
     given_up_by("--wait", test, values, prepare)
 }
 
-fn given_up_by(strategy: &str, test: &str, values: &str, prepare: impl Fn(&Bench)) -> Option<String> {
-    let bench = Bench::with_pods(test)?;
+fn given_up_by(strategy: &str, test: &str, values: &str, prepare: impl Fn(&TestEnv)) -> Option<String> {
+    let bench = TestEnv::with_pods(test)?;
     chart(&bench, DEPLOYMENT);
     prepare(&bench);
     let arguments =
@@ -221,7 +221,7 @@ fn waiting_for_an_image_that_cannot_be_had_is_given_up() {
 }
 
 /// Whether the node has told what it could not do for a pod.
-fn node_complains(bench: &Bench) -> bool {
+fn node_complains(bench: &TestEnv) -> bool {
     bench.objects("v1", "events").iter().any(|event| {
         event["source"]["component"] == "kubelet"
             && event["message"].as_str().is_some_and(|text| text.starts_with("Failed to pull image"))
@@ -230,7 +230,7 @@ fn node_complains(bench: &Bench) -> bool {
 
 #[test]
 fn what_the_node_says_of_a_pod_is_told() {
-    let Some(bench) = Bench::with_pods("what_the_node_says_of_a_pod_is_told") else { return };
+    let Some(bench) = TestEnv::with_pods("what_the_node_says_of_a_pod_is_told") else { return };
     chart(&bench, DEPLOYMENT);
     let never = ["--set", "image=test.invalid/none:1"];
     bench.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
@@ -300,7 +300,7 @@ fn waiting_for_pods_that_a_quota_forbids_is_given_up() {
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}},
     });
-    let prepare = |bench: &Bench| {
+    let prepare = |bench: &TestEnv| {
         bench.api().create(&bench.path("v1", "resourcequotas", ""), &quota);
         bench.wait_for("v1", "resourcequotas", "none", |quota| {
             quota.is_some_and(|quota| !quota["status"]["hard"].is_null())
@@ -319,7 +319,7 @@ fn waiting_for_pods_that_a_quota_forbids_is_given_up() {
 
 #[test]
 fn waiting_for_pods_that_a_security_standard_forbids_is_given_up() {
-    let prepare = |bench: &Bench| {
+    let prepare = |bench: &TestEnv| {
         let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
         let space = format!("/api/v1/namespaces/{}", bench.namespace());
         bench.api().merge(&space, &json!({"metadata": {"labels": labels}}));
@@ -405,7 +405,7 @@ fn a_failed_operation_is_undone_when_that_was_asked_for() {
 }
 
 /// The program on a terminal of its own.
-fn on_a_terminal(bench: &Bench, arguments: &str) -> String {
+fn on_a_terminal(bench: &TestEnv, arguments: &str) -> String {
     let program = bench.command(Program::Pintle);
     let mut command = Command::new("script");
     command.env_clear().current_dir(bench.folder()).env("TERM", "xterm");
@@ -418,7 +418,7 @@ fn on_a_terminal(bench: &Bench, arguments: &str) -> String {
 
 #[test]
 fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
-    let Some(bench) = Bench::with_pods("a_terminal_shows_a_table") else { return };
+    let Some(bench) = TestEnv::with_pods("a_terminal_shows_a_table") else { return };
     let hook = "\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: hook\n  annotations: {helm.sh/hook: pre-install, \
                 helm.sh/hook-output-log-policy: hook-failed, pintle.dev/simulate-log: spoken}\nspec:\n  restartPolicy: Never\n  containers: \
                 [{name: main, image: 'test.invalid/busybox:1', command: [echo, spoken]}]\n";
@@ -456,7 +456,7 @@ fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
 #[test]
 fn a_user_without_rights_is_told_which_one_is_missing() {
     needs_real!("asks a server that knows who may do what");
-    let Some(bench) = Bench::new("a_user_without_rights") else { return };
+    let Some(bench) = TestEnv::new("a_user_without_rights") else { return };
     chart(&bench, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n");
     let limited = bench.cluster().kubeconfig.with_file_name("access").join("limited");
     let run = |program, arguments: &[&str]| {

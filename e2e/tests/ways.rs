@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pintle_e2e::{Bench, Program, Ran, needs_real};
+use pintle_e2e::{Program, Ran, TestEnv, needs_real};
 
 const PROGRAMS: [Program; 3] = [Program::Helm4, Program::PintleAsHelm, Program::Pintle];
 
@@ -107,7 +107,7 @@ fn read_socks(client: &mut TcpStream) -> io::Result<String> {
 }
 
 /// What a line of the kubeconfig says.
-fn said(bench: &Bench, key: &str) -> String {
+fn said(bench: &TestEnv, key: &str) -> String {
     let text = std::fs::read_to_string(&bench.cluster().kubeconfig).expect("the kubeconfig can be read");
     let found =
         text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": ").map(str::to_owned));
@@ -115,14 +115,14 @@ fn said(bench: &Bench, key: &str) -> String {
 }
 
 /// Where the server is, as host and port.
-fn server(bench: &Bench) -> String {
+fn server(bench: &TestEnv) -> String {
     let server = said(bench, "server");
     let place = server.trim_start_matches("https://").trim_end_matches('/');
     if place.contains(':') { place.to_owned() } else { format!("{place}:443") }
 }
 
 /// Writes a kubeconfig. `cluster` and `user` are further lines of it, indented by four.
-fn kubeconfig(bench: &Bench, name: &str, server: &str, cluster: &str, user: &str) -> String {
+fn kubeconfig(bench: &TestEnv, name: &str, server: &str, cluster: &str, user: &str) -> String {
     let text = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: pintle-e2e\n\
          contexts: [{{name: pintle-e2e, context: {{cluster: c, user: u}}}}]\n\
@@ -134,13 +134,13 @@ fn kubeconfig(bench: &Bench, name: &str, server: &str, cluster: &str, user: &str
 }
 
 /// The certificate by which the tests' own kubeconfig signs on.
-fn certificate(bench: &Bench) -> String {
+fn certificate(bench: &TestEnv) -> String {
     ["client-certificate-data", "client-key-data"]
         .map(|key| format!("    {key}: {}\n", said(bench, key)))
         .concat()
 }
 
-fn list(bench: &Bench, program: Program, kubeconfig: &str, environment: &[(&str, &str)]) -> Ran {
+fn list(bench: &TestEnv, program: Program, kubeconfig: &str, environment: &[(&str, &str)]) -> Ran {
     let mut command = bench.command(program);
     command.args(["list"]).env("HELM_DRIVER", "secret").env("KUBECONFIG", kubeconfig);
     command.envs(environment.iter().copied()).output().expect("the program can be run").into()
@@ -149,7 +149,7 @@ fn list(bench: &Bench, program: Program, kubeconfig: &str, environment: &[(&str,
 #[test]
 fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
     needs_real!("goes to a server that speaks TLS");
-    let Some(bench) = Bench::new("a_proxy_that_the_kubeconfig_names") else { return };
+    let Some(bench) = TestEnv::new("a_proxy_that_the_kubeconfig_names") else { return };
     for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
         let proxy = Proxy::new(speech, server(&bench));
         let line = format!("    proxy-url: {scheme}://{}\n", proxy.address);
@@ -170,7 +170,7 @@ fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
 #[test]
 fn a_proxy_that_the_environment_names_leads_to_the_server() {
     needs_real!("goes to a server that speaks TLS");
-    let Some(bench) = Bench::new("a_proxy_that_the_environment_names") else { return };
+    let Some(bench) = TestEnv::new("a_proxy_that_the_environment_names") else { return };
     for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
         let proxy = Proxy::new(speech, server(&bench));
         let address = format!("{scheme}://{}", proxy.address);
@@ -199,7 +199,7 @@ fn given_by(program: &str) -> String {
 #[test]
 fn a_program_gives_credentials_and_gets_its_environment() {
     needs_real!("asks a server that knows who asks");
-    let Some(bench) = Bench::new("a_program_gives_credentials") else { return };
+    let Some(bench) = TestEnv::new("a_program_gives_credentials") else { return };
     // Only with the right words, variables of both kinds and the cluster's address does it give anything.
     let script = r#"#!/bin/sh
 [ "$1" = credentials ] && [ "$KIND_OF_CREDENTIALS" = "from the kubeconfig" ] && [ -n "$HOME" ] || exit 7
@@ -239,7 +239,7 @@ cat answer.json
 }
 
 /// Asserts that all programs fail for this reason, and ours in Helm's words when called so.
-fn told_alike(bench: &Bench, kubeconfig: &str, reason: &str) {
+fn told_alike(bench: &TestEnv, kubeconfig: &str, reason: &str) {
     let [real, ours, own] = PROGRAMS.map(|program| list(bench, program, kubeconfig, &[]).failed().stderr);
     assert_eq!(ours, real);
     for told in [real, own] {

@@ -14,7 +14,7 @@ use pintle::ops::{
 };
 use pintle::release::{MemoryStore, Moment};
 use pintle::values::Overrides;
-use pintle::{Cancel, Clock, Holder, Session, Silent};
+use pintle::{Cancel, Clock, LeaseHolder, Session, Silent};
 
 /// The time of this machine. Ids of versions are told apart by their time alone here.
 struct MachineClock;
@@ -42,8 +42,8 @@ async fn main() -> Result<()> {
         others: Vec::new(),
         guarded: Vec::new(),
         clock: Arc::new(MachineClock),
-        holder: Holder::named("the example"),
-        lease: Duration::from_secs(30),
+        holder: LeaseHolder::named("the example"),
+        lease_duration: Duration::from_secs(30),
         cancel: Cancel::default(),
         events: pintle::Lifecycle::default(),
         record_objects: pintle::RecordObjects::default(),

@@ -21,7 +21,7 @@ use crate::flag::value::Value;
 use crate::invocation::Invocation;
 use crate::output::terminal::Shown;
 use crate::personality::Personality;
-use crate::{boxed, holder, kubeconfig, read, request, scripts, ui};
+use crate::{boxed, kubeconfig, lease_holder, read, request, scripts, ui};
 
 /// How long an operation that is stopped for the second time may take to record that.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -78,8 +78,8 @@ impl Connection {
             others,
             guarded,
             clock: Arc::new(SystemClock),
-            holder: holder::this_process(invocation.environment),
-            lease: lease(&invocation.flags),
+            holder: lease_holder::this_process(invocation.environment),
+            lease_duration: lease_duration(&invocation.flags),
             cancel: Cancel::default(),
             events: scripts::lifecycle(invocation)?,
             record_objects: request::record_objects(invocation),
@@ -152,7 +152,7 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::run_time(format!("cannot start threads: {error}")))
 }
 
-fn lease(flags: &Parsed) -> Duration {
+fn lease_duration(flags: &Parsed) -> Duration {
     if flags.declares("lease") { flags.duration("lease") } else { Duration::from_secs(30) }
 }
 

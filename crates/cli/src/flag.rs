@@ -1,7 +1,7 @@
 //! What a flag is: one row of a command's table, from which parsing, help, completion and the reference page come.
 
 pub(crate) mod csv;
-pub(crate) mod delivery;
+pub(crate) mod deploy;
 pub(crate) mod groups;
 pub(crate) mod parse;
 pub(crate) mod parsed;

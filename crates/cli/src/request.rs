@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
 use pintle::values::Overrides;
-use pintle::{Delivery, HookLogs, Method, MethodChoice, Mode, RecordObjects, Strategy};
+use pintle::{DeployOptions, HookLogs, Method, MethodChoice, Mode, RecordObjects, Strategy};
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
@@ -103,7 +103,7 @@ pub(crate) fn record_objects(invocation: &Invocation<'_>) -> RecordObjects {
 /// # Errors
 ///
 /// A word for `--logs` that means nothing.
-pub(crate) fn delivery(invocation: &Invocation<'_>) -> Result<Delivery, Failure> {
+pub(crate) fn delivery(invocation: &Invocation<'_>) -> Result<DeployOptions, Failure> {
     let flags = &invocation.flags;
     let on = |name: &str| flags.declares(name) && flags.on(name);
     let wait = match flags.text("wait") {
@@ -111,7 +111,7 @@ pub(crate) fn delivery(invocation: &Invocation<'_>) -> Result<Delivery, Failure>
         "legacy" => Strategy::Legacy,
         _ => Strategy::HookOnly,
     };
-    Ok(Delivery {
+    Ok(DeployOptions {
         force_conflicts: on("force-conflicts"),
         force_replace: on("force-replace") || on("force"),
         wait,

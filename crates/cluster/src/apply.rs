@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// How the steps of a plan are carried out.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct ApplyOptions {
     /// How objects are written.
     pub method: Method,
     /// Whether server-side apply takes fields that others own.
@@ -45,9 +45,9 @@ pub struct Manner {
     pub propagation: Propagation,
 }
 
-impl Default for Manner {
+impl Default for ApplyOptions {
     fn default() -> Self {
-        Manner {
+        ApplyOptions {
             method: Method::ServerSide,
             force_conflicts: false,
             hand_over: false,
@@ -58,7 +58,7 @@ impl Default for Manner {
     }
 }
 
-impl Manner {
+impl ApplyOptions {
     /// How requests are made that tell the server about unknown fields.
     fn validated(&self) -> Write {
         Write { dry_run: self.dry_run, validation: self.validation, ..Write::default() }
@@ -71,7 +71,7 @@ impl Manner {
 
 /// What a step came to.
 #[derive(Clone, Debug)]
-pub enum Done {
+pub enum Applied {
     /// There was nothing to do.
     Nothing,
     /// The object, as it is now.
@@ -87,27 +87,29 @@ impl Cluster {
     ///
     /// # Errors
     /// In Helm's words: what could not be done, and why.
-    pub async fn carry_out(&self, step: &Step<'_>, manner: &Manner) -> Result<Done> {
+    pub async fn execute(&self, step: &Step<'_>, apply_options: &ApplyOptions) -> Result<Applied> {
         if self.pretends() {
-            return Ok(Done::Nothing);
+            return Ok(Applied::Nothing);
         }
         let update = matches!(step.action, Action::Update { .. } | Action::Adopt);
         let failed = |error: Error| error.during("failed to create patch");
-        let keys = if update && manner.method.needs_merge_keys(&step.id) {
+        let keys = if update && apply_options.method.needs_merge_keys(&step.id) {
             Some(self.merge_keys(&step.id.api_version()).await.map_err(failed)?)
         } else {
             None
         };
         let none = MergeKeys::default();
-        let change = Change::of(step, manner.method, keys.as_deref().unwrap_or(&none));
+        let change = Change::of(step, apply_options.method, keys.as_deref().unwrap_or(&none));
         let change = change.map_err(|error| failed(Error::Patch(Box::new(error))))?;
         match (change, step.desired) {
-            (Change::Delete, _) => match self.delete_object(&step.id, manner.propagation).await? {
-                true => Ok(Done::Deleted),
-                false => Ok(Done::Gone),
+            (Change::Delete, _) => match self.delete_object(&step.id, apply_options.propagation).await? {
+                true => Ok(Applied::Deleted),
+                false => Ok(Applied::Gone),
             },
-            (Change::Nothing, _) | (_, None) => Ok(Done::Nothing),
-            (change, Some(object)) => self.bring(step, change, object, manner).await.map(Done::Written),
+            (Change::Nothing, _) | (_, None) => Ok(Applied::Nothing),
+            (change, Some(object)) => {
+                self.bring(step, change, object, apply_options).await.map(Applied::Written)
+            }
         }
     }
 
@@ -116,22 +118,22 @@ impl Cluster {
         step: &Step<'_>,
         change: Change,
         object: &Object,
-        manner: &Manner,
+        apply_options: &ApplyOptions,
     ) -> Result<Written> {
         match change {
-            Change::Create => self.create_object(object, &manner.unvalidated()).await,
-            Change::Replace => self.replace_object(object, step.live, &manner.validated()).await,
+            Change::Create => self.create_object(object, &apply_options.unvalidated()).await,
+            Change::Replace => self.replace_object(object, step.live, &apply_options.validated()).await,
             Change::Strategic(patch) => {
-                self.patch_object(&step.id, PatchKind::Strategic, &patch, &manner.unvalidated()).await
+                self.patch_object(&step.id, PatchKind::Strategic, &patch, &apply_options.unvalidated()).await
             }
             Change::Merge(patch) => {
-                self.patch_object(&step.id, PatchKind::Merge, &patch, &manner.unvalidated()).await
+                self.patch_object(&step.id, PatchKind::Merge, &patch, &apply_options.unvalidated()).await
             }
             Change::Apply | Change::Nothing | Change::Delete => {
-                if let (true, Some(live)) = (manner.hand_over, step.live) {
-                    self.hand_over(live, &manner.validated()).await?;
+                if let (true, Some(live)) = (apply_options.hand_over, step.live) {
+                    self.hand_over(live, &apply_options.validated()).await?;
                 }
-                self.apply_object(object, manner.force_conflicts, &manner.validated()).await
+                self.apply_object(object, apply_options.force_conflicts, &apply_options.validated()).await
             }
         }
     }
@@ -141,11 +143,12 @@ impl Cluster {
     pub fn carry_out_all<'a>(
         &'a self,
         steps: &'a [Step<'a>],
-        manner: &'a Manner,
-    ) -> BoxFuture<'a, Vec<Result<Done>>> {
-        let work = in_batches(steps, |step| &step.id.kind, move |step| self.carry_out(step, manner).boxed());
+        apply_options: &'a ApplyOptions,
+    ) -> BoxFuture<'a, Vec<Result<Applied>>> {
+        let work =
+            in_batches(steps, |step| &step.id.kind, move |step| self.execute(step, apply_options).boxed());
         async move {
-            self.fetch_merge_keys(steps, manner.method).await;
+            self.fetch_merge_keys(steps, apply_options.method).await;
             work.await
         }
         .boxed()
@@ -165,7 +168,7 @@ impl Cluster {
 }
 
 /// Tries again while the failure is of the kind that goes away by itself.
-async fn persist<T, A>(passing: fn(&Error) -> bool, mut attempt: impl FnMut() -> A) -> Result<T>
+async fn retry<T, A>(passing: fn(&Error) -> bool, mut attempt: impl FnMut() -> A) -> Result<T>
 where
     A: Future<Output = Result<T>>,
 {

@@ -15,7 +15,7 @@ use crate::transport;
 /// How often a request is sent when the server asks us to come back later.
 const PATIENCE: u32 = 10;
 /// How often a request is sent when the server or the connection fails.
-const STUBBORNNESS: u32 = 4;
+const MAX_RETRIES: u32 = 4;
 /// The longest that we wait before coming back.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// How long an answer may take to begin. The server gives up a request after a minute, so nobody is there any more.
@@ -241,7 +241,7 @@ fn again(request: &Request, error: &Error, sent: u32) -> Option<Again> {
     match error {
         Error::Transport { sent: reached, .. } => {
             // A connection that could not be made stays so; one that broke is replaced by another.
-            (*reached && request.repeatable).then_some(Again { wait: backoff, limit: STUBBORNNESS })
+            (*reached && request.repeatable).then_some(Again { wait: backoff, limit: MAX_RETRIES })
         }
         Error::Api(status) => match (status.code, status.retry_after) {
             (429, after) => {
@@ -249,10 +249,10 @@ fn again(request: &Request, error: &Error, sent: u32) -> Option<Again> {
                 Some(Again { wait, limit: PATIENCE })
             }
             (500.., Some(after)) if request.repeatable => {
-                Some(Again { wait: after.min(LONGEST_WAIT), limit: STUBBORNNESS })
+                Some(Again { wait: after.min(LONGEST_WAIT), limit: MAX_RETRIES })
             }
-            (500.., _) if was_dropped(status) => Some(Again { wait: backoff, limit: STUBBORNNESS }),
-            (502..=504, None) if request.repeatable => Some(Again { wait: backoff, limit: STUBBORNNESS }),
+            (500.., _) if was_dropped(status) => Some(Again { wait: backoff, limit: MAX_RETRIES }),
+            (502..=504, None) if request.repeatable => Some(Again { wait: backoff, limit: MAX_RETRIES }),
             _ => None,
         },
         _ => None,

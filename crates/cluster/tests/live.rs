@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use futures::FutureExt;
-use pintle_cluster::apply::{Done, Manner, all_at_once, in_batches};
+use pintle_cluster::apply::{Applied, ApplyOptions, all_at_once, in_batches};
 use pintle_cluster::{Cluster, Depth, Guard, Propagation, Selection, Settings, Write};
 use pintle_objects::{Object, ObjectId};
-use pintle_plan::{Adoption, Method, Situation, Snapshot, plan};
+use pintle_plan::{Adoption, Method, PlanInput, Snapshot, plan};
 
 /// Connects to the test cluster and makes a namespace of its own; nothing when there is no test cluster.
 async fn testbed(test: &str) -> Option<(Cluster, String)> {
@@ -41,14 +41,19 @@ fn config_maps(namespace: &str, count: usize, value: &str) -> Vec<Object> {
         .collect()
 }
 
-async fn carry_out(cluster: &Cluster, old: &[Object], new: &[Object], manner: &Manner) -> Vec<Done> {
+async fn execute(
+    cluster: &Cluster,
+    old: &[Object],
+    new: &[Object],
+    apply_options: &ApplyOptions,
+) -> Vec<Applied> {
     let ids: Vec<ObjectId> = old.iter().chain(new).map(Object::id).collect();
     loop {
         let live = cluster.snapshot(&ids, Depth::Whole).await.expect("readable");
-        let situation = Situation { desired: new, previous: old, live: &live, adoption: Adoption::Unchecked };
-        let plan = plan(&situation).expect("a plan");
+        let input = PlanInput { desired: new, previous: old, live: &live, adoption: Adoption::Unchecked };
+        let plan = plan(&input).expect("a plan");
         let steps: Vec<_> = plan.steps.into_iter().chain(plan.removals).collect();
-        let done = cluster.carry_out_all(&steps, manner).await;
+        let done = cluster.carry_out_all(&steps, apply_options).await;
         // Controllers of the cluster write to objects, too, and may come between the look and the write.
         if done.iter().any(|done| done.as_ref().is_err_and(is_conflict)) {
             continue;
@@ -85,12 +90,13 @@ async fn plans_are_carried_out_by_either_way_of_applying_and_end_alike() {
         ))
     };
     let two = "      - {name: two, image: 'x:1'}\n";
-    let client = Manner { method: Method::ClientSide { custom_three_way: false }, ..Manner::default() };
+    let client =
+        ApplyOptions { method: Method::ClientSide { custom_three_way: false }, ..ApplyOptions::default() };
     let (old, new) = ([deployment("x:1", two)], [deployment("x:2", "")]);
     assert!(
-        matches!(&carry_out(&cluster, &[], &old, &client).await[..], [Done::Written(one)] if one.created)
+        matches!(&execute(&cluster, &[], &old, &client).await[..], [Applied::Written(one)] if one.created)
     );
-    carry_out(&cluster, &old, &new, &client).await;
+    execute(&cluster, &old, &new, &client).await;
     let live = cluster.get(&new[0].id()).await.expect("readable").expect("there");
     let containers = |object: &Object| {
         let list = object
@@ -102,20 +108,20 @@ async fn plans_are_carried_out_by_either_way_of_applying_and_end_alike() {
             .collect::<Vec<_>>()
     };
     assert_eq!(containers(&live), ["x:2"]);
-    assert!(matches!(carry_out(&cluster, &new, &new, &client).await[..], [Done::Nothing]));
+    assert!(matches!(execute(&cluster, &new, &new, &client).await[..], [Applied::Nothing]));
 
     // Fields that client-side apply owned go away with server-side apply once they are handed over.
-    carry_out(&cluster, &new, &old, &client).await;
-    let server = Manner { hand_over: true, ..Manner::default() };
-    carry_out(&cluster, &old, &new, &server).await;
+    execute(&cluster, &new, &old, &client).await;
+    let server = ApplyOptions { hand_over: true, ..ApplyOptions::default() };
+    execute(&cluster, &old, &new, &server).await;
     let live = cluster.get(&new[0].id()).await.expect("readable").expect("there");
     assert_eq!(containers(&live), ["x:2"]);
 
-    let replace = Manner { method: Method::Replace, ..Manner::default() };
-    carry_out(&cluster, &new, &old, &replace).await;
+    let replace = ApplyOptions { method: Method::Replace, ..ApplyOptions::default() };
+    execute(&cluster, &new, &old, &replace).await;
     let live = cluster.get(&new[0].id()).await.expect("readable").expect("there");
     assert_eq!(containers(&live), ["x:2", "x:1"].map(|_| "x:1"));
-    assert!(matches!(carry_out(&cluster, &old, &[], &server).await[..], [Done::Deleted]));
+    assert!(matches!(execute(&cluster, &old, &[], &server).await[..], [Applied::Deleted]));
 }
 
 #[tokio::test]

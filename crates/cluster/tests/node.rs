@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use pintle_cluster::logs::{self, HookLogs, LogSource};
-use pintle_cluster::wait::{Goal, Patience, Progress, Strategy, WaitError, Waiter, Waiting};
+use pintle_cluster::wait::{FailFastLimits, Goal, Progress, Strategy, WaitError, Waiter, Waiting};
 use pintle_cluster::{Cluster, Guard, Propagation, Settings, Write};
 use pintle_objects::{Object, ObjectId};
 
@@ -63,7 +63,7 @@ fn waiting(goal: Goal) -> Waiting {
 }
 
 fn early(goal: Goal) -> Waiting {
-    Waiting { early_failure: Some(Patience::default()), ..waiting(goal) }
+    Waiting { early_failure: Some(FailFastLimits::default()), ..waiting(goal) }
 }
 
 /// What our own API is told of a pod, in which nothing runs.
@@ -167,8 +167,8 @@ async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
         }
     };
     tokio::time::timeout(Duration::from_secs(180), is_counted).await.expect("the quota is counted");
-    let patience = Patience { refusal: Duration::from_secs(3), ..Patience::default() };
-    let early = Waiting { early_failure: Some(patience), ..waiting(Goal::Ready) };
+    let limits = FailFastLimits { refusal: Duration::from_secs(3), ..FailFastLimits::default() };
+    let early = Waiting { early_failure: Some(limits), ..waiting(Goal::Ready) };
     for kind in ["Deployment", "StatefulSet"] {
         let ids = bench.make(&workload(kind, "replicas: 1", &container("sleep 9"))).await;
         let text = bench.wait(early, &ids).await.expect_err("refused").to_string();

@@ -9,7 +9,7 @@ use pintle_cluster::store::{HelmConfigMaps, HelmSecrets, Native};
 use pintle_cluster::{Cluster, Settings, Write};
 use pintle_objects::{Object, ObjectId};
 use pintle_release::{
-    Claim, Moment, Query, ReleaseVersion, Status, Store, StoreError, StoredHook, VersionId,
+    Lease, Moment, Query, ReleaseVersion, Status, Store, StoreError, StoredHook, VersionId,
 };
 
 /// Connects to the test cluster and makes a namespace of its own; nothing when there is no test cluster.
@@ -82,19 +82,19 @@ async fn keeps(store: &dyn Store, namespace: &str) {
         |statuses| Query { statuses, ..Query { namespace: Some(namespace.into()), ..Query::default() } };
     assert!(store.history(namespace, "web").await.expect("an answer").is_empty(), "{driver}");
     assert_eq!(store.get(namespace, "web", 1).await.expect("an answer"), None, "{driver}");
-    let claim = Claim::new("me", Moment::from_unix(1_700_000_000, 0), 30);
+    let lease = Lease::new("me", Moment::from_unix(1_700_000_000, 0), 30);
     let mut first = version(namespace, "web", 1, Status::PendingInstall);
-    store.create(&first, Some(&claim), None).await.expect("is new");
+    store.create(&first, Some(&lease), None).await.expect("is new");
     let again = store.create(&first, None, None).await;
     assert!(matches!(again, Err(StoreError::Exists { number: 1, .. })), "{driver}: {again:?}");
 
-    let renewed = claim.renewed_at(Moment::from_unix(1_700_000_020, 0));
+    let renewed = lease.renewed_at(Moment::from_unix(1_700_000_020, 0));
     store.renew(namespace, "web", 1, &renewed).await.expect("is ours");
     let history = store.history(namespace, "web").await.expect("an answer");
-    assert_eq!(history[0].claim.as_ref(), Some(&renewed), "{driver}");
+    assert_eq!(history[0].lease.as_ref(), Some(&renewed), "{driver}");
     let latest = store.latest(&query(None)).await.expect("an answer");
-    assert_eq!(latest[0].claim.as_ref(), Some(&renewed), "{driver}");
-    let other = Claim::new("you", Moment::from_unix(1_700_000_020, 0), 30);
+    assert_eq!(latest[0].lease.as_ref(), Some(&renewed), "{driver}");
+    let other = Lease::new("you", Moment::from_unix(1_700_000_020, 0), 30);
     let taken = store.renew(namespace, "web", 1, &other).await;
     assert!(matches!(taken, Err(StoreError::Lost { .. })), "{driver}: {taken:?}");
 
@@ -157,8 +157,8 @@ async fn of_fifty_writers_one_wins_each_number() {
                 let mut version = version(&namespace, "web", number, Status::Deployed);
                 version.info.description = format!("by {writer}");
                 version.id = Some(VersionId::new(1_700_000_000_000 + number, writer));
-                let claim = Claim::new(format!("writer {writer}"), Moment::from_unix(1_700_000_000, 0), 30);
-                tokio::spawn(async move { (writer, store.create(&version, Some(&claim), None).await) })
+                let lease = Lease::new(format!("writer {writer}"), Moment::from_unix(1_700_000_000, 0), 30);
+                tokio::spawn(async move { (writer, store.create(&version, Some(&lease), None).await) })
             });
             let mut winners = Vec::new();
             for outcome in futures::future::join_all(writers).await {
@@ -194,10 +194,10 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
             let seen = upgrader.history(&namespace, &name).await.expect("an answer").remove(0);
             let seen_too = remover.history(&namespace, &name).await.expect("an answer").remove(0);
             let second = version(&namespace, &name, 2, Status::PendingUpgrade);
-            let claim = Claim::new("remover", Moment::from_unix(1_700_000_000, 0), 30);
+            let lease = Lease::new("remover", Moment::from_unix(1_700_000_000, 0), 30);
             first.set_status(Status::Uninstalling, "Deletion in progress");
             let create = upgrader.create(&second, None, Some(&seen));
-            let swap = remover.swap(&seen_too, &first, Some(&claim));
+            let swap = remover.swap(&seen_too, &first, Some(&lease));
             // Each order once, and then whatever comes.
             let (created, swapped) = match round {
                 0 => (create.await, swap.await),
@@ -212,7 +212,7 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
             match (created, swapped) {
                 (Ok(()), Err(StoreError::Changed { .. } | StoreError::Lost { .. })) => {
                     assert_eq!(states, [Status::Deployed, Status::PendingUpgrade], "{driver}");
-                    assert_eq!(history[0].claim, None, "{driver}");
+                    assert_eq!(history[0].lease, None, "{driver}");
                     assert_ne!(round, 1, "{driver}: it was taken away first");
                     followed += 1;
                 }
@@ -220,7 +220,7 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
                     assert_eq!(status, Some(Status::Uninstalling), "{driver}");
                     assert_ne!(round, 0, "{driver}: it was followed first");
                     assert_eq!(states, [Status::Uninstalling], "{driver}");
-                    assert_eq!((&history[0].state, &history[0].claim), (&state, &Some(claim)), "{driver}");
+                    assert_eq!((&history[0].state, &history[0].lease), (&state, &Some(lease)), "{driver}");
                 }
                 both => panic!("{driver}: {both:?}"),
             }
@@ -346,8 +346,8 @@ async fn helm_reads_what_we_write_and_we_what_helm_writes() {
             String::from_utf8(output.stdout).expect("text")
         };
         let ours = version(&namespace, "ours", 1, Status::Deployed);
-        let claim = Claim::new("me", Moment::from_unix(1_700_000_000, 0), 30);
-        store.create(&ours, Some(&claim), None).await.expect("is new");
+        let lease = Lease::new("me", Moment::from_unix(1_700_000_000, 0), 30);
+        store.create(&ours, Some(&lease), None).await.expect("is new");
         assert!(helm(&["list"]).contains("app-1.2.3"));
         assert_eq!(helm(&["get", "manifest", "ours"]), format!("{}\n", ours.manifest));
         assert!(helm(&["get", "notes", "ours"]).contains("hello"));

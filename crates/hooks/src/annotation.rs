@@ -1,6 +1,6 @@
 //! The annotations that make and steer hooks, read once, and the words that name events in them.
 
-use pintle_objects::{Event, Head, Object};
+use pintle_objects::{Head, HookEvent, Object};
 use pintle_tree::{Map, Node, Str};
 use pintle_yaml::decode::number_text;
 
@@ -161,7 +161,7 @@ impl Words {
     /// Reads the word for an event. Natively `test-success` is but another word for `test`.
     pub(crate) fn event(self, word: &str) -> Result<&'static str, Problem> {
         let (found, known): (_, &'static [&'static str]) = match self {
-            Words::Native => (Event::from_word(&normal(word)).map(Event::as_str), NATIVE),
+            Words::Native => (HookEvent::from_word(&normal(word)).map(HookEvent::as_str), NATIVE),
             Words::Filter => (FILTER.into_iter().find(|known| *known == word.trim()), &FILTER),
         };
         found.ok_or_else(|| Problem::UnknownEvent { word: word.trim().to_owned(), known })
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn both_vocabularies_hold_every_event_of_helm() {
-        for event in Event::ALL {
+        for event in HookEvent::ALL {
             assert!(NATIVE.contains(&event.as_str()) && FILTER.contains(&event.as_str()));
         }
     }

@@ -1,6 +1,6 @@
 //! The hook as a type: read once, from a fresh render or from a stored release.
 
-use pintle_objects::{Built, Event, Head, Object, ObjectError, Validation, aggregate, build_document};
+use pintle_objects::{Built, Head, HookEvent, Object, ObjectError, Validation, aggregate, build_document};
 use pintle_tree::{LogLine, Node};
 
 use crate::annotation::{Annotations, Words};
@@ -21,7 +21,7 @@ pub struct Source<'a> {
     /// The document.
     pub manifest: &'a [u8],
     /// When it runs, as Helm reads it. Empty for an object whose events `helm.sh/hook-weights` names.
-    pub events: &'a [Event],
+    pub events: &'a [HookEvent],
     /// Its weight, as Helm reads it.
     pub weight: i64,
     /// The words of its delete policy, in lower case.
@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weighted {
     /// The event.
-    pub event: Event,
+    pub event: HookEvent,
     /// The weight; the lowest goes first.
     pub weight: i64,
 }
@@ -86,7 +86,7 @@ pub struct Hook {
 
 impl Hook {
     /// The weight at an event, if the hook runs at it.
-    pub fn weight(&self, event: Event) -> Option<i64> {
+    pub fn weight(&self, event: HookEvent) -> Option<i64> {
         self.events.iter().find(|weighted| weighted.event == event).map(|weighted| weighted.weight)
     }
 
@@ -163,7 +163,7 @@ fn events(source: &Source<'_>, annotations: &Annotations) -> Result<Vec<Weighted
     let events = weigh(annotations, Words::Native)?;
     Ok(events
         .into_iter()
-        .filter_map(|(word, weight)| Event::from_word(word).map(|event| Weighted { event, weight }))
+        .filter_map(|(word, weight)| HookEvent::from_word(word).map(|event| Weighted { event, weight }))
         .collect())
 }
 
@@ -192,13 +192,13 @@ fn hook(source: &Source<'_>, object: Object, annotations: &Annotations, events: 
 
 /// The document of a hook as it runs at an event: with variables in its containers where the rule and the hook's
 /// annotations ask for them. It keeps its name, since only one event happens at a time.
-pub fn object_for(hook: &Hook, event: Event, rule: EnvRule) -> Object {
+pub fn object_for(hook: &Hook, event: HookEvent, rule: EnvRule) -> Object {
     let mut object = hook.object.clone();
     add_variables(&mut object, hook, event, rule);
     object
 }
 
-fn add_variables(object: &mut Object, hook: &Hook, event: Event, rule: EnvRule) {
+fn add_variables(object: &mut Object, hook: &Hook, event: HookEvent, rule: EnvRule) {
     if hook.env && (hook.extended || rule == EnvRule::Always) {
         inject(object, event.as_str(), hook.weight(event).unwrap_or(0));
     }
@@ -209,7 +209,7 @@ fn add_variables(object: &mut Object, hook: &Hook, event: Event, rule: EnvRule) 
 /// # Errors
 /// When the hook cannot be built, in the words of the step at which Helm notices: what the last run left is deleted
 /// first, and that needs an object that can be decoded; creating also needs one with a type.
-pub fn objects_for(hook: &Hook, event: Event, rule: EnvRule) -> Result<Vec<Object>> {
+pub fn objects_for(hook: &Hook, event: HookEvent, rule: EnvRule) -> Result<Vec<Object>> {
     if hook.is_deleted(DeletePolicy::BeforeHookCreation) {
         objects_to_delete(hook)?;
     }
@@ -283,14 +283,14 @@ mod tests {
         assert!(hook.is_deleted(DeletePolicy::Failed) && !hook.is_deleted(DeletePolicy::BeforeHookCreation));
         assert!(!hook.extended && !hook.unmanaged && hook.env);
         assert_eq!(hook.unknown_words.len(), 1);
-        assert_eq!(object_for(&hook, Event::Test, EnvRule::WhenAsked), hook.object);
+        assert_eq!(object_for(&hook, HookEvent::Test, EnvRule::WhenAsked), hook.object);
     }
 
     #[test]
     fn an_extended_hook_has_a_weight_for_each_event() {
         let hook = job("hook: pre-install,post-install\nhook-weight: \"-9,30\"").expect("good annotations");
         assert_eq!(weights(&hook), [("pre-install", -9), ("post-install", 30)]);
-        let object = object_for(&hook, Event::PostInstall, EnvRule::WhenAsked);
+        let object = object_for(&hook, HookEvent::PostInstall, EnvRule::WhenAsked);
         let json = String::from_utf8(object.to_json()).expect("JSON is text");
         assert!(json.contains(r#"{"name":"HELM_HOOK_WEIGHT","value":"30"}"#), "{json}");
     }
@@ -298,9 +298,9 @@ mod tests {
     #[test]
     fn variables_are_set_when_asked_and_never_when_forbidden() {
         let forbidden = job("hook: test\nhook-env: \"no\"").expect("good annotations");
-        assert_eq!(object_for(&forbidden, Event::Test, EnvRule::Always), forbidden.object);
+        assert_eq!(object_for(&forbidden, HookEvent::Test, EnvRule::Always), forbidden.object);
         let plain = job("hook: test").expect("good annotations");
-        assert_ne!(object_for(&plain, Event::Test, EnvRule::Always), plain.object);
+        assert_ne!(object_for(&plain, HookEvent::Test, EnvRule::Always), plain.object);
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
             name: "j",
             kind: "Job",
             manifest,
-            events: &[Event::Test],
+            events: &[HookEvent::Test],
             weight: 3,
             ..Source::default()
         };
@@ -340,9 +340,9 @@ mod tests {
         let manifest =
             b"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: a}}, \
             {apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {containers: [{name: c}]}}]}";
-        let hook = read(&Source { kind: "List", manifest, events: &[Event::Test], ..Source::default() })
+        let hook = read(&Source { kind: "List", manifest, events: &[HookEvent::Test], ..Source::default() })
             .expect("good");
-        let objects = objects_for(&hook, Event::Test, EnvRule::Always).expect("good members");
+        let objects = objects_for(&hook, HookEvent::Test, EnvRule::Always).expect("good members");
         assert_eq!(
             objects.iter().map(|object| object.id().to_string()).collect::<Vec<_>>(),
             ["Secret/a", "Pod/b"]
@@ -371,10 +371,10 @@ mod tests {
             (b"{}", &keep, "test", both),
         ];
         for (manifest, delete_policies, occasion, reason) in rows {
-            let events = &[Event::Test];
+            let events = &[HookEvent::Test];
             let source = Source { path: "c/t.yaml", manifest, events, delete_policies, ..Source::default() };
             let hook = read(&source).expect("it need not run");
-            let error = objects_for(&hook, Event::Test, EnvRule::WhenAsked).expect_err("no object");
+            let error = objects_for(&hook, HookEvent::Test, EnvRule::WhenAsked).expect_err("no object");
             let expected =
                 format!("unable to build kubernetes object for {occasion} hook c/t.yaml: {reason}");
             assert_eq!(error.to_string(), expected);

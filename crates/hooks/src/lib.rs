@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use pintle_hooks::{Source, in_order, read};
-//! use pintle_objects::Event;
+//! use pintle_objects::HookEvent;
 //!
 //! let manifest = br#"
 //! apiVersion: batch/v1
@@ -25,10 +25,10 @@
 //!     helm.sh/hook: pre-install,post-upgrade
 //!     helm.sh/hook-weights: pre-install=-5,post-upgrade=10
 //! "#;
-//! let events = [Event::PreInstall, Event::PostUpgrade];
+//! let events = [HookEvent::PreInstall, HookEvent::PostUpgrade];
 //! let hook = read(&Source { name: "migrate", kind: "Job", manifest, events: &events, ..Source::default() })?;
-//! assert_eq!(hook.weight(Event::PostUpgrade), Some(10));
-//! assert!(in_order(&[hook], Event::PreDelete).is_empty());
+//! assert_eq!(hook.weight(HookEvent::PostUpgrade), Some(10));
+//! assert!(in_order(&[hook], HookEvent::PreDelete).is_empty());
 //! # Ok::<(), pintle_hooks::Error>(())
 //! ```
 

@@ -1,17 +1,17 @@
 //! The order in which the hooks of one event run.
 
-use pintle_objects::Event;
+use pintle_objects::HookEvent;
 
 use crate::hook::Hook;
 
 /// The hooks that run at `event`, first to last: by weight, then by name, then as they are given, which is the order
 /// of kinds. A hook that names the event twice runs twice, as it does under Helm.
-pub fn in_order(hooks: &[Hook], event: Event) -> Vec<&Hook> {
+pub fn in_order(hooks: &[Hook], event: HookEvent) -> Vec<&Hook> {
     places_in_order(hooks, event).into_iter().map(|place| &hooks[place]).collect()
 }
 
 /// The same as places in `hooks`, for those who keep more about each hook beside it.
-pub fn places_in_order(hooks: &[Hook], event: Event) -> Vec<usize> {
+pub fn places_in_order(hooks: &[Hook], event: HookEvent) -> Vec<usize> {
     let mut due: Vec<(i64, usize)> = Vec::new();
     for (place, hook) in hooks.iter().enumerate() {
         let weights = hook.events.iter().filter(|weighted| weighted.event == event);
@@ -25,7 +25,7 @@ pub fn places_in_order(hooks: &[Hook], event: Event) -> Vec<usize> {
 }
 
 /// The same in runs of equal weight: what may run at the same time.
-pub fn batches(hooks: &[Hook], event: Event) -> Vec<Vec<&Hook>> {
+pub fn batches(hooks: &[Hook], event: HookEvent) -> Vec<Vec<&Hook>> {
     let mut batches: Vec<Vec<&Hook>> = Vec::new();
     for hook in in_order(hooks, event) {
         match batches.last_mut() {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use crate::hook::{Source, read};
 
-    fn hook(name: &str, kind: &str, weight: i64, events: &[Event]) -> Hook {
+    fn hook(name: &str, kind: &str, weight: i64, events: &[HookEvent]) -> Hook {
         let manifest = format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}}}\n");
         read(&Source { name, kind, weight, events, manifest: manifest.as_bytes(), ..Source::default() })
             .expect("a plain hook")
@@ -53,35 +53,35 @@ mod tests {
 
     #[test]
     fn weight_goes_before_name_and_name_before_kind() {
-        let events = [Event::Test];
+        let events = [HookEvent::Test];
         let hooks = [
             hook("b", "ConfigMap", 0, &events),
             hook("c", "ConfigMap", -1, &events),
             hook("a", "Job", 0, &events),
             hook("b", "Job", 0, &events),
-            hook("a", "Pod", 0, &[Event::PreInstall]),
+            hook("a", "Pod", 0, &[HookEvent::PreInstall]),
         ];
-        assert_eq!(names(&in_order(&hooks, Event::Test)), "ConfigMap/c Job/a ConfigMap/b Job/b");
-        let sizes: Vec<usize> = batches(&hooks, Event::Test).iter().map(Vec::len).collect();
+        assert_eq!(names(&in_order(&hooks, HookEvent::Test)), "ConfigMap/c Job/a ConfigMap/b Job/b");
+        let sizes: Vec<usize> = batches(&hooks, HookEvent::Test).iter().map(Vec::len).collect();
         assert_eq!(sizes, [1, 3]);
     }
 
     #[test]
     fn an_event_named_twice_without_additions_runs_twice() {
-        let hooks = [hook("a", "Job", 0, &[Event::Test, Event::Test])];
-        assert_eq!(names(&in_order(&hooks, Event::Test)), "Job/a Job/a");
+        let hooks = [hook("a", "Job", 0, &[HookEvent::Test, HookEvent::Test])];
+        assert_eq!(names(&in_order(&hooks, HookEvent::Test)), "Job/a Job/a");
     }
 
     #[test]
     fn order_is_the_same_however_the_hooks_are_given() {
         let mut hooks: Vec<Hook> = (0..30)
-            .map(|index| hook(&format!("h{}", index * 7 % 30), "Job", index * 11 % 4, &[Event::Test]))
+            .map(|index| hook(&format!("h{}", index * 7 % 30), "Job", index * 11 % 4, &[HookEvent::Test]))
             .collect();
-        let expected = names(&in_order(&hooks, Event::Test));
+        let expected = names(&in_order(&hooks, HookEvent::Test));
         for turn in 0..30 {
             hooks.rotate_left(1);
             hooks.swap(turn, 29 - turn);
-            assert_eq!(names(&in_order(&hooks, Event::Test)), expected);
+            assert_eq!(names(&in_order(&hooks, HookEvent::Test)), expected);
         }
     }
 }

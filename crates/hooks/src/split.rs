@@ -25,7 +25,7 @@ pub fn split(objects: &[Object]) -> Result<Vec<Vec<Object>>> {
         name: taken.identity.name().to_owned(),
         new: taken.new,
     })?;
-    Ok(objects.iter().zip(&plans).map(|(object, plan)| carry_out(object, plan, &renames)).collect())
+    Ok(objects.iter().zip(&plans).map(|(object, plan)| execute(object, plan, &renames)).collect())
 }
 
 fn plan(object: &Object) -> Result<Plan> {
@@ -37,7 +37,7 @@ fn plan(object: &Object) -> Result<Plan> {
     })
 }
 
-fn carry_out(object: &Object, plan: &Plan, renames: &Renames) -> Vec<Object> {
+fn execute(object: &Object, plan: &Plan, renames: &Renames) -> Vec<Object> {
     let mut objects = Vec::new();
     if !plan.empties_list() && (plan.is_empty() || plan.leaves_list()) {
         let mut rest = object.clone();

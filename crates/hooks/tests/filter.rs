@@ -6,7 +6,7 @@
 use pintle_hooks::{
     EnvRule, Filter, Hook, Source, in_order, is_hook_by_weights, object_for, read, split, split_name,
 };
-use pintle_objects::{Event, Object, Order, sort};
+use pintle_objects::{HookEvent, Object, Order, sort};
 use pintle_tree::Node;
 use pintle_yaml::outline::documents;
 
@@ -604,7 +604,7 @@ fn our_own_operations_run_the_same_objects_in_the_same_order() {
         + &config("hook: pre-install\nhook-weight: \"-5\"")
         + &config("hook-weights: \"pre-install=-5,post-delete=1\"").replace("name: c", "name: d");
     let (own, split) = (native(&text), native(&filtered(&text)));
-    for event in Event::ALL {
+    for event in HookEvent::ALL {
         let own = in_order(&own, event);
         let parts = in_order(&split, event);
         assert_eq!(own.len(), parts.len(), "{event:?}");

@@ -8,7 +8,7 @@ use pintle_objects::{Built, Object, ObjectId, Validation};
 use pintle_tree::Node;
 
 use crate::options::Method;
-use crate::{Error, Reporter, Result, Session, deliver};
+use crate::{Error, Reporter, Result, Session, deploy};
 
 /// How long a definition may take until the cluster serves its kind.
 const RECOGNITION: Duration = Duration::from_secs(60);
@@ -35,11 +35,11 @@ pub(crate) async fn install(
     let (mut made, mut kinds) = (Vec::new(), Vec::new());
     for crd in &files {
         let text = String::from_utf8_lossy(&crd.file.data);
-        let objects = deliver::build_objects(&session.cluster, &text, namespace, Validation::Ignore)
+        let objects = deploy::build_objects(&session.cluster, &text, namespace, Validation::Ignore)
             .await
             .map_err(|error| failed(crd.file, error.to_string()))?;
         for object in &objects {
-            deliver::create_or_apply(session, object, method)
+            deploy::create_or_apply(session, object, method)
                 .await
                 .map_err(|error| failed(crd.file, error.to_string()))?;
             made.push(object.id());

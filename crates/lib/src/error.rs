@@ -277,7 +277,7 @@ pub enum Error {
     #[error("another operation (install/upgrade/rollback) is in progress")]
     Pending {
         /// Who, if that is known.
-        claim: Option<Box<pintle_release::Claim>>,
+        lease: Option<Box<pintle_release::Lease>>,
     },
     /// Someone else took the release over while we were at work on it.
     #[error("someone else has taken the release over")]
@@ -639,12 +639,12 @@ impl Error {
             Error::NameInUse { interrupted: false, .. } => {
                 "choose another name, or use `pintle upgrade --install`".to_owned()
             }
-            Error::Pending { claim: Some(claim) } => format!(
+            Error::Pending { lease: Some(lease) } => format!(
                 "{} began at {} and gave its last sign of life at {}; `pintle unlock` frees the release when \
                  nobody is at work on it",
-                claim.holder, claim.since, claim.renewed
+                lease.holder, lease.since, lease.renewed
             ),
-            Error::Pending { claim: None } => {
+            Error::Pending { lease: None } => {
                 "if nobody is at work on the release, `pintle unlock NAME --free` frees it".to_owned()
             }
             Error::NoSuchRelease { .. } | Error::NotLoaded { .. } | Error::NoDeployedReleases { .. } => {

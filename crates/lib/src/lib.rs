@@ -20,7 +20,7 @@
 //! ```
 
 mod crds;
-mod deliver;
+mod deploy;
 pub mod embedded;
 mod error;
 mod input;
@@ -40,10 +40,10 @@ pub use error::{Error, Result};
 pub use lifecycle::Lifecycle;
 pub use lifecycle::network::Network;
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
-pub use options::{Delivery, HookLogs, Method, MethodChoice, Mode, Rendering, Strategy};
+pub use options::{DeployOptions, HookLogs, Method, MethodChoice, Mode, Rendering, Strategy};
 pub use record_objects::RecordObjects;
 pub use report::{ObjectProgress, Reporter, Silent};
-pub use session::{Cancel, Clock, Holder, Session};
+pub use session::{Cancel, Clock, LeaseHolder, Session};
 
 pub use pintle_chart as chart;
 pub use pintle_cluster as cluster;

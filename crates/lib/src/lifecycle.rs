@@ -1,15 +1,15 @@
 //! Who listens to lifecycle events, and how an operation tells them.
 //!
-//! Events fire between stages, from `prepare` and `deliver` only. What handlers see is put together in `context`, and
+//! Events fire between stages, from `prepare` and `deploy` only. What handlers see is put together in `context`, and
 //! what they changed is taken back in `sources` (values, files, templates) and `objects`. None of that is done for an
 //! event that nobody listens to.
 
 pub(crate) mod context;
 pub(crate) mod discarded;
-pub(crate) mod kept;
 pub(crate) mod network;
 pub(crate) mod objects;
-mod said;
+pub(crate) mod record_extras;
+mod script_log;
 pub(crate) mod scripts;
 pub(crate) mod secrets;
 pub(crate) mod sources;
@@ -22,7 +22,7 @@ use pintle_events::{Context, Emitter, Event, Handler, HandlerId, Registration, T
 use pintle_lua::Permissions;
 
 use crate::{Error, Result};
-use said::Said;
+use script_log::ScriptLog;
 use scripts::Scripting;
 
 /// The handlers of lifecycle events. A clone is cheap and has the same handlers.
@@ -54,7 +54,7 @@ struct Shared {
     /// How the scripts of charts are run; none if they are left alone.
     scripting: Option<Scripting>,
     /// What scripts said, if nobody else listens.
-    said: Option<Arc<Said>>,
+    script_log: Option<Arc<ScriptLog>>,
     /// What these handlers were before those of a chart came to them.
     program: Option<Lifecycle>,
     /// What the scripts of the chart may do.
@@ -114,9 +114,9 @@ impl Lifecycle {
     ///
     /// # Errors
     /// The first error of a handler.
-    pub(crate) async fn emit_aside(&self, event: Event, mut context: Context) -> Result<Context> {
+    pub(crate) async fn emit_async(&self, event: Event, mut context: Context) -> Result<Context> {
         let lifecycle = self.clone();
-        aside(event, move || lifecycle.emit(event, &mut context).map(|()| context)).await
+        spawn_blocking(event, move || lifecycle.emit(event, &mut context).map(|()| context)).await
     }
 
     /// The emitter, even if a handler has panicked: the handlers are whole, whatever one of them did.
@@ -142,7 +142,7 @@ fn listened(emitter: &Emitter) -> u64 {
 }
 
 /// Does work that calls handlers on a thread where they may take their time.
-pub(crate) async fn aside<T: Send + 'static>(
+pub(crate) async fn spawn_blocking<T: Send + 'static>(
     event: Event,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

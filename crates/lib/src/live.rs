@@ -14,7 +14,7 @@ use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
 
 use crate::lifecycle::secrets::{self, Guard};
-use crate::lifecycle::{Lifecycle, aside};
+use crate::lifecycle::{Lifecycle, spawn_blocking};
 use crate::options::Rendering;
 use crate::prepare::{Prepared, Rules, finish, loaded, push_document, shown};
 use crate::report::Kept;
@@ -81,7 +81,7 @@ fn capabilities(facts: &Facts) -> Capabilities {
 }
 
 /// Tells that a chart is loaded, on a thread where handlers may take their time.
-pub(crate) async fn tell_loaded(
+pub(crate) async fn emit_chart_loaded(
     events: &Lifecycle,
     chart: Chart,
     user: Map<Node>,
@@ -95,14 +95,14 @@ pub(crate) async fn tell_loaded(
         let mut log = Vec::new();
         loaded(chart, user, &events, &mut log).map(|loaded| (loaded, log))
     };
-    let (loaded, log) = aside(Event::ChartLoaded, work).await?;
+    let (loaded, log) = spawn_blocking(Event::ChartLoaded, work).await?;
     log.into_iter().for_each(|line| reporter.log(line));
     Ok(loaded)
 }
 
 /// Tells an event about what was rendered, on a thread where handlers may take their time.
-pub(crate) async fn tell_rendered(event: Event, mut prepared: Prepared) -> Result<Prepared> {
-    aside(event, move || prepared.tell(event).map(|()| prepared)).await
+pub(crate) async fn emit_rendered(event: Event, mut prepared: Prepared) -> Result<Prepared> {
+    spawn_blocking(event, move || prepared.emit(event).map(|()| prepared)).await
 }
 
 /// Renders on a thread where waiting for look-ups is allowed.
@@ -119,7 +119,7 @@ pub(crate) async fn render(
         let mut log = Kept::default();
         let outcome = finish(chart, user, &target, rules, &events, &mut log).and_then(|mut prepared| {
             // What comes out of here is checked against the cluster next.
-            prepared.tell(Event::PreValidate)?;
+            prepared.emit(Event::PreValidate)?;
             Ok(prepared)
         });
         (outcome, log)

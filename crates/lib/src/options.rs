@@ -136,7 +136,7 @@ pub enum HookLogs {
 
 /// How a release reaches the cluster.
 #[derive(Clone, Debug)]
-pub struct Delivery {
+pub struct DeployOptions {
     /// Whether fields are taken from other managers.
     pub force_conflicts: bool,
     /// Whether objects are replaced instead of merged.
@@ -161,9 +161,9 @@ pub struct Delivery {
     pub fail_fast: bool,
 }
 
-impl Default for Delivery {
+impl Default for DeployOptions {
     fn default() -> Self {
-        Delivery {
+        DeployOptions {
             force_conflicts: false,
             force_replace: false,
             wait: Strategy::HookOnly,
@@ -179,9 +179,9 @@ impl Default for Delivery {
     }
 }
 
-impl Delivery {
+impl DeployOptions {
     /// Undoing a failure needs to notice it, so that it implies waiting.
-    pub(crate) fn noticing_failure(mut self, wanted: bool) -> Delivery {
+    pub(crate) fn noticing_failure(mut self, wanted: bool) -> DeployOptions {
         if wanted && self.wait == Strategy::HookOnly {
             self.wait = Strategy::Watcher;
         }

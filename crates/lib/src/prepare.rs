@@ -85,7 +85,7 @@ impl Prepared {
     ///
     /// # Errors
     /// When a document is no object, or a handler fails.
-    pub(crate) fn tell(&mut self, event: Event) -> Result<()> {
+    pub(crate) fn emit(&mut self, event: Event) -> Result<()> {
         if !self.events.listens(event) {
             return Ok(());
         }
@@ -218,7 +218,7 @@ pub(crate) fn loaded(
 ///
 /// # Errors
 /// When a handler fails.
-pub(crate) fn tell_without_chart(event: Event, events: &Lifecycle) -> Result<()> {
+pub(crate) fn emit_without_chart(event: Event, events: &Lifecycle) -> Result<()> {
     if events.listens(event) { events.emit(event, &mut Context::default()) } else { Ok(()) }
 }
 
@@ -226,7 +226,7 @@ pub(crate) fn tell_without_chart(event: Event, events: &Lifecycle) -> Result<()>
 ///
 /// # Errors
 /// When a handler fails, or wants other charts for a subchart, whose charts are not fetched.
-pub(crate) fn tell_dependencies(
+pub(crate) fn emit_dependencies(
     chart: &Chart,
     event: Event,
     events: &Lifecycle,
@@ -256,7 +256,7 @@ pub(crate) fn tell_dependencies(
 ///
 /// # Errors
 /// When a handler fails.
-pub(crate) fn tell_at_rest(chart: &mut Chart, event: Event, events: &Lifecycle) -> Result<()> {
+pub(crate) fn emit_for_chart(chart: &mut Chart, event: Event, events: &Lifecycle) -> Result<()> {
     if !events.listens(event) {
         return Ok(());
     }
@@ -305,7 +305,7 @@ pub(crate) fn finish(
     let (events, images, record_objects) = (events.clone(), rules.images, rules.record_objects);
     let mut prepared =
         Prepared { chart, user, files, notes, context, values_changed, events, images, record_objects };
-    prepared.tell(Event::PostRender)?;
+    prepared.emit(Event::PostRender)?;
     prepared.move_images()?;
     Ok(prepared)
 }
@@ -420,14 +420,14 @@ fn finish_for_lint(
     }
     let rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
     if events.listens(Event::PostRender) || events.listens(Event::PreLint) {
-        return tell_lint(chart, values, rendered, target, events);
+        return emit_lint(chart, values, rendered, target, events);
     }
     Ok(rendered)
 }
 
 /// Tells the events that lint has after rendering. When something is no object there is nothing to tell, and the rules
 /// of lint will say what is wrong.
-fn tell_lint(
+fn emit_lint(
     chart: Chart,
     values: Map<Node>,
     mut rendered: Rendered,
@@ -450,8 +450,8 @@ fn tell_lint(
         record_objects: RecordObjects::Allow,
     };
     if prepared.objects().is_ok() {
-        prepared.tell(Event::PostRender)?;
-        prepared.tell(Event::PreLint)?;
+        prepared.emit(Event::PostRender)?;
+        prepared.emit(Event::PreLint)?;
     }
     rendered.files = notes;
     for (path, text) in prepared.files {

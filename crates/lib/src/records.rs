@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pintle_release::{
-    Claim, HookPhase, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef,
+    HookPhase, Lease, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef,
 };
 
 use crate::{Error, Result, Session};
@@ -159,12 +159,12 @@ impl<'s> Records<'s> {
 
     /// Makes sure that nobody else is at work: the last version must not be pending. One whose holder has died is
     /// written off as failed, and the work goes on.
-    pub(crate) async fn clear_the_way(&self, last: &mut Summary) -> Result<()> {
-        if self.is_in_the_way(last)? { self.write_off(last).await } else { Ok(()) }
+    pub(crate) async fn ensure_unlocked(&self, last: &mut Summary) -> Result<()> {
+        if self.is_in_the_way(last)? { self.mark_interrupted(last).await } else { Ok(()) }
     }
 
-    /// As [`Records::clear_the_way`], for a dry run: nothing is written, and the version is failed in its eyes only.
-    pub(crate) fn pretend_to_clear_the_way(&self, last: &mut Summary) -> Result<()> {
+    /// As [`Records::ensure_unlocked`], for a dry run: nothing is written, and the version is failed in its eyes only.
+    pub(crate) fn ensure_unlocked_dry_run(&self, last: &mut Summary) -> Result<()> {
         if self.is_in_the_way(last)? {
             last.status = Status::Failed;
         }
@@ -173,28 +173,28 @@ impl<'s> Records<'s> {
 
     /// Whether a version must be written off before others can go on; an error when its holder is at work on it.
     fn is_in_the_way(&self, last: &Summary) -> Result<bool> {
-        // Helm leaves `uninstalling` behind when it is interrupted, and lets others go on; only a claim says more.
+        // Helm leaves `uninstalling` behind when it is interrupted, and lets others go on; only a lease says more.
         let is_open =
-            last.status.is_pending() || (last.status == Status::Uninstalling && last.claim.is_some());
-        match &last.claim {
-            None if is_open => Err(Error::Pending { claim: None }),
+            last.status.is_pending() || (last.status == Status::Uninstalling && last.lease.is_some());
+        match &last.lease {
+            None if is_open => Err(Error::Pending { lease: None }),
             // Whoever holds a version that is not pending is moving the release into another store.
-            Some(claim) if !self.is_abandoned(claim) => {
-                Err(Error::Pending { claim: Some(Box::new(claim.clone())) })
+            Some(lease) if !self.is_abandoned(lease) => {
+                Err(Error::Pending { lease: Some(Box::new(lease.clone())) })
             }
             _ => Ok(is_open),
         }
     }
 
-    /// Whether the one who made the claim can be taken for dead.
-    pub(crate) fn is_abandoned(&self, claim: &Claim) -> bool {
-        claim.is_stale(self.session.clock.now()) || (self.session.holder.is_dead)(&claim.holder)
+    /// Whether the one who made the lease can be taken for dead.
+    pub(crate) fn is_abandoned(&self, lease: &Lease) -> bool {
+        lease.is_stale(self.session.clock.now()) || (self.session.holder.is_dead)(&lease.holder)
     }
 
     /// Marks a pending version as failed, because nobody will finish it.
-    pub(crate) async fn write_off(&self, pending: &mut Summary) -> Result<()> {
+    pub(crate) async fn mark_interrupted(&self, pending: &mut Summary) -> Result<()> {
         let mut version = self.load(pending.number).await?;
-        let holder = pending.claim.as_ref().map_or("its holder", |claim| claim.holder.as_str());
+        let holder = pending.lease.as_ref().map_or("its holder", |lease| lease.holder.as_str());
         let description = format!("interrupted: {holder} went away during {}", version.info.status.as_str());
         version.info.status = Status::Failed;
         version.info.description.clone_from(&description);
@@ -210,7 +210,7 @@ impl<'s> Records<'s> {
     pub(crate) async fn create(
         &self,
         version: &mut ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
         history: &[Summary],
         max_history: u64,
     ) -> Result<()> {
@@ -222,7 +222,7 @@ impl<'s> Records<'s> {
         let after = history.iter().rev().find(|version| !pruned.contains(&version.number));
         let clock = &self.session.clock;
         version.id = Some(VersionId::new(clock.now().unix_millis(), clock.random()));
-        Ok(self.store.create(version, claim, after).await?)
+        Ok(self.store.create(version, lease, after).await?)
     }
 
     /// Writes the newest version anew, if it is still what was seen of it.
@@ -230,28 +230,28 @@ impl<'s> Records<'s> {
         &self,
         seen: &mut Summary,
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
     ) -> Result<()> {
-        seen.state = self.store.swap(seen, version, claim).await?;
-        (seen.status, seen.claim) = (version.info.status, claim.cloned());
+        seen.state = self.store.swap(seen, version, lease).await?;
+        (seen.status, seen.lease) = (version.info.status, lease.cloned());
         Ok(())
     }
 
     /// Notes on the newest version, if it is still what was seen of it, who is at work on it, or that nobody is.
-    pub(crate) async fn hold(&self, seen: &mut Summary, claim: Option<&Claim>) -> Result<()> {
-        seen.state = self.store.hold(seen, claim).await?;
-        seen.claim = claim.cloned();
+    pub(crate) async fn hold(&self, seen: &mut Summary, lease: Option<&Lease>) -> Result<()> {
+        seen.state = self.store.hold(seen, lease).await?;
+        seen.lease = lease.cloned();
         Ok(())
     }
 
     /// Writes a version that is in the store anew.
-    pub(crate) async fn update(&self, version: &ReleaseVersion, claim: Option<&Claim>) -> Result<()> {
-        Ok(self.store.update(version, claim).await?)
+    pub(crate) async fn update(&self, version: &ReleaseVersion, lease: Option<&Lease>) -> Result<()> {
+        Ok(self.store.update(version, lease).await?)
     }
 
     /// Tells the store that the work goes on.
-    pub(crate) async fn renew(&self, number: u64, claim: &Claim) -> Result<()> {
-        Ok(self.store.renew(&self.namespace, &self.name, number, claim).await?)
+    pub(crate) async fn renew(&self, number: u64, lease: &Lease) -> Result<()> {
+        Ok(self.store.renew(&self.namespace, &self.name, number, lease).await?)
     }
 
     /// Deletes the oldest versions until no more than `keep` are left, and gives their numbers; the one that is deployed
@@ -289,7 +289,7 @@ impl<'s> Records<'s> {
         history: &[Summary],
         known: &ReleaseVersion,
     ) -> Result<()> {
-        // A version that was pending may have come to its end behind our back, if its maker knows no claims.
+        // A version that was pending may have come to its end behind our back, if its maker knows no leases.
         let fresh = match history.last().is_some_and(|last| last.status.is_pending()) {
             true => Some(self.history().await?),
             false => None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_cluster::Cluster;
-use pintle_release::{Claim, Moment, Store};
+use pintle_release::{Lease, Moment, Store};
 use tokio::sync::watch;
 
 use crate::{Error, Lifecycle, RecordObjects, Reporter, Result};
@@ -24,9 +24,9 @@ pub struct Session {
     /// The time, and chance.
     pub clock: Arc<dyn Clock>,
     /// Who is doing this.
-    pub holder: Holder,
+    pub holder: LeaseHolder,
     /// How long an operation may be silent before others take it for dead.
-    pub lease: Duration,
+    pub lease_duration: Duration,
     /// Tells when the user has had enough.
     pub cancel: Cancel,
     /// Who is told of lifecycle events, and may change what goes on.
@@ -46,23 +46,23 @@ pub trait Clock: Send + Sync {
 
 /// Who runs an operation, in words that another user understands, and how to tell that someone else no longer does.
 #[derive(Clone)]
-pub struct Holder {
+pub struct LeaseHolder {
     /// The words.
     pub name: String,
     /// Whether the holder of that name is known to have died. False when in doubt.
     pub is_dead: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
-impl Holder {
+impl LeaseHolder {
     /// A holder that knows nothing about others.
-    pub fn named(name: impl Into<String>) -> Holder {
-        Holder { name: name.into(), is_dead: Arc::new(|_| false) }
+    pub fn named(name: impl Into<String>) -> LeaseHolder {
+        LeaseHolder { name: name.into(), is_dead: Arc::new(|_| false) }
     }
 }
 
-impl fmt::Debug for Holder {
+impl fmt::Debug for LeaseHolder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Holder").field(&self.name).finish()
+        formatter.debug_tuple("LeaseHolder").field(&self.name).finish()
     }
 }
 
@@ -89,14 +89,14 @@ impl Session {
         }
     }
 
-    /// A claim on an operation that begins now.
-    pub(crate) fn claim(&self) -> Claim {
+    /// A lease on an operation that begins now.
+    pub(crate) fn lease(&self) -> Lease {
         let now = self.clock.now();
-        Claim {
+        Lease {
             holder: self.holder.name.clone(),
             since: now,
             renewed: now,
-            seconds: u32::try_from(self.lease.as_secs()).unwrap_or(u32::MAX).max(1),
+            seconds: u32::try_from(self.lease_duration.as_secs()).unwrap_or(u32::MAX).max(1),
         }
     }
 }

@@ -11,7 +11,9 @@ use pintle::cluster::store::Native;
 use pintle::embedded::{self, Embedded};
 use pintle::ops::{InstallRequest, install};
 use pintle::release::{Moment, Query, Status};
-use pintle::{Cancel, Clock, Delivery, Holder, Lifecycle, RecordObjects, Session, Silent, Strategy};
+use pintle::{
+    Cancel, Clock, DeployOptions, LeaseHolder, Lifecycle, RecordObjects, Session, Silent, Strategy,
+};
 
 /// What one install may take when the program is built for use.
 const MOST: Duration = Duration::from_millis(10);
@@ -57,8 +59,8 @@ async fn session(file: Option<PathBuf>) -> Session {
         others: Vec::new(),
         guarded: Vec::new(),
         clock: Arc::new(MachineClock),
-        holder: Holder::named("test"),
-        lease: Duration::from_secs(30),
+        holder: LeaseHolder::named("test"),
+        lease_duration: Duration::from_secs(30),
         cancel: Cancel::default(),
         events: Lifecycle::default(),
         record_objects: RecordObjects::default(),
@@ -73,7 +75,7 @@ async fn install_all(session: &Session, chart: &Path, count: usize) -> Vec<Durat
             chart: chart.to_owned(),
             name: format!("r{number}"),
             namespace: "default".to_owned(),
-            delivery: Delivery { wait: Strategy::Watcher, ..Delivery::default() },
+            delivery: DeployOptions { wait: Strategy::Watcher, ..DeployOptions::default() },
             ..InstallRequest::default()
         };
         let begin = Instant::now();

@@ -33,8 +33,8 @@ fn chart() -> (TempDir, PathBuf) {
         ("templates/service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: {{ .Values.name }}}\n"),
         ("charts/postgres/Chart.yaml", "apiVersion: v2\nname: postgres\nversion: 1.2.3\n"),
         (
-            "charts/postgres/templates/claim.yaml",
-            "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: {{ .Values.claim | default \"claim\" }}}\n\
+            "charts/postgres/templates/lease.yaml",
+            "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: {{ .Values.lease | default \"lease\" }}}\n\
              shared: {{ .Values.global | toJson }}\n",
         ),
     ] {
@@ -168,7 +168,7 @@ fn before_rendering_values_files_and_templates_can_change() {
         Ok(())
     });
     on(&lifecycle, ("pre-render", 0.1, ChartPath::top("web").child("db")), |context| {
-        context.values_mut()?.insert("claim".into(), "scripted".into());
+        context.values_mut()?.insert("lease".into(), "scripted".into());
         Ok(())
     });
     let text = text(&chart, &lifecycle);

@@ -18,7 +18,8 @@ use pintle::ops::{
 use pintle::release::{MemoryStore, Moment, Query, Status};
 use pintle::values::Overrides;
 use pintle::{
-    Cancel, Clock, Delivery, Error, Holder, Lifecycle, Mode, RecordObjects, Session, Silent, Strategy,
+    Cancel, Clock, DeployOptions, Error, LeaseHolder, Lifecycle, Mode, RecordObjects, Session, Silent,
+    Strategy,
 };
 use tempfile::TempDir;
 
@@ -176,8 +177,8 @@ impl Stage {
             others: Vec::new(),
             guarded: Vec::new(),
             clock: Arc::new(Still),
-            holder: Holder::named("the test"),
-            lease: Duration::from_secs(30),
+            holder: LeaseHolder::named("the test"),
+            lease_duration: Duration::from_secs(30),
             cancel: Cancel::default(),
             events: Lifecycle::default(),
             record_objects: RecordObjects::default(),
@@ -221,7 +222,7 @@ impl Stage {
             chart: self.chart.clone(),
             name: "demo".to_owned(),
             namespace: "default".to_owned(),
-            delivery: Delivery { wait: Strategy::Watcher, ..Delivery::default() },
+            delivery: DeployOptions { wait: Strategy::Watcher, ..DeployOptions::default() },
             ..InstallRequest::default()
         }
     }

@@ -9,7 +9,7 @@ use pintle::ops::{
     history, install, list, rollback, test, uninstall, upgrade,
 };
 use pintle::release::{Status, VersionRef};
-use pintle::{Error, Holder, Mode, Session, Silent};
+use pintle::{Error, LeaseHolder, Mode, Session, Silent};
 
 use crate::support::{Bench, Driver};
 
@@ -273,13 +273,13 @@ async fn while_a_release_is_moved_others_keep_away() {
     let request = bench.upgrade("web", &["text=three"]);
     for driver in [Driver::Native, Driver::Secrets] {
         let (mut session, gate) = bench.session(driver);
-        session.holder = Holder::named("one who knows nothing of others");
+        session.holder = LeaseHolder::named("one who knows nothing of others");
         for error in [
             upgrade(&session, &request, &mut Silent).await.map(drop).unwrap_err(),
             rollback(&session, &back(1, Mode::Apply), &mut Silent).await.map(drop).unwrap_err(),
             uninstall(&session, &away(false), &mut Silent).await.map(drop).unwrap_err(),
         ] {
-            assert!(matches!(error, Error::Pending { claim: Some(_) }), "{driver:?}: {error}");
+            assert!(matches!(error, Error::Pending { lease: Some(_) }), "{driver:?}: {error}");
         }
         assert_eq!(gate.writes(), [""; 0], "{driver:?}");
     }

@@ -15,7 +15,7 @@ const OUTPUT_LOG_POLICY: &str = "helm.sh/hook-output-log-policy";
 
 /// A moment in a release's life at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Event {
+pub enum HookEvent {
     /// Before anything is installed.
     PreInstall,
     /// After everything is installed.
@@ -36,40 +36,40 @@ pub enum Event {
     Test,
 }
 
-impl Event {
+impl HookEvent {
     /// All events.
-    pub const ALL: [Event; 9] = [
-        Event::PreInstall,
-        Event::PostInstall,
-        Event::PreDelete,
-        Event::PostDelete,
-        Event::PreUpgrade,
-        Event::PostUpgrade,
-        Event::PreRollback,
-        Event::PostRollback,
-        Event::Test,
+    pub const ALL: [HookEvent; 9] = [
+        HookEvent::PreInstall,
+        HookEvent::PostInstall,
+        HookEvent::PreDelete,
+        HookEvent::PostDelete,
+        HookEvent::PreUpgrade,
+        HookEvent::PostUpgrade,
+        HookEvent::PreRollback,
+        HookEvent::PostRollback,
+        HookEvent::Test,
     ];
 
     /// The word for the event in annotations and releases.
     pub fn as_str(self) -> &'static str {
         match self {
-            Event::PreInstall => "pre-install",
-            Event::PostInstall => "post-install",
-            Event::PreDelete => "pre-delete",
-            Event::PostDelete => "post-delete",
-            Event::PreUpgrade => "pre-upgrade",
-            Event::PostUpgrade => "post-upgrade",
-            Event::PreRollback => "pre-rollback",
-            Event::PostRollback => "post-rollback",
-            Event::Test => "test",
+            HookEvent::PreInstall => "pre-install",
+            HookEvent::PostInstall => "post-install",
+            HookEvent::PreDelete => "pre-delete",
+            HookEvent::PostDelete => "post-delete",
+            HookEvent::PreUpgrade => "pre-upgrade",
+            HookEvent::PostUpgrade => "post-upgrade",
+            HookEvent::PreRollback => "pre-rollback",
+            HookEvent::PostRollback => "post-rollback",
+            HookEvent::Test => "test",
         }
     }
 
     /// The event that `word` names; `test-success` is what Helm 2 called a test.
-    pub fn from_word(word: &str) -> Option<Event> {
+    pub fn from_word(word: &str) -> Option<HookEvent> {
         match word {
-            "test-success" => Some(Event::Test),
-            _ => Event::ALL.into_iter().find(|event| event.as_str() == word),
+            "test-success" => Some(HookEvent::Test),
+            _ => HookEvent::ALL.into_iter().find(|event| event.as_str() == word),
         }
     }
 }
@@ -86,7 +86,7 @@ pub struct Hook<'a> {
     /// The document.
     pub manifest: &'a [u8],
     /// When it runs.
-    pub events: Vec<Event>,
+    pub events: Vec<HookEvent>,
     /// Its place among the hooks of one event, lowest first.
     pub weight: i64,
     /// When its object is deleted: the annotation's words in lower case, known or not.
@@ -128,7 +128,8 @@ pub(crate) fn judge<'a>(path: &'a str, manifest: &'a [u8], head: &Head) -> Verdi
     let Some(metadata) = &head.metadata else { return Verdict::NoHook };
     let Some(words) = metadata.annotations.get(HOOK) else { return Verdict::NoHook };
     let words = words.to_str_lossy();
-    let events: Option<Vec<Event>> = words.split(',').map(|word| Event::from_word(&normal(word))).collect();
+    let events: Option<Vec<HookEvent>> =
+        words.split(',').map(|word| HookEvent::from_word(&normal(word))).collect();
     let Some(events) = events else { return Verdict::Unknown(words.into_owned()) };
     Verdict::Hook(Hook { events, ..Hook::of(path, manifest, head) })
 }
@@ -170,7 +171,7 @@ mod tests {
         let head =
             head(&[(HOOK, " Pre-Install ,TEST-success"), (DELETE_POLICY, "Hook-Failed, x"), (WEIGHT, "+7")]);
         let Verdict::Hook(hook) = judge("p", b"", &head) else { panic!("expected a hook") };
-        assert_eq!(hook.events, [Event::PreInstall, Event::Test]);
+        assert_eq!(hook.events, [HookEvent::PreInstall, HookEvent::Test]);
         assert_eq!(hook.delete_policies, ["hook-failed", "x"]);
         assert_eq!(hook.weight, 7);
         assert!(hook.output_log_policies.is_empty());

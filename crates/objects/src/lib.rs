@@ -31,7 +31,7 @@ mod spread;
 pub use build::{Built, Validation, aggregate, build, build_document};
 pub use error::Error;
 pub use head::{Head, HeadMetadata};
-pub use hook::{Event, Hook};
+pub use hook::{Hook, HookEvent};
 pub use identity::ObjectId;
 pub use kind::Order;
 pub use object::{Object, ObjectError};

@@ -10,10 +10,10 @@
 //!
 //! ```
 //! use pintle_objects::Object;
-//! use pintle_plan::{Action, Adoption, Situation, Snapshot, plan};
+//! use pintle_plan::{Action, Adoption, PlanInput, Snapshot, plan};
 //! let wanted = [Object::read_json(br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#)?];
 //! let live = Snapshot::default();
-//! let plan = plan(&Situation { desired: &wanted, previous: &[], live: &live, adoption: Adoption::Unchecked })?;
+//! let plan = plan(&PlanInput { desired: &wanted, previous: &[], live: &live, adoption: Adoption::Unchecked })?;
 //! assert!(matches!(plan.steps[0].action, Action::Create));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -27,7 +27,7 @@ mod removal;
 mod snapshot;
 mod step;
 
-pub use plan::{Adoption, Error, Plan, RESOURCE_POLICY, Situation, plan};
+pub use plan::{Adoption, Error, Plan, PlanInput, RESOURCE_POLICY, plan};
 pub use removal::{Kept, Removal, RemovalError, removal};
 pub use snapshot::Snapshot;
 pub use step::{Action, Baseline, Change, Method, Step, batches};

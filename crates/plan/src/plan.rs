@@ -13,7 +13,7 @@ pub const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 
 /// All that a plan is made from. The objects have their namespaces filled in already.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation<'a> {
+pub struct PlanInput<'a> {
     /// What is wanted, in the order of the manifest and marked as part of the release.
     pub desired: &'a [Object],
     /// What was wanted before, in the order of the manifest.
@@ -91,42 +91,42 @@ impl Plan<'_> {
 ///
 /// # Errors
 /// The first object that may not become part of the release.
-pub fn plan<'a>(situation: &Situation<'a>) -> Result<Plan<'a>, Error> {
-    let previous = Register::new(situation.previous);
-    let desired = Register::new(situation.desired);
+pub fn plan<'a>(input: &PlanInput<'a>) -> Result<Plan<'a>, Error> {
+    let previous = Register::new(input.previous);
+    let desired = Register::new(input.desired);
     let mut plan = Plan::default();
-    for (object, id) in situation.desired.iter().zip(&desired.ids) {
-        plan.steps.push(step(situation, object, id, previous.find(id))?);
+    for (object, id) in input.desired.iter().zip(&desired.ids) {
+        plan.steps.push(step(input, object, id, previous.find(id))?);
     }
-    for (object, id) in situation.previous.iter().zip(&previous.ids) {
+    for (object, id) in input.previous.iter().zip(&previous.ids) {
         if desired.find(id).is_none() {
-            plan.removals.push(removal_step(situation, object, id));
+            plan.removals.push(removal_step(input, object, id));
         }
     }
     Ok(plan)
 }
 
 fn step<'a>(
-    situation: &Situation<'a>,
+    input: &PlanInput<'a>,
     object: &'a Object,
     id: &ObjectId,
     previous: Option<&'a Object>,
 ) -> Result<Step<'a>, Error> {
     let made_up_name = !object.text(&["metadata", "generateName"]).is_empty();
-    if situation.adoption != Adoption::Unchecked && id.name.is_empty() && !made_up_name {
+    if input.adoption != Adoption::Unchecked && id.name.is_empty() && !made_up_name {
         return Err(Error::NoName { id: Box::new(id.clone()) });
     }
-    let live = if id.name.is_empty() { None } else { situation.live.get(id) };
+    let live = if id.name.is_empty() { None } else { input.live.get(id) };
     let is_new = previous.is_none_or(|previous| previous.api_version() != object.api_version());
-    if is_new && situation.adoption != Adoption::Unchecked && made_up_name && !id.name.is_empty() {
+    if is_new && input.adoption != Adoption::Unchecked && made_up_name && !id.name.is_empty() {
         return Err(Error::TwoNames { id: Box::new(id.clone()) });
     }
     // An object that comes back in another version is asked for its marks again, and still compared with what it was.
-    if let (true, Adoption::Marked { release, namespace }, Some(live)) = (is_new, situation.adoption, live) {
+    if let (true, Adoption::Marked { release, namespace }, Some(live)) = (is_new, input.adoption, live) {
         let foreign = |why| Error::Foreign { id: Box::new(id.clone()), why };
         ownership::check(live, release, namespace).map_err(foreign)?;
     }
-    let action = match (live, previous, situation.adoption) {
+    let action = match (live, previous, input.adoption) {
         (None, _, _) => Action::Create,
         (Some(_), Some(_), _) => Action::Update { baseline: Baseline::Previous },
         (Some(_), None, Adoption::Unchecked) => Action::Update { baseline: Baseline::Live },
@@ -135,8 +135,8 @@ fn step<'a>(
     Ok(Step { id: id.clone(), action, desired: Some(object), previous, live })
 }
 
-fn removal_step<'a>(situation: &Situation<'a>, object: &'a Object, id: &ObjectId) -> Step<'a> {
-    let live = situation.live.get(id);
+fn removal_step<'a>(input: &PlanInput<'a>, object: &'a Object, id: &ObjectId) -> Step<'a> {
+    let live = input.live.get(id);
     // The live object decides, in exactly this spelling: whoever wants to keep it may say so in the cluster.
     let action = match live.map(|live| live.annotation(RESOURCE_POLICY)) {
         None => Action::Forget,

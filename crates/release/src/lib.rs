@@ -16,8 +16,8 @@
 
 mod chart;
 pub mod chunk;
-mod claim;
 pub mod helm;
+mod lease;
 mod memory;
 mod moment;
 pub mod native;
@@ -29,10 +29,10 @@ mod summary;
 mod version_id;
 
 pub use chart::{StoredChart, StoredFile};
-pub use claim::Claim;
+pub use lease::Lease;
 pub use memory::MemoryStore;
 pub use moment::Moment;
-pub use pintle_objects::Event;
+pub use pintle_objects::HookEvent;
 pub use record::{HookRun, Info, Oddities, ReleaseVersion, StoredHook};
 pub use selector::Selector;
 pub use status::{HookPhase, Status};

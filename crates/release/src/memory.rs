@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::helm::{Stamp, labels};
 use crate::store::{Answer, Query, Store, StoreError, newest};
-use crate::{Claim, Moment, ReleaseVersion, Summary};
+use crate::{Lease, Moment, ReleaseVersion, Summary};
 
 /// Where releases without a namespace go, as in Helm.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -17,19 +17,19 @@ type Key = (String, String, u64);
 #[derive(Debug)]
 struct Entry {
     version: ReleaseVersion,
-    claim: Option<Claim>,
+    lease: Option<Lease>,
     written: u64,
 }
 
 impl Entry {
     fn summary(&self) -> Summary {
-        Summary { claim: self.claim.clone(), state: self.written.to_string(), ..Summary::of(&self.version) }
+        Summary { lease: self.lease.clone(), state: self.written.to_string(), ..Summary::of(&self.version) }
     }
 
-    fn write(&mut self, version: &ReleaseVersion, claim: Option<&Claim>) {
+    fn write(&mut self, version: &ReleaseVersion, lease: Option<&Lease>) {
         let namespace = std::mem::take(&mut self.version.namespace);
         self.version = ReleaseVersion { namespace, ..version.clone() };
-        self.claim = claim.cloned();
+        self.lease = lease.cloned();
         self.written += 1;
     }
 }
@@ -67,7 +67,7 @@ impl MemoryStore {
     fn add(
         &self,
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
         after: Option<&Summary>,
     ) -> Result<(), StoreError> {
         let key = key(&version.namespace, &version.name, version.number);
@@ -78,7 +78,7 @@ impl MemoryStore {
         }
         let mut version = version.clone();
         version.namespace.clone_from(&key.0);
-        versions.insert(key, Entry { version, claim: claim.cloned(), written: 1 });
+        versions.insert(key, Entry { version, lease: lease.cloned(), written: 1 });
         Ok(())
     }
 
@@ -124,7 +124,7 @@ fn unchanged(versions: &BTreeMap<Key, Entry>, seen: &Summary) -> Result<(), Stor
         name: own.1,
         number: own.2,
         status: entry.as_ref().map(|entry| entry.status),
-        holder: entry.and_then(|entry| entry.claim).map(|claim| claim.holder),
+        holder: entry.and_then(|entry| entry.lease).map(|lease| lease.holder),
     })
 }
 
@@ -145,16 +145,16 @@ impl Store for MemoryStore {
     fn create<'a>(
         &'a self,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
     ) -> Answer<'a, ()> {
-        now(self.add(version, claim, after))
+        now(self.add(version, lease, after))
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()> {
         let key = key(&version.namespace, &version.name, version.number);
         now(self.change(key, |entry| {
-            entry.write(version, claim);
+            entry.write(version, lease);
             Ok(())
         }))
     }
@@ -163,7 +163,7 @@ impl Store for MemoryStore {
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
     ) -> Answer<'a, String> {
         let mut versions = self.versions();
         if let Err(error) = unchanged(&versions, seen) {
@@ -171,7 +171,7 @@ impl Store for MemoryStore {
         }
         let entry = versions.get_mut(&key(&seen.namespace, &seen.name, seen.number));
         now(Ok(entry.map_or_else(String::new, |entry| {
-            entry.write(version, claim);
+            entry.write(version, lease);
             entry.summary().state
         })))
     }
@@ -181,17 +181,17 @@ impl Store for MemoryStore {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-        claim: &'a Claim,
+        lease: &'a Lease,
     ) -> Answer<'a, ()> {
-        now(self.change(key(namespace, name, number), |entry| match &entry.claim {
-            Some(other) if other.holder != claim.holder => Err(StoreError::Lost {
+        now(self.change(key(namespace, name, number), |entry| match &entry.lease {
+            Some(other) if other.holder != lease.holder => Err(StoreError::Lost {
                 name: name.to_owned(),
                 number,
                 winner: None,
                 holder: Some(other.holder.clone()),
             }),
             _ => {
-                entry.claim = Some(claim.clone());
+                entry.lease = Some(lease.clone());
                 Ok(())
             }
         }))
@@ -289,13 +289,13 @@ mod tests {
     #[test]
     fn only_the_holder_renews() {
         let store = MemoryStore::new();
-        let mine = Claim::new("me", Moment::from_unix(1, 0), 30);
+        let mine = Lease::new("me", Moment::from_unix(1, 0), 30);
         block_on(store.create(&version("web", 1, Status::PendingInstall), Some(&mine), None))
             .expect("is new");
         let later = mine.renewed_at(Moment::from_unix(20, 0));
         block_on(store.renew("ns", "web", 1, &later)).expect("it is mine");
-        assert_eq!(block_on(store.history("ns", "web")).expect("fine")[0].claim, Some(later));
-        let other = Claim::new("you", Moment::from_unix(1, 0), 30);
+        assert_eq!(block_on(store.history("ns", "web")).expect("fine")[0].lease, Some(later));
+        let other = Lease::new("you", Moment::from_unix(1, 0), 30);
         assert!(matches!(block_on(store.renew("ns", "web", 1, &other)), Err(StoreError::Lost { .. })));
     }
 

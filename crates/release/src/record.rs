@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pintle_objects::Event;
+use pintle_objects::HookEvent;
 use pintle_tree::{Map, Node};
 
 use crate::{HookPhase, Moment, Status, StoredChart, VersionId};
@@ -67,7 +67,7 @@ pub struct StoredHook {
     /// The object as rendered.
     pub manifest: String,
     /// When it runs.
-    pub events: Vec<Event>,
+    pub events: Vec<HookEvent>,
     /// Its last run.
     pub last_run: HookRun,
     /// Its place among the hooks of one event, lowest first.

@@ -5,7 +5,7 @@ use futures::future::BoxFuture;
 use pintle_tree::{Map, Node};
 
 use crate::selector::Selector;
-use crate::{Claim, ReleaseVersion, Status, Summary, VersionId};
+use crate::{Lease, ReleaseVersion, Status, Summary, VersionId};
 
 /// The answer of a store, when it comes.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -57,15 +57,15 @@ pub trait Store: Send + Sync {
     fn create<'a>(
         &'a self,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
     ) -> Answer<'a, ()>;
 
-    /// Writes a version that exists anew; without a claim it is nobody's from then on.
+    /// Writes a version that exists anew; without a lease it is nobody's from then on.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such version.
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()>;
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()>;
 
     /// Writes the newest version of a release anew, if it is still as it was seen and still the newest. Gives its new
     /// state.
@@ -76,10 +76,10 @@ pub trait Store: Send + Sync {
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
     ) -> Answer<'a, String>;
 
-    /// Renews the claim on a version and changes nothing else.
+    /// Renews the lease on a version and changes nothing else.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such version, [`StoreError::Lost`] when somebody else holds it.
@@ -88,7 +88,7 @@ pub trait Store: Send + Sync {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-        claim: &'a Claim,
+        lease: &'a Lease,
     ) -> Answer<'a, ()>;
 
     /// A version, whole.
@@ -133,8 +133,8 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Changed`] when somebody else was quicker.
-    fn hold<'a>(&'a self, seen: &'a Summary, claim: Option<&'a Claim>) -> Answer<'a, String> {
-        let _ = claim;
+    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> Answer<'a, String> {
+        let _ = lease;
         Box::pin(std::future::ready(Ok(seen.state.clone())))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Claim, Moment, ReleaseVersion, Status, VersionId};
+use crate::{Lease, Moment, ReleaseVersion, Status, VersionId};
 
 /// A release version without what is large.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Summary {
     /// `ssa`, `csa` or nothing. Helm's stores keep it at the far end of a record, where summaries do not look.
     pub apply_method: String,
     /// Who works on it.
-    pub claim: Option<Claim>,
+    pub lease: Option<Lease>,
     /// Which state of the record this is, in words that only its store understands; empty when that is not known.
     pub state: String,
 }
@@ -60,7 +60,7 @@ impl Summary {
             description: version.info.description.clone(),
             labels: version.labels.clone(),
             apply_method: version.apply_method.clone(),
-            claim: None,
+            lease: None,
             state: String::new(),
         }
     }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures::TryStreamExt as _;
 use pintle_release::{
-    Answer, Claim, Moment, Query, ReleaseVersion, Store, StoreError, Summary, helm, newest,
+    Answer, Lease, Moment, Query, ReleaseVersion, Store, StoreError, Summary, helm, newest,
 };
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
@@ -158,12 +158,12 @@ impl SqlStore {
     async fn write(
         &self,
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
         state: Option<&str>,
     ) -> Result<bool, StoreError> {
         let record = Record::of(version, "update")?;
-        let (namespace, status, claim) =
-            (namespace_of(&version.namespace), version.status_word(), ClaimRow::of(claim));
+        let (namespace, status, lease) =
+            (namespace_of(&version.namespace), version.status_word(), LeaseRow::of(lease));
         let parameters: [&(dyn ToSql + Sync); 12] = [
             &record.key,
             &record.body,
@@ -172,10 +172,10 @@ impl SqlStore {
             &record.number,
             &status,
             &now(),
-            &claim.holder,
-            &claim.since,
-            &claim.renewed,
-            &claim.seconds,
+            &lease.holder,
+            &lease.since,
+            &lease.renewed,
+            &lease.seconds,
             &state,
         ];
         self.changed(UPDATE, &parameters).await.map_err(during("update: failed to update"))
@@ -185,7 +185,7 @@ impl SqlStore {
     async fn overtaken(&self, seen: &Summary) -> StoreError {
         let mut history = self.history(&seen.namespace, &seen.name).await.unwrap_or_default();
         if let Some(next) = history.pop_if(|last| last.number > seen.number) {
-            let holder = next.claim.map(|claim| claim.holder);
+            let holder = next.lease.map(|lease| lease.holder);
             return StoreError::Lost { name: seen.name.clone(), number: next.number, winner: None, holder };
         }
         let now = history.into_iter().find(|now| now.number == seen.number);
@@ -193,7 +193,7 @@ impl SqlStore {
             name: seen.name.clone(),
             number: seen.number,
             status: now.as_ref().map(|now| now.status),
-            holder: now.and_then(|now| now.claim).map(|claim| claim.holder),
+            holder: now.and_then(|now| now.lease).map(|lease| lease.holder),
         }
     }
 
@@ -233,15 +233,15 @@ fn all_labels(row: &Row) -> BTreeMap<String, String> {
 fn summary(row: &Row, body: &str, labels: &BTreeMap<String, String>) -> Option<Summary> {
     let summary = helm::summarize(body.as_bytes(), labels, row.get(1)).ok()?;
     let moment = |index: usize| row.get::<_, Option<&str>>(index).and_then(|text| Moment::parse(text).ok());
-    let claim = || {
-        Some(Claim {
+    let lease = || {
+        Some(Lease {
             holder: row.get::<_, Option<String>>(8)?,
             since: moment(9)?,
             renewed: moment(10)?,
             seconds: u32::try_from(row.get::<_, Option<i32>>(11)?).ok()?,
         })
     };
-    Some(Summary { claim: claim(), state: row.get(12), ..summary })
+    Some(Summary { lease: lease(), state: row.get(12), ..summary })
 }
 
 fn namespace_of(namespace: &str) -> &str {
@@ -276,21 +276,21 @@ impl Record {
     }
 }
 
-/// A claim as the tables have it.
-struct ClaimRow {
+/// A lease as the tables have it.
+struct LeaseRow {
     holder: Option<String>,
     since: Option<String>,
     renewed: Option<String>,
     seconds: Option<i32>,
 }
 
-impl ClaimRow {
-    fn of(claim: Option<&Claim>) -> Self {
-        ClaimRow {
-            holder: claim.map(|claim| claim.holder.clone()),
-            since: claim.map(|claim| claim.since.to_string()),
-            renewed: claim.map(|claim| claim.renewed.to_string()),
-            seconds: claim.map(|claim| i32::try_from(claim.seconds).unwrap_or(i32::MAX)),
+impl LeaseRow {
+    fn of(lease: Option<&Lease>) -> Self {
+        LeaseRow {
+            holder: lease.map(|lease| lease.holder.clone()),
+            since: lease.map(|lease| lease.since.to_string()),
+            renewed: lease.map(|lease| lease.renewed.to_string()),
+            seconds: lease.map(|lease| i32::try_from(lease.seconds).unwrap_or(i32::MAX)),
         }
     }
 }
@@ -303,15 +303,15 @@ impl Store for SqlStore {
     fn create<'a>(
         &'a self,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
     ) -> Answer<'a, ()> {
         Box::pin(async move {
             let record = Record::of(version, "create")?;
             let labels = helm::user_labels(version.labels.clone());
             let (keys, values): (Vec<String>, Vec<String>) = labels.into_iter().unzip();
-            let (namespace, status, claim) =
-                (namespace_of(&version.namespace), version.status_word(), ClaimRow::of(claim));
+            let (namespace, status, lease) =
+                (namespace_of(&version.namespace), version.status_word(), LeaseRow::of(lease));
             let after = after.filter(|after| !after.state.is_empty());
             let followed = after.map(|after| helm::object_name(&after.name, after.number));
             let state = after.map(|after| after.state.as_str());
@@ -325,10 +325,10 @@ impl Store for SqlStore {
                 &now(),
                 &keys,
                 &values,
-                &claim.holder,
-                &claim.since,
-                &claim.renewed,
-                &claim.seconds,
+                &lease.holder,
+                &lease.since,
+                &lease.renewed,
+                &lease.seconds,
                 &followed,
                 &state,
             ];
@@ -345,9 +345,9 @@ impl Store for SqlStore {
         })
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()> {
         Box::pin(async move {
-            match self.write(version, claim, None).await? {
+            match self.write(version, lease, None).await? {
                 true => Ok(()),
                 false => Err(StoreError::NotFound { name: version.name.clone(), number: version.number }),
             }
@@ -358,10 +358,10 @@ impl Store for SqlStore {
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
     ) -> Answer<'a, String> {
         Box::pin(async move {
-            if !self.write(version, claim, Some(&seen.state)).await? {
+            if !self.write(version, lease, Some(&seen.state)).await? {
                 return Err(self.overtaken(seen).await);
             }
             let now = self.history(&version.namespace, &version.name).await?;
@@ -375,12 +375,12 @@ impl Store for SqlStore {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-        claim: &'a Claim,
+        lease: &'a Lease,
     ) -> Answer<'a, ()> {
         Box::pin(async move {
             let failed = || during("update: failed to update");
             let (key, namespace) = (helm::object_name(name, number), namespace_of(namespace));
-            let row = ClaimRow::of(Some(claim));
+            let row = LeaseRow::of(Some(lease));
             let parameters: [&(dyn ToSql + Sync); 6] =
                 [&key, &namespace, &row.holder, &row.since, &row.renewed, &row.seconds];
             if self.client.execute(RENEW, &parameters).await.map_err(failed())? > 0 {

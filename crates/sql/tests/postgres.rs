@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pintle_release::{Claim, Moment, Query, ReleaseVersion, Status, Store, StoreError};
+use pintle_release::{Lease, Moment, Query, ReleaseVersion, Status, Store, StoreError};
 use pintle_sql::SqlStore;
 
 /// Connects to the test database, with a namespace that no other test has.
@@ -35,25 +35,25 @@ fn version(namespace: &str, name: &str, number: u64, status: Status) -> ReleaseV
 async fn the_database_keeps_what_it_is_given() {
     let Some((store, namespace)) = testbed("the_database_keeps_what_it_is_given").await else { return };
     let here = Query { namespace: Some(namespace.clone()), ..Query::default() };
-    let claim = Claim::new("me", Moment::from_unix(1_700_000_000, 0), 30);
+    let lease = Lease::new("me", Moment::from_unix(1_700_000_000, 0), 30);
     let mut first = version(&namespace, "web", 1, Status::PendingInstall);
     // A body that a list must not need.
     first.manifest = (0..40_000_u64).map(|number| (number * number).to_string()).collect();
-    store.create(&first, Some(&claim), None).await.expect("is new");
+    store.create(&first, Some(&lease), None).await.expect("is new");
     assert!(matches!(store.create(&first, None, None).await, Err(StoreError::Exists { number: 1, .. })));
 
-    let renewed = claim.renewed_at(Moment::from_unix(1_700_000_020, 0));
+    let renewed = lease.renewed_at(Moment::from_unix(1_700_000_020, 0));
     store.renew(&namespace, "web", 1, &renewed).await.expect("is ours");
     let history = store.history(&namespace, "web").await.expect("an answer");
-    assert_eq!(history[0].claim.as_ref(), Some(&renewed));
-    let other = Claim::new("you", Moment::from_unix(1_700_000_020, 0), 30);
+    assert_eq!(history[0].lease.as_ref(), Some(&renewed));
+    let other = Lease::new("you", Moment::from_unix(1_700_000_020, 0), 30);
     assert!(matches!(store.renew(&namespace, "web", 1, &other).await, Err(StoreError::Lost { .. })));
     assert!(matches!(store.renew(&namespace, "web", 7, &other).await, Err(StoreError::NotFound { .. })));
 
     first.set_status(Status::Superseded, "Install complete");
     store.update(&first, None).await.expect("is there");
     assert_eq!(store.get(&namespace, "web", 1).await.expect("an answer"), Some(first.clone()));
-    assert_eq!(store.history(&namespace, "web").await.expect("an answer")[0].claim, None);
+    assert_eq!(store.history(&namespace, "web").await.expect("an answer")[0].lease, None);
 
     store.create(&version(&namespace, "web", 10, Status::Failed), None, None).await.expect("is new");
     store.create(&version(&namespace, "api", 1, Status::Deployed), None, None).await.expect("is new");

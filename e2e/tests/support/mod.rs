@@ -1,16 +1,16 @@
 //! What several tests share: a chart with a bit of everything, and texts without what differs from run to run.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use pintle_e2e::{Bench, Lock};
+use pintle_e2e::{Lock, TestEnv};
 use serde_json::Value;
 
 /// The database, for one test at a time: whoever comes first makes its tables, and Helm fails when two do.
-pub(crate) fn database(bench: &Bench) -> Vec<Lock> {
+pub(crate) fn database(bench: &TestEnv) -> Vec<Lock> {
     bench.lock(["database".to_owned()])
 }
 
 /// Writes a chart with objects, hooks, tests and notes, none of which needs a running pod.
-pub(crate) fn write_chart(bench: &Bench, name: &str) {
+pub(crate) fn write_chart(bench: &TestEnv, name: &str) {
     let file = |path: &str, text: &str| drop(bench.write(&format!("{name}/{path}"), text));
     file(
         "Chart.yaml",

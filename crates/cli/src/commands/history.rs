@@ -3,7 +3,7 @@
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::delivery::OUTPUT;
+use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, Kind};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Records, print_data};

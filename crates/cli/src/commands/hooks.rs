@@ -1,7 +1,7 @@
 //! `hooks`: which hooks a chart or a release has, and when they run.
 
 use pintle::hooks::{DeletePolicy, EVENT_WORDS, LogPolicy};
-use pintle::objects::Event;
+use pintle::objects::HookEvent;
 use pintle::ops::{PlannedHook, plan_hooks, planned_hooks};
 use pintle::release::VersionRef;
 use pintle_tree::Node;
@@ -10,7 +10,7 @@ use super::images::subject::{Named, SUBJECT};
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::delivery::OUTPUT;
+use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::VALUES;
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
@@ -79,11 +79,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 /// The events that `--event` names.
-fn events(invocation: &Invocation<'_>) -> Result<Vec<Event>, Failure> {
+fn events(invocation: &Invocation<'_>) -> Result<Vec<HookEvent>, Failure> {
     let words = invocation.flags.list("event");
     let event = |word: &String| {
-        Event::from_word(&word.trim().to_lowercase()).ok_or_else(|| {
-            let known = Event::ALL.map(Event::as_str).join(", ");
+        HookEvent::from_word(&word.trim().to_lowercase()).ok_or_else(|| {
+            let known = HookEvent::ALL.map(HookEvent::as_str).join(", ");
             Failure::usage(format!("unknown event `{word}`")).hint(format!("the events are {known}"))
         })
     };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pintle::ops::InstallRequest;
 use pintle::release::ReleaseVersion;
-use pintle::{Clock as _, Delivery, Method, Mode, Rendering, Reporter};
+use pintle::{Clock as _, DeployOptions, Method, Mode, Rendering, Reporter};
 use pintle_tree::LogLine;
 
 use super::images::rewrite::{self, REWRITE};
@@ -12,7 +12,7 @@ use crate::clock::SystemClock;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
+use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
@@ -57,7 +57,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 fn install(
     invocation: &mut Invocation<'_>,
     mode: Mode,
-    delivery: Delivery,
+    delivery: DeployOptions,
 ) -> Result<ReleaseVersion, Failure> {
     let (name, reference) =
         request::name_and_chart(&invocation.flags, |chart| name_for(chart, &invocation.flags))?;
@@ -75,7 +75,7 @@ pub(crate) fn request_of(
     invocation: &Invocation<'_>,
     reference: &str,
     mode: Mode,
-    delivery: Delivery,
+    delivery: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
     let chart = PathBuf::from(chart_reference::locate(reference)?);
     let flags = &invocation.flags;

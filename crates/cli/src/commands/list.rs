@@ -6,7 +6,7 @@ use pintle::release::Status;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::{self, Connection};
 use crate::failure::Failure;
-use crate::flag::delivery::OUTPUT;
+use crate::flag::deploy::OUTPUT;
 use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, Kind, Offer};
 use crate::invocation::Invocation;

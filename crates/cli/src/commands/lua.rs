@@ -9,7 +9,7 @@ use pintle_tree::Node;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::{Class, Failure};
 use crate::flag::Flag;
-use crate::flag::delivery::OUTPUT;
+use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::VALUES;
 use crate::grants::{self, Grant, Grants};
 use crate::invocation::Invocation;

@@ -5,7 +5,7 @@ use pintle::ops::RollbackRequest;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
+use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
 use crate::flag::groups::RECORDS;
 use crate::invocation::Invocation;
 use crate::report::Watching;

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::delivery::INSTALL;
+use crate::flag::deploy::INSTALL;
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::value::read_bool;
 use crate::flag::{Flag, Offer};

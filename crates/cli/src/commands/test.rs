@@ -1,12 +1,12 @@
 //! `test`: runs the tests that a chart brings along.
 
 use pintle::ops::{TestRequest, Tested};
-use pintle::{Delivery, HookLogs};
+use pintle::{DeployOptions, HookLogs};
 
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::delivery::PATIENCE;
+use crate::flag::deploy::PATIENCE;
 use crate::flag::groups::RECORDS;
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
@@ -50,7 +50,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         include,
         exclude,
         logs: invocation.flags.on("logs"),
-        delivery: Delivery {
+        delivery: DeployOptions {
             timeout: invocation.flags.duration("timeout"),
             init_logs: is_ours,
             fail_fast: is_ours,

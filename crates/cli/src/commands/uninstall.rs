@@ -6,7 +6,7 @@ use pintle::ops::UninstallRequest;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::delivery::{HOOKS, UNINSTALL};
+use crate::flag::deploy::{HOOKS, UNINSTALL};
 use crate::flag::groups::RECORDS;
 use crate::invocation::Invocation;
 use crate::report::Watching;

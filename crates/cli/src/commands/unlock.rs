@@ -43,12 +43,12 @@ fn told(name: &str, unlocked: &Unlocked) -> String {
     };
     let mut text =
         format!("version {} of release \"{name}\" is {}\n", pending.number, pending.status.as_str());
-    match &unlocked.claim {
-        Some(claim) => {
-            text.push_str(&format!("holder: {}\n", claim.holder));
-            text.push_str(&format!("since: {}\n", moment::seconds(Some(&claim.since))));
+    match &unlocked.lease {
+        Some(lease) => {
+            text.push_str(&format!("holder: {}\n", lease.holder));
+            text.push_str(&format!("since: {}\n", moment::seconds(Some(&lease.since))));
             let silence = if unlocked.abandoned { " (gone)" } else { "" };
-            text.push_str(&format!("last seen: {}{silence}\n", moment::seconds(Some(&claim.renewed))));
+            text.push_str(&format!("last seen: {}{silence}\n", moment::seconds(Some(&lease.renewed))));
         }
         None => text.push_str("holder: unknown\n"),
     }

@@ -2,7 +2,7 @@
 
 use pintle::ops::{InstallRequest, UpgradeRequest, ValuesRule};
 use pintle::release::{Status, Summary};
-use pintle::{Delivery, Method, Mode, values};
+use pintle::{DeployOptions, Method, Mode, values};
 use pintle_tree::quote::quote;
 
 use super::images::rewrite::REWRITE;
@@ -10,7 +10,7 @@ use super::install::{deliver, obey_signals, request_of, show, with_dependencies}
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::delivery::{DRY_RUN, EXCLUSIVE, HOOKS, NOTES, OUTPUT, UPGRADE};
+use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, NOTES, OUTPUT, UPGRADE};
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
@@ -82,7 +82,7 @@ fn install(
     connection: &Connection,
     reference: &str,
     mode: Mode,
-    delivery: Delivery,
+    delivery: DeployOptions,
     replace: bool,
 ) -> Result<(), Failure> {
     let client_side = invocation.flags.text("server-side") == "false";
@@ -101,7 +101,7 @@ fn upgrade(
     connection: &Connection,
     reference: &str,
     mode: Mode,
-    delivery: Delivery,
+    delivery: DeployOptions,
 ) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
     let method =

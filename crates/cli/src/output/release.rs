@@ -1,6 +1,6 @@
 //! What is shown of a release after it was changed, and by `status` and `get all`.
 
-use pintle::objects::Event;
+use pintle::objects::HookEvent;
 use pintle::release::{ReleaseVersion, StoredHook, helm};
 use pintle_tree::{Map, Node};
 
@@ -131,7 +131,7 @@ pub(crate) fn print_hooks(hooks: &[StoredHook], ui: &mut Ui) -> Result<(), Failu
 
 /// How the tests went that have been started.
 fn tests(hooks: &[StoredHook]) -> String {
-    let mut tests = hooks.iter().filter(|hook| hook.events.contains(&Event::Test)).peekable();
+    let mut tests = hooks.iter().filter(|hook| hook.events.contains(&HookEvent::Test)).peekable();
     if tests.peek().is_none() {
         return "TEST SUITE: None\n".to_owned();
     }

@@ -3,7 +3,7 @@
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::{Map, Node, json};
 
-use super::persist;
+use super::retry;
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::write::{PatchKind, Write, Written};
@@ -18,11 +18,11 @@ impl Cluster {
             return Ok(Written { created: false, body: object.to_json().into() });
         }
         if object.resource_version().is_empty() {
-            return persist(Error::is_conflict, || self.create(object, write)).await;
+            return retry(Error::is_conflict, || self.create(object, write)).await;
         }
         let mut fresh = object.clone();
         fresh.metadata_mut().remove("resourceVersion");
-        persist(Error::is_conflict, || self.create(&fresh, write)).await
+        retry(Error::is_conflict, || self.create(&fresh, write)).await
     }
 
     /// Replaces an object as a whole. `live` saves asking for its state.

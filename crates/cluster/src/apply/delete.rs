@@ -2,7 +2,7 @@
 
 use pintle_objects::ObjectId;
 
-use super::persist;
+use super::retry;
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::write::{Guard, Propagation};
@@ -17,6 +17,6 @@ impl Cluster {
             return Ok(false);
         }
         let guard = Guard::default();
-        persist(Error::is_conflict, || self.delete(id, propagation, &guard)).await
+        retry(Error::is_conflict, || self.delete(id, propagation, &guard)).await
     }
 }

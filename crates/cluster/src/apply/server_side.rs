@@ -4,7 +4,7 @@ use pintle_objects::Object;
 use pintle_plan::managed_fields;
 use pintle_tree::json;
 
-use super::{PAUSE, TRIES, persist, place};
+use super::{PAUSE, TRIES, place, retry};
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::write::{PatchKind, Write, Written};
@@ -18,7 +18,7 @@ impl Cluster {
         if self.pretends() {
             return Ok(Written { created: false, body: object.to_json().into() });
         }
-        let applied = persist(is_quota_conflict, || self.apply(object, force, write)).await;
+        let applied = retry(is_quota_conflict, || self.apply(object, force, write)).await;
         applied.map_err(|error| {
             let place = place(&object.id());
             match error.status() {

@@ -1,7 +1,7 @@
 //! Releases as Helm keeps them: one Secret or ConfigMap for each version, in Helm's exact format.
 
-mod holder;
 mod listing;
+mod record_kind;
 mod succession;
 
 use std::collections::BTreeMap;
@@ -9,15 +9,15 @@ use std::marker::PhantomData;
 
 use pintle_objects::{Object, ObjectId};
 use pintle_release::helm::{self, Stamp};
-use pintle_release::{Answer, Claim, Query, ReleaseVersion, Store, StoreError, Summary, newest};
+use pintle_release::{Answer, Lease, Query, ReleaseVersion, Store, StoreError, Summary, newest};
 
 use super::{chance, wire};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::Result;
-use holder::{Action, CREATE, Holder, MOST, UPDATE, too_large};
-pub use holder::{ConfigMaps, Secrets};
 use listing::owned_by_helm;
+use record_kind::{Action, CREATE, MOST, RecordKind, UPDATE, too_large};
+pub use record_kind::{ConfigMaps, Secrets};
 
 /// Keeps releases as Helm does.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub type HelmSecrets = HelmStore<Secrets>;
 /// Keeps releases in ConfigMaps.
 pub type HelmConfigMaps = HelmStore<ConfigMaps>;
 
-impl<H: Holder> HelmStore<H> {
+impl<H: RecordKind> HelmStore<H> {
     /// Returns a store in this cluster.
     pub fn new(cluster: Cluster) -> Self {
         HelmStore { cluster, resource: Resource::new("", "v1", H::KIND, H::PLURAL), holder: PhantomData }
@@ -42,7 +42,7 @@ impl<H: Holder> HelmStore<H> {
     /// The object of a version. One that is too large is refused here, as the server would, before it is sent.
     fn object(
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
         stamp: Stamp,
         action: Action,
     ) -> Result<Object, StoreError> {
@@ -59,7 +59,7 @@ impl<H: Holder> HelmStore<H> {
         let mut object = Object::of(&ObjectId::new("v1", H::KIND, &version.namespace, &name));
         let labels = helm::labels(version, stamp);
         object.metadata_mut().insert("labels".into(), wire::texts(&labels));
-        for (key, value) in claim.map(helm::claim_annotations).into_iter().flatten() {
+        for (key, value) in lease.map(helm::lease_annotations).into_iter().flatten() {
             object.set_annotation(key, &value);
         }
         H::fill(object.body_mut(), packed);
@@ -93,7 +93,7 @@ fn labels(object: &Object) -> BTreeMap<String, String> {
     wire::text_map(object.at(&["metadata", "labels"]))
 }
 
-impl<H: Holder> Store for HelmStore<H> {
+impl<H: RecordKind> Store for HelmStore<H> {
     fn driver(&self) -> &'static str {
         H::KIND
     }
@@ -101,12 +101,12 @@ impl<H: Holder> Store for HelmStore<H> {
     fn create<'a>(
         &'a self,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
     ) -> Answer<'a, ()> {
         Box::pin(async move {
             let name = version.name.clone();
-            let object = Self::object(version, claim, Stamp::Created(chance::now()), CREATE)?;
+            let object = Self::object(version, lease, Stamp::Created(chance::now()), CREATE)?;
             match wire::create(&self.cluster, &self.resource, &object).await {
                 Ok(_) => {}
                 Err(error) if error.is_already_exists() => {
@@ -117,7 +117,7 @@ impl<H: Holder> Store for HelmStore<H> {
             let Some(after) = after else { return Ok(()) };
             let noted = self.note_successor(version, after).await;
             if noted.is_err() {
-                // Nothing was done under it yet. When it cannot be deleted, its claim runs out.
+                // Nothing was done under it yet. When it cannot be deleted, its lease runs out.
                 let at = (object.namespace(), object.name());
                 let _ = wire::delete(&self.cluster, &self.resource, at, "").await;
             }
@@ -125,10 +125,10 @@ impl<H: Holder> Store for HelmStore<H> {
         })
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()> {
         Box::pin(async move {
             let name = version.name.clone();
-            let object = Self::object(version, claim, Stamp::Modified(chance::now()), UPDATE)?;
+            let object = Self::object(version, lease, Stamp::Modified(chance::now()), UPDATE)?;
             match wire::replace(&self.cluster, &self.resource, &object).await {
                 Ok(_) => Ok(()),
                 Err(error) if error.is_not_found() => {
@@ -143,13 +143,13 @@ impl<H: Holder> Store for HelmStore<H> {
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
     ) -> Answer<'a, String> {
-        Box::pin(self.replace_seen(seen, version, claim))
+        Box::pin(self.replace_seen(seen, version, lease))
     }
 
-    fn hold<'a>(&'a self, seen: &'a Summary, claim: Option<&'a Claim>) -> Answer<'a, String> {
-        Box::pin(self.note_holder(seen, claim))
+    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> Answer<'a, String> {
+        Box::pin(self.note_holder(seen, lease))
     }
 
     fn renew<'a>(
@@ -157,12 +157,12 @@ impl<H: Holder> Store for HelmStore<H> {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-        claim: &'a Claim,
+        lease: &'a Lease,
     ) -> Answer<'a, ()> {
         Box::pin(async move {
             let path = |key: &str| format!("/metadata/annotations/{}", key.replace('/', "~1"));
-            let mut steps = vec![wire::step("test", &path(helm::HOLDER), claim.holder.as_str())];
-            let fields = helm::claim_annotations(claim).into_iter();
+            let mut steps = vec![wire::step("test", &path(helm::LEASE_HOLDER), lease.holder.as_str())];
+            let fields = helm::lease_annotations(lease).into_iter();
             steps.extend(fields.map(|(key, value)| wire::step("add", &path(key), value)));
             let key = helm::object_name(name, number);
             match wire::steps(&self.cluster, &self.resource, (namespace, &key), steps).await {
@@ -281,16 +281,16 @@ mod tests {
 
     #[test]
     fn secrets_and_config_maps_hold_the_same_release() {
-        let claim = Claim::new("me", chance::now(), 30);
+        let lease = Lease::new("me", chance::now(), 30);
         let stamp = Stamp::Created(chance::now());
-        let secret = HelmSecrets::object(&version(), Some(&claim), stamp, CREATE).expect("can be written");
+        let secret = HelmSecrets::object(&version(), Some(&lease), stamp, CREATE).expect("can be written");
         let map = HelmConfigMaps::object(&version(), None, stamp, CREATE).expect("can be written");
         assert_eq!(secret.text(&["type"]), "helm.sh/release.v1");
         assert_eq!(secret.name(), "sh.helm.release.v1.web.v3");
         assert_eq!(Secrets::packed(&secret), ConfigMaps::packed(&map));
         let read = listing::summary::<Secrets>(&secret).expect("a release");
-        assert_eq!((read.name.as_str(), read.number, read.claim), ("web", 3, Some(claim)));
+        assert_eq!((read.name.as_str(), read.number, read.lease), ("web", 3, Some(lease)));
         assert_eq!(read.labels.into_keys().collect::<Vec<_>>(), ["team"]);
-        assert_eq!(listing::summary::<ConfigMaps>(&map).expect("a release").claim, None);
+        assert_eq!(listing::summary::<ConfigMaps>(&map).expect("a release").lease, None);
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pintle_objects::Object;
 use pintle_release::{
-    Answer, Claim, Query, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, newest,
+    Answer, Lease, Query, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, newest,
 };
 use pintle_tree::{Map, Node};
 
@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::read::Selection;
 
 /// How often the pointer is tried again when others change the release without moving it.
-const STUBBORNNESS: usize = 20;
+const MAX_RETRIES: usize = 20;
 
 /// Namespace, release and number.
 type Key = (String, String, u64);
@@ -262,27 +262,27 @@ impl Store for Native {
     fn create<'a>(
         &'a self,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
     ) -> Answer<'a, ()> {
-        Box::pin(self.add(version, claim, after))
+        Box::pin(self.add(version, lease, after))
     }
 
     fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> Answer<'a, ()> {
         Box::pin(self.take_over(versions))
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, claim: Option<&'a Claim>) -> Answer<'a, ()> {
-        Box::pin(Native::update(self, version, claim))
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()> {
+        Box::pin(Native::update(self, version, lease))
     }
 
     fn swap<'a>(
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
-        claim: Option<&'a Claim>,
+        lease: Option<&'a Lease>,
     ) -> Answer<'a, String> {
-        Box::pin(Native::swap(self, seen, version, claim))
+        Box::pin(Native::swap(self, seen, version, lease))
     }
 
     fn renew<'a>(
@@ -290,7 +290,7 @@ impl Store for Native {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-        claim: &'a Claim,
+        lease: &'a Lease,
     ) -> Answer<'a, ()> {
         Box::pin(async move {
             let failed = || wire::failed("update: failed to update");
@@ -298,8 +298,8 @@ impl Store for Native {
             let object_name = self.version_name(namespace, name, number).await.map_err(failed())?;
             let object_name = object_name.ok_or_else(not_found)?;
             let steps = vec![
-                wire::step("test", "/status/claim/holder", claim.holder.as_str()),
-                wire::step("replace", "/status/claim", Node::Map(record::claim_node(claim))),
+                wire::step("test", "/status/lease/holderIdentity", lease.holder.as_str()),
+                wire::step("replace", "/status/lease", Node::Map(record::lease_node(lease))),
             ];
             let at = (namespace, object_name.as_str());
             match wire::steps(&self.cluster, &crds::release_versions(), at, steps).await {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pintle_objects::{Object, ObjectId};
 use pintle_release::helm::{self, Stamp};
-use pintle_release::{Claim, HookPhase, Moment, ReleaseVersion, Status, Summary, VersionId};
+use pintle_release::{HookPhase, Lease, Moment, ReleaseVersion, Status, Summary, VersionId};
 use pintle_tree::{Map, Node};
 
 use super::wire;
@@ -103,7 +103,7 @@ pub(super) fn pointer(release: &Object) -> Option<(VersionId, u64)> {
 pub(super) fn new_version(
     version: &ReleaseVersion,
     id: VersionId,
-    claim: Option<&Claim>,
+    lease: Option<&Lease>,
     note: &PayloadNote,
 ) -> Object {
     let name = version_name(&version.name, id);
@@ -115,7 +115,7 @@ pub(super) fn new_version(
     spec.insert("payload".into(), payload_node(note));
     list_objects(&mut spec, &version.manifest);
     object.body_mut().insert("spec".into(), Node::Map(spec));
-    let mut status = status(version, claim);
+    let mut status = status(version, lease);
     status.retain(|_, value| !value.is_nil());
     object.body_mut().insert("status".into(), Node::Map(status));
     object
@@ -124,11 +124,11 @@ pub(super) fn new_version(
 /// What a change of state lays over the resource of a version; nil takes a field away.
 pub(super) fn change(
     version: &ReleaseVersion,
-    claim: Option<&Claim>,
+    lease: Option<&Lease>,
     note: Option<&PayloadNote>,
 ) -> Map<Node> {
     let mut patch = Map::new();
-    patch.insert("status".into(), Node::Map(status(version, claim)));
+    patch.insert("status".into(), Node::Map(status(version, lease)));
     let metadata = Map::from_entries(vec![("labels".into(), labels(version))]);
     patch.insert("metadata".into(), Node::Map(metadata));
     let mut spec = spec(version);
@@ -149,9 +149,9 @@ pub(super) fn guard(patch: &mut Map<Node>, resource_version: &str) {
 
 /// What brings a resource back to what was seen of it, if it is in that state.
 pub(super) fn undo(seen: &Summary, resource_version: &str) -> Map<Node> {
-    let claim = seen.claim.as_ref().map_or(Node::Nil, |claim| Node::Map(claim_node(claim)));
+    let lease = seen.lease.as_ref().map_or(Node::Nil, |lease| Node::Map(lease_node(lease)));
     let status = Map::from_entries(vec![
-        ("claim".into(), claim),
+        ("lease".into(), lease),
         ("deleted".into(), Node::Nil),
         ("description".into(), seen.description.as_str().into()),
         ("status".into(), seen.status_word.as_str().into()),
@@ -218,7 +218,7 @@ fn list_objects(spec: &mut Map<Node>, manifest: &str) {
     }
 }
 
-fn status(version: &ReleaseVersion, claim: Option<&Claim>) -> Map<Node> {
+fn status(version: &ReleaseVersion, lease: Option<&Lease>) -> Map<Node> {
     let info = &version.info;
     let moment = |moment: Option<Moment>| moment.map_or(Node::Nil, |moment| moment.to_string().into());
     let hooks = version.hooks.iter().map(|hook| {
@@ -233,7 +233,7 @@ fn status(version: &ReleaseVersion, claim: Option<&Claim>) -> Map<Node> {
         Node::Map(run)
     });
     Map::from_entries(vec![
-        ("claim".into(), claim.map_or(Node::Nil, |claim| Node::Map(claim_node(claim)))),
+        ("lease".into(), lease.map_or(Node::Nil, |lease| Node::Map(lease_node(lease)))),
         ("deleted".into(), moment(info.deleted)),
         ("description".into(), info.description.as_str().into()),
         ("firstDeployed".into(), moment(info.first_deployed)),
@@ -244,23 +244,23 @@ fn status(version: &ReleaseVersion, claim: Option<&Claim>) -> Map<Node> {
     ])
 }
 
-/// A claim as the resource has it.
-pub(super) fn claim_node(claim: &Claim) -> Map<Node> {
+/// A lease as the resource has it.
+pub(super) fn lease_node(lease: &Lease) -> Map<Node> {
     Map::from_entries(vec![
-        ("holder".into(), claim.holder.as_str().into()),
-        ("leaseSeconds".into(), Node::Int(claim.seconds.into())),
-        ("renewed".into(), claim.renewed.to_string().into()),
-        ("since".into(), claim.since.to_string().into()),
+        ("holderIdentity".into(), lease.holder.as_str().into()),
+        ("leaseDurationSeconds".into(), Node::Int(lease.seconds.into())),
+        ("renewTime".into(), lease.renewed.to_string().into()),
+        ("acquireTime".into(), lease.since.to_string().into()),
     ])
 }
 
-fn claim(object: &Object) -> Option<Claim> {
-    let text = |key| object.text(&["status", "claim", key]);
-    let seconds = object.int(&["status", "claim", "leaseSeconds"])?;
-    Some(Claim {
-        holder: text("holder").to_owned(),
-        since: Moment::parse(text("since")).ok()?,
-        renewed: Moment::parse(text("renewed")).ok()?,
+fn lease(object: &Object) -> Option<Lease> {
+    let text = |key| object.text(&["status", "lease", key]);
+    let seconds = object.int(&["status", "lease", "leaseDurationSeconds"])?;
+    Some(Lease {
+        holder: text("holderIdentity").to_owned(),
+        since: Moment::parse(text("acquireTime")).ok()?,
+        renewed: Moment::parse(text("renewTime")).ok()?,
         seconds: u32::try_from(seconds).ok()?,
     })
 }
@@ -289,7 +289,7 @@ pub(super) fn version_summary(object: &Object) -> Summary {
         name: release.to_owned(),
         number: number_at(object, &["spec", "number"]),
         id,
-        claim: claim(object),
+        lease: lease(object),
         state: object.resource_version().to_owned(),
         ..summary(object)
     }
@@ -386,13 +386,13 @@ mod tests {
     #[test]
     fn a_version_survives_as_a_resource() {
         let id = VersionId::new(1_700_000_000_000, 9);
-        let claim = Claim::new("me", Moment::from_unix(3, 0), 30);
+        let lease = Lease::new("me", Moment::from_unix(3, 0), 30);
         let note = PayloadNote { secrets: vec!["a".into()], size: 5, digest: "sha256:0".into() };
-        let object = new_version(&version(), id, Some(&claim), &note);
+        let object = new_version(&version(), id, Some(&lease), &note);
         assert_eq!(payload_note(&object), note);
         assert_eq!(object.name(), format!("web-app-{id}"));
         let summary = version_summary(&object);
-        assert_eq!((summary.id, summary.number, summary.claim), (Some(id), 4, Some(claim)));
+        assert_eq!((summary.id, summary.number, summary.lease), (Some(id), 4, Some(lease)));
         assert_eq!(object.at(&["spec", "objects"]), Some(&Node::List(vec!["ConfigMap/ns/a".into()])));
         let mut read = ReleaseVersion {
             manifest: version().manifest,
@@ -431,7 +431,7 @@ mod tests {
     fn a_change_takes_away_what_is_no_longer_there() {
         let patch = change(&version(), None, None);
         let status = patch.get("status").expect("has a status");
-        assert_eq!(status.get("claim"), Some(&Node::Nil));
+        assert_eq!(status.get("lease"), Some(&Node::Nil));
         assert!(patch.get("spec").expect("has a spec").get("payload").is_none());
     }
 }

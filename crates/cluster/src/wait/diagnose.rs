@@ -11,7 +11,7 @@ use super::legacy::newest_replica_set;
 use super::moment::{age, unix_seconds};
 use super::readiness::{ready, unix_now};
 use super::selector::{is_controlled_by, pods_of};
-use super::trouble::{self, Cause, Patience, Trouble};
+use super::trouble::{self, Cause, FailFastLimits, Trouble};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::Result;
@@ -65,14 +65,14 @@ impl fmt::Display for Diagnosis {
 /// Looks at workloads again and again, and speaks up once trouble has lasted.
 #[derive(Debug)]
 pub(super) struct Examiner {
-    patience: Patience,
+    limits: FailFastLimits,
     /// Since when each trouble is known, by the object's or pod's uid, the container and the cause.
     since: BTreeMap<(String, String, Cause), Lasting>,
 }
 
 impl Examiner {
-    pub(super) fn new(patience: Patience) -> Self {
-        Examiner { patience, since: BTreeMap::new() }
+    pub(super) fn new(limits: FailFastLimits) -> Self {
+        Examiner { limits, since: BTreeMap::new() }
     }
 
     /// Looks at a workload; an answer means that waiting for it makes no sense.
@@ -87,7 +87,7 @@ impl Examiner {
         let now = Instant::now();
         let mut lasting = None;
         for pod in &pods {
-            let trouble = trouble::of_pod(pod, &self.patience);
+            let trouble = trouble::of_pod(pod, &self.limits);
             if let Some(trouble) = trouble.filter(|trouble| self.has_lasted(pod.uid(), trouble, now)) {
                 lasting.get_or_insert((Some(pod), trouble));
             }
@@ -110,7 +110,7 @@ impl Examiner {
             lasting.since = now;
         }
         lasting.seen = now;
-        now.duration_since(lasting.since) >= trouble.cause.patience(&self.patience)
+        now.duration_since(lasting.since) >= trouble.cause.limits(&self.limits)
     }
 }
 
@@ -139,7 +139,7 @@ pub(super) async fn explain<'o>(
 
 async fn explanation(cluster: &Cluster, id: &ObjectId, workload: &Object) -> Option<Diagnosis> {
     let pods = newest_pods(cluster, workload).await.unwrap_or_default();
-    let impatient = Patience { restarts: 1, ..Patience::default() };
+    let impatient = FailFastLimits { restarts: 1, ..FailFastLimits::default() };
     let troubled = pods
         .iter()
         .rev()

@@ -1,7 +1,7 @@
 //! Waiting: until objects are ready, until they are gone, until hooks have run, or until waiting makes no sense.
 //!
 //! [`ready`] judges one object. A [`Waiter`] follows many, tells of every change, and ends with the errors that Helm's
-//! users know. With a [`Patience`] it also ends early when more time would not help, and says why: with the events of
+//! users know. With a [`FailFastLimits`] it also ends early when more time would not help, and says why: with the events of
 //! the pod and the last lines of its log.
 
 mod diagnose;
@@ -23,7 +23,7 @@ use pintle_objects::ObjectId;
 pub use diagnose::Diagnosis;
 pub use outcome::{Goal, Progress, Unready, WaitError};
 pub use readiness::{Readiness, State, ready, ready_at};
-pub use trouble::Patience;
+pub use trouble::FailFastLimits;
 
 pub(crate) use follow::{Group, News, follow};
 pub(crate) use selector::is_controlled_by;
@@ -56,7 +56,7 @@ pub struct Waiting {
     /// For how long. None at all means half a minute, or for ever with [`Strategy::Legacy`], as in Helm.
     pub timeout: Duration,
     /// When to give up early; `None` to wait as Helm does, to the end.
-    pub early_failure: Option<Patience>,
+    pub early_failure: Option<FailFastLimits>,
 }
 
 /// Hears of every change while waiting.

@@ -224,7 +224,7 @@ fn broken_rollout(request: &str) -> Reply {
 #[tokio::test]
 async fn waiting_ends_early_when_the_new_pods_cannot_come_up() {
     let (cluster, _) = cluster(|request, _| broken_rollout(request));
-    let early = Waiting { early_failure: Some(Patience::default()), ..waiting(Goal::Ready, LONG) };
+    let early = Waiting { early_failure: Some(FailFastLimits::default()), ..waiting(Goal::Ready, LONG) };
     let (result, _) = outcome(&cluster, early, &[deployment()]).await;
     let text = result.expect_err("hopeless");
     let expected = "Deployment/n/web: container c of pod p-new has no valid image name: \"Bad\"\n  events of Pod/p-new:\n    ";
@@ -239,7 +239,7 @@ async fn the_reasons_are_told_even_if_time_runs_out_while_they_are_looked_for() 
         ("list pods", 1) => Reply::Hang,
         (request, _) => broken_rollout(request),
     });
-    let early = Waiting { early_failure: Some(Patience::default()), ..waiting(Goal::Ready, 6_000) };
+    let early = Waiting { early_failure: Some(FailFastLimits::default()), ..waiting(Goal::Ready, 6_000) };
     let text = outcome(&cluster, early, &[deployment()]).await.0.expect_err("time runs out");
     assert!(text.contains("context deadline exceeded\nDeployment/n/web: container c of pod p-new"), "{text}");
 }
@@ -259,7 +259,7 @@ async fn a_failed_hook_comes_with_the_last_words_of_its_pod_when_that_is_asked_f
     let plain = waiting(Goal::HookDone, LONG);
     assert_eq!(outcome(&cluster, plain, &[job()]).await.0.expect_err("failed"), helms);
 
-    let early = Waiting { early_failure: Some(Patience::default()), ..plain };
+    let early = Waiting { early_failure: Some(FailFastLimits::default()), ..plain };
     assert_eq!(
         outcome(&cluster, early, &[job()]).await.0.expect_err("failed"),
         format!(
@@ -315,7 +315,7 @@ async fn a_failed_job_ends_waiting_by_the_rules_of_helm_3_at_once_when_that_is_a
     let (result, _) = outcome(&cluster, legacy, &[job()]).await;
     assert_eq!(result, Err("context deadline exceeded".to_owned()));
     let timeout = Duration::from_millis(LONG);
-    let eager = Waiting { early_failure: Some(Patience::default()), timeout, ..legacy };
+    let eager = Waiting { early_failure: Some(FailFastLimits::default()), timeout, ..legacy };
     let (result, told) = outcome(&cluster, eager, &[job()]).await;
     assert_eq!(result, Err("job is failed: n/j".to_owned()));
     assert!(told.len() == 1 && told[0].starts_with("j Failed 0/1 "), "{told:?}");

@@ -9,7 +9,7 @@ use super::readiness::conditions;
 
 /// How long a state that usually lasts may last before waiting is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct FailFastLimits {
     /// For images that cannot be pulled.
     pub image: Duration,
     /// For containers that cannot be created, such as those with a missing ConfigMap.
@@ -20,9 +20,9 @@ pub struct Patience {
     pub refusal: Duration,
 }
 
-impl Default for Patience {
+impl Default for FailFastLimits {
     fn default() -> Self {
-        Patience {
+        FailFastLimits {
             image: Duration::from_secs(10),
             configuration: Duration::from_secs(10),
             restarts: 2,
@@ -31,7 +31,7 @@ impl Default for Patience {
     }
 }
 
-/// The families of trouble; each has its own patience.
+/// The families of trouble; each has its own limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
     /// An image that no registry can ever have.
@@ -48,12 +48,12 @@ pub(crate) enum Cause {
 
 impl Cause {
     /// How long trouble of this family has to last.
-    pub(crate) fn patience(self, patience: &Patience) -> Duration {
+    pub(crate) fn limits(self, limits: &FailFastLimits) -> Duration {
         match self {
             Cause::ImageName | Cause::CrashLoop => Duration::ZERO,
-            Cause::Image => patience.image,
-            Cause::Configuration => patience.configuration,
-            Cause::Refusal => patience.refusal,
+            Cause::Image => limits.image,
+            Cause::Configuration => limits.configuration,
+            Cause::Refusal => limits.refusal,
         }
     }
 }
@@ -69,14 +69,14 @@ pub(crate) struct Trouble {
 }
 
 /// Finds the first container of a pod that is in trouble.
-pub(crate) fn of_pod(pod: &Object, patience: &Patience) -> Option<Trouble> {
+pub(crate) fn of_pod(pod: &Object, limits: &FailFastLimits) -> Option<Trouble> {
     // A pod that is on its way out, or was asked to end, says nothing about the new state.
     if pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|moment| !moment.is_nil()) {
         return None;
     }
     // Only where pods are to run for ever is a restart no part of the plan.
     let restarts_for_ever = matches!(pod.text(&["spec", "restartPolicy"]), "" | "Always");
-    statuses(pod).find_map(|status| of_container(status, restarts_for_ever, patience))
+    statuses(pod).find_map(|status| of_container(status, restarts_for_ever, limits))
 }
 
 /// The states of all containers of a pod, those that prepare it first.
@@ -86,7 +86,7 @@ pub(crate) fn statuses(pod: &Object) -> impl Iterator<Item = &Node> {
         .flat_map(|field| pod.at(&["status", field]).and_then(Node::as_list).unwrap_or_default())
 }
 
-fn of_container(status: &Node, restarts_for_ever: bool, patience: &Patience) -> Option<Trouble> {
+fn of_container(status: &Node, restarts_for_ever: bool, limits: &FailFastLimits) -> Option<Trouble> {
     let text = |node: Option<&Node>, key: &str| {
         node.and_then(|node| node.get(key)).and_then(Node::as_str).unwrap_or_default().to_owned()
     };
@@ -112,7 +112,7 @@ fn of_container(status: &Node, restarts_for_ever: bool, patience: &Patience) -> 
         | "CreateContainerError"
         | "RunContainerError"
         | "PreCreateHookError" => (Cause::Configuration, with_reason("cannot be created", &reason, &message)),
-        "CrashLoopBackOff" if restarts_for_ever && restarts >= patience.restarts => {
+        "CrashLoopBackOff" if restarts_for_ever && restarts >= limits.restarts => {
             (Cause::CrashLoop, crash(status, restarts))
         }
         _ => return None,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn sentence(status: &str) -> Option<(Cause, String)> {
-        of_pod(&pod(status, ""), &Patience::default()).map(|trouble| (trouble.cause, trouble.sentence))
+        of_pod(&pod(status, ""), &FailFastLimits::default()).map(|trouble| (trouble.cause, trouble.sentence))
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
             ))
         );
         let job = pod(&crash(9), "spec: {restartPolicy: OnFailure}");
-        assert_eq!(of_pod(&job, &Patience::default()), None);
+        assert_eq!(of_pod(&job, &FailFastLimits::default()), None);
     }
 
     #[test]

@@ -177,7 +177,7 @@ impl<'w, 'c> Run<'w, 'c> {
         match (goal, group, object.kind()) {
             (Goal::HookDone | Goal::ReadyWithJobs, "batch", "Job") => job_completion(object),
             (Goal::HookDone, "", "Pod") => pod_completion(object),
-            // Whoever examines the pods anyway does so with more patience.
+            // Whoever examines the pods anyway does so with more limits.
             (Goal::Ready | Goal::ReadyWithJobs, "apps", "StatefulSet" | "ReplicaSet")
                 if self.examiner.is_none() =>
             {

@@ -10,7 +10,7 @@ use pintle_release::{ReleaseVersion, Status};
 use pintle_render::Target;
 use pintle_tree::{Map, Node};
 
-use super::kept;
+use super::record_extras;
 
 /// The folder of a chart that is none of the handlers' business: their own scripts and permissions.
 const EXTENSIONS: &str = "ext/";
@@ -46,7 +46,7 @@ pub(crate) fn of_rendering(chart: &Chart, values: Map<Node>, target: &Target) ->
 /// What is told about a stored version. Of charts below the topmost, records keep the scripts only.
 pub(crate) fn of_version(version: &ReleaseVersion) -> Context {
     let values = crate::ops::computed_values(version, &mut Vec::new());
-    of_chart(&kept::chart(&version.chart), values.unwrap_or_default())
+    of_chart(&record_extras::chart(&version.chart), values.unwrap_or_default())
 }
 
 /// What is told about the release that a version belongs to.

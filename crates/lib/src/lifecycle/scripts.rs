@@ -13,9 +13,9 @@ use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
 
-use super::said::Said;
+use super::script_log::ScriptLog;
 use super::secrets::{self, Guard};
-use super::{Lifecycle, Shared, aside, kept};
+use super::{Lifecycle, Shared, record_extras, spawn_blocking};
 use crate::{Cancel, Error, Reporter, Result, Session};
 
 /// How the scripts of charts are run.
@@ -94,17 +94,17 @@ impl Lifecycle {
     #[must_use]
     pub fn with_scripting(&self, mut scripting: Scripting) -> Lifecycle {
         let emitter = Mutex::new(self.program().emitter().clone());
-        let said = scripting.services.listener.is_none().then(Arc::<Said>::default);
-        if let Some(said) = &said {
-            scripting.services.listener = Some(Arc::clone(said) as Arc<dyn Listener>);
+        let script_log = scripting.services.listener.is_none().then(Arc::<ScriptLog>::default);
+        if let Some(script_log) = &script_log {
+            scripting.services.listener = Some(Arc::clone(script_log) as Arc<dyn Listener>);
         }
-        Lifecycle::of(Shared { emitter, scripting: Some(scripting), said, ..Shared::default() })
+        Lifecycle::of(Shared { emitter, scripting: Some(scripting), script_log, ..Shared::default() })
     }
 
     /// Passes on what scripts said so far.
     pub(crate) fn report(&self, reporter: &mut dyn Reporter) {
-        if let Some(said) = &self.program().0.said {
-            said.report(reporter);
+        if let Some(script_log) = &self.program().0.script_log {
+            script_log.report(reporter);
         }
     }
 
@@ -252,7 +252,7 @@ impl Session {
                 scripting.services.cluster = Some(Arc::new(LiveCluster { cluster, handle, cancel, guard }));
             })
         };
-        let events = aside(Event::ChartLoaded, load).await?;
+        let events = spawn_blocking(Event::ChartLoaded, load).await?;
         Ok(Session { events, ..self.clone() })
     }
 
@@ -268,7 +268,7 @@ impl Session {
     ) -> Result<Session> {
         let (release, namespace) = (version.name.as_str(), version.namespace.as_str());
         let setting = Setting { release, namespace, remember: true, wait };
-        self.scripted(&kept::chart(&version.chart), setting).await
+        self.scripted(&record_extras::chart(&version.chart), setting).await
     }
 }
 
@@ -423,7 +423,7 @@ mod tests {
         let events = Lifecycle::default().with_scripting(Scripting::new(Services::default(), noting.clone()));
         events.scripted(&web, true, |_, _| {}).expect("granted");
         events.without_memory().scripted(&web, true, |_, _| {}).expect("granted");
-        let back = kept::chart(&kept::stored(&web, None));
+        let back = record_extras::chart(&record_extras::stored(&web, None));
         events.with_scripts_of(&back).expect("granted");
         let digest = pintle_lua::scripts_digest(&web);
         let asked = noting.0.lock().expect("whole").clone();

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary};
+use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary};
 use pintle_tree::LogLine;
 
-use crate::deliver::Work;
+use crate::deploy::Executor;
 use crate::records::{Records, surplus};
 use crate::{Error, Reporter, Result, Session};
 
 /// Moves all versions of a release into the session's own store and gives their number.
 ///
 /// # Errors
-/// When no other store has the release, or someone is at work on it. It then stays where it was.
+/// When no other store has the release, or someone is at executor on it. It then stays where it was.
 pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usize> {
     session.cluster.reach().await?;
     let (records, mut history) = Records::to_change(session, namespace, name, false).await?;
@@ -23,9 +23,9 @@ pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usi
     if !records.is_foreign() {
         return Ok(0);
     }
-    records.clear_the_way(last).await?;
-    let claim = session.claim();
-    records.hold(last, Some(&claim)).await?;
+    records.ensure_unlocked(last).await?;
+    let lease = session.lease();
+    records.hold(last, Some(&lease)).await?;
     let number = last.number;
     let import = async {
         let versions = load(&records, &history, &[]).await?;
@@ -33,26 +33,26 @@ pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usi
     };
     let imported = tokio::select! {
         imported = import => imported,
-        error = renewing(session, &records, number, &claim) => Err(error),
+        error = renewing(session, &records, number, &lease) => Err(error),
     };
     if imported.is_err() {
-        let_go(&records, &claim).await;
+        let_go(&records, &lease).await;
     }
     imported?;
-    // Helm knows no claims, and may have gone on. Then its records count, and the next move takes what is new.
+    // Helm knows no leases, and may have gone on. Then its records count, and the next move takes what is new.
     let now = records.history().await?;
     if now.last().map(|last| last.number) > history.last().map(|last| last.number) {
-        return Err(Error::Pending { claim: None });
+        return Err(Error::Pending { lease: None });
     }
     forget(&records, history.iter().map(|version| version.number)).await?;
     Ok(history.len())
 }
 
-/// Renews the claim on a release that is being moved, and returns once somebody else has it.
-async fn renewing(session: &Session, records: &Records<'_>, number: u64, claim: &Claim) -> Error {
+/// Renews the lease on a release that is being moved, and returns once somebody else has it.
+async fn renewing(session: &Session, records: &Records<'_>, number: u64, lease: &Lease) -> Error {
     loop {
-        tokio::time::sleep((session.lease / 3).max(Duration::from_millis(100))).await;
-        let renewed = records.renew(number, &claim.renewed_at(session.clock.now())).await;
+        tokio::time::sleep((session.lease_duration / 3).max(Duration::from_millis(100))).await;
+        let renewed = records.renew(number, &lease.renewed_at(session.clock.now())).await;
         // One that cannot be renewed for a while is still ours until the lease runs out.
         if let Err(error @ Error::Store(StoreError::Lost { .. } | StoreError::NotFound { .. })) = renewed {
             return Error::TakenOver { source: Box::new(error) };
@@ -60,10 +60,10 @@ async fn renewing(session: &Session, records: &Records<'_>, number: u64, claim: 
     }
 }
 
-/// Frees a release that could not be moved. There is an error to tell already; a claim that stays runs out.
-async fn let_go(records: &Records<'_>, claim: &Claim) {
+/// Frees a release that could not be moved. There is an error to tell already; a lease that stays runs out.
+async fn let_go(records: &Records<'_>, lease: &Lease) {
     let Ok(mut now) = records.history().await else { return };
-    let ours = |last: &&mut Summary| last.claim.as_ref().is_some_and(|now| now.holder == claim.holder);
+    let ours = |last: &&mut Summary| last.lease.as_ref().is_some_and(|now| now.holder == lease.holder);
     if let Some(last) = now.last_mut().filter(ours) {
         let _ = records.hold(last, None).await;
     }
@@ -85,13 +85,13 @@ pub(super) struct Succession<'a> {
 /// # Errors
 /// When somebody else has taken the release over.
 pub(super) async fn with_new_version(
-    work: &mut Work<'_>,
+    executor: &mut Executor<'_>,
     records: &Records<'_>,
     succession: &Succession<'_>,
     description: &str,
     reporter: &mut dyn Reporter,
 ) -> Result<bool> {
-    let mut version = work.version.clone();
+    let mut version = executor.version.clone();
     version.info.status = Status::Deployed;
     description.clone_into(&mut version.info.description);
     let kept = kept(succession.history, succession.max_history);
@@ -100,7 +100,7 @@ pub(super) async fn with_new_version(
         versions.push(version.clone());
         Ok(records.own_store().import(&versions).await?)
     };
-    match work.while_held(import).await {
+    match executor.while_held(import).await {
         Ok(()) => {}
         Err(error @ Error::TakenOver { .. }) => return Err(error),
         Err(error) => {
@@ -111,7 +111,7 @@ pub(super) async fn with_new_version(
         }
     }
     let number = version.number;
-    work.version = version;
+    executor.version = version;
     let old = succession.history.iter().map(|version| version.number).chain([number]);
     if let Err(error) = forget(records, old).await {
         let attributes = vec![("error", error.to_string())];

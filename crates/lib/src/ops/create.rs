@@ -86,7 +86,7 @@ pub fn create_with_events(
         }
         None => events,
     };
-    let told = prepare::tell_without_chart(Event::PreCreate, events);
+    let told = prepare::emit_without_chart(Event::PreCreate, events);
     events.report(reporter);
     told?;
     if !events.listens(Event::PostCreate) {
@@ -94,7 +94,7 @@ pub fn create_with_events(
     }
     let before = draft(request)?;
     let mut after = before.clone();
-    let told = prepare::tell_at_rest(&mut after, Event::PostCreate, events);
+    let told = prepare::emit_for_chart(&mut after, Event::PostCreate, events);
     events.report(reporter);
     told?;
     let folder = create(request, reporter)?;

@@ -37,7 +37,7 @@ pub fn build_with_events(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
-    let told = tell(chart, Event::PreDependencyBuild, events, |_| {});
+    let told = emit(chart, Event::PreDependencyBuild, events, |_| {});
     events.report(reporter);
     let others = told?;
     match &others {
@@ -46,7 +46,7 @@ pub fn build_with_events(
             run(chart, now, reporter, |updating| dependency::build_instead(updating, others))?;
         }
     }
-    let told = tell(chart, Event::PostDependencyBuild, events, |chart| {
+    let told = emit(chart, Event::PostDependencyBuild, events, |chart| {
         if let Some(others) = others {
             chart.metadata.dependencies = others;
         }
@@ -58,7 +58,7 @@ pub fn build_with_events(
 
 /// Tells an event about the chart as it is in its folder, and gives the charts that handlers want instead of those of
 /// Chart.yaml. A chart that cannot be read is refused by building it.
-fn tell(
+fn emit(
     chart: &Path,
     event: Event,
     events: &Lifecycle,
@@ -70,7 +70,7 @@ fn tell(
     match pintle_chart::load_any_version(chart, &mut Vec::new()) {
         Ok(mut chart) => {
             change(&mut chart);
-            prepare::tell_dependencies(&chart, event, events)
+            prepare::emit_dependencies(&chart, event, events)
         }
         Err(_) => Ok(None),
     }

@@ -5,7 +5,7 @@ use pintle_tree::{LogLine, Map, Node};
 use pintle_values::NullRules;
 
 use super::name;
-use crate::lifecycle::kept;
+use crate::lifecycle::record_extras;
 use crate::records::Records;
 use crate::{Error, Result, Session};
 
@@ -48,7 +48,7 @@ pub async fn exists(session: &Session, namespace: &str, name: &str) -> Result<Op
 /// # Errors
 /// When they do not fit together.
 pub fn computed_values(version: &ReleaseVersion, log: &mut Vec<LogLine>) -> Result<Map<Node>> {
-    if let Some(values) = kept::rendered_values(version) {
+    if let Some(values) = record_extras::rendered_values(version) {
         return Ok(values);
     }
     let given = version.config.clone().unwrap_or_default();

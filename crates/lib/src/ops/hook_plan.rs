@@ -1,7 +1,7 @@
 //! Which hooks run at which event, in which order, and what happens to them afterwards: told without running anything.
 
 use pintle_hooks::{DeletePolicy, Hook, LogPolicy, batches};
-use pintle_objects::Event;
+use pintle_objects::HookEvent;
 use pintle_release::{ReleaseVersion, StoredHook};
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_values::{NullRules, SchemaCheck};
@@ -9,13 +9,13 @@ use pintle_values::{NullRules, SchemaCheck};
 use super::Subject;
 use crate::lifecycle::Lifecycle;
 use crate::prepare::{Rules, prepare};
-use crate::{RecordObjects, Reporter, Result, deliver, live};
+use crate::{RecordObjects, Reporter, Result, deploy, live};
 
 /// A hook at one of its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedHook {
     /// The event.
-    pub event: Event,
+    pub event: HookEvent,
     /// Its turn among the hooks of the event, from 1. Hooks of one turn may run together.
     pub turn: usize,
     /// Its weight at the event.
@@ -74,10 +74,10 @@ pub fn planned_hooks(version: &ReleaseVersion) -> Result<Vec<PlannedHook>> {
 fn planned(stored: &[StoredHook]) -> Result<Vec<PlannedHook>> {
     let hooks = stored
         .iter()
-        .map(|stored| Ok(pintle_hooks::read_stored(&deliver::hooks::source(stored))?))
+        .map(|stored| Ok(pintle_hooks::read_stored(&deploy::hooks::source(stored))?))
         .collect::<Result<Vec<Hook>>>()?;
     let mut planned = Vec::new();
-    for event in Event::ALL {
+    for event in HookEvent::ALL {
         for (turn, batch) in batches(&hooks, event).into_iter().enumerate() {
             planned.extend(batch.into_iter().map(|hook| PlannedHook {
                 event,

@@ -93,7 +93,7 @@ fn look(
     subject: &Subject,
     options: &ImageOptions,
     reporter: &mut dyn Reporter,
-    work: impl FnOnce(&mut Rendering<'_>, &Wishes<'_>) -> Result<(Relocation, Option<String>)>,
+    executor: impl FnOnce(&mut Rendering<'_>, &Wishes<'_>) -> Result<(Relocation, Option<String>)>,
 ) -> Result<Inspected> {
     let (given, nulls) = (&subject.given, options.nulls);
     let rules = Rules { nulls, schema: SchemaCheck::Skip, ..Rules::default() };
@@ -106,7 +106,7 @@ fn look(
     let target = options.target(subject);
     let (relocation, unrendered) = {
         let mut rendering = Rendering::new(&chart, given, &target, nulls).map_err(Error::Render)?;
-        work(&mut rendering, &wishes)?
+        executor(&mut rendering, &wishes)?
     };
     Ok(Inspected { chart, values, detection, relocation, unrendered })
 }

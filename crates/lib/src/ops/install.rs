@@ -1,11 +1,11 @@
-//! `install`: prepare a chart, deliver it, and record the first version of a release.
+//! `install`: prepare a chart, deploy it, and record the first version of a release.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
-use pintle_objects::{Event, Object, ObjectId};
+use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_release::{Info, Moment, ReleaseVersion, Status, Summary};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{LogLine, Map, Node};
@@ -14,10 +14,10 @@ use pintle_values::Overrides;
 use super::adopt::{self, Succession};
 use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
-use crate::deliver::{self, Claims, Ending, Events, PlanOptions, Scene, Work};
-use crate::lifecycle::kept;
+use crate::deploy::{self, AdoptionPolicy, Ending, Events, Executor, PlanOptions, ThreeWayState};
+use crate::lifecycle::record_extras;
 use crate::lifecycle::scripts::Setting;
-use crate::options::{Delivery, Method, Mode, Rendering};
+use crate::options::{DeployOptions, Method, Mode, Rendering};
 use crate::prepare::{Prepared, prepare, process};
 use crate::records::Records;
 use crate::{Error, Lifecycle, Reporter, Result, Session, crds, input, live};
@@ -28,8 +28,8 @@ pub(super) const UNINSTALLED_CRDS: &str =
 
 /// The hooks around an installation.
 const EVENTS: Events = Events {
-    before: (Event::PreInstall, "failed pre-install"),
-    after: (Event::PostInstall, "failed post-install"),
+    before: (HookEvent::PreInstall, "failed pre-install"),
+    after: (HookEvent::PostInstall, "failed post-install"),
 };
 
 /// What to install, and how.
@@ -62,7 +62,7 @@ pub struct InstallRequest {
     /// How the chart is rendered.
     pub rendering: Rendering,
     /// How it reaches the cluster.
-    pub delivery: Delivery,
+    pub delivery: DeployOptions,
     /// Whether anything is done.
     pub mode: Mode,
 }
@@ -144,38 +144,44 @@ pub(super) async fn install_loaded(
         wait: request.delivery.timeout,
     };
     let session = &session.scripted(&chart, setting).await?;
-    let (chart, user) = live::tell_loaded(&session.events, chart, user, reporter).await?;
+    let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, reporter).await?;
     install_crds(session, request, &chart, reporter).await?;
     let prepared = render(session, request, chart, user, reporter).await?;
     let number = history.last().map_or(1, |last| last.number + 1);
     let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
-    let mut scene = survey(session, request, &version).await?;
-    deliver::tell(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
+    let mut state = load_state(session, request, &version).await?;
+    deploy::emit(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
     if request.mode.is_preview() {
         version.info.description = "Dry run complete".to_owned();
         return Ok(version);
     }
-    if deliver::offer(session, LifecycleEvent::PreInstall, &mut version, &prepared.context, reporter).await? {
-        scene = survey(session, request, &version).await?;
+    if deploy::emit_mut(session, LifecycleEvent::PreInstall, &mut version, &prepared.context, reporter)
+        .await?
+    {
+        state = load_state(session, request, &version).await?;
     }
     let delivery = request.delivery.clone().noticing_failure(request.rollback_on_failure);
-    let mut work = Work::new(session, &records, version, &delivery, request.method);
-    work.context = Some(prepared.context);
-    work.check_hooks(&EVENTS)?;
+    let mut executor = Executor::new(session, &records, version, &delivery, request.method);
+    executor.context = Some(prepared.context);
+    executor.check_hooks(&EVENTS)?;
     if request.create_namespace {
         create_namespace(session, request).await?;
     }
-    run(session, request, work, scene, (&records, history), reporter).await
+    run(session, request, executor, state, (&records, history), reporter).await
 }
 
 /// Finds out what is there, and that everything that is wanted can be.
-async fn survey(session: &Session, request: &InstallRequest, version: &ReleaseVersion) -> Result<Scene> {
-    let claims = if request.take_ownership { Claims::All } else { Claims::Own };
+async fn load_state(
+    session: &Session,
+    request: &InstallRequest,
+    version: &ReleaseVersion,
+) -> Result<ThreeWayState> {
+    let adoption = if request.take_ownership { AdoptionPolicy::All } else { AdoptionPolicy::OwnedOnly };
     let validation = request.rendering.validation();
-    let options = PlanOptions { method: request.method, claims, validation };
-    let scene = Scene::survey(session, version, None, options).await?;
-    scene.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
-    Ok(scene)
+    let options = PlanOptions { method: request.method, adoption, validation };
+    let state = ThreeWayState::load(session, version, None, options).await?;
+    state.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
+    Ok(state)
 }
 
 /// Where the new version goes, and the versions that it follows, if the name was used before; an error when it is taken.
@@ -200,10 +206,10 @@ async fn records_of_the_name<'s>(
         };
     let Some(last) = history.last_mut() else { return Ok((records, history)) };
     if last.status == Status::PendingInstall
-        && let Some(claim) = &last.claim
-        && records.is_abandoned(claim)
+        && let Some(lease) = &last.lease
+        && records.is_abandoned(lease)
     {
-        records.write_off(last).await?;
+        records.mark_interrupted(last).await?;
     }
     if !request.replace || !matches!(last.status, Status::Uninstalled | Status::Failed) {
         let interrupted = last.description.starts_with("interrupted");
@@ -265,8 +271,8 @@ fn first_version(
 ) -> Result<ReleaseVersion> {
     super::check_labels(&request.labels)?;
     let mut labels = request.labels.clone();
-    kept::note(&mut labels, number, prepared.granted());
-    kept::note_lists(&mut labels, number, prepared.hears_of_lists());
+    record_extras::note(&mut labels, number, prepared.granted());
+    record_extras::note_lists(&mut labels, number, prepared.hears_of_lists());
     let recorded = live::record(prepared, request.rendering.hide_secrets, reporter)?;
     Ok(ReleaseVersion {
         name: request.name.clone(),
@@ -282,7 +288,7 @@ fn first_version(
             notes: recorded.notes,
             rollback_revision: None,
         },
-        chart: kept::stored(&prepared.chart, prepared.changed_values()),
+        chart: record_extras::stored(&prepared.chart, prepared.changed_values()),
         config: Some(prepared.user.clone()),
         manifest: recorded.manifest,
         hooks: recorded.hooks,
@@ -295,40 +301,40 @@ fn first_version(
 async fn create_namespace(session: &Session, request: &InstallRequest) -> Result<()> {
     let mut namespace = Object::of(&ObjectId::new("v1", "Namespace", "", &request.namespace));
     namespace.set_label("name", &request.namespace);
-    deliver::create_or_apply(session, &namespace, request.method).await
+    deploy::create_or_apply(session, &namespace, request.method).await
 }
 
 /// Delivers the version and settles its record.
 async fn run(
     session: &Session,
     request: &InstallRequest,
-    mut work: Work<'_>,
-    mut scene: Scene,
+    mut executor: Executor<'_>,
+    mut state: ThreeWayState,
     (records, mut history): (&Records<'_>, Vec<Summary>),
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    work.strict_fields = !request.rendering.disable_openapi;
+    executor.strict_fields = !request.rendering.disable_openapi;
     // Records that are only moved when all went well do not change before.
     if !records.is_foreign() {
         supersede(records, &mut history).await?;
     }
-    work.begin(&history, 0).await?;
-    match work.deliver(&mut scene, EVENTS, reporter).await {
+    executor.begin(&history, 0).await?;
+    match executor.deploy(&mut state, EVENTS, reporter).await {
         Ok(()) => {
             let text = if request.description.is_empty() { "Install complete" } else { &request.description };
             if records.is_foreign() {
                 let replaced: Vec<u64> = history.last().map(|last| last.number).into_iter().collect();
                 let succession = Succession { history: &history, superseded: &replaced, max_history: 0 };
-                if adopt::with_new_version(&mut work, records, &succession, text, reporter).await? {
-                    return Ok(work.version);
+                if adopt::with_new_version(&mut executor, records, &succession, text, reporter).await? {
+                    return Ok(executor.version);
                 }
             }
-            work.finish(Ending::Deployed(text.to_owned())).await?;
-            Ok(work.version)
+            executor.finish(Ending::Deployed(text.to_owned())).await?;
+            Ok(executor.version)
         }
         Err(error) => {
             let session = session.undoing(records.store());
-            Err(failed(&session, request, &mut work, error, reporter).await)
+            Err(failed(&session, request, &mut executor, error, reporter).await)
         }
     }
 }
@@ -337,20 +343,20 @@ async fn run(
 async fn failed(
     session: &Session,
     request: &InstallRequest,
-    work: &mut Work<'_>,
+    executor: &mut Executor<'_>,
     error: Error,
     reporter: &mut dyn Reporter,
 ) -> Error {
     let text = format!("Release {:?} failed: {error}", request.name);
     // There is an error to tell already; that it could not be recorded either would only hide it.
-    let _ = work.finish(Ending::Failed(text)).await;
+    let _ = executor.finish(Ending::Failed(text)).await;
     if !request.rollback_on_failure {
         return error;
     }
     let undo = UninstallRequest {
         name: request.name.clone(),
         namespace: request.namespace.clone(),
-        delivery: work.options.clone(),
+        delivery: executor.options.clone(),
         ..UninstallRequest::default()
     };
     match uninstall::uninstall(session, &undo, reporter).await {

@@ -9,9 +9,9 @@ use pintle_regex::Regex;
 use pintle_release::{Query, ReleaseVersion, Selector, Status, Store, Summary};
 use pintle_tree::LogLine;
 
-use crate::lifecycle::{context, kept};
+use crate::lifecycle::{context, record_extras};
 use crate::records::Records;
-use crate::{Error, Reporter, Result, Session, deliver};
+use crate::{Error, Reporter, Result, Session, deploy};
 
 /// Which releases to list, and in what order.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ pub async fn list(
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<Summary>> {
     session.cluster.reach().await?;
-    deliver::tell_plain(session, Event::PreList).await?;
+    deploy::emit_without_release(session, Event::PreList).await?;
     let filter = match request.filter.as_str() {
         "" => None,
         pattern => Some(Regex::compile(pattern).map_err(|error| Error::Input(error.to_string()))?),
@@ -70,13 +70,13 @@ pub async fn list(
         for (scripted, version) in &listeners {
             let context = Context::default().with_release(context::release(version));
             let told = match scripted.events.listens(event) {
-                true => scripted.events.emit_aside(event, context).await.map(|_| ()),
+                true => scripted.events.emit_async(event, context).await.map(|_| ()),
                 false => Ok(()),
             };
             told.unwrap_or_else(|error| passed_over(version, &error, reporter));
         }
         if event == Event::PostList {
-            deliver::tell_plain(session, event).await?;
+            deploy::emit_without_release(session, event).await?;
         }
     }
     session.events.report(reporter);
@@ -96,7 +96,9 @@ async fn listeners(
     }
     // Handlers of the program hear of the list itself.
     let session = &Session { events: session.events.scripts_alone(), ..session.clone() };
-    for summary in listed.iter().filter(|summary| kept::hears_of_lists(summary.number, &summary.labels)) {
+    for summary in
+        listed.iter().filter(|summary| record_extras::hears_of_lists(summary.number, &summary.labels))
+    {
         let load = async {
             let records = Records::find(session, &summary.namespace, &summary.name).await?;
             records.load(summary.number).await

@@ -47,7 +47,7 @@ pub fn package_with_events(
     locate::check_generation(&chart)?;
     let told = events
         .with_scripts_of(&chart)
-        .and_then(|events| prepare::tell_at_rest(&mut chart, Event::PrePackage, &events));
+        .and_then(|events| prepare::emit_for_chart(&mut chart, Event::PrePackage, &events));
     events.report(reporter);
     told?;
     let overrides = Overrides { version: request.version.clone(), app_version: request.app_version.clone() };

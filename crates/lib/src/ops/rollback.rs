@@ -1,15 +1,15 @@
-//! `rollback`: deliver a stored version again. Nothing is rendered.
+//! `rollback`: deploy a stored version again. Nothing is rendered.
 
 use pintle_events::Event as LifecycleEvent;
-use pintle_objects::{Event, Validation};
+use pintle_objects::{HookEvent, Validation};
 use pintle_release::{HookRun, Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_tree::LogLine;
 
 use super::adopt::{self, Succession};
 use super::name;
-use crate::deliver::{self, Claims, Ending, Events, PlanOptions, Scene, Work};
-use crate::lifecycle::kept;
-use crate::options::{Delivery, Method, MethodChoice, Mode};
+use crate::deploy::{self, AdoptionPolicy, Ending, Events, Executor, PlanOptions, ThreeWayState};
+use crate::lifecycle::record_extras;
+use crate::options::{DeployOptions, Method, MethodChoice, Mode};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
@@ -29,7 +29,7 @@ pub struct RollbackRequest {
     /// How many versions are kept; 0 for all.
     pub max_history: u64,
     /// How it reaches the cluster.
-    pub delivery: Delivery,
+    pub delivery: DeployOptions,
     /// Whether anything is done.
     pub mode: Mode,
 }
@@ -43,7 +43,7 @@ impl Default for RollbackRequest {
             method: MethodChoice::Auto,
             cleanup_on_fail: false,
             max_history: 0,
-            delivery: Delivery::default(),
+            delivery: DeployOptions::default(),
             mode: Mode::Apply,
         }
     }
@@ -73,7 +73,7 @@ pub async fn rollback(
     }
     let number = wanted(&records, &history, &request.to)?;
     if !dry_run && let Some(last) = history.last_mut() {
-        clear_the_way(&records, last).await?;
+        ensure_unlocked(&records, last).await?;
     }
     let (current, source) = load_both(&records, history.last().map_or(0, |last| last.number), number).await?;
     let method = request.method.resolve(&source.apply_method);
@@ -101,9 +101,9 @@ async fn load_both(
 }
 
 /// Helm lets a rollback go over a pending version; so do we, unless its holder is alive and well.
-async fn clear_the_way(records: &Records<'_>, last: &mut Summary) -> Result<()> {
-    match &last.claim {
-        Some(_) => records.clear_the_way(last).await,
+async fn ensure_unlocked(records: &Records<'_>, last: &mut Summary) -> Result<()> {
+    match &last.lease {
+        Some(_) => records.ensure_unlocked(last).await,
         None => Ok(()),
     }
 }
@@ -127,8 +127,8 @@ fn next_version(
     method: Method,
 ) -> ReleaseVersion {
     let number = current.number + 1;
-    let noted = kept::noted(&source);
-    let hears_of_lists = kept::hears_of_lists(source.number, &source.labels);
+    let noted = record_extras::noted(&source);
+    let hears_of_lists = record_extras::hears_of_lists(source.number, &source.labels);
     let mut version = ReleaseVersion {
         namespace: current.namespace.clone(),
         number,
@@ -145,8 +145,8 @@ fn next_version(
         apply_method: method.as_str().to_owned(),
         ..source
     };
-    kept::note(&mut version.labels, number, &noted);
-    kept::note_lists(&mut version.labels, number, hears_of_lists);
+    record_extras::note(&mut version.labels, number, &noted);
+    record_extras::note_lists(&mut version.labels, number, hears_of_lists);
     // What earlier runs came to belongs to the earlier version.
     for hook in &mut version.hooks {
         hook.last_run = HookRun::default();
@@ -165,38 +165,39 @@ async fn run(
     method: Method,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    let mut work = Work::new(session, records, version, &request.delivery, method);
+    let mut executor = Executor::new(session, records, version, &request.delivery, method);
     // As for Helm: what the server merges or puts in place must be free of unknown fields, what we merge need not.
-    work.strict_fields = method == Method::ServerSide || request.delivery.force_replace;
-    work.migrate = Method::of_record(&current.apply_method) == Method::ClientSide;
-    work.tell(LifecycleEvent::PreRollback).await?;
-    let events = Events { before: (Event::PreRollback, ""), after: (Event::PostRollback, "") };
-    deliver::check_documents(&current.manifest, "current release manifest")?;
-    deliver::check_documents(&work.version.manifest, "new release manifest")?;
-    work.check_hooks(&events)?;
+    executor.strict_fields = method == Method::ServerSide || request.delivery.force_replace;
+    executor.migrate = Method::of_record(&current.apply_method) == Method::ClientSide;
+    executor.emit(LifecycleEvent::PreRollback).await?;
+    let events = Events { before: (HookEvent::PreRollback, ""), after: (HookEvent::PostRollback, "") };
+    deploy::check_documents(&current.manifest, "current release manifest")?;
+    deploy::check_documents(&executor.version.manifest, "new release manifest")?;
+    executor.check_hooks(&events)?;
     // Whoever can put the next version into the store has had the release to himself since its history was read.
-    let wanted = work.version.clone();
-    let survey = async {
+    let wanted = executor.version.clone();
+    let load = async {
         let unfinished = records.unfinished(history, current.number).await?;
-        let options = PlanOptions { method, claims: Claims::Settled, validation: Validation::Ignore };
-        let mut scene = Scene::survey(session, &wanted, Some(&current), options).await?;
-        scene.add_leftovers(session, &unfinished).await?;
-        Ok::<_, Error>((scene, unfinished))
+        let options =
+            PlanOptions { method, adoption: AdoptionPolicy::Unchecked, validation: Validation::Ignore };
+        let mut state = ThreeWayState::load(session, &wanted, Some(&current), options).await?;
+        state.add_leftovers(session, &unfinished).await?;
+        Ok::<_, Error>((state, unfinished))
     };
     // Records that are only moved when all went well are not pruned before.
     let max_history = if records.is_foreign() { 0 } else { request.max_history };
-    let (begun, surveyed) = futures::join!(work.begin(history, max_history), survey);
+    let (begun, surveyed) = futures::join!(executor.begin(history, max_history), load);
     begun?;
     let outcome = async {
-        let (mut scene, unfinished) = surveyed?;
-        work.end_hooks_of(unfinished.iter().chain([&current])).await;
-        work.deliver(&mut scene, events, reporter).await
+        let (mut state, unfinished) = surveyed?;
+        executor.end_hooks_of(unfinished.iter().chain([&current])).await;
+        executor.deploy(&mut state, events, reporter).await
     };
     match outcome.await {
-        Ok(()) => succeeded(request, records, history, &current, work, reporter).await,
+        Ok(()) => succeeded(request, records, history, &current, executor, reporter).await,
         Err(error) => {
             let current = (!records.is_foreign()).then_some(&mut current);
-            Err(failed(request, &mut work, current, error, reporter).await)
+            Err(failed(request, &mut executor, current, error, reporter).await)
         }
     }
 }
@@ -207,33 +208,33 @@ async fn succeeded(
     records: &Records<'_>,
     history: &[Summary],
     current: &ReleaseVersion,
-    mut work: Work<'_>,
+    mut executor: Executor<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    let text = work.version.info.description.clone();
+    let text = executor.version.info.description.clone();
     if records.is_foreign() {
         let deployed = history.iter().filter(|version| version.status == Status::Deployed);
         let superseded: Vec<u64> = deployed.map(|version| version.number).collect();
         let succession = Succession { history, superseded: &superseded, max_history: request.max_history };
-        if adopt::with_new_version(&mut work, records, &succession, &text, reporter).await? {
-            return Ok(work.version);
+        if adopt::with_new_version(&mut executor, records, &succession, &text, reporter).await? {
+            return Ok(executor.version);
         }
     }
-    records.supersede_all_but(work.version.number, history, current).await?;
-    work.finish(Ending::Deployed(text)).await?;
-    Ok(work.version)
+    records.supersede_all_but(executor.version.number, history, current).await?;
+    executor.finish(Ending::Deployed(text)).await?;
+    Ok(executor.version)
 }
 
 /// Records the failure, and cleans up if that was asked for. `current` is the version that counted before, if its record
 /// may change; those of another store stay as they are.
 async fn failed(
     request: &RollbackRequest,
-    work: &mut Work<'_>,
+    executor: &mut Executor<'_>,
     current: Option<&mut ReleaseVersion>,
     error: Error,
     reporter: &mut dyn Reporter,
 ) -> Error {
-    let waited = work.reached_waiting();
+    let waited = executor.reached_waiting();
     let text = match waited {
         true => format!("Release {:?} failed: {error}", request.name),
         false => format!("Rollback {:?} failed: {error}", request.name),
@@ -242,16 +243,16 @@ async fn failed(
         reporter.foretell(LogLine::warn(text.clone(), Vec::new()));
     }
     // There is an error to tell already; that it could not be recorded either would only hide it.
-    if work.has_applied()
+    if executor.has_applied()
         && !waited
         && let Some(current) = current
     {
-        let _ = work.supersede(current).await;
+        let _ = executor.supersede(current).await;
     }
-    let _ = work.finish(Ending::Failed(text)).await;
+    let _ = executor.finish(Ending::Failed(text)).await;
     if request.cleanup_on_fail
         && !waited
-        && let Err(second) = work.clean_up().await
+        && let Err(second) = executor.clean_up().await
     {
         return Error::CleanUpFailed {
             operation: "rollback",

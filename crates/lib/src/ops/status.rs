@@ -10,7 +10,7 @@ use pintle_release::{ReleaseVersion, VersionRef};
 use pintle_tree::{LogLine, Map, Node};
 
 use super::get::content;
-use crate::lifecycle::kept;
+use crate::lifecycle::record_extras;
 use crate::{Reporter, Result, Session};
 
 /// How many objects are read at once.
@@ -153,7 +153,7 @@ async fn pods(
 
 /// What the scripts of a release's chart were allowed to do, as its record says. Nothing is granted by it.
 pub fn granted_permissions(version: &ReleaseVersion) -> Permissions {
-    kept::noted(version)
+    record_extras::noted(version)
 }
 
 /// The labels that a version has in the store: the user's, and those that Helm finds it by.

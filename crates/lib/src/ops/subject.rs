@@ -1,4 +1,4 @@
-//! What operations that only look at a chart work on: the chart in memory, and the values that were given for it. Both
+//! What operations that only look at a chart executor on: the chart in memory, and the values that were given for it. Both
 //! come from files or from a release.
 
 use std::path::Path;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pintle_events::Event as LifecycleEvent;
 use pintle_images::Policy;
-use pintle_objects::{Event, Sorted, Validation};
+use pintle_objects::{HookEvent, Sorted, Validation};
 use pintle_release::ReleaseVersion;
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_tree::LogLine;
@@ -15,9 +15,9 @@ use pintle_values::{NullRules, Overrides, SchemaCheck};
 
 use super::install::UNINSTALLED_CRDS;
 use super::{locate, name};
-use crate::deliver::{Claims, PlanOptions, Scene};
+use crate::deploy::{AdoptionPolicy, PlanOptions, ThreeWayState};
 use crate::lifecycle::scripts::Setting;
-use crate::options::{Delivery, Method, Rendering};
+use crate::options::{DeployOptions, Method, Rendering};
 use crate::prepare::{Prepared, Rules, prepare, process, push_document, shown};
 use crate::{Error, Lifecycle, RecordObjects, Reporter, Result, Session, Silent, input, live};
 
@@ -161,7 +161,7 @@ pub fn template_with_events(
     locate::check_installable(&chart, reporter)?;
     name::check(&request.name, reporter)?;
     let mut prepared = prepare(chart, user, &request.target(), request.rules(), events, reporter)?;
-    let told = prepared.tell(LifecycleEvent::PostTemplate);
+    let told = prepared.emit(LifecycleEvent::PostTemplate);
     events.report(reporter);
     told?;
     output(request, &prepared, reporter)
@@ -191,17 +191,17 @@ pub async fn template_live(
         release: &request.name,
         namespace: &request.namespace,
         remember: false,
-        wait: Delivery::default().timeout,
+        wait: DeployOptions::default().timeout,
     };
     let session = &session.scripted(&chart, setting).await?;
-    let (chart, user) = live::tell_loaded(&session.events, chart, user, reporter).await?;
+    let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, reporter).await?;
     let facts = session.cluster.facts().await?;
     let rendering = Rendering { dns: request.dns, ..Rendering::default() };
     let target = live::target(session, &facts, request.target().release, &rendering, true);
     let prepared = live::render(chart, user, target, request.rules(), &session.events, reporter).await?;
     check_against(session, request, &prepared).await?;
-    let prepared = live::tell_rendered(LifecycleEvent::PostValidate, prepared).await?;
-    let prepared = live::tell_rendered(LifecycleEvent::PostTemplate, prepared).await?;
+    let prepared = live::emit_rendered(LifecycleEvent::PostValidate, prepared).await?;
+    let prepared = live::emit_rendered(LifecycleEvent::PostTemplate, prepared).await?;
     session.events.report(reporter);
     if session.events.listens(LifecycleEvent::PostTemplate) {
         check_against(session, request, &prepared).await?;
@@ -218,10 +218,10 @@ async fn check_against(session: &Session, request: &TemplateRequest, prepared: &
         manifest: recorded.manifest,
         ..ReleaseVersion::default()
     };
-    let claims = if request.is_upgrade { Claims::Settled } else { Claims::Own };
-    let options = PlanOptions { method: Method::ServerSide, claims, validation: Validation::default() };
-    let scene = Scene::survey(session, &version, None, options).await?;
-    scene.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
+    let adoption = if request.is_upgrade { AdoptionPolicy::Unchecked } else { AdoptionPolicy::OwnedOnly };
+    let options = PlanOptions { method: Method::ServerSide, adoption, validation: Validation::default() };
+    let state = ThreeWayState::load(session, &version, None, options).await?;
+    state.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
     Ok(())
 }
 
@@ -285,7 +285,7 @@ fn hooks<'a>(request: &TemplateRequest, sorted: &'a Sorted<'_>) -> Vec<(String, 
     if request.no_hooks {
         return Vec::new();
     }
-    let wanted = |events: &[Event]| !(request.skip_tests && events.contains(&Event::Test));
+    let wanted = |events: &[HookEvent]| !(request.skip_tests && events.contains(&HookEvent::Test));
     let hooks = sorted.hooks.iter().filter(|hook| wanted(&hook.events));
     let mut hooks: Vec<_> = hooks.map(|hook| (hook.path.to_owned(), hook.manifest)).collect();
     if request.nulls == NullRules::Helm3 {

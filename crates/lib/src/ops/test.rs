@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use pintle_cluster::logs::{self, LogSource};
-use pintle_objects::{Event, ObjectId};
+use pintle_objects::{HookEvent, ObjectId};
 use pintle_release::{ReleaseVersion, StoredHook};
 
 use super::name;
-use crate::deliver::Work;
-use crate::options::{Delivery, Method, Strategy};
+use crate::deploy::Executor;
+use crate::options::{DeployOptions, Method, Strategy};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
@@ -26,12 +26,12 @@ pub struct TestRequest {
     /// Whether the logs of the tests' pods are fetched.
     pub logs: bool,
     /// How the tests are run.
-    pub delivery: Delivery,
+    pub delivery: DeployOptions,
 }
 
 impl Default for TestRequest {
     fn default() -> Self {
-        let delivery = Delivery { wait: Strategy::Watcher, ..Delivery::default() };
+        let delivery = DeployOptions { wait: Strategy::Watcher, ..DeployOptions::default() };
         TestRequest {
             name: String::new(),
             namespace: String::new(),
@@ -102,23 +102,23 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
         std::mem::take(&mut version.hooks).into_iter().partition(|hook| request.takes_part(&hook.name));
     version.hooks = running;
     let method = Method::of_record(&version.apply_method);
-    let mut work = Work::new(session, &records, version, &request.delivery, method);
-    work.unclaimed(seen.clone());
-    let stored = work.offer_tests(reporter).await?;
-    let (aftermath, failure) = match work.run_hooks(Event::Test, reporter).await {
+    let mut executor = Executor::new(session, &records, version, &request.delivery, method);
+    executor.unclaimed(seen.clone());
+    let stored = executor.emit_pre_test(reporter).await?;
+    let (aftermath, failure) = match executor.run_hooks(HookEvent::Test, reporter).await {
         Ok(aftermath) => (aftermath, None),
         Err(failure) => (failure.aftermath, Some(failure.error)),
     };
     let (logs, logs_failure) =
-        if request.logs { test_logs(session, request, &work.version).await } else { (Vec::new(), None) };
-    let cleaned = work.settle_hooks(aftermath, reporter).await;
-    let told = work.tell_tested(failure.is_some()).await;
+        if request.logs { test_logs(session, request, &executor.version).await } else { (Vec::new(), None) };
+    let cleaned = executor.settle_hooks(aftermath, reporter).await;
+    let told = executor.emit_tested(failure.is_some()).await;
     session.events.report(reporter);
-    let tested = work.take_tested(stored);
-    work.version.hooks = skipped.into_iter().chain(tested).collect();
-    work.record_progress().await?;
+    let tested = executor.take_tested(stored);
+    executor.version.hooks = skipped.into_iter().chain(tested).collect();
+    executor.record_progress().await?;
     Ok(Tested {
-        version: work.version,
+        version: executor.version,
         failure: failure.or(cleaned.err()).or(told.err()),
         logs,
         logs_failure,
@@ -132,7 +132,7 @@ async fn test_logs(
     version: &ReleaseVersion,
 ) -> (Vec<PodLog>, Option<Error>) {
     let mut tests: Vec<&StoredHook> =
-        version.hooks.iter().filter(|hook| hook.events.contains(&Event::Test)).collect();
+        version.hooks.iter().filter(|hook| hook.events.contains(&HookEvent::Test)).collect();
     tests.sort_by_key(|hook| (hook.weight, hook.name.clone()));
     let mut logs = Vec::new();
     for hook in tests {

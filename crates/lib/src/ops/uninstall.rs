@@ -1,14 +1,14 @@
-//! `uninstall`: deliver nothing, and take the records away.
+//! `uninstall`: deploy nothing, and take the records away.
 
 use futures::FutureExt as _;
 use pintle_cluster::Propagation;
 use pintle_cluster::apply::all_at_once;
-use pintle_objects::Event;
+use pintle_objects::HookEvent;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
 use super::name;
-use crate::deliver::{self, Ending, Parting, Work};
-use crate::options::{Delivery, Method};
+use crate::deploy::{self, Ending, Executor, Parting};
+use crate::options::{DeployOptions, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
@@ -28,7 +28,7 @@ pub struct UninstallRequest {
     /// What the record says of it; empty for the usual words.
     pub description: String,
     /// How it reaches the cluster.
-    pub delivery: Delivery,
+    pub delivery: DeployOptions,
     /// Whether nothing is done.
     pub dry_run: bool,
 }
@@ -75,9 +75,9 @@ pub async fn uninstall(
             false => Err(Error::NotLoaded { name: request.name.clone() }),
         };
     };
-    // Someone who is still at work on the release would only put back what is taken away here.
-    if last.claim.is_some() {
-        records.clear_the_way(last).await?;
+    // Someone who is still at executor on the release would only put back what is taken away here.
+    if last.lease.is_some() {
+        records.ensure_unlocked(last).await?;
     }
     let version = records.load(last.number).await?;
     if version.info.status == Status::Uninstalled {
@@ -135,22 +135,22 @@ async fn run(
         source: Box::new(source.into()),
     })?;
     // Those of the version itself that ask to be kept have not been touched by the others.
-    let leftovers = deliver::find_leftovers(session, &unfinished, &removal.delete).await?;
+    let leftovers = deploy::find_leftovers(session, &unfinished, &removal.delete).await?;
     removal.delete.extend(leftovers.into_iter().map(|leftover| leftover.object));
-    let mut work = Work::new(session, records, version, &request.delivery, Method::ServerSide);
+    let mut executor = Executor::new(session, records, version, &request.delivery, Method::ServerSide);
     let parting = Parting {
         removal: &removal,
         cascade: request.cascade,
-        events: (Event::PreDelete, Event::PostDelete),
+        events: (HookEvent::PreDelete, HookEvent::PostDelete),
         seen,
         unfinished: unfinished.iter().chain([&before]).collect(),
     };
-    let problems = match work.remove(&parting, reporter).await {
+    let problems = match executor.remove(&parting, reporter).await {
         Ok(problems) => problems,
         Err(error) => {
             // There is an error to tell already; that others must wait for the lease would only hide it.
-            if work.has_applied() {
-                let _ = work.let_go().await;
+            if executor.has_applied() {
+                let _ = executor.let_go().await;
             }
             return Err(error);
         }
@@ -159,17 +159,17 @@ async fn run(
     let text = described(text, &problems);
     let mut problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     if request.keep_history {
-        work.finish(Ending::Uninstalled(text)).await?;
-        records.supersede_all_but(work.version.number, history, &before).await?;
+        executor.finish(Ending::Uninstalled(text)).await?;
+        records.supersede_all_but(executor.version.number, history, &before).await?;
     } else {
-        work.version.info.status = Status::Uninstalled;
-        work.version.info.description = text;
+        executor.version.info.status = Status::Uninstalled;
+        executor.version.info.description = text;
         if let Err(error) = purge(records, history).await {
             problems.push(error.to_string());
         }
     }
     if problems.is_empty() {
-        return Ok(Uninstalled { version: work.version, kept: removal.kept_text() });
+        return Ok(Uninstalled { version: executor.version, kept: removal.kept_text() });
     }
     Err(Error::UninstalledWithProblems { problems })
 }

@@ -1,10 +1,10 @@
-//! `upgrade`: prepare a chart anew and deliver it over what the release has in the cluster.
+//! `upgrade`: prepare a chart anew and deploy it over what the release has in the cluster.
 
 use std::collections::BTreeMap;
 
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
-use pintle_objects::Event;
+use pintle_objects::HookEvent;
 use pintle_release::{Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_render::Release;
 use pintle_tree::{LogLine, Map, Node};
@@ -13,10 +13,10 @@ use super::adopt::{self, Succession};
 use super::install::{self, InstallRequest};
 use super::name;
 use super::rollback::{self, RollbackRequest};
-use crate::deliver::{self, Claims, Ending, Events, PlanOptions, Scene, Work};
-use crate::lifecycle::kept;
+use crate::deploy::{self, AdoptionPolicy, Ending, Events, Executor, PlanOptions, ThreeWayState};
+use crate::lifecycle::record_extras;
 use crate::lifecycle::scripts::Setting;
-use crate::options::{Delivery, Method, MethodChoice, Mode};
+use crate::options::{DeployOptions, Method, MethodChoice, Mode};
 use crate::prepare::{Prepared, process};
 use crate::records::{Records, newest_deployed};
 use crate::{Error, Reporter, Result, Session, live};
@@ -116,8 +116,8 @@ impl<'s> Upgrade<'s> {
         let missing = || Error::NoDeployedReleases { name: target.name.clone() };
         let last = history.last_mut().ok_or_else(missing)?;
         match dry_run {
-            true => records.pretend_to_clear_the_way(last)?,
-            false => records.clear_the_way(last).await?,
+            true => records.ensure_unlocked_dry_run(last)?,
+            false => records.ensure_unlocked(last).await?,
         }
         let last = last.clone();
         let base = match last.status {
@@ -171,41 +171,41 @@ impl<'s> Upgrade<'s> {
         reporter: &mut dyn Reporter,
     ) -> Result<ReleaseVersion> {
         let target = &self.request.target;
-        let (chart, user) = live::tell_loaded(&self.session.events, chart, user, reporter).await?;
+        let (chart, user) = live::emit_chart_loaded(&self.session.events, chart, user, reporter).await?;
         let prepared = self.render(chart, user, reporter).await?;
         let mut version = self.next_version(&prepared, reporter)?;
-        let mut scene = self.survey(&version).await?;
-        deliver::tell(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
+        let mut state = self.load(&version).await?;
+        deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
         if target.mode.is_preview() {
             version.info.description = described(&target.description, "Dry run complete");
             return Ok(version);
         }
         let (event, context) = (LifecycleEvent::PreUpgrade, &prepared.context);
-        if deliver::offer(self.session, event, &mut version, context, reporter).await? {
-            scene = self.survey(&version).await?;
+        if deploy::emit_mut(self.session, event, &mut version, context, reporter).await? {
+            state = self.load(&version).await?;
         }
         let delivery = target.delivery.clone().noticing_failure(target.rollback_on_failure);
-        let mut work = Work::new(self.session, &self.records, version, &delivery, self.method);
-        work.context = Some(prepared.context);
-        work.strict_fields = !target.rendering.disable_openapi;
-        work.migrate = Method::of_record(&self.base.apply_method) == Method::ClientSide;
+        let mut executor = Executor::new(self.session, &self.records, version, &delivery, self.method);
+        executor.context = Some(prepared.context);
+        executor.strict_fields = !target.rendering.disable_openapi;
+        executor.migrate = Method::of_record(&self.base.apply_method) == Method::ClientSide;
         let events = Events {
-            before: (Event::PreUpgrade, "pre-upgrade hooks failed"),
-            after: (Event::PostUpgrade, "post-upgrade hooks failed"),
+            before: (HookEvent::PreUpgrade, "pre-upgrade hooks failed"),
+            after: (HookEvent::PostUpgrade, "post-upgrade hooks failed"),
         };
-        work.check_hooks(&events)?;
+        executor.check_hooks(&events)?;
         // Records that are only moved when all went well are not pruned before.
         let max_history = if self.records.is_foreign() { 0 } else { self.request.max_history };
-        work.begin(&self.history, max_history).await?;
-        work.end_hooks_of(self.unfinished.iter().chain([&self.base])).await;
-        match work.deliver(&mut scene, events, reporter).await {
+        executor.begin(&self.history, max_history).await?;
+        executor.end_hooks_of(self.unfinished.iter().chain([&self.base])).await;
+        match executor.deploy(&mut state, events, reporter).await {
             Ok(()) => {
                 let text = described(&target.description, "Upgrade complete");
-                self.succeeded(work, text, reporter).await
+                self.succeeded(executor, text, reporter).await
             }
             Err(error) => {
                 let session = self.session.undoing(self.records.store());
-                Err(failed(&session, self.request, &mut work, error, reporter).await)
+                Err(failed(&session, self.request, &mut executor, error, reporter).await)
             }
         }
     }
@@ -213,7 +213,7 @@ impl<'s> Upgrade<'s> {
     /// Records that the new version stands; one of a release that another store has is moved with all its history.
     async fn succeeded(
         &self,
-        mut work: Work<'_>,
+        mut executor: Executor<'_>,
         text: String,
         reporter: &mut dyn Reporter,
     ) -> Result<ReleaseVersion> {
@@ -223,24 +223,25 @@ impl<'s> Upgrade<'s> {
             max_history: self.request.max_history,
         };
         if self.records.is_foreign()
-            && adopt::with_new_version(&mut work, &self.records, &succession, &text, reporter).await?
+            && adopt::with_new_version(&mut executor, &self.records, &succession, &text, reporter).await?
         {
-            return Ok(work.version);
+            return Ok(executor.version);
         }
-        work.supersede(&mut self.base.clone()).await?;
-        work.finish(Ending::Deployed(text)).await?;
-        Ok(work.version)
+        executor.supersede(&mut self.base.clone()).await?;
+        executor.finish(Ending::Deployed(text)).await?;
+        Ok(executor.version)
     }
 
     /// Finds out what is there, and that everything that is wanted can be.
-    async fn survey(&self, version: &ReleaseVersion) -> Result<Scene> {
-        let claims = if self.request.target.take_ownership { Claims::All } else { Claims::Own };
+    async fn load(&self, version: &ReleaseVersion) -> Result<ThreeWayState> {
+        let adoption =
+            if self.request.target.take_ownership { AdoptionPolicy::All } else { AdoptionPolicy::OwnedOnly };
         let validation = self.request.target.rendering.validation();
-        let options = PlanOptions { method: self.method, claims, validation };
-        let mut scene = Scene::survey(self.session, version, Some(&self.base), options).await?;
-        scene.add_leftovers(self.session, &self.unfinished).await?;
-        scene.plan().map_err(|source| Error::CannotContinue { operation: "update", source })?;
-        Ok(scene)
+        let options = PlanOptions { method: self.method, adoption, validation };
+        let mut state = ThreeWayState::load(self.session, version, Some(&self.base), options).await?;
+        state.add_leftovers(self.session, &self.unfinished).await?;
+        state.plan().map_err(|source| Error::CannotContinue { operation: "update", source })?;
+        Ok(state)
     }
 
     /// The values that the user gives, with those of the earlier version where the rule says so.
@@ -283,8 +284,8 @@ impl<'s> Upgrade<'s> {
         let recorded = live::record(prepared, target.rendering.hide_secrets, reporter)?;
         super::check_labels(&target.labels)?;
         let mut labels = merged_labels(&self.last.labels, &target.labels);
-        kept::note(&mut labels, self.last.number + 1, prepared.granted());
-        kept::note_lists(&mut labels, self.last.number + 1, prepared.hears_of_lists());
+        record_extras::note(&mut labels, self.last.number + 1, prepared.granted());
+        record_extras::note_lists(&mut labels, self.last.number + 1, prepared.hears_of_lists());
         Ok(ReleaseVersion {
             name: target.name.clone(),
             namespace: self.base.namespace.clone(),
@@ -299,7 +300,7 @@ impl<'s> Upgrade<'s> {
                 notes: recorded.notes,
                 rollback_revision: None,
             },
-            chart: kept::stored(&prepared.chart, prepared.changed_values()),
+            chart: record_extras::stored(&prepared.chart, prepared.changed_values()),
             config: Some(prepared.user.clone()),
             manifest: recorded.manifest,
             hooks: recorded.hooks,
@@ -327,7 +328,7 @@ fn merged_labels(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>)
 async fn failed(
     session: &Session,
     request: &UpgradeRequest,
-    work: &mut Work<'_>,
+    executor: &mut Executor<'_>,
     error: Error,
     reporter: &mut dyn Reporter,
 ) -> Error {
@@ -335,9 +336,9 @@ async fn failed(
     let attributes = vec![("name", target.name.clone()), ("error", error.to_string())];
     reporter.foretell(LogLine::warn("upgrade failed", attributes));
     // There is an error to tell already; that it could not be recorded either would only hide it.
-    let _ = work.finish(Ending::Failed(format!("Upgrade {:?} failed: {error}", target.name))).await;
+    let _ = executor.finish(Ending::Failed(format!("Upgrade {:?} failed: {error}", target.name))).await;
     if request.cleanup_on_fail
-        && let Err(second) = work.clean_up().await
+        && let Err(second) = executor.clean_up().await
     {
         return Error::CleanUpFailed {
             operation: "upgrade",
@@ -348,14 +349,14 @@ async fn failed(
     if !target.rollback_on_failure {
         return error;
     }
-    roll_back(session, request, work.options, error, reporter).await
+    roll_back(session, request, executor.options, error, reporter).await
 }
 
 /// Goes back to the newest version that went well.
 async fn roll_back(
     session: &Session,
     request: &UpgradeRequest,
-    options: &Delivery,
+    options: &DeployOptions,
     error: Error,
     reporter: &mut dyn Reporter,
 ) -> Error {

@@ -9,7 +9,7 @@ use pintle_objects::Object;
 use pintle_render::{KubeVersion, Release};
 use pintle_tree::{Map, Node};
 
-use super::place::{Document, documents, line_in_template, line_of};
+use super::source_map::{Document, documents, line_in_template, line_of};
 use super::{Finding, Rehearsing, Severity};
 use crate::lifecycle::scripts::Setting;
 use crate::ops::InstallRequest;
@@ -52,7 +52,7 @@ impl Rehearsing<'_> {
         self.check_all(stage, &original, &all).await;
         // What the questions brought up is not the stage's, and the scripts will say it again.
         self.session.cluster.forget_warnings();
-        self.said.take();
+        self.script_log.take();
         Ok(())
     }
 
@@ -71,7 +71,7 @@ impl Rehearsing<'_> {
             wait: target.delivery.timeout,
         };
         let session = self.session.scripted(&chart, setting).await?;
-        let (chart, user) = live::tell_loaded(&session.events, chart, user, &mut Silent).await?;
+        let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, &mut Silent).await?;
         let facts = session.cluster.facts().await?;
         let release = Release {
             name: target.name.clone(),
@@ -79,9 +79,9 @@ impl Rehearsing<'_> {
             revision: if upgrade { 2 } else { 1 },
             is_upgrade: upgrade,
         };
-        let scene = live::target(&session, &facts, release, &target.rendering, true);
+        let state = live::target(&session, &facts, release, &target.rendering, true);
         let rules = target.rendering.rules();
-        let prepared = live::render(chart, user, scene, rules, &session.events, &mut Silent).await?;
+        let prepared = live::render(chart, user, state, rules, &session.events, &mut Silent).await?;
         live::record(&prepared, false, &mut Silent)
     }
 
@@ -103,7 +103,7 @@ impl Rehearsing<'_> {
             .collect();
         let brought = brought(&objects);
         for (document, object) in &mut objects {
-            let name = self.stagehand.name_of(object.kind(), object.namespace(), object.name());
+            let name = self.observer.name_of(object.kind(), object.namespace(), object.name());
             let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
             if own.contains(&format!("{group}/{}", object.kind())) || own.contains(object.namespace()) {
                 continue;
@@ -165,7 +165,7 @@ impl Rehearsing<'_> {
 
     /// Why a kind is not there, and what can be done.
     async fn no_such_kind(&self, api_version: &str, kind: &str) -> String {
-        let version = KubeVersion::new(1, self.stagehand.minor());
+        let version = KubeVersion::new(1, self.observer.minor());
         let what = format!("no matches for kind \"{kind}\" in version \"{api_version}\"");
         if let Err(text) = lint::deprecation::check(api_version, kind, &version) {
             return format!("{what}; {text}");

@@ -3,18 +3,18 @@
 //! Nothing in a report depends on when it was made: the same chart gives the same bytes.
 
 mod check;
-mod ears;
-mod given;
-mod place;
+mod fixtures;
+mod listener;
+mod observer;
 mod report;
-mod scene;
+mod source_map;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_cluster::store::Native;
-use pintle_objects::{Event, Object, ObjectId};
+use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_release::{HookPhase, ReleaseVersion, StoredHook, VersionRef};
 use pintle_values::Overrides;
 
@@ -23,11 +23,11 @@ use crate::ops::{
     InstallRequest, RollbackRequest, TestRequest, UninstallRequest, UpgradeRequest, install, rollback, test,
     uninstall, upgrade,
 };
-use crate::options::{Delivery, Strategy};
-use crate::{Cancel, Clock, Holder, Lifecycle, RecordObjects, Result, Session};
-use ears::{Listener, Said};
+use crate::options::{DeployOptions, Strategy};
+use crate::{Cancel, Clock, LeaseHolder, Lifecycle, RecordObjects, Result, Session};
+use listener::{Listener, ScriptLog};
+use observer::Observer;
 pub use report::{EventLine, Finding, HookState, ObjectState, Rehearsal, Severity, Stage};
-use scene::Stagehand;
 
 /// What to rehearse, and how.
 #[derive(Clone)]
@@ -63,15 +63,15 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
     let embedded = Embedded { kube_version: request.kube_version.clone(), seed: 1, ..Embedded::default() };
     let api = embedded.open().await?;
     let cluster = embedded::cluster(&api, &request.namespace);
-    let said = Said::default();
+    let said = ScriptLog::default();
     let session = Session {
         store: Arc::new(Native::new(cluster.clone())),
         cluster,
         others: Vec::new(),
         guarded: Vec::new(),
         clock: Arc::clone(&request.clock),
-        holder: Holder::named("rehearsal"),
-        lease: Duration::from_secs(30),
+        holder: LeaseHolder::named("rehearsal"),
+        lease_duration: Duration::from_secs(30),
         cancel: Cancel::default(),
         events: request.events.without_memory().heard_by(|before| said.with(before)),
         record_objects: RecordObjects::default(),
@@ -79,15 +79,15 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
     let mut rehearsing = Rehearsing {
         request,
         session: &session,
-        stagehand: Stagehand::new(api, &request.namespace),
-        said: &said,
+        observer: Observer::new(api, &request.namespace),
+        script_log: &said,
         report: Rehearsal {
             release: request.name.clone(),
             namespace: request.namespace.clone(),
             ..Rehearsal::default()
         },
     };
-    rehearsing.report.kube_version = rehearsing.stagehand.kube_version();
+    rehearsing.report.kube_version = rehearsing.observer.kube_version();
     rehearsing.run().await?;
     Ok(rehearsing.report)
 }
@@ -95,8 +95,8 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
 struct Rehearsing<'r> {
     request: &'r RehearseRequest,
     session: &'r Session,
-    stagehand: Stagehand,
-    said: &'r Said,
+    observer: Observer,
+    script_log: &'r ScriptLog,
     report: Rehearsal,
 }
 
@@ -105,8 +105,8 @@ impl Rehearsing<'_> {
         let request = self.request;
         self.make_namespace().await?;
         crate::ops::init(self.session).await?;
-        given::bring(self.session, &request.given, &request.namespace).await?;
-        self.stagehand.remember();
+        fixtures::apply(self.session, &request.given, &request.namespace).await?;
+        self.observer.remember();
         let first = request.from.as_ref().unwrap_or(&request.chart);
         let mut goes_on = self.install(first).await?;
         if goes_on {
@@ -123,16 +123,16 @@ impl Rehearsing<'_> {
 
     async fn make_namespace(&self) -> Result<()> {
         let namespace = Object::of(&ObjectId::new("v1", "Namespace", "", &self.request.namespace));
-        crate::deliver::create_or_apply(self.session, &namespace, crate::Method::ServerSide).await
+        crate::deploy::create_or_apply(self.session, &namespace, crate::Method::ServerSide).await
     }
 
-    fn delivery(&self) -> Delivery {
-        Delivery {
+    fn delivery(&self) -> DeployOptions {
+        DeployOptions {
             wait: Strategy::Watcher,
             wait_for_jobs: true,
             timeout: self.request.timeout,
             logs: crate::HookLogs::All,
-            ..Delivery::default()
+            ..DeployOptions::default()
         }
     }
 
@@ -166,7 +166,7 @@ impl Rehearsing<'_> {
 
     /// Runs the tests that the chart brings, if it brings any. Those that fail say nothing against rolling back.
     async fn test(&mut self) {
-        let is_test = |hook: &StoredHook| hook.events.contains(&Event::Test);
+        let is_test = |hook: &StoredHook| hook.events.contains(&HookEvent::Test);
         if !self.current().await.is_some_and(|version| version.hooks.iter().any(is_test)) {
             return;
         }
@@ -216,7 +216,7 @@ impl Rehearsing<'_> {
             Ok(Some(done)) => drop(self.close("uninstall", Ok(done.version), &listener).await),
             Err(error) => drop(self.close("uninstall", Err(error), &listener).await),
         }
-        let left = self.stagehand.left_behind();
+        let left = self.observer.left_behind();
         self.report.findings.extend(left);
     }
 
@@ -231,7 +231,7 @@ impl Rehearsing<'_> {
         let version = match outcome {
             Ok(version) => Some(version),
             Err(error) => {
-                stage.error = self.stagehand.plain(&error.to_string());
+                stage.error = self.observer.plain(&error.to_string());
                 self.current().await
             }
         };
@@ -248,10 +248,10 @@ impl Rehearsing<'_> {
             let finding = self.failure(&stage, version.as_ref());
             self.report.findings.push(finding);
         }
-        for (severity, text) in self.said.take().into_iter().chain(listener.remarks()) {
+        for (severity, text) in self.script_log.take().into_iter().chain(listener.remarks()) {
             self.find(name, severity, "", text);
         }
-        stage.events = self.stagehand.events();
+        stage.events = self.observer.events();
         stage.warnings = self.session.cluster.take_warnings();
         for warning in &stage.warnings {
             if !self.report.findings.iter().any(|it| it.message == *warning) {
@@ -293,13 +293,13 @@ impl Rehearsing<'_> {
             finding.file.clone_from(&hook.path);
             return finding;
         }
-        for document in place::documents(&version.manifest) {
+        for document in source_map::documents(&version.manifest) {
             let objects = Object::read_manifest(document.text.as_bytes(), &document.file).unwrap_or_default();
             for object in objects {
                 let namespace =
                     if object.namespace().is_empty() { &version.namespace } else { object.namespace() };
                 if stage.error.contains(&format!("{}/{namespace}/{} ", object.kind(), object.name())) {
-                    finding.object = self.stagehand.name_of(object.kind(), namespace, object.name());
+                    finding.object = self.observer.name_of(object.kind(), namespace, object.name());
                     finding.file.clone_from(&document.file);
                     return finding;
                 }
@@ -339,14 +339,14 @@ impl Rehearsing<'_> {
                 continue;
             };
             let live = self.session.cluster.get_at(&resource, object.namespace(), object.name()).await;
-            let name = self.stagehand.name_of(object.kind(), object.namespace(), object.name());
+            let name = self.observer.name_of(object.kind(), object.namespace(), object.name());
             states.push(match live.ok().flatten() {
                 Some(live) => {
                     let readiness = pintle_cluster::wait::ready(&live);
                     ObjectState {
                         object: name,
                         state: format!("{:?}", readiness.state),
-                        message: self.stagehand.plain(&readiness.sentence),
+                        message: self.observer.plain(&readiness.sentence),
                         ready: readiness.state == pintle_cluster::wait::State::Current,
                     }
                 }

@@ -14,7 +14,7 @@ use pintle::objects::{Object, ObjectId};
 use pintle::ops::{InstallRequest, UpgradeRequest};
 use pintle::release::{Moment, Status, Store};
 use pintle::values::Overrides;
-use pintle::{Cancel, Clock, Delivery, Holder, Lifecycle, Session};
+use pintle::{Cancel, Clock, DeployOptions, LeaseHolder, Lifecycle, Session};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
@@ -184,8 +184,8 @@ impl Bench {
             guarded: guarded.filter_map(other).collect(),
             cluster,
             clock: Arc::new(Machine(AtomicU64::new((process as u64) << 32))),
-            holder: Holder { name: format!("process-{process}"), is_dead: Arc::new(|_| true) },
-            lease: Duration::from_secs(600),
+            holder: LeaseHolder { name: format!("process-{process}"), is_dead: Arc::new(|_| true) },
+            lease_duration: Duration::from_secs(600),
             cancel: Cancel::default(),
             events: Lifecycle::default(),
             record_objects: pintle::RecordObjects::default(),
@@ -198,7 +198,7 @@ impl Bench {
             chart: self.chart(),
             name: name.to_owned(),
             namespace: "default".to_owned(),
-            delivery: Delivery::default(),
+            delivery: DeployOptions::default(),
             ..InstallRequest::default()
         }
     }

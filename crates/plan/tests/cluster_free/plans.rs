@@ -3,7 +3,7 @@
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::patch::MergeKeys;
 use pintle_plan::{
-    Action, Adoption, Baseline, Change, Method, Situation, Snapshot, Step, batches, ownership, plan, removal,
+    Action, Adoption, Baseline, Change, Method, PlanInput, Snapshot, Step, batches, ownership, plan, removal,
 };
 
 use crate::recorded::cases;
@@ -48,7 +48,7 @@ fn a_plan_of_what_is_already_there_changes_nothing() {
     let live: Snapshot = objects.iter().cloned().collect();
     let keys = MergeKeys::read(OPENAPI).expect("the extract is JSON");
     for adoption in [OWN, Adoption::Any, Adoption::Unchecked] {
-        let plan = plan(&Situation { desired: &objects, previous: &objects, live: &live, adoption })
+        let plan = plan(&PlanInput { desired: &objects, previous: &objects, live: &live, adoption })
             .expect("a plan");
         assert!(!plan.changes_membership() && plan.removals.is_empty());
         assert_eq!(plan.steps.len(), objects.len());
@@ -76,7 +76,7 @@ fn objects_are_created_updated_and_removed() {
     loud.set_annotation("helm.sh/resource-policy", "KEEP");
     let previous = ["stays", "old", "kept", "loud", "gone"].map(|name| object("v1", "ConfigMap", name));
     let mut live: Snapshot = [previous[0].clone(), previous[1].clone(), kept, loud].into_iter().collect();
-    let plan = plan(&Situation { desired: &desired, previous: &previous, live: &live, adoption: OWN })
+    let plan = plan(&PlanInput { desired: &desired, previous: &previous, live: &live, adoption: OWN })
         .expect("a plan");
     let update = Action::Update { baseline: Baseline::Previous };
     assert_eq!(
@@ -101,7 +101,7 @@ fn an_object_in_another_version_is_the_same_object() {
     let (old, new) = (object("apps/v1beta1", "Deployment", "a"), object("apps/v1", "Deployment", "a"));
     let live: Snapshot = [new.clone()].into_iter().collect();
     let (desired, previous) = ([new], [old]);
-    let plan = plan(&Situation { desired: &desired, previous: &previous, live: &live, adoption: OWN })
+    let plan = plan(&PlanInput { desired: &desired, previous: &previous, live: &live, adoption: OWN })
         .expect("a plan");
     assert_eq!(actions(&plan.steps), [("a".into(), Action::Update { baseline: Baseline::Previous })]);
     assert!(plan.removals.is_empty());
@@ -111,7 +111,7 @@ fn an_object_in_another_version_is_the_same_object() {
 fn objects_of_others_are_refused_taken_or_left_to_the_rollback() {
     let desired = [object("v1", "ConfigMap", "a")];
     let live: Snapshot = [foreign("v1", "ConfigMap", "a")].into_iter().collect();
-    let with = |adoption| plan(&Situation { desired: &desired, previous: &[], live: &live, adoption });
+    let with = |adoption| plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption });
     let error = with(OWN).expect_err("it is somebody else's").to_string();
     assert!(error.starts_with(
         "ConfigMap \"a\" in namespace \"shop\" exists and cannot be imported into the current release: invalid ownership \
@@ -127,7 +127,7 @@ fn a_marked_object_that_is_new_to_the_manifest_is_adopted() {
     let desired = [object("v1", "ConfigMap", "a")];
     let live: Snapshot = [object("v1", "ConfigMap", "a")].into_iter().collect();
     let plan =
-        plan(&Situation { desired: &desired, previous: &[], live: &live, adoption: OWN }).expect("a plan");
+        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN }).expect("a plan");
     assert_eq!(plan.steps[0].action, Action::Adopt);
 }
 
@@ -138,11 +138,11 @@ fn made_up_names_are_always_new_and_exclude_given_ones() {
     let desired = [unnamed.clone()];
     let live: Snapshot = [foreign("v1", "Pod", "")].into_iter().collect();
     let made =
-        plan(&Situation { desired: &desired, previous: &[], live: &live, adoption: OWN }).expect("a plan");
+        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN }).expect("a plan");
     assert_eq!(made.steps[0].action, Action::Create);
     unnamed.metadata_mut().insert("name".into(), "a".into());
     let desired = [unnamed];
-    let error = plan(&Situation { desired: &desired, previous: &[], live: &live, adoption: OWN });
+    let error = plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN });
     assert_eq!(
         error.expect_err("two names").to_string(),
         "metadata.name and metadata.generateName cannot both be set"
@@ -155,7 +155,7 @@ fn batches_are_runs_of_one_kind() {
         .map(|(kind, name)| object("v1", kind, name));
     let live = Snapshot::default();
     let plan =
-        plan(&Situation { desired: &desired, previous: &[], live: &live, adoption: OWN }).expect("a plan");
+        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN }).expect("a plan");
     assert_eq!(batches(&plan.steps).map(<[_]>::len).collect::<Vec<_>>(), [2, 1, 1]);
 }
 
@@ -166,7 +166,7 @@ fn the_method_decides_what_is_sent() {
     let mut drifted = wanted.clone();
     drifted.body_mut().insert("spec".into(), 2.into());
     let (desired, live) = ([wanted], [drifted].into_iter().collect::<Snapshot>());
-    let plan = plan(&Situation { desired: &desired, previous: &desired, live: &live, adoption: OWN })
+    let plan = plan(&PlanInput { desired: &desired, previous: &desired, live: &live, adoption: OWN })
         .expect("a plan");
     let keys = MergeKeys::default();
     let change = |method| Change::of(&plan.steps[0], method, &keys).expect("a patch");
@@ -192,7 +192,7 @@ fn the_changes_of_a_step_leave_out_what_the_cluster_filled_in() {
     let (desired, previous) =
         ([with(r#"{"a":2,"b":{"x":1}}"#)], [with(r#"{"a":1,"b":{"x":1,"y":1},"c":1,"d":1}"#)]);
     let live: Snapshot = [with(r#"{"a":1,"b":{"x":1,"y":1},"c":3,"filled":{"in":1}}"#)].into_iter().collect();
-    let plan = plan(&Situation { desired: &desired, previous: &previous, live: &live, adoption: OWN })
+    let plan = plan(&PlanInput { desired: &desired, previous: &previous, live: &live, adoption: OWN })
         .expect("a plan");
     let paths: Vec<String> = plan.steps[0].changes().into_iter().map(|change| change.path).collect();
     assert_eq!(paths, ["spec.a", "spec.b.y", "spec.c"]);

@@ -1,7 +1,7 @@
 //! The JSON of a release into a record, with the errors that Helm's decoder has.
 
 use pintle_chart::metadata::{Dependency, Lock, METADATA, Maintainer, Metadata};
-use pintle_objects::Event;
+use pintle_objects::HookEvent;
 use pintle_tree::{Map, Node, json};
 
 use super::Error;
@@ -223,7 +223,7 @@ fn hook(
             "manifest" => reading.text(value, &place, "string", &mut hook.manifest),
             "events" => {
                 let words = reading.texts(value, &place, "v1.HookEvent");
-                let known = |word: &String| Event::ALL.into_iter().find(|event| event.as_str() == word);
+                let known = |word: &String| HookEvent::ALL.into_iter().find(|event| event.as_str() == word);
                 hook.events = words.iter().filter_map(known).collect();
                 odd_events = (hook.events.len() < words.len()).then_some(words);
             }

@@ -1,21 +1,21 @@
-//! The labels of stored releases, and the annotations in which a claim hides from Helm.
+//! The labels of stored releases, and the annotations in which a lease hides from Helm.
 
 use std::collections::BTreeMap;
 
 use super::Error;
-use crate::{Claim, Moment, ReleaseVersion};
+use crate::{Lease, Moment, ReleaseVersion};
 
 /// The labels that Helm sets itself.
 const SYSTEM: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
 
-/// The annotation that names the holder of a claim.
-pub const HOLDER: &str = "pintle.dev/holder";
-/// The annotation that says since when a claim is held.
-pub const SINCE: &str = "pintle.dev/claimed";
-/// The annotation that says when a claim was last renewed.
-pub const RENEWED: &str = "pintle.dev/renewed";
-/// The annotation that says how long a claim lasts.
-pub const LEASE_SECONDS: &str = "pintle.dev/lease-seconds";
+/// The annotation that names the holder of a lease.
+pub const LEASE_HOLDER: &str = "pintle.dev/lease-holder";
+/// The annotation that says since when a lease is held.
+pub const ACQUIRE_TIME: &str = "pintle.dev/lease-acquire-time";
+/// The annotation that says when a lease was last renewed.
+pub const RENEW_TIME: &str = "pintle.dev/lease-renew-time";
+/// The annotation that says how long a lease lasts.
+pub const LEASE_DURATION_SECONDS: &str = "pintle.dev/lease-duration-seconds";
 
 /// The annotation by which one who adds a version keeps others from taking the one before it away.
 pub const SUCCESSOR: &str = "pintle.dev/successor";
@@ -65,22 +65,22 @@ pub fn check_user_labels<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<
 }
 
 /// The annotations that say who works on a version.
-pub fn claim_annotations(claim: &Claim) -> [(&'static str, String); 4] {
+pub fn lease_annotations(lease: &Lease) -> [(&'static str, String); 4] {
     [
-        (HOLDER, claim.holder.clone()),
-        (SINCE, claim.since.to_string()),
-        (RENEWED, claim.renewed.to_string()),
-        (LEASE_SECONDS, claim.seconds.to_string()),
+        (LEASE_HOLDER, lease.holder.clone()),
+        (ACQUIRE_TIME, lease.since.to_string()),
+        (RENEW_TIME, lease.renewed.to_string()),
+        (LEASE_DURATION_SECONDS, lease.seconds.to_string()),
     ]
 }
 
-/// The claim that annotations tell of, looked up by `annotation`; none when one of them is missing or senseless.
-pub fn claim_of<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<Claim> {
-    Some(Claim {
-        holder: annotation(HOLDER)?.to_owned(),
-        since: Moment::parse(annotation(SINCE)?).ok()?,
-        renewed: Moment::parse(annotation(RENEWED)?).ok()?,
-        seconds: annotation(LEASE_SECONDS)?.parse().ok()?,
+/// The lease that annotations tell of, looked up by `annotation`; none when one of them is missing or senseless.
+pub fn lease_of<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<Lease> {
+    Some(Lease {
+        holder: annotation(LEASE_HOLDER)?.to_owned(),
+        since: Moment::parse(annotation(ACQUIRE_TIME)?).ok()?,
+        renewed: Moment::parse(annotation(RENEW_TIME)?).ok()?,
+        seconds: annotation(LEASE_DURATION_SECONDS)?.parse().ok()?,
     })
 }
 
@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn claims_survive_as_annotations() {
-        let claim = Claim::new("a@b:1", Moment::from_unix(7, 5), 30);
-        let annotations = BTreeMap::from(claim_annotations(&claim));
-        assert_eq!(claim_of(|key| annotations.get(key).map(String::as_str)), Some(claim));
-        assert_eq!(claim_of(|_| None), None);
+        let lease = Lease::new("a@b:1", Moment::from_unix(7, 5), 30);
+        let annotations = BTreeMap::from(lease_annotations(&lease));
+        assert_eq!(lease_of(|key| annotations.get(key).map(String::as_str)), Some(lease));
+        assert_eq!(lease_of(|_| None), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::Failure;
-use crate::flag::delivery::REVISION;
+use crate::flag::deploy::REVISION;
 use crate::invocation::Invocation;
 
 /// `get manifest RELEASE_NAME`

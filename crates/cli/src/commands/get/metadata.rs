@@ -5,7 +5,7 @@ use pintle::release::VersionRef;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::delivery::{OUTPUT, REVISION};
+use crate::flag::deploy::{OUTPUT, REVISION};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data};
 use crate::output::metadata::{lines, record};

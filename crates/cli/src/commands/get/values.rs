@@ -5,7 +5,7 @@ use pintle_tree::Node;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
-use crate::flag::delivery::{OUTPUT, REVISION};
+use crate::flag::deploy::{OUTPUT, REVISION};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data, yaml};
 use crate::output::release::computed_values;

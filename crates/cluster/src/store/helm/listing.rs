@@ -9,7 +9,7 @@ use pintle_objects::Object;
 use pintle_release::helm;
 use pintle_release::{Query, Selector, Summary};
 
-use super::holder::Holder;
+use super::record_kind::RecordKind;
 use super::{HelmStore, labels, succession};
 use crate::error::Result;
 use crate::read::{Page, Selection};
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 16;
 /// Namespaces and names of objects.
 type Chosen = BTreeSet<(String, String)>;
 
-impl<H: Holder> HelmStore<H> {
+impl<H: RecordKind> HelmStore<H> {
     /// Sums up all releases with these labels, one page in memory at a time. The next page is on its way while this one
     /// is read.
     pub(super) async fn summaries(
@@ -125,10 +125,10 @@ pub(super) fn owned_by_helm(name: Option<&str>) -> String {
 }
 
 /// What lists show of a release; what cannot be decoded is passed over, as in Helm.
-pub(super) fn summary<H: Holder>(object: &Object) -> Option<Summary> {
+pub(super) fn summary<H: RecordKind>(object: &Object) -> Option<Summary> {
     let summary = helm::summarize(&H::packed(object)?, &labels(object), object.namespace()).ok()?;
-    let claim = helm::claim_of(|key| object.annotation(key));
-    Some(Summary { claim, state: succession::state(object), ..summary })
+    let lease = helm::lease_of(|key| object.annotation(key));
+    Some(Summary { lease, state: succession::state(object), ..summary })
 }
 
 /// How many releases the next page shall have, when a page of `limit` releases took so many bytes.

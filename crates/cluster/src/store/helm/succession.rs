@@ -6,22 +6,22 @@
 
 use pintle_objects::Object;
 use pintle_release::helm::{self, Stamp};
-use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary};
+use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary};
 use pintle_tree::{Map, Node};
 
 use super::listing::summary;
-use super::{CREATE, HelmStore, Holder, UPDATE};
+use super::{CREATE, HelmStore, RecordKind, UPDATE};
 use crate::store::{chance, wire};
 
 /// How often a record is tried again that somebody changed without taking it away.
-const STUBBORNNESS: usize = 20;
+const MAX_RETRIES: usize = 20;
 
 /// The state of a record: which object it is, and how it was.
 pub(super) fn state(object: &Object) -> String {
     format!("{}@{}", object.uid(), object.resource_version())
 }
 
-impl<H: Holder> HelmStore<H> {
+impl<H: RecordKind> HelmStore<H> {
     /// Notes in the record that a new version follows. The new version is there already.
     pub(super) async fn note_successor(
         &self,
@@ -34,7 +34,7 @@ impl<H: Holder> HelmStore<H> {
         let key = helm::object_name(&after.name, after.number);
         let at = (after.namespace.as_str(), key.as_str());
         let mut seen = seen.to_owned();
-        for _ in 0..STUBBORNNESS {
+        for _ in 0..MAX_RETRIES {
             match wire::merge(&self.cluster, &self.resource, at, &note(&mark, &seen)).await {
                 Ok(_) => return Ok(()),
                 // Helm does not need this right, and does without what it is for.
@@ -58,13 +58,13 @@ impl<H: Holder> HelmStore<H> {
     pub(super) async fn note_holder(
         &self,
         seen: &Summary,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
     ) -> Result<String, StoreError> {
         let Some((_, resource_version)) = seen.state.split_once('@') else { return Ok(seen.state.clone()) };
-        let noted = claim.map(helm::claim_annotations).into_iter().flatten();
-        let noted: Vec<(&str, Node)> = match claim {
+        let noted = lease.map(helm::lease_annotations).into_iter().flatten();
+        let noted: Vec<(&str, Node)> = match lease {
             Some(_) => noted.map(|(key, value)| (key, value.into())).collect(),
-            None => [helm::HOLDER, helm::SINCE, helm::RENEWED, helm::LEASE_SECONDS]
+            None => [helm::LEASE_HOLDER, helm::ACQUIRE_TIME, helm::RENEW_TIME, helm::LEASE_DURATION_SECONDS]
                 .map(|key| (key, Node::Nil))
                 .to_vec(),
         };
@@ -81,7 +81,7 @@ impl<H: Holder> HelmStore<H> {
         match now.filter(|now| now.uid() == seen.state.split('@').next().unwrap_or_default()) {
             // An answer that was lost on its way may have been a success.
             Some(now)
-                if claim.is_some() && summary::<H>(&now).and_then(|now| now.claim).as_ref() == claim =>
+                if lease.is_some() && summary::<H>(&now).and_then(|now| now.lease).as_ref() == lease =>
             {
                 Ok(state(&now))
             }
@@ -95,9 +95,9 @@ impl<H: Holder> HelmStore<H> {
         &self,
         seen: &Summary,
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
     ) -> Result<String, StoreError> {
-        let mut object = Self::object(version, claim, Stamp::Modified(chance::now()), UPDATE)?;
+        let mut object = Self::object(version, lease, Stamp::Modified(chance::now()), UPDATE)?;
         let failed = || wire::failed(H::words(UPDATE.failure));
         if let Some((_, resource_version)) = seen.state.split_once('@') {
             object.metadata_mut().insert("resourceVersion".into(), resource_version.into());
@@ -110,7 +110,7 @@ impl<H: Holder> HelmStore<H> {
         let now = self.cluster.get_at(&self.resource, object.namespace(), object.name()).await;
         match now.map_err(failed())? {
             // Either an answer was lost on its way, or somebody else has come to the same end.
-            Some(now) if seen.state.starts_with(now.uid()) && is_like::<H>(&now, version, claim) => {
+            Some(now) if seen.state.starts_with(now.uid()) && is_like::<H>(&now, version, lease) => {
                 Ok(state(&now))
             }
             Some(now) if is_followed(&now) => Err(self.followed(seen).await),
@@ -124,7 +124,7 @@ impl<H: Holder> HelmStore<H> {
         let key = helm::object_name(&seen.name, number);
         let next = self.cluster.get_at(&self.resource, &seen.namespace, &key).await.ok().flatten();
         let holder =
-            next.as_ref().and_then(summary::<H>).and_then(|next| next.claim).map(|claim| claim.holder);
+            next.as_ref().and_then(summary::<H>).and_then(|next| next.lease).map(|lease| lease.holder);
         StoreError::Lost { name: seen.name.clone(), number, winner: None, holder }
     }
 }
@@ -145,13 +145,13 @@ fn annotations(entries: Vec<(&str, Node)>, resource_version: &str) -> Map<Node> 
 }
 
 /// Whether someone is taking the release away.
-fn is_going<H: Holder>(record: &Object) -> bool {
-    summary::<H>(record).is_some_and(|now| now.status == Status::Uninstalling && now.claim.is_some())
+fn is_going<H: RecordKind>(record: &Object) -> bool {
+    summary::<H>(record).is_some_and(|now| now.status == Status::Uninstalling && now.lease.is_some())
 }
 
-fn is_like<H: Holder>(record: &Object, version: &ReleaseVersion, claim: Option<&Claim>) -> bool {
+fn is_like<H: RecordKind>(record: &Object, version: &ReleaseVersion, lease: Option<&Lease>) -> bool {
     summary::<H>(record).is_some_and(|now| {
-        now.status == version.info.status && now.claim.as_ref() == claim && !is_followed(record)
+        now.status == version.info.status && now.lease.as_ref() == lease && !is_followed(record)
     })
 }
 
@@ -159,12 +159,12 @@ fn is_followed(record: &Object) -> bool {
     record.annotation(helm::SUCCESSOR).is_some()
 }
 
-fn changed<H: Holder>(seen: &Summary, now: Option<&Object>) -> StoreError {
+fn changed<H: RecordKind>(seen: &Summary, now: Option<&Object>) -> StoreError {
     let now = now.and_then(summary::<H>);
     StoreError::Changed {
         name: seen.name.clone(),
         number: seen.number,
         status: now.as_ref().map(|now| now.status),
-        holder: now.and_then(|now| now.claim).map(|claim| claim.holder),
+        holder: now.and_then(|now| now.lease).map(|lease| lease.holder),
     }
 }

@@ -3,9 +3,9 @@
 
 use pintle_objects::Object;
 use pintle_release::native::Payload;
-use pintle_release::{Claim, ReleaseVersion, Status, StoreError, Summary, VersionId};
+use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary, VersionId};
 
-use super::{Native, STUBBORNNESS, is_missing_kind};
+use super::{MAX_RETRIES, Native, is_missing_kind};
 use crate::crds;
 use crate::error::Result;
 use crate::store::payload::Parcel;
@@ -51,7 +51,7 @@ impl Native {
     pub(super) async fn add(
         &self,
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
         after: Option<&Summary>,
     ) -> Result<(), StoreError> {
         let unwritable =
@@ -69,7 +69,7 @@ impl Native {
         let id = version.id.unwrap_or_else(|| chance::id_of(moment));
         let name = record::version_name(&version.name, id);
         let parcel = Parcel::new(&name, &payload, false);
-        let mut object = record::new_version(version, id, claim, &parcel.note);
+        let mut object = record::new_version(version, id, lease, &parcel.note);
         record::set_owner(&mut object, &release);
         let created = wire::create(&self.cluster, &crds::release_versions(), &object).await;
         let object = created.map_err(wire::failed("create: failed to create"))?;
@@ -159,7 +159,7 @@ impl Native {
         after: Option<&Summary>,
     ) -> Result<(), StoreError> {
         let failed = || wire::failed("create: failed to create");
-        for _ in 0..STUBBORNNESS {
+        for _ in 0..MAX_RETRIES {
             record::point(&mut release, version, id);
             match wire::replace(&self.cluster, &crds::releases(), &release).await {
                 Ok(release) => {
@@ -211,8 +211,8 @@ impl Native {
         if let Some(winner) = winner {
             let name = record::version_name(&version.name, winner);
             let found = self.cluster.get_at(&crds::release_versions(), &version.namespace, &name).await;
-            let claim = found.ok().flatten().and_then(|object| record::version_summary(&object).claim);
-            holder = claim.map(|claim| claim.holder);
+            let lease = found.ok().flatten().and_then(|object| record::version_summary(&object).lease);
+            holder = lease.map(|lease| lease.holder);
         }
         StoreError::Lost { name: version.name.clone(), number: version.number, winner, holder }
     }

@@ -2,9 +2,9 @@
 
 use pintle_objects::Object;
 use pintle_release::native::Payload;
-use pintle_release::{Claim, ReleaseVersion, StoreError, Summary};
+use pintle_release::{Lease, ReleaseVersion, StoreError, Summary};
 
-use super::{Native, STUBBORNNESS, absent_as_none};
+use super::{MAX_RETRIES, Native, absent_as_none};
 use crate::crds;
 use crate::error::Result;
 use crate::store::payload::{self, Parcel};
@@ -20,7 +20,7 @@ impl Native {
             name: seen.name.clone(),
             number: seen.number,
             status: now.as_ref().map(|now| now.status),
-            holder: now.and_then(|now| now.claim).map(|claim| claim.holder),
+            holder: now.and_then(|now| now.lease).map(|lease| lease.holder),
         }
     }
 
@@ -28,7 +28,7 @@ impl Native {
     pub(super) async fn change(
         &self,
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
         seen: Option<&Summary>,
     ) -> Result<Object, StoreError> {
         let (namespace, name, number) = (version.namespace.as_str(), version.name.as_str(), version.number);
@@ -53,7 +53,7 @@ impl Native {
             parcel.write(&self.cluster, &owner).await.map_err(failed())?;
             new = Some(parcel.note);
         }
-        let mut patch = record::change(version, claim, new.as_ref());
+        let mut patch = record::change(version, lease, new.as_ref());
         if let Some(seen) = seen {
             record::guard(&mut patch, &seen.state);
         }
@@ -62,7 +62,7 @@ impl Native {
             Ok(object) => object,
             Err(error) if error.is_not_found() => return Err(not_found()),
             Err(error) if error.is_conflict() && seen.is_some() => {
-                self.same(at, version, claim).await.map_err(failed())?.ok_or_else(not_found)?
+                self.same(at, version, lease).await.map_err(failed())?.ok_or_else(not_found)?
             }
             Err(error) => return Err(failed()(error)),
         };
@@ -79,21 +79,21 @@ impl Native {
         &self,
         (namespace, name): (&str, &str),
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
     ) -> Result<Option<Object>> {
         let found = self.cluster.get_at(&crds::release_versions(), namespace, name).await?;
         Ok(found.filter(|object| {
             let now = record::version_summary(object);
-            now.status == version.info.status && now.claim.as_ref() == claim
+            now.status == version.info.status && now.lease.as_ref() == lease
         }))
     }
 
     pub(super) async fn update(
         &self,
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
     ) -> Result<(), StoreError> {
-        self.change(version, claim, None).await?;
+        self.change(version, lease, None).await?;
         if self.is_past(&version.namespace, &version.name, version.number) {
             return Ok(());
         }
@@ -107,9 +107,9 @@ impl Native {
         &self,
         seen: &Summary,
         version: &ReleaseVersion,
-        claim: Option<&Claim>,
+        lease: Option<&Lease>,
     ) -> Result<String, StoreError> {
-        let object = match self.change(version, claim, Some(seen)).await {
+        let object = match self.change(version, lease, Some(seen)).await {
             Err(StoreError::NotFound { .. }) => return Err(self.changed(seen).await),
             changed => changed?,
         };
@@ -170,7 +170,7 @@ impl Native {
             current.is_some_and(|current| current != gone)
         };
         let mut seen = self.take_seen(namespace, name).flatten().filter(|release| !points_elsewhere(release));
-        for _ in 0..STUBBORNNESS {
+        for _ in 0..MAX_RETRIES {
             let release = match seen.take() {
                 Some(release) => Some(release),
                 None => self.release(namespace, name).await?,

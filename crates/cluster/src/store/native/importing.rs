@@ -5,7 +5,7 @@ use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{ReleaseVersion, StoreError, VersionId};
 
-use super::{Native, STUBBORNNESS};
+use super::{MAX_RETRIES, Native};
 use crate::crds;
 use crate::error::Result;
 use crate::store::payload::Parcel;
@@ -112,7 +112,7 @@ impl Native {
         before: Option<(VersionId, u64)>,
     ) -> Result<Object, StoreError> {
         let failed = || wire::failed("create: failed to create");
-        for _ in 0..STUBBORNNESS {
+        for _ in 0..MAX_RETRIES {
             record::point(&mut release, version, id);
             match wire::replace(&self.cluster, &crds::releases(), &release).await {
                 Ok(release) => return Ok(release),

@@ -49,12 +49,12 @@ impl Reporter for Listener {
 
 /// What scripts have said. A clone hears the same.
 #[derive(Clone, Default)]
-pub(super) struct Said(Arc<Mutex<Vec<(Severity, String)>>>);
+pub(super) struct ScriptLog(Arc<Mutex<Vec<(Severity, String)>>>);
 
-impl Said {
+impl ScriptLog {
     /// A listener to scripts; whoever was told of changes is still told of them.
     pub(super) fn with(&self, before: Option<Arc<dyn pintle_lua::Listener>>) -> ScriptListener {
-        ScriptListener { said: self.clone(), before }
+        ScriptListener { script_log: self.clone(), before }
     }
 
     /// What was said since this was asked last.
@@ -65,7 +65,7 @@ impl Said {
 
 /// Hears what scripts say.
 pub(super) struct ScriptListener {
-    said: Said,
+    script_log: ScriptLog,
     before: Option<Arc<dyn pintle_lua::Listener>>,
 }
 
@@ -77,7 +77,7 @@ impl pintle_lua::Listener for ScriptListener {
             Level::Warn => Severity::Warning,
             Level::Error => Severity::Error,
         };
-        let mut said = self.said.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.script_log.0.lock().unwrap_or_else(PoisonError::into_inner);
         said.push((severity, format!("{chart}: {text}")));
     }
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pintle::Holder;
+use pintle::LeaseHolder;
 
 use crate::env::Environment;
 
 /// This process, and how to tell of another process on this machine that it is gone.
-pub(crate) fn this_process(environment: &Environment) -> Holder {
+pub(crate) fn this_process(environment: &Environment) -> LeaseHolder {
     let (user, host) = (user(environment), host(environment));
     let pid = std::process::id();
     let machine = Machine::here(Path::new("/proc"));
@@ -19,7 +19,7 @@ pub(crate) fn this_process(environment: &Environment) -> Holder {
         name.push_str(&format!(" [{}-{start}]", machine.mark));
     }
     let is_dead = move |holder: &str| machine.as_ref().is_some_and(|machine| machine.is_dead(holder));
-    Holder { name, is_dead: Arc::new(is_dead) }
+    LeaseHolder { name, is_dead: Arc::new(is_dead) }
 }
 
 /// The name of the user, as the environment or the system's list of users has it.

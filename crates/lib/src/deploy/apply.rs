@@ -3,33 +3,37 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt as _;
-use pintle_cluster::apply::{Done, Manner, all_at_once};
+use pintle_cluster::apply::{Applied, ApplyOptions, all_at_once};
 use pintle_cluster::{Propagation, Validation, Write};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::{self as plan, Action, Baseline, Plan, RESOURCE_POLICY, Step, batches};
 use pintle_tree::{LogLine, Node};
 
-use super::Work;
-use super::scene::Scene;
+use super::Executor;
+use super::three_way::ThreeWayState;
 use crate::options::Method;
 use crate::{Error, Reporter, Result, Session};
 
-impl Work<'_> {
+impl Executor<'_> {
     /// Brings the cluster from what is there to what is wanted.
-    pub(super) async fn apply(&mut self, scene: &mut Scene, reporter: &mut dyn Reporter) -> Result<()> {
-        for object in scene.desired_mut() {
+    pub(super) async fn apply(
+        &mut self,
+        state: &mut ThreeWayState,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
+        for object in state.desired_mut() {
             self.own(object).await?;
         }
-        let plan = scene.plan()?;
+        let plan = state.plan()?;
         warn_about_strangers(&plan, reporter);
         // Helm makes everything that it can when nothing was there; otherwise, it stops at the first that it cannot make.
-        let all_new = scene.is_first() && plan.steps.iter().all(|step| step.action == Action::Create);
+        let all_new = state.is_first() && plan.steps.iter().all(|step| step.action == Action::Create);
         if !all_new {
             self.check_options()?;
         }
         let mut errors = Vec::new();
         for batch in batches(&plan.steps) {
-            self.tenure.check().await?;
+            self.lease_guard.check().await?;
             let failures = self.apply_batch(batch).await;
             let refused = failures.iter().position(|error| matches!(error, Error::Create(_)));
             match (all_new, refused) {
@@ -84,20 +88,20 @@ impl Work<'_> {
 
     /// Carries out one step, and tells whether it made an object.
     async fn apply_step(&self, step: &Step<'_>) -> Result<bool> {
-        let mut manner = self.manner(step.action);
-        manner.hand_over =
+        let mut apply_options = self.apply_options(step.action);
+        apply_options.hand_over =
             self.method == Method::ServerSide && (self.migrate || step.action == Action::Adopt);
-        match self.session.cluster.carry_out(step, &manner).await {
-            Ok(Done::Written(written)) => Ok(written.created),
-            Ok(Done::Nothing | Done::Deleted | Done::Gone) => Ok(false),
+        match self.session.cluster.execute(step, &apply_options).await {
+            Ok(Applied::Written(written)) => Ok(written.created),
+            Ok(Applied::Nothing | Applied::Deleted | Applied::Gone) => Ok(false),
             Err(error) if step.action == Action::Create => Err(Error::Create(error)),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn manner(&self, action: Action) -> Manner {
+    fn apply_options(&self, action: Action) -> ApplyOptions {
         let custom_three_way = action == Action::Adopt;
-        Manner {
+        ApplyOptions {
             method: match self.method {
                 _ if self.options.force_replace => plan::Method::Replace,
                 Method::ServerSide => plan::Method::ServerSide,
@@ -105,7 +109,7 @@ impl Work<'_> {
             },
             force_conflicts: self.options.force_conflicts && action != Action::Create,
             validation: if self.strict_fields { Validation::Strict } else { Validation::Ignore },
-            ..Manner::default()
+            ..ApplyOptions::default()
         }
     }
 
@@ -118,7 +122,7 @@ impl Work<'_> {
             previous: None,
             live: None,
         };
-        self.session.cluster.carry_out(&step, &self.manner(Action::Create)).await.map(drop)
+        self.session.cluster.execute(&step, &self.apply_options(Action::Create)).await.map(drop)
     }
 
     /// Deletes what an earlier version had and this one has not.

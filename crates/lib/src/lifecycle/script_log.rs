@@ -11,9 +11,9 @@ use crate::Reporter;
 
 /// Lines that were said and not passed on yet.
 #[derive(Default)]
-pub(super) struct Said(Mutex<Vec<LogLine>>);
+pub(super) struct ScriptLog(Mutex<Vec<LogLine>>);
 
-impl Said {
+impl ScriptLog {
     /// Passes on what was said.
     pub(super) fn report(&self, reporter: &mut dyn Reporter) {
         let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -21,7 +21,7 @@ impl Said {
     }
 }
 
-impl Listener for Said {
+impl Listener for ScriptLog {
     fn log(&self, chart: &ChartPath, level: Level, text: &str) {
         let level = match level {
             Level::Debug => "DEBUG",

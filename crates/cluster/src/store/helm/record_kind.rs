@@ -13,7 +13,7 @@ pub(super) const MOST: usize = 1 << 20;
 const LONGEST_REQUEST: usize = 3 << 20;
 
 /// The kind of object that holds a release.
-pub trait Holder: Send + Sync + 'static {
+pub trait RecordKind: Send + Sync + 'static {
     /// What Helm calls the driver, which is also the kind.
     const KIND: &'static str;
     /// The word for the kind in addresses.
@@ -40,7 +40,7 @@ pub enum Secrets {}
 #[derive(Debug)]
 pub enum ConfigMaps {}
 
-impl Holder for Secrets {
+impl RecordKind for Secrets {
     const KIND: &'static str = "Secret";
     const PLURAL: &'static str = "secrets";
     const LARGE_PART: &'static str = "data";
@@ -60,7 +60,7 @@ impl Holder for Secrets {
     }
 }
 
-impl Holder for ConfigMaps {
+impl RecordKind for ConfigMaps {
     const KIND: &'static str = "ConfigMap";
     const PLURAL: &'static str = "configmaps";
     const LARGE_PART: &'static str = "[]";
@@ -97,7 +97,7 @@ pub(super) const CREATE: Action = Action { verb: "create", failure: "create: fai
 pub(super) const UPDATE: Action = Action { verb: "update", failure: "update: failed to update" };
 
 /// The refusal of a record that does not fit into its object, in the words of the server.
-pub(super) fn too_large<H: Holder>(name: &str, size: usize, action: Action) -> StoreError {
+pub(super) fn too_large<H: RecordKind>(name: &str, size: usize, action: Action) -> StoreError {
     let reason = match size < LONGEST_REQUEST - MOST / 512 {
         true => format!(
             "{} {name:?} is invalid: {}: Too long: may not be more than {MOST} bytes",

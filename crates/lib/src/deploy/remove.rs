@@ -5,13 +5,13 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use pintle_cluster::apply::all_at_once;
 use pintle_cluster::{Depth, Propagation};
-use pintle_objects::{Event, Object, ObjectId};
+use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_plan::{Removal, ownership};
 use pintle_release::{ReleaseVersion, Summary};
 
 use super::apply::lock;
 use super::build::in_scope;
-use super::{Stage, Work, wait};
+use super::{Executor, Stage, wait};
 use crate::options::Strategy;
 use crate::{Error, Reporter, Result};
 
@@ -22,14 +22,14 @@ pub(crate) struct Parting<'p> {
     /// What becomes of the objects that these own.
     pub(crate) cascade: Propagation,
     /// The hooks before and after.
-    pub(crate) events: (Event, Event),
+    pub(crate) events: (HookEvent, HookEvent),
     /// The newest version as it was seen: whoever goes on with it first has the release.
     pub(crate) seen: &'p Summary,
     /// Versions whose hooks nobody may have cleaned up after.
     pub(crate) unfinished: Vec<&'p ReleaseVersion>,
 }
 
-impl Work<'_> {
+impl Executor<'_> {
     /// Runs the hooks before, deletes the objects, waits if asked to, and runs the hooks after. What goes wrong once
     /// the objects are deleted is given back, because the release is gone all the same.
     ///
@@ -40,17 +40,17 @@ impl Work<'_> {
         parting: &Parting<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
-        self.tell_hooks_event(parting.events.0).await?;
+        self.emit_hook_event(parting.events.0).await?;
         let objects = parting.removal.delete.clone();
         let (session, namespace) = (self.session, self.version.namespace.clone());
         let scoping = in_scope(&session.cluster, objects, &namespace);
         let (held, objects) = futures::join!(self.take_hold(parting.seen), scoping);
         held?;
         self.stage = Stage::Applying;
-        let tenure = Arc::clone(&self.tenure);
+        let lease_guard = Arc::clone(&self.lease_guard);
         let outcome = tokio::select! {
             outcome = self.removal_steps(parting, objects, reporter) => outcome,
-            stop = tenure.until_stopped() => Err(stop),
+            stop = lease_guard.until_stopped() => Err(stop),
         };
         self.ended(outcome).await
     }
@@ -85,7 +85,7 @@ impl Work<'_> {
         if let Err(error) = self.hooks((after, ""), reporter).await {
             problems.push(error);
         }
-        if let Err(error) = self.tell_hooks_event(after).await {
+        if let Err(error) = self.emit_hook_event(after).await {
             problems.push(error);
         }
         Ok(problems)
@@ -96,7 +96,7 @@ impl Work<'_> {
         let mut gone = Vec::new();
         let mut errors = Vec::new();
         for batch in objects.chunk_by(|object, next| object.kind() == next.kind()) {
-            self.tenure.check().await?;
+            self.lease_guard.check().await?;
             let outcomes = all_at_once(batch, |object| {
                 let id = object.id();
                 async move { (self.session.cluster.delete_object(&id, cascade).await, id) }.boxed()

@@ -7,8 +7,8 @@ use pintle_tree::{Node, Str};
 
 use super::{EventLine, Finding, Severity};
 
-/// Looks behind the scene.
-pub(super) struct Stagehand {
+/// Looks behind the state.
+pub(super) struct Observer {
     api: Api,
     namespace: String,
     /// What was there before the chart.
@@ -21,10 +21,10 @@ fn text<'n>(node: &'n Node, path: &[&str]) -> &'n str {
     path.iter().try_fold(node, |node, step| node.get(step)).and_then(Node::as_str).unwrap_or_default()
 }
 
-impl Stagehand {
-    pub(super) fn new(api: Api, namespace: &str) -> Stagehand {
+impl Observer {
+    pub(super) fn new(api: Api, namespace: &str) -> Observer {
         let namespace = namespace.to_owned();
-        Stagehand { api, namespace, before: BTreeSet::new(), told: BTreeMap::new() }
+        Observer { api, namespace, before: BTreeSet::new(), told: BTreeMap::new() }
     }
 
     pub(super) fn kube_version(&self) -> String {
@@ -91,8 +91,8 @@ impl Stagehand {
     }
 
     /// A text without names that were made up.
-    pub(super) fn plain(&self, said: &str) -> String {
-        replaced(&without_times(said), &self.made_up())
+    pub(super) fn plain(&self, text: &str) -> String {
+        replaced(&without_times(text), &self.made_up())
     }
 
     /// What was told since this was asked last, each once.
@@ -165,7 +165,7 @@ fn why_it_stays(node: &Node) -> Option<&'static str> {
         return Some("it is a hook, and no delete policy takes it away");
     }
     match kind {
-        "PersistentVolumeClaim" => Some("claims of a StatefulSet outlive it; delete them by hand"),
+        "PersistentVolumeClaim" => Some("leases of a StatefulSet outlive it; delete them by hand"),
         "PersistentVolume" if !text(node, &["spec", "claimRef", "uid"]).is_empty() => None,
         "CustomResourceDefinition" => Some("definitions in crds/ are never deleted"),
         // What the cluster itself puts into every namespace.
@@ -176,31 +176,31 @@ fn why_it_stays(node: &Node) -> Option<&'static str> {
 }
 
 /// A diagnosis without its events, which have times; they are told by themselves.
-fn without_times(said: &str) -> String {
+fn without_times(text: &str) -> String {
     let told = |line: &&str| {
         let words: Vec<&str> = line.split_whitespace().take(2).collect();
         !(line.trim_start().starts_with("events of ") || words.get(1) == Some(&"ago"))
     };
-    said.lines().filter(told).collect::<Vec<&str>>().join("\n")
+    text.lines().filter(told).collect::<Vec<&str>>().join("\n")
 }
 
-fn replaced(said: &str, names: &[(String, String)]) -> String {
-    let mut said = said.to_owned();
+fn replaced(text: &str, names: &[(String, String)]) -> String {
+    let mut text = text.to_owned();
     for (name, stands) in names {
-        if said.contains(name.as_str()) {
-            said = said.replace(name.as_str(), stands);
+        if text.contains(name.as_str()) {
+            text = text.replace(name.as_str(), stands);
         }
     }
-    without_refused_names(&said)
+    without_refused_names(&text)
 }
 
 /// A text without the made-up ends of the names of pods that were refused, and so never were among those there are.
-fn without_refused_names(said: &str) -> String {
+fn without_refused_names(text: &str) -> String {
     const PODS: &str = "pods \"";
     /// How long such an end is.
     const LENGTH: usize = 5;
     let mut told = String::new();
-    let mut rest = said;
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once(PODS) {
         told.push_str(before);
         told.push_str(PODS);
@@ -222,9 +222,9 @@ mod tests {
 
     #[test]
     fn names_of_pods_that_were_refused_lose_their_made_up_ends() {
-        let said = r#"Error creating: pods "web-*-9qtbt" is forbidden: no; pods "db-x2x4z" is forbidden: no"#;
+        let text = r#"Error creating: pods "web-*-9qtbt" is forbidden: no; pods "db-x2x4z" is forbidden: no"#;
         let told = r#"Error creating: pods "web-*" is forbidden: no; pods "db-*" is forbidden: no"#;
-        assert_eq!(without_refused_names(said), told);
+        assert_eq!(without_refused_names(text), told);
         for plain in
             [r#"pods "web-test-connection" is forbidden"#, r#"pods "web-*" not found, "a"#, "pods \""]
         {

@@ -4,12 +4,12 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use pintle_cluster::Propagation;
 use pintle_cluster::logs::{self, LogSource};
 use pintle_hooks::{DeletePolicy, EnvRule, Hook, LogPolicy, Source};
-use pintle_objects::{Event, Object, ObjectId};
+use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_release::{HookPhase, StoredHook};
 use pintle_tree::LogLine;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Work, wait};
+use super::{Executor, wait};
 use crate::options::HookLogs;
 use crate::report::ObjectProgress;
 use crate::{Error, Reporter, Result, Silent};
@@ -47,11 +47,11 @@ pub(super) enum Note {
     Remark(LogLine),
 }
 
-impl Work<'_> {
+impl Executor<'_> {
     /// Runs the hooks of an event and cleans up after them.
     pub(super) async fn hooks(
         &mut self,
-        (event, doing): (Event, &str),
+        (event, doing): (HookEvent, &str),
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
         if !self.options.hooks {
@@ -69,7 +69,7 @@ impl Work<'_> {
     /// Runs the hooks of an event, and leaves them where they are.
     pub(crate) async fn run_hooks(
         &mut self,
-        event: Event,
+        event: HookEvent,
         reporter: &mut dyn Reporter,
     ) -> Result<Aftermath, HookFailure> {
         let hooks = self.read_hooks(event, reporter)?;
@@ -87,7 +87,7 @@ impl Work<'_> {
     }
 
     /// The hooks of an event, as types.
-    fn read_hooks(&self, event: Event, reporter: &mut dyn Reporter) -> Result<Vec<Hook>> {
+    fn read_hooks(&self, event: HookEvent, reporter: &mut dyn Reporter) -> Result<Vec<Hook>> {
         let due = self.version.hooks.iter().filter(|hook| hook.events.contains(&event));
         let mut hooks = Vec::new();
         for stored in due {
@@ -105,7 +105,7 @@ impl Work<'_> {
     /// Runs some hooks together.
     async fn run_group(
         &mut self,
-        event: Event,
+        event: HookEvent,
         group: Vec<Hook>,
         aftermath: &mut Aftermath,
         reporter: &mut dyn Reporter,
@@ -118,18 +118,18 @@ impl Work<'_> {
         let (sender, mut notes) = unbounded_channel();
         let mut results = Vec::new();
         {
-            let work = &*self;
+            let executor = &*self;
             let mut running: FuturesUnordered<_> = group
                 .iter()
                 .enumerate()
                 .map(|(place, hook)| {
                     let sender = sender.clone();
-                    async move { (place, work.run_one(hook, event, sender).await) }
+                    async move { (place, executor.run_one(hook, event, sender).await) }
                 })
                 .collect();
             while !running.is_empty() {
                 tokio::select! {
-                    Some(note) = notes.recv() => tell(reporter, note),
+                    Some(note) = notes.recv() => emit(reporter, note),
                     Some(result) = running.next() => results.push(result),
                 }
             }
@@ -188,7 +188,7 @@ impl Work<'_> {
     }
 
     /// Takes one hook from its creation to its end.
-    async fn run_one(&self, hook: &Hook, event: Event, notes: UnboundedSender<Note>) -> Result<()> {
+    async fn run_one(&self, hook: &Hook, event: HookEvent, notes: UnboundedSender<Note>) -> Result<()> {
         if hook.is_deleted(DeletePolicy::BeforeHookCreation) {
             self.delete_hook(hook).await?;
         }
@@ -334,11 +334,11 @@ pub(crate) fn source(stored: &StoredHook) -> Source<'_> {
 /// Tells what has not been told yet.
 fn drain(notes: &mut UnboundedReceiver<Note>, reporter: &mut dyn Reporter) {
     while let Ok(note) = notes.try_recv() {
-        tell(reporter, note);
+        emit(reporter, note);
     }
 }
 
-fn tell(reporter: &mut dyn Reporter, note: Note) {
+fn emit(reporter: &mut dyn Reporter, note: Note) {
     match note {
         Note::Log(source, bytes) => reporter.hook_log(&source, &bytes),
         Note::Object { id, state, message, ready } => {

@@ -1,11 +1,11 @@
 //! Telling lifecycle events while a release is delivered. Handlers run on threads of their own, where they may wait.
 
 use pintle_events::{Context, Event, ReadinessFacts};
-use pintle_objects::{Event as HookEvent, Object, ObjectId, Order};
+use pintle_objects::{HookEvent, Object, ObjectId, Order};
 use pintle_release::{ReleaseVersion, StoredHook};
 use pintle_tree::LogLine;
 
-use super::Work;
+use super::Executor;
 use crate::lifecycle::context;
 use crate::lifecycle::objects::{Documents, Files};
 use crate::options::Strategy;
@@ -15,9 +15,9 @@ use crate::{Error, Reporter, Result, Session, live};
 ///
 /// # Errors
 /// The first error of a handler.
-pub(crate) async fn tell_plain(session: &Session, event: Event) -> Result<()> {
+pub(crate) async fn emit_without_release(session: &Session, event: Event) -> Result<()> {
     if session.events.listens(event) {
-        session.events.emit_aside(event, Context::default()).await?;
+        session.events.emit_async(event, Context::default()).await?;
     }
     Ok(())
 }
@@ -26,7 +26,7 @@ pub(crate) async fn tell_plain(session: &Session, event: Event) -> Result<()> {
 ///
 /// # Errors
 /// The first error of a handler.
-pub(crate) async fn tell(
+pub(crate) async fn emit(
     session: &Session,
     event: Event,
     version: &ReleaseVersion,
@@ -34,7 +34,7 @@ pub(crate) async fn tell(
 ) -> Result<()> {
     if session.events.listens(event) {
         let context = about(version, context.clone(), &Documents::of_version(version));
-        session.events.emit_aside(event, context).await?;
+        session.events.emit_async(event, context).await?;
     }
     Ok(())
 }
@@ -43,7 +43,7 @@ pub(crate) async fn tell(
 ///
 /// # Errors
 /// The first error of a handler, or what is wrong with the objects that it gave back.
-pub(crate) async fn offer(
+pub(crate) async fn emit_mut(
     session: &Session,
     event: Event,
     version: &mut ReleaseVersion,
@@ -71,7 +71,7 @@ async fn changed(
 ) -> Result<Option<Files>> {
     let documents = Documents::of_version(version);
     let context = about(version, context, &documents);
-    let mut context = session.events.emit_aside(event, context).await?;
+    let mut context = session.events.emit_async(event, context).await?;
     documents.with(context.take_objects(), event, &version.chart.metadata.name)
 }
 
@@ -110,12 +110,12 @@ fn others_are_same(version: &ReleaseVersion, manifest: &str, hooks: &[StoredHook
     objects(&version.manifest, &version.hooks) == objects(manifest, hooks)
 }
 
-impl Work<'_> {
+impl Executor<'_> {
     /// Tells an event about the version that is being delivered.
     ///
     /// # Errors
     /// The first error of a handler.
-    pub(crate) async fn tell(&self, event: Event) -> Result<()> {
+    pub(crate) async fn emit(&self, event: Event) -> Result<()> {
         if !self.session.events.listens(event) {
             return Ok(());
         }
@@ -125,38 +125,38 @@ impl Work<'_> {
             None if matches!(event, Event::PreDelete | Event::PostDelete) => Context::default(),
             None => context::of_version(&self.version),
         };
-        tell(self.session, event, &self.version, &context).await
+        emit(self.session, event, &self.version, &context).await
     }
 
     /// Tells the lifecycle event that has the same name as one of hooks.
-    pub(super) async fn tell_hooks_event(&self, event: HookEvent) -> Result<()> {
+    pub(super) async fn emit_hook_event(&self, event: HookEvent) -> Result<()> {
         match Event::for_handlers(event.as_str()) {
-            Ok(event) => self.tell(event).await,
+            Ok(event) => self.emit(event).await,
             // Hooks know tests as a moment, handlers know what is before and after.
             Err(_) => Ok(()),
         }
     }
 
     /// Tells an event around waiting, if waiting was asked for.
-    pub(super) async fn tell_waiting(&self, event: Event) -> Result<()> {
-        if self.options.wait == Strategy::HookOnly { Ok(()) } else { self.tell(event).await }
+    pub(super) async fn emit_waiting(&self, event: Event) -> Result<()> {
+        if self.options.wait == Strategy::HookOnly { Ok(()) } else { self.emit(event).await }
     }
 
     /// Tells that the readiness of an object that is waited for has changed.
     ///
     /// # Errors
     /// The first error of a handler.
-    pub(super) async fn tell_watch(&self, facts: ReadinessFacts) -> Result<()> {
+    pub(super) async fn emit_watch(&self, facts: ReadinessFacts) -> Result<()> {
         let context = self.context.clone().unwrap_or_else(|| context::of_version(&self.version));
-        tell(self.session, Event::Watch, &self.version, &context.with_readiness(facts)).await
+        emit(self.session, Event::Watch, &self.version, &context.with_readiness(facts)).await
     }
 
     /// Tells that tests are about to run, with all objects of the stored version, and lets handlers change the tests for
-    /// this run. Gives the hooks as they are stored if they did; [`Work::take_tested`] wants them back.
+    /// this run. Gives the hooks as they are stored if they did; [`Executor::take_tested`] wants them back.
     ///
     /// # Errors
     /// The first error of a handler, or what is wrong with the tests that it gave back.
-    pub(crate) async fn offer_tests(
+    pub(crate) async fn emit_pre_test(
         &mut self,
         reporter: &mut dyn Reporter,
     ) -> Result<Option<Vec<StoredHook>>> {
@@ -184,11 +184,11 @@ impl Work<'_> {
     ///
     /// # Errors
     /// The first error of a handler.
-    pub(crate) async fn tell_tested(&self, failed: bool) -> Result<()> {
+    pub(crate) async fn emit_tested(&self, failed: bool) -> Result<()> {
         if failed {
-            self.tell(Event::FailedTest).await?;
+            self.emit(Event::FailedTest).await?;
         }
-        self.tell(Event::PostTest).await
+        self.emit(Event::PostTest).await
     }
 
     /// The hooks with what they came to, as they are to be recorded: what handlers made of them for this run is not.

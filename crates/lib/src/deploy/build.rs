@@ -6,8 +6,8 @@ use pintle_hooks::EnvRule;
 use pintle_objects::{Built, Object, Validation};
 
 use super::hooks::source;
-use super::scene::Claims;
-use super::{Events, Work};
+use super::three_way::AdoptionPolicy;
+use super::{Events, Executor};
 use crate::{Error, Result};
 
 /// Builds the objects of a manifest and gives each the namespace that its kind wants.
@@ -104,16 +104,16 @@ fn unrecognized(error: pintle_cluster::Error) -> Error {
 }
 
 /// What Helm says when the objects of a new version cannot be built. Upgrading, it finds out before it has words for it.
-pub(super) fn failed(source: Error, follows: bool, claims: Claims) -> Error {
-    let what = match (follows, claims) {
+pub(super) fn failed(source: Error, follows: bool, adoption: AdoptionPolicy) -> Error {
+    let what = match (follows, adoption) {
         (false, _) => "release manifest",
-        (true, Claims::Settled) => "new release manifest",
+        (true, AdoptionPolicy::Unchecked) => "new release manifest",
         (true, _) => return source,
     };
     Error::Build { what, source: Box::new(source) }
 }
 
-impl Work<'_> {
+impl Executor<'_> {
     /// Builds the hooks that are to run, so that a hook that is no object is refused before anything is done.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use pintle_cluster::Depth;
 use pintle_objects::{Object, ObjectId, Validation};
-use pintle_plan::{Adoption, Plan, Situation, Snapshot, ownership};
+use pintle_plan::{Adoption, Plan, PlanInput, Snapshot, ownership};
 use pintle_release::ReleaseVersion;
 
 use super::build;
@@ -12,13 +12,13 @@ use crate::{Error, Result, Session};
 
 /// Whose objects may become part of the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Claims {
+pub(crate) enum AdoptionPolicy {
     /// Those that are marked as its own.
-    Own,
+    OwnedOnly,
     /// All.
     All,
     /// All, because this was settled when the version was first delivered.
-    Settled,
+    Unchecked,
 }
 
 /// How a version is looked at before it is delivered.
@@ -27,38 +27,38 @@ pub(crate) struct PlanOptions {
     /// Who merges.
     pub(crate) method: Method,
     /// Whose objects may become part of the release.
-    pub(crate) claims: Claims,
+    pub(crate) adoption: AdoptionPolicy,
     /// Whether documents are validated before they are decoded.
     pub(crate) validation: Validation,
 }
 
 /// Everything that a plan is made of.
 #[derive(Debug)]
-pub(crate) struct Scene {
+pub(crate) struct ThreeWayState {
     release: String,
     namespace: String,
     desired: Vec<Object>,
     previous: Vec<Object>,
     live: Snapshot,
-    claims: Claims,
+    adoption: AdoptionPolicy,
 }
 
-impl Scene {
+impl ThreeWayState {
     /// Builds what a version wants and what an earlier one wanted, and asks the cluster what is there.
     ///
     /// # Errors
     /// When a manifest holds what is no object, or of a kind that the cluster does not know.
-    pub(crate) async fn survey(
+    pub(crate) async fn load(
         session: &Session,
         version: &ReleaseVersion,
         earlier: Option<&ReleaseVersion>,
         options: PlanOptions,
-    ) -> Result<Scene> {
-        let PlanOptions { method, claims, validation } = options;
+    ) -> Result<ThreeWayState> {
+        let PlanOptions { method, adoption, validation } = options;
         let cluster = &session.cluster;
         let mut desired = build::objects(cluster, &version.manifest, &version.namespace, validation)
             .await
-            .map_err(|source| build::failed(source, earlier.is_some(), claims))?;
+            .map_err(|source| build::failed(source, earlier.is_some(), adoption))?;
         for object in &mut desired {
             ownership::set(object, &version.name, &version.namespace);
         }
@@ -75,9 +75,9 @@ impl Scene {
         };
         let ids: Vec<ObjectId> = desired.iter().chain(&previous).map(Object::id).collect();
         let depth = if method == Method::ClientSide { Depth::Whole } else { Depth::Metadata };
-        let live = cluster.snapshot(&ids, depth).await.map_err(|error| unseen(error, earlier, claims))?;
+        let live = cluster.snapshot(&ids, depth).await.map_err(|error| unseen(error, earlier, adoption))?;
         let (release, namespace) = (version.name.clone(), version.namespace.clone());
-        Ok(Scene { release, namespace, desired, previous, live, claims })
+        Ok(ThreeWayState { release, namespace, desired, previous, live, adoption })
     }
 
     /// Adds what is there of versions that did not end well. Where nothing else speaks of an object, it was there
@@ -103,13 +103,15 @@ impl Scene {
     /// # Errors
     /// When an object exists that belongs to someone else.
     pub(crate) fn plan(&self) -> Result<Plan<'_>, Box<pintle_plan::Error>> {
-        let adoption = match self.claims {
-            Claims::Own => Adoption::Marked { release: &self.release, namespace: &self.namespace },
-            Claims::All => Adoption::Any,
-            Claims::Settled => Adoption::Unchecked,
+        let adoption = match self.adoption {
+            AdoptionPolicy::OwnedOnly => {
+                Adoption::Marked { release: &self.release, namespace: &self.namespace }
+            }
+            AdoptionPolicy::All => Adoption::Any,
+            AdoptionPolicy::Unchecked => Adoption::Unchecked,
         };
-        let Scene { desired, previous, live, .. } = self;
-        pintle_plan::plan(&Situation { desired, previous, live, adoption }).map_err(Box::new)
+        let ThreeWayState { desired, previous, live, .. } = self;
+        pintle_plan::plan(&PlanInput { desired, previous, live, adoption }).map_err(Box::new)
     }
 
     /// The objects that are to be there.
@@ -124,15 +126,15 @@ impl Scene {
 
     /// Whether nothing was there before, so that everything is made anew.
     pub(super) fn is_first(&self) -> bool {
-        self.previous.is_empty() && self.claims != Claims::Settled
+        self.previous.is_empty() && self.adoption != AdoptionPolicy::Unchecked
     }
 }
 
 /// What Helm says when an object cannot be looked at. Rolling back, it does not look before it sends objects, and then
 /// does not say which it is.
-fn unseen(error: pintle_cluster::Error, earlier: Option<&ReleaseVersion>, claims: Claims) -> Error {
+fn unseen(error: pintle_cluster::Error, earlier: Option<&ReleaseVersion>, adoption: AdoptionPolicy) -> Error {
     match error {
-        pintle_cluster::Error::While { source, .. } if claims == Claims::Settled => {
+        pintle_cluster::Error::While { source, .. } if adoption == AdoptionPolicy::Unchecked => {
             source.during("could not get information about the resource").into()
         }
         error => Error::Unseen {

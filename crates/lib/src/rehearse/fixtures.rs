@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use pintle_objects::Object;
 
 use crate::ops::load_chart;
-use crate::{Error, Method, Result, Session, Silent, crds, deliver};
+use crate::{Error, Method, Result, Session, Silent, crds, deploy};
 
 /// Puts the objects of files, folders and charts into the cluster.
 ///
 /// # Errors
 /// What cannot be read, or what the cluster refuses, with the name of the file.
-pub(super) async fn bring(session: &Session, paths: &[PathBuf], namespace: &str) -> Result<()> {
+pub(super) async fn apply(session: &Session, paths: &[PathBuf], namespace: &str) -> Result<()> {
     let mut objects = Vec::new();
     for path in paths {
         let before = objects.len();
@@ -48,7 +48,7 @@ pub(super) async fn bring(session: &Session, paths: &[PathBuf], namespace: &str)
         }
         let refused = |error: &dyn std::fmt::Display| unusable(file, error);
         session.cluster.scope(object, namespace).await.map_err(|error| refused(&error))?;
-        deliver::create_or_apply(session, object, Method::ServerSide)
+        deploy::create_or_apply(session, object, Method::ServerSide)
             .await
             .map_err(|error| refused(&error))?;
         if rank(object) == 0 {

@@ -2,9 +2,9 @@
 
 use crate::Moment;
 
-/// The claim of an operation on a release version.
+/// The lease of an operation on a release version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct Lease {
     /// Who holds it, as the holder calls itself.
     pub holder: String,
     /// Since when.
@@ -15,10 +15,10 @@ pub struct Claim {
     pub seconds: u32,
 }
 
-impl Claim {
-    /// Returns the claim of `holder`, made `now`.
+impl Lease {
+    /// Returns the lease of `holder`, made `now`.
     pub fn new(holder: impl Into<String>, now: Moment, seconds: u32) -> Self {
-        Claim { holder: holder.into(), since: now, renewed: now, seconds }
+        Lease { holder: holder.into(), since: now, renewed: now, seconds }
     }
 
     /// Whether the holder has not been heard of for longer than the lease.
@@ -26,10 +26,10 @@ impl Claim {
         self.renewed.plus_seconds(i64::from(self.seconds)) < now
     }
 
-    /// The same claim, renewed `now`.
+    /// The same lease, renewed `now`.
     #[must_use]
     pub fn renewed_at(&self, now: Moment) -> Self {
-        Claim { renewed: now, ..self.clone() }
+        Lease { renewed: now, ..self.clone() }
     }
 }
 
@@ -38,12 +38,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_is_stale_once_its_lease_has_passed_unrenewed() {
+    fn a_lease_is_stale_once_its_lease_has_passed_unrenewed() {
         let start = Moment::from_unix(1_000, 0);
-        let claim = Claim::new("me", start, 30);
-        assert!(!claim.is_stale(start.plus_seconds(30)));
-        assert!(claim.is_stale(start.plus_seconds(31)));
-        let renewed = claim.renewed_at(start.plus_seconds(20));
+        let lease = Lease::new("me", start, 30);
+        assert!(!lease.is_stale(start.plus_seconds(30)));
+        assert!(lease.is_stale(start.plus_seconds(31)));
+        let renewed = lease.renewed_at(start.plus_seconds(20));
         assert!(!renewed.is_stale(start.plus_seconds(50)));
         assert_eq!(renewed.since, start);
     }

@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 /// A place for one test. Its namespace and folder go when it is dropped.
 #[derive(Debug)]
-pub struct Bench {
+pub struct TestEnv {
     namespace: String,
     folder: TempDir,
     cluster: &'static Cluster,
@@ -29,31 +29,31 @@ pub struct Bench {
     _pass: Option<Pass>,
 }
 
-impl Bench {
+impl TestEnv {
     /// A place for `test`, or `None` and a line that says why not.
     ///
     /// # Panics
     /// When there is a cluster but no namespace can be had.
-    pub fn new(test: &str) -> Option<Bench> {
+    pub fn new(test: &str) -> Option<TestEnv> {
         let Some(cluster) = Cluster::named() else {
             skip(&format!("no test cluster for {test}"));
             return None;
         };
-        Some(Bench::on(test, cluster, Pass::to_share(&cluster.locks(), test)))
+        Some(TestEnv::on(test, cluster, Pass::to_share(&cluster.locks(), test)))
     }
 
-    /// As [`Bench::new`], for a test that changes something of the whole cluster: nobody else is on it.
+    /// As [`TestEnv::new`], for a test that changes something of the whole cluster: nobody else is on it.
     ///
     /// # Panics
-    /// As [`Bench::new`].
-    pub fn alone(test: &str) -> Option<Bench> {
+    /// As [`TestEnv::new`].
+    pub fn alone(test: &str) -> Option<TestEnv> {
         match Cluster::named() {
             Some(cluster) if cluster.level != Level::Embedded => {
-                Some(Bench::on(test, cluster, Pass::to_be_alone(&cluster.locks())))
+                Some(TestEnv::on(test, cluster, Pass::to_be_alone(&cluster.locks())))
             }
             // Another one costs less than to wait until the others are done.
-            Some(_) => Some(Bench::embedded(test)),
-            None => Bench::new(test),
+            Some(_) => Some(TestEnv::embedded(test)),
+            None => TestEnv::new(test),
         }
     }
 
@@ -61,21 +61,21 @@ impl Bench {
     ///
     /// # Panics
     /// When it does not start.
-    pub fn embedded(test: &str) -> Bench {
+    pub fn embedded(test: &str) -> TestEnv {
         let folder = TempDir::new().expect("a folder can be made");
         let (served, cluster) = Served::start(folder.path());
         // Programs and requests refer to it as long as the test lasts, and the process ends soon after.
         let cluster = Box::leak(Box::new(cluster));
-        Bench { namespace: namespace(test), folder, cluster, served: Some(served), _pass: None }.prepared()
+        TestEnv { namespace: namespace(test), folder, cluster, served: Some(served), _pass: None }.prepared()
     }
 
-    fn on(test: &str, cluster: &'static Cluster, pass: Pass) -> Bench {
+    fn on(test: &str, cluster: &'static Cluster, pass: Pass) -> TestEnv {
         let folder = TempDir::new().expect("a folder can be made");
-        Bench { namespace: namespace(test), folder, cluster, served: None, _pass: Some(pass) }.prepared()
+        TestEnv { namespace: namespace(test), folder, cluster, served: None, _pass: Some(pass) }.prepared()
     }
 
     /// Makes the namespace.
-    fn prepared(self) -> Bench {
+    fn prepared(self) -> TestEnv {
         let bench = self;
         fs::create_dir(bench.folder.path().join("home")).expect("a folder can be made");
         bench.api().create(
@@ -87,16 +87,16 @@ impl Bench {
         bench
     }
 
-    /// As [`Bench::new`], where pods go through their states.
+    /// As [`TestEnv::new`], where pods go through their states.
     ///
     /// # Panics
-    /// As [`Bench::new`].
-    pub fn with_pods(test: &str) -> Option<Bench> {
+    /// As [`TestEnv::new`].
+    pub fn with_pods(test: &str) -> Option<TestEnv> {
         if Cluster::named().is_some_and(|cluster| cluster.level == Level::ControlPlane) {
             skip(&format!("{test} needs running pods"));
             return None;
         }
-        Bench::new(test)
+        TestEnv::new(test)
     }
 
     /// The namespace of the test.
@@ -212,7 +212,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for TestEnv {
     fn drop(&mut self) {
         if self.served.is_some() {
             // Everything goes with the process.

@@ -3,27 +3,31 @@
 use std::collections::BTreeMap;
 
 use pintle_cluster::logs::{HookLogs, LogSource};
-use pintle_cluster::wait::{self, Goal, Patience, Waiter, Waiting};
+use pintle_cluster::wait::{self, FailFastLimits, Goal, Waiter, Waiting};
 use pintle_events::{Event as LifecycleEvent, ReadinessFacts};
 use pintle_objects::{Object, ObjectId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::Work;
+use super::Executor;
 use super::hooks::Note;
-use super::scene::Scene;
-use crate::options::{Delivery, Strategy};
+use super::three_way::ThreeWayState;
+use crate::options::{DeployOptions, Strategy};
 use crate::report::ObjectProgress;
 use crate::{Reporter, Result};
 
-impl Work<'_> {
+impl Executor<'_> {
     /// Waits until the objects are ready, if that was asked for.
-    pub(super) async fn wait_until_ready(&self, scene: &Scene, reporter: &mut dyn Reporter) -> Result<()> {
+    pub(super) async fn wait_until_ready(
+        &self,
+        state: &ThreeWayState,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
         if self.options.wait == Strategy::HookOnly {
             return Ok(());
         }
         let is_paused =
             |object: &&Object| object.kind() == "Deployment" && is_true(object, &["spec", "paused"]);
-        let objects = scene.desired().iter().filter(|object| !is_paused(object));
+        let objects = state.desired().iter().filter(|object| !is_paused(object));
         let ids: Vec<ObjectId> = objects.map(Object::id).collect();
         let goal = if self.options.wait_for_jobs { Goal::ReadyWithJobs } else { Goal::Ready };
         let (sender, watched) = unbounded_channel();
@@ -51,17 +55,17 @@ impl Work<'_> {
         match watched {
             None => wait.await,
             // Handlers take their time beside the waiting; the first that fails ends it.
-            Some(watched) => futures::try_join!(wait, self.tell_watchers(watched)).map(|_| ()),
+            Some(watched) => futures::try_join!(wait, self.emit_readiness_changes(watched)).map(|_| ()),
         }
     }
 
     /// Tells handlers of each change of an object's readiness, one after another.
-    async fn tell_watchers(&self, mut watched: UnboundedReceiver<ReadinessFacts>) -> Result<()> {
+    async fn emit_readiness_changes(&self, mut watched: UnboundedReceiver<ReadinessFacts>) -> Result<()> {
         let mut last: BTreeMap<String, ReadinessFacts> = BTreeMap::new();
         while let Some(facts) = watched.recv().await {
             let key = format!("{}/{} {}/{}", facts.api_version, facts.kind, facts.namespace, facts.name);
             if last.get(&key) != Some(&facts) {
-                self.tell_watch(facts.clone()).await?;
+                self.emit_watch(facts.clone()).await?;
                 last.insert(key, facts);
             }
         }
@@ -85,7 +89,7 @@ fn is_true(object: &Object, path: &[&str]) -> bool {
     object.at(path).and_then(pintle_tree::Node::as_bool).unwrap_or(false)
 }
 
-fn waiting(options: &Delivery, goal: Goal) -> Waiting {
+fn waiting(options: &DeployOptions, goal: Goal) -> Waiting {
     Waiting {
         goal,
         strategy: match options.wait {
@@ -94,20 +98,20 @@ fn waiting(options: &Delivery, goal: Goal) -> Waiting {
             Strategy::HookOnly => wait::Strategy::HookOnly,
         },
         timeout: options.timeout,
-        early_failure: options.fail_fast.then(Patience::default),
+        early_failure: options.fail_fast.then(FailFastLimits::default),
     }
 }
 
 /// Waits until the objects of a hook have run to their end; with `stream`, their logs are told while they run.
 pub(super) async fn hook(
-    work: &Work<'_>,
+    executor: &Executor<'_>,
     objects: &[Object],
     stream: bool,
     notes: &UnboundedSender<Note>,
 ) -> Result<()> {
     let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
-    let cluster = &work.session.cluster;
-    let waiter = Waiter::new(cluster, waiting(work.options, Goal::HookDone));
+    let cluster = &executor.session.cluster;
+    let waiter = Waiter::new(cluster, waiting(executor.options, Goal::HookDone));
     // Nobody listens only when the operation has been given up.
     let mut observer = |progress: &wait::Progress<'_>| {
         let _ = notes.send(Note::Object {
@@ -131,11 +135,11 @@ pub(super) async fn hook(
 }
 
 /// Waits until objects are gone.
-pub(super) async fn until_gone(work: &Work<'_>, ids: &[ObjectId]) -> Result<()> {
-    let mut waiting = waiting(work.options, Goal::Deleted);
+pub(super) async fn until_gone(executor: &Executor<'_>, ids: &[ObjectId]) -> Result<()> {
+    let mut waiting = waiting(executor.options, Goal::Deleted);
     // Whatever is waited for otherwise: the next object of the same name can only be made when the last is gone.
     if waiting.strategy == wait::Strategy::HookOnly {
         waiting.strategy = wait::Strategy::Watcher;
     }
-    Ok(Waiter::new(&work.session.cluster, waiting).wait(ids, &mut |_| {}).await.map_err(Box::new)?)
+    Ok(Waiter::new(&executor.session.cluster, waiting).wait(ids, &mut |_| {}).await.map_err(Box::new)?)
 }

@@ -1,45 +1,45 @@
 //! The second half of the flow: hooks → plan → apply → wait → release record. Every operation that changes a cluster
 //! comes here; uninstalling is delivering nothing, rolling back is delivering a stored version.
 
-mod announce;
 mod apply;
 mod build;
+mod emit;
 pub(crate) mod hooks;
+mod lease_guard;
 mod leftovers;
 mod remove;
-mod scene;
-mod tenure;
+mod three_way;
 mod wait;
 
 use std::sync::{Arc, Mutex};
 
 use pintle_events::{Context, Event as LifecycleEvent};
-use pintle_objects::{Event, ObjectId};
+use pintle_objects::{HookEvent, ObjectId};
 use pintle_release::{ReleaseVersion, Status, StoreError, Summary};
 
 use pintle_tree::{Map, Node};
 use tokio::sync::OnceCell;
 
-use crate::options::{Delivery, Method};
+use crate::options::{DeployOptions, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
-pub(crate) use announce::{offer, tell, tell_plain};
 pub(crate) use apply::create_or_apply;
 pub(crate) use build::{check_documents, objects as build_objects};
+pub(crate) use emit::{emit, emit_mut, emit_without_release};
+use lease_guard::LeaseGuard;
 use leftovers::end_hooks;
 pub(crate) use leftovers::find as find_leftovers;
 pub(crate) use remove::Parting;
-pub(crate) use scene::{Claims, PlanOptions, Scene};
-use tenure::Tenure;
+pub(crate) use three_way::{AdoptionPolicy, PlanOptions, ThreeWayState};
 
 /// The hooks around an operation, each with the words that stand before its failure.
 #[derive(Clone, Copy)]
 pub(crate) struct Events {
     /// What runs before anything is applied.
-    pub(crate) before: (Event, &'static str),
+    pub(crate) before: (HookEvent, &'static str),
     /// What runs when everything is there.
-    pub(crate) after: (Event, &'static str),
+    pub(crate) after: (HookEvent, &'static str),
 }
 
 /// How far an operation has come.
@@ -62,13 +62,13 @@ pub(crate) enum Ending {
 }
 
 /// A version on its way into the cluster.
-pub(crate) struct Work<'a> {
+pub(crate) struct Executor<'a> {
     session: &'a Session,
     records: &'a Records<'a>,
     /// The version that is being delivered.
     pub(crate) version: ReleaseVersion,
     /// How.
-    pub(crate) options: &'a Delivery,
+    pub(crate) options: &'a DeployOptions,
     method: Method,
     /// Whether the cluster refuses fields that it does not know.
     pub(crate) strict_fields: bool,
@@ -79,7 +79,7 @@ pub(crate) struct Work<'a> {
     created: Mutex<Vec<ObjectId>>,
     /// The objects that are on their way, of which nobody knows yet whether they were made.
     in_flight: Mutex<Vec<ObjectId>>,
-    tenure: Arc<Tenure<'a>>,
+    lease_guard: Arc<LeaseGuard<'a>>,
     owner: OnceCell<Option<Map<Node>>>,
     stage: Stage,
     /// The record as it was seen, where others may go on with the release meanwhile.
@@ -88,16 +88,16 @@ pub(crate) struct Work<'a> {
     pub(crate) context: Option<Context>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> Executor<'a> {
     pub(crate) fn new(
         session: &'a Session,
         records: &'a Records<'a>,
         version: ReleaseVersion,
-        options: &'a Delivery,
+        options: &'a DeployOptions,
         method: Method,
-    ) -> Work<'a> {
-        let tenure = Arc::new(Tenure::new(session, records, version.number));
-        Work {
+    ) -> Executor<'a> {
+        let lease_guard = Arc::new(LeaseGuard::new(session, records, version.number));
+        Executor {
             session,
             records,
             version,
@@ -107,7 +107,7 @@ impl<'a> Work<'a> {
             migrate: false,
             created: Mutex::default(),
             in_flight: Mutex::default(),
-            tenure,
+            lease_guard,
             owner: OnceCell::new(),
             stage: Stage::Before,
             seen: None,
@@ -119,7 +119,7 @@ impl<'a> Work<'a> {
     /// nobody does.
     pub(crate) fn unclaimed(&mut self, seen: Summary) {
         self.seen = Some(seen);
-        self.tenure = Arc::new(Tenure::none(self.session, self.records, self.version.number));
+        self.lease_guard = Arc::new(LeaseGuard::none(self.session, self.records, self.version.number));
     }
 
     /// Whether something was sent to the cluster.
@@ -134,24 +134,24 @@ impl<'a> Work<'a> {
 
     /// Puts the pending version into the store. From here on, others keep away.
     pub(crate) async fn begin(&mut self, history: &[Summary], max_history: u64) -> Result<()> {
-        let claim = self.tenure.claim();
-        self.records.create(&mut self.version, claim.as_ref(), history, max_history).await?;
-        self.tenure.note(claim.as_ref());
+        let lease = self.lease_guard.lease();
+        self.records.create(&mut self.version, lease.as_ref(), history, max_history).await?;
+        self.lease_guard.note(lease.as_ref());
         Ok(())
     }
 
     /// Runs the hooks, applies the objects and waits. Ends early when the user cancels, or when someone else has taken
     /// the release over; nothing goes on behind the caller then.
-    pub(crate) async fn deliver(
+    pub(crate) async fn deploy(
         &mut self,
-        scene: &mut Scene,
+        state: &mut ThreeWayState,
         events: Events,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
-        let tenure = Arc::clone(&self.tenure);
+        let lease_guard = Arc::clone(&self.lease_guard);
         let outcome = tokio::select! {
-            outcome = self.steps(scene, events, reporter) => outcome,
-            stop = tenure.until_stopped() => Err(stop),
+            outcome = self.steps(state, events, reporter) => outcome,
+            stop = lease_guard.until_stopped() => Err(stop),
         };
         self.ended(outcome).await
     }
@@ -173,15 +173,20 @@ impl<'a> Work<'a> {
         outcome
     }
 
-    async fn steps(&mut self, scene: &mut Scene, events: Events, reporter: &mut dyn Reporter) -> Result<()> {
+    async fn steps(
+        &mut self,
+        state: &mut ThreeWayState,
+        events: Events,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
         self.hooks(events.before, reporter).await?;
         self.stage = Stage::Applying;
-        self.apply(scene, reporter).await?;
-        self.tell_hooks_event(events.after.0).await?;
+        self.apply(state, reporter).await?;
+        self.emit_hook_event(events.after.0).await?;
         self.stage = Stage::Waiting;
-        self.tell_waiting(LifecycleEvent::Wait).await?;
-        self.wait_until_ready(scene, reporter).await?;
-        self.tell_waiting(LifecycleEvent::Ready).await?;
+        self.emit_waiting(LifecycleEvent::Wait).await?;
+        self.wait_until_ready(state, reporter).await?;
+        self.emit_waiting(LifecycleEvent::Ready).await?;
         self.stage = Stage::After;
         self.hooks(events.after, reporter).await
     }
@@ -193,7 +198,7 @@ impl<'a> Work<'a> {
             Ending::Failed(text) => (Status::Failed, text),
             Ending::Uninstalled(text) => (Status::Uninstalled, text),
         };
-        self.tenure.check().await?;
+        self.lease_guard.check().await?;
         self.version.info.status = status;
         self.version.info.description = description;
         self.records.update(&self.version, None).await
@@ -202,22 +207,22 @@ impl<'a> Work<'a> {
     /// Does something while others keep away. Neither the user nor the time ends it, only someone who has taken the
     /// release over.
     pub(crate) async fn while_held<T>(&self, doing: impl Future<Output = Result<T>>) -> Result<T> {
-        self.tenure.check().await?;
+        self.lease_guard.check().await?;
         tokio::select! {
             outcome = doing => outcome,
-            error = self.tenure.keep() => Err(error),
+            error = self.lease_guard.keep() => Err(error),
         }
     }
 
     /// Frees the release for others without an ending.
     pub(crate) async fn let_go(&self) -> Result<()> {
-        self.tenure.check().await?;
+        self.lease_guard.check().await?;
         self.records.update(&self.version, None).await
     }
 
     /// Records that an earlier version is no longer the one that counts.
     pub(crate) async fn supersede(&self, earlier: &mut ReleaseVersion) -> Result<()> {
-        self.tenure.check().await?;
+        self.lease_guard.check().await?;
         earlier.info.status = Status::Superseded;
         self.records.update(earlier, None).await
     }
@@ -228,7 +233,7 @@ impl<'a> Work<'a> {
         Ok(self.owner.get_or_try_init(ask).await?.as_ref())
     }
 
-    /// Records how far the work has come.
+    /// Records how far the executor has come.
     pub(crate) async fn record_progress(&mut self) -> Result<()> {
         if let Some(seen) = &mut self.seen {
             return match self.records.swap(seen, &self.version, None).await {
@@ -237,18 +242,18 @@ impl<'a> Work<'a> {
                 recorded => recorded,
             };
         }
-        self.tenure.check().await?;
-        let claim = self.tenure.claim();
-        self.records.update(&self.version, claim.as_ref()).await?;
-        self.tenure.note(claim.as_ref());
+        self.lease_guard.check().await?;
+        let lease = self.lease_guard.lease();
+        self.records.update(&self.version, lease.as_ref()).await?;
+        self.lease_guard.note(lease.as_ref());
         Ok(())
     }
 
     /// Takes hold of a version that is there, as it was seen. From here on, others keep away.
     async fn take_hold(&mut self, seen: &Summary) -> Result<()> {
-        let claim = self.tenure.claim();
-        self.records.swap(&mut seen.clone(), &self.version, claim.as_ref()).await?;
-        self.tenure.note(claim.as_ref());
+        let lease = self.lease_guard.lease();
+        self.records.swap(&mut seen.clone(), &self.version, lease.as_ref()).await?;
+        self.lease_guard.note(lease.as_ref());
         Ok(())
     }
 }
