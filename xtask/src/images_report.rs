@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
 }
 
 fn page_path() -> PathBuf {
-    root().join("docs/images-report.md")
+    root().join("docs/contributing/images-report.md")
 }
 
 /// A row of the first table.
@@ -93,7 +93,7 @@ fn compare(page: &str, kept: &str) -> Result<()> {
     for (now, before) in rows(page)?.iter().zip(&rows(kept)?) {
         if now.by_values + TOLERANCE < before.by_values {
             bail!(
-                "{}: values move {} % of the images, and docs/images-report.md says {} %",
+                "{}: values move {} % of the images, and docs/contributing/images-report.md says {} %",
                 now.name,
                 now.by_values,
                 before.by_values

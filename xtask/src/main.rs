@@ -19,6 +19,7 @@ mod load;
 mod native_functions;
 mod postgres;
 mod record;
+mod reference;
 mod registries;
 mod rehearse_report;
 mod rotation;
@@ -45,6 +46,7 @@ cargo xtask TASK
   tidy                   check the layout: dependencies between crates, documents, files
   dependencies           check licences, bans and sources of all dependencies against deny.toml
   record [CASE…]         take the expected bytes of conformance/cases from the real Helm
+  reference [--write]    compare docs/reference/commands.md with the program's commands and flags, or write it
   compare CHART… [-- ARGS]
                          render charts with Helm and with Pintle and show the first difference
   bench [--smoke] [CHART…]
@@ -59,9 +61,9 @@ cargo xtask TASK
                          measure every native function of templates and scripts on arguments of up to 10 MB, or
                          BYTES, and write the tables of docs/contributing/native-functions.md
   images-report [--write]
-                         move the images of the corpus, and compare the rates with docs/images-report.md
+                         move the images of the corpus, and compare the rates with docs/contributing/images-report.md
   rehearse-report [--write] [--program PINTLE]
-                         rehearse the corpus, and compare the findings with docs/rehearse-report.md
+                         rehearse the corpus, and compare the findings with docs/contributing/rehearse-report.md
   fuzz [SECONDS [TARGET]]
                          fuzz every target (or one) for so many seconds each
   cluster up [--level embedded|control-plane|node] [--kubernetes 1.36|1.35|1.34] [--name NAME]
@@ -103,6 +105,7 @@ fn run() -> Result<()> {
         "tidy" => tidy::run(),
         "dependencies" => dependencies::run(),
         "record" => record::run(rest),
+        "reference" => reference::run(rest),
         "compare" => compare::run(rest),
         "bench" => bench::run(rest),
         "instructions" => by_itself(instructions::run(rest)),

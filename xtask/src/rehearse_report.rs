@@ -59,15 +59,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
         .with_context(|| format!("cannot read {}; --write makes it", path().display()))?;
     match page.lines().zip(kept.lines()).find(|(now, before)| now != before) {
         Some((now, before)) => {
-            bail!("docs/rehearse-report.md is out of date; --write renews it\n- {before}\n+ {now}")
+            bail!(
+                "docs/contributing/rehearse-report.md is out of date; --write renews it\n- {before}\n+ {now}"
+            )
         }
-        None if page != kept => bail!("docs/rehearse-report.md is out of date; --write renews it"),
+        None if page != kept => {
+            bail!("docs/contributing/rehearse-report.md is out of date; --write renews it")
+        }
         None => Ok(Outcome::Passed),
     }
 }
 
 fn path() -> PathBuf {
-    root().join("docs/rehearse-report.md")
+    root().join("docs/contributing/rehearse-report.md")
 }
 
 /// The archives of the corpus, and whether each renders without values.

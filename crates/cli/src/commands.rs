@@ -94,7 +94,7 @@ A package manager for Kubernetes: charts in, releases out.
 
 This version works on charts that are files, and on clusters:
 
-- {program} create:      start a new chart
+- {program} create:      create a new chart
 - {program} template:    render a chart to Kubernetes objects
 - {program} install:     make a release of a chart in a cluster
 - {program} upgrade:     bring a release to another chart or other values
@@ -108,27 +108,27 @@ Helm's environment variables are honoured; `{program} env` shows what they come 
 
 | Variable                           | Meaning                                                         |
 |------------------------------------|-----------------------------------------------------------------|
-| $HELM_CACHE_HOME                   | the folder for what can be fetched again                        |
-| $HELM_CONFIG_HOME                  | the folder for configuration                                    |
-| $HELM_DATA_HOME                    | the folder for plugins and starters                             |
-| $HELM_DEBUG                        | whether to tell more about what is going on                     |
-| $HELM_DRIVER                       | where releases are kept: native, secret, configmap, memory, sql |
-| $HELM_MAX_HISTORY                  | how many versions of a release are kept                         |
+| $HELM_CACHE_HOME                   | the directory of cached files                        |
+| $HELM_CONFIG_HOME                  | the directory of configuration files                                    |
+| $HELM_DATA_HOME                    | the directory of plugins and starters                             |
+| $HELM_DEBUG                        | enable verbose output                     |
+| $HELM_DRIVER                       | the storage driver: native, secret, configmap, memory, sql |
+| $HELM_MAX_HISTORY                  | the maximum number of revisions per release                         |
 | $HELM_NAMESPACE                    | the namespace to work in                                        |
-| $HELM_COLOR                        | when to use colours: never, auto or always                      |
-| $NO_COLOR                          | if not empty, no colours, whatever $HELM_COLOR says             |
-| $PINTLE_CLUSTER                    | embedded, or embedded:FILE, for the cluster in the box          |
-| $KUBECONFIG                        | the kubeconfig file, or several in the manner of a search path  |
+| $HELM_COLOR                        | use colored output: never, auto or always                      |
+| $NO_COLOR                          | disable colors if not empty; overrides $HELM_COLOR             |
+| $PINTLE_CLUSTER                    | embedded, or embedded:FILE, to use the embedded cluster          |
+| $KUBECONFIG                        | the kubeconfig file, or a list of them  |
 | $HELM_KUBEAPISERVER                | address and port of the Kubernetes API server                   |
 | $HELM_KUBEASGROUPS                 | groups to act as in the cluster, separated by commas            |
 | $HELM_KUBEASUSER                   | the user to act as in the cluster                               |
-| $HELM_KUBECAFILE                   | the certificate authorities to trust for the API server         |
+| $HELM_KUBECAFILE                   | the CA bundle of the API server         |
 | $HELM_KUBECONTEXT                  | the context of the kubeconfig to use                            |
-| $HELM_KUBEINSECURE_SKIP_TLS_VERIFY | whether not to check the API server's certificate (insecure)    |
-| $HELM_KUBETLS_SERVER_NAME          | the name to expect in the API server's certificate              |
+| $HELM_KUBEINSECURE_SKIP_TLS_VERIFY | skip the certificate check of the API server (insecure)    |
+| $HELM_KUBETLS_SERVER_NAME          | the server name to verify in the API server's certificate              |
 | $HELM_KUBETOKEN                    | the bearer token to present to the cluster                      |
-| $HELM_BURST_LIMIT                  | how many requests may go to the API server at once              |
-| $HELM_QPS                          | requests per second to the API server, bursts aside             |
+| $HELM_BURST_LIMIT                  | the client-side burst limit of requests to the API server              |
+| $HELM_QPS                          | queries per second to the API server, without bursting             |
 
 Without them, the folders follow the XDG variables, and without those, the custom of the system.";
 

@@ -25,12 +25,15 @@ use crate::ui;
 /// Flags of every command that runs scripts.
 pub(crate) static SCRIPTS: &[Flag] = &[
     Flag::switch("yes", "grant the scripts of the chart all permissions that they ask for").short('y'),
-    Flag::list("accept-perms", "the permissions that scripts of the chart may have: network, filesystem, os")
+    Flag::list("accept-perms", "grant the scripts of the chart these permissions: network, filesystem, os")
         .offer(Offer::Words(&["network", "filesystem", "os"])),
     Flag::switch("skip-scripts", "do not run the scripts of the chart"),
-    Flag::switch("explain", "tell on standard error what scripts of the chart changed"),
-    Flag::text("scripts-folder", "the folder for scripts with the permission filesystem").or("."),
-    Flag::switch("allow-private-network", "let scripts with the permission network reach private addresses"),
+    Flag::switch("explain", "report on stderr what the scripts of the chart changed"),
+    Flag::text("scripts-folder", "the directory that scripts with the filesystem permission may use").or("."),
+    Flag::switch(
+        "allow-private-network",
+        "allow scripts with the network permission to reach private addresses",
+    ),
 ];
 
 /// The handlers that the flags of a command ask for.

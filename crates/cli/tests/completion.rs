@@ -42,7 +42,7 @@ fn flags_are_offered_once_unless_they_repeat() {
     assert_snapshot!(place.helm("__complete version --sh"), @"
     exit 0
     --- stdout
-    --short	print just the number
+    --short	print only the version number
     :4
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoFileComp

@@ -33,15 +33,15 @@ fn every_command_gets_a_page_in_markdown() {
     assert_snapshot!(head, @"
     ## helm get
 
-    show what was recorded of a release
+    show stored information about a release
     ");
     let (_, related) = rest.split_once("### SEE ALSO\n").expect("what is related");
     assert_snapshot!(related, @"
     * [helm](helm.md)	 - a package manager for Kubernetes
-    * [helm get all](helm_get_all.md)	 - show everything that was recorded of a release
+    * [helm get all](helm_get_all.md)	 - show all information about a release
     * [helm get hooks](helm_get_hooks.md)	 - show the hooks of a release
-    * [helm get manifest](helm_get_manifest.md)	 - show the objects of a release
-    * [helm get metadata](helm_get_metadata.md)	 - show the facts about a release
+    * [helm get manifest](helm_get_manifest.md)	 - show the manifest of a release
+    * [helm get metadata](helm_get_metadata.md)	 - show the metadata of a release
     * [helm get notes](helm_get_notes.md)	 - show the notes of a release
     * [helm get values](helm_get_values.md)	 - show the values of a release
 

@@ -23,29 +23,29 @@ fn help_has_cobras_layout() {
 
     Flags:
       -h, --help              help for version
-          --short             print just the number
-          --template string   a Go template to print the version by
+          --short             print only the version number
+          --template string   a Go template for the output
 
     Global Flags:
-          --burst-limit int                 how many requests may go to the API server at once (default 100)
-          --cluster string                  embedded, or embedded:FILE, for the cluster in the box instead of a real one
-          --color string                    when to use colours: never, auto or always (default "auto")
-          --colour string                   when to use colours: never, auto or always (default "auto")
-          --content-cache string            the folder with cached charts (default "{here}/.cache/helm/content")
-          --debug                           tell more about what is going on
+          --burst-limit int                 the client-side burst limit of requests to the API server (default 100)
+          --cluster string                  embedded, or embedded:FILE, to use the embedded cluster instead of a real one
+          --color string                    use colored output: never, auto or always (default "auto")
+          --colour string                   use colored output: never, auto or always (default "auto")
+          --content-cache string            the directory of cached charts (default "{here}/.cache/helm/content")
+          --debug                           enable verbose output
           --kube-apiserver string           address and port of the Kubernetes API server
           --kube-as-group stringArray       a group to act as in the cluster; may be repeated
           --kube-as-user string             the user to act as in the cluster
-          --kube-ca-file string             the file of certificate authorities to trust for the API server
+          --kube-ca-file string             the CA bundle of the API server
           --kube-context string             the context of the kubeconfig to use
-          --kube-insecure-skip-tls-verify   do not check the API server's certificate (insecure)
-          --kube-tls-server-name string     the name to expect in the API server's certificate, if not its host name
+          --kube-insecure-skip-tls-verify   skip the certificate check of the API server (insecure)
+          --kube-tls-server-name string     the server name to verify in the API server's certificate
           --kube-token string               the bearer token to present to the cluster
           --kubeconfig string               the kubeconfig file to use
       -n, --namespace string                the namespace to work in
-          --qps float32                     requests per second to the API server, bursts aside
+          --qps float32                     queries per second to the API server, without bursting
           --registry-config string          the file with credentials for registries (default "{here}/.config/helm/registry/config.json")
-          --repository-cache string         the folder with cached repository indexes (default "{here}/.cache/helm/repository")
+          --repository-cache string         the directory of cached repository indexes (default "{here}/.cache/helm/repository")
           --repository-config string        the file with names and URLs of chart repositories (default "{here}/.config/helm/repositories.yaml")
     "#);
 }

@@ -1,4 +1,4 @@
-//! The rules of the Helm 3 proposal that scripts show by themselves; `docs/lua-rules.md` maps each to its tests.
+//! The rules of the Helm 3 proposal that scripts show by themselves; `docs/contributing/lua-rules.md` maps each to its tests.
 
 use crate::common;
 
@@ -681,7 +681,8 @@ fn the_type_definitions_are_well_formed() {
 #[test]
 fn the_table_of_rules_names_tests_that_exist() {
     let crate_folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let table = std::fs::read_to_string(crate_folder.join("../../docs/lua-rules.md")).expect("it is there");
+    let table = std::fs::read_to_string(crate_folder.join("../../docs/contributing/lua-rules.md"))
+        .expect("it is there");
     let mut checked = 0;
     for line in table.lines().filter(|line| line.starts_with("| L-")) {
         let tests = line.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();

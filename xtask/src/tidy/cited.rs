@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use crate::shell::root;
 
 /// The documents that cite tests.
-const DOCUMENTS: [&str; 2] = ["COMPATIBILITY.md", "docs/lua-rules.md"];
+const DOCUMENTS: [&str; 2] = ["COMPATIBILITY.md", "docs/contributing/lua-rules.md"];
 
 /// What is cited and is not there. A citation is code such as `cli/tests/lint.rs: what_it_tells`, with the path from the
 /// root or from `crates/`; `…` at the end of a name stands for the rest of it.

@@ -9,7 +9,7 @@ use crate::invocation::Invocation;
 pub(crate) static COMMAND: Command = Command {
     name: "adopt",
     operands_text: "RELEASE_NAME [...]",
-    short: "take over the record of a release that Helm made",
+    short: "move a release from Helm's records to our own",
     long: "\
 Moves all versions of a release from Helm's Secrets into the store of this program. The objects of the release are not
 touched. Upgrading and rolling back do this by themselves, when they have succeeded.",

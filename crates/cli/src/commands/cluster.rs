@@ -9,7 +9,7 @@ use crate::command::Command;
 /// `cluster`
 pub(crate) static COMMAND: Command = Command {
     name: "cluster",
-    short: "serve and look after the cluster in the box",
+    short: "manage the embedded cluster",
     long: "\
 The cluster in the box is a Kubernetes API inside this program, on which workloads go through the states that they would
 go through on a real one, without anything really running. Every command works on it when asked to:

@@ -15,7 +15,7 @@ pub(crate) static COMMAND: Command = Command {
     ..Command::BLANK
 };
 
-static FLAGS: &[&[Flag]] = &[&[Flag::switch("no-descriptions", "offer choices without explaining them")]];
+static FLAGS: &[&[Flag]] = &[&[Flag::switch("no-descriptions", "disable completion descriptions")]];
 
 const SHELL: Command =
     Command { operands: Operands::None, offer: OperandOffer::Nothing, flags: FLAGS, ..Command::BLANK };

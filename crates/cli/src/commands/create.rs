@@ -18,7 +18,7 @@ use crate::scripts::{self, SCRIPTS};
 pub(crate) static COMMAND: Command = Command {
     name: "create",
     operands_text: "NAME",
-    short: "start a new chart",
+    short: "create a new chart",
     long: "\
 Makes a folder with a chart that works and can be changed to taste:
 
@@ -40,7 +40,7 @@ left alone.",
             .or("v2")
             .offer(Offer::Words(&["v2", "v3"]))
             .hidden(),
-        Flag::switch("lua", "begin with a script that acts on events of the chart's life"),
+        Flag::switch("lua", "include a script with lifecycle event handlers"),
     ], SCRIPTS],
     run: Some(run),
     ..Command::BLANK

@@ -18,7 +18,7 @@ use crate::scripts::{self, SCRIPTS};
 pub(crate) static COMMAND: Command = Command {
     name: "dependency",
     aliases: &["dep", "dependencies"],
-    short: "see and fetch the charts that a chart needs",
+    short: "manage a chart's dependencies",
     long: "\
 A chart lists the charts that it needs in Chart.yaml, each with a range of versions and where to find it:
 
@@ -36,15 +36,15 @@ This version fetches from folders (file://) only.",
 };
 
 static FETCH: &[Flag] = &[
-    Flag::switch("verify", "check the signatures of what is fetched").needs(Need::Signature),
+    Flag::switch("verify", "verify the signatures of what is fetched").needs(Need::Signature),
     Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
-    Flag::switch("skip-refresh", "use the cached indexes of repositories as they are"),
+    Flag::switch("skip-refresh", "do not refresh the cached repository indexes"),
 ];
 
 static BUILD: Command = Command {
     name: "build",
     operands_text: "CHART",
-    short: "fill charts/ with what Chart.lock says",
+    short: "rebuild charts/ from Chart.lock",
     long: "\
 Fills charts/ with exactly the versions in Chart.lock. Without a Chart.lock, does what `{program} dependency update`
 does. CHART is the current folder if not given.",
@@ -58,12 +58,12 @@ static LIST: Command = Command {
     name: "list",
     aliases: &["ls"],
     operands_text: "CHART",
-    short: "list the charts that a chart needs",
+    short: "list the dependencies of a chart",
     long: "\
 Lists what Chart.yaml asks for, and whether charts/ has it. CHART is a folder or an archive, the current folder if not
 given.",
     operands: Operands::AtMost(1),
-    flags: &[&[Flag::of("max-col-width", Kind::Uint, "80", "how wide a column may become")]],
+    flags: &[&[Flag::of("max-col-width", Kind::Uint, "80", "the maximum width of a column")]],
     run: Some(list),
     ..Command::BLANK
 };
@@ -72,7 +72,7 @@ static UPDATE: Command = Command {
     name: "update",
     aliases: &["up"],
     operands_text: "CHART",
-    short: "fill charts/ with what Chart.yaml asks for",
+    short: "update charts/ from Chart.yaml",
     long: "\
 Picks the newest versions that satisfy Chart.yaml, puts them into charts/, removes older versions of the same charts,
 and writes what it picked to Chart.lock. CHART is the current folder if not given.",

@@ -19,7 +19,7 @@ use crate::path::join;
 /// `docs`
 pub(crate) static COMMAND: Command = Command {
     name: "docs",
-    short: "write the help of all commands to files",
+    short: "write reference documentation for all commands",
     long: "\
 Writes a page for each command into a folder that exists: in Markdown, or as manual pages.
 

@@ -11,7 +11,7 @@ use crate::kubeconfig;
 /// `env [VAR]`
 pub(crate) static COMMAND: Command = Command {
     name: "env",
-    short: "show the environment that {program} works in",
+    short: "show the environment of {program}",
     long: "\
 Shows the settings that {program} works with, as variables: what the environment says, or what holds without it.
 

@@ -18,7 +18,7 @@ use crate::request;
 /// `get`
 pub(crate) static COMMAND: Command = Command {
     name: "get",
-    short: "show what was recorded of a release",
+    short: "show stored information about a release",
     long: "\
 Shows what was recorded of a release: its values, its objects, its hooks, its notes or its metadata.",
     subcommands: &[

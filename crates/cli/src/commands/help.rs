@@ -11,7 +11,7 @@ use crate::invocation::Invocation;
 pub(crate) static COMMAND: Command = Command {
     name: "help",
     operands_text: "[command]",
-    short: "tell about a command",
+    short: "show help for a command",
     long: "Tells what a command is for and how to use it: {program} help dependency build",
     offer: OperandOffer::Commands,
     run: Some(run),

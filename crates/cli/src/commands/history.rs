@@ -15,7 +15,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "history",
     aliases: &["hist"],
     operands_text: "RELEASE_NAME",
-    short: "show the versions of a release",
+    short: "show the history of a release",
     long: "\
 Shows the versions of a release, the oldest first, but no more than --max of the newest.",
     operands: Operands::Exactly(1),
@@ -25,7 +25,7 @@ Shows the versions of a release, the oldest first, but no more than --max of the
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::of("max", Kind::Int, "256", "how many versions to show")];
+static OWN: &[Flag] = &[Flag::of("max", Kind::Int, "256", "the maximum number of revisions to show")];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;

@@ -22,7 +22,7 @@ use crate::request;
 /// `hooks`
 pub(crate) static COMMAND: Command = Command {
     name: "hooks",
-    short: "look at the hooks of charts and releases",
+    short: "inspect the hooks of charts and releases",
     long: "Tells which hooks a chart or a release has, and when they run.",
     subcommands: &[&LIST],
     ..Command::BLANK

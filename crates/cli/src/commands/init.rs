@@ -10,7 +10,7 @@ use crate::invocation::Invocation;
 /// `init`
 pub(crate) static COMMAND: Command = Command {
     name: "init",
-    short: "make a cluster ready to keep releases",
+    short: "install the custom resource definitions for releases",
     long: "\
 Installs the custom resource definitions in which releases are kept, or brings them up to date.
 

@@ -19,7 +19,7 @@ use crate::{kubeconfig, request};
 pub(crate) static COMMAND: Command = Command {
     name: "lint",
     operands_text: "PATH",
-    short: "look for mistakes in a chart",
+    short: "examine a chart for problems",
     long: "\
 Looks at charts in folders or archives, and reports what would make them fail as [ERROR], what is against custom as
 [WARNING], and what could be better as [INFO].",
@@ -30,8 +30,8 @@ Looks at charts in folders or archives, and reports what would make them fail as
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("strict", "fail on warnings too"),
-    Flag::switch("with-subcharts", "look at the charts in charts/ too"),
+    Flag::switch("strict", "fail on warnings"),
+    Flag::switch("with-subcharts", "lint the subcharts too"),
     Flag::switch("quiet", "print warnings and errors only"),
     Flag::text("kube-version", "the Kubernetes version to check against").offer(Offer::Nothing),
 ];

@@ -22,7 +22,7 @@ use crate::{chart_reference, kubeconfig, request};
 /// `lua`
 pub(crate) static COMMAND: Command = Command {
     name: "lua",
-    short: "check and try out the scripts of a chart, and show what they were granted",
+    short: "check, run and inspect the scripts of a chart and their permissions",
     long: "\
 A chart may bring scripts that act on events of its life: ext/lua/chart.lua is loaded with it. These commands help to
 write them. `{program} create --lua` makes a chart with a script to start from.",
@@ -33,7 +33,7 @@ write them. `{program} create --lua` makes a chart with a script to start from."
 static CHECK: Command = Command {
     name: "check",
     operands_text: "CHART",
-    short: "look for mistakes in scripts without running them",
+    short: "examine scripts for problems without running them",
     long: "\
 Looks at the scripts of a chart and of the charts below it: syntax, events that do not exist, names that scripts do not
 have, modules that cannot be required, permissions that are not asked for, functions that are called with the wrong
@@ -71,7 +71,7 @@ static GRANTS_OWN: &[Flag] = &[
 static RUN: Command = Command {
     name: "run",
     operands_text: "CHART EVENT",
-    short: "call the handlers of one event, and show what they change",
+    short: "run the handlers of one event and show what they change",
     long: "\
 Calls the handlers that a chart has for one event, and prints what they were given and what they made of it, as two YAML
 documents. Nothing is written, and no cluster is asked. Handlers of other events are not called: for an event after
@@ -87,7 +87,7 @@ rendering, the chart is rendered without them.
 
 static OWN: &[Flag] = &[
     Flag::text("release", "the name of the release").or("release-name"),
-    Flag::switch("is-upgrade", "call handlers as for an upgrade instead of an installation"),
+    Flag::switch("is-upgrade", "run handlers as for an upgrade instead of an install"),
 ];
 
 static TYPES: Command = Command {

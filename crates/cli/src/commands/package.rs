@@ -19,7 +19,7 @@ use crate::{chart_reference, clock};
 pub(crate) static COMMAND: Command = Command {
     name: "package",
     operands_text: "[CHART_PATH] [...]",
-    short: "make an archive of a chart",
+    short: "package a chart into an archive",
     long: "Makes archives of charts in folders, named after the chart and its version, ready for a repository.",
     flags: &[OWN, REMOTE, SCRIPTS],
     run: Some(run),
@@ -33,8 +33,8 @@ static OWN: &[Flag] = &[
     Flag::text("passphrase-file", "the file with the passphrase of the key; - for standard input"),
     Flag::text("version", "write this version into the archive's Chart.yaml").offer(Offer::Nothing),
     Flag::text("app-version", "write this appVersion into the archive's Chart.yaml").offer(Offer::Nothing),
-    Flag::text("destination", "the folder to put the archive into").short('d').or("."),
-    Flag::switch("dependency-update", "first fetch into charts/ what Chart.yaml asks for").short('u'),
+    Flag::text("destination", "the directory to write the archive to").short('d').or("."),
+    Flag::switch("dependency-update", "update dependencies from Chart.yaml before packaging").short('u'),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -52,20 +52,20 @@ that cannot be used.",
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("from", "the older chart to upgrade from: a folder, an archive, a version, or git:REF"),
+    Flag::text("from", "the previous chart to upgrade from: a folder, an archive, a version, or git:REF"),
     Flag::list(
         "given",
-        "what the cluster has before: a file or folder of objects, or a chart for its definitions",
+        "objects that exist before the chart: a file or folder of objects, or a chart for its CRDs",
     ),
     Flag::text("release-name", "the name of the release").or("rehearsal").offer(Offer::Nothing),
     Flag::text("kube-version", "the Kubernetes version to rehearse on").offer(Offer::KubeVersions),
-    Flag::of("timeout", Kind::Duration, "3s", "how long to wait in real time for what does not become ready"),
+    Flag::of("timeout", Kind::Duration, "3s", "the real time to wait for objects that do not become ready"),
     Flag::text("output", "text, json, or junit")
         .short('o')
         .or("text")
         .offer(Offer::Words(&["text", "json", "junit"])),
-    Flag::switch("strict", "fail on warnings too"),
-    Flag::switch("verbose", "show every finding and every object, not just what fits on a screen").short('v'),
+    Flag::switch("strict", "fail on warnings"),
+    Flag::switch("verbose", "show every finding and every object").short('v'),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -38,7 +38,7 @@ static CHECK: Command = Command {
 static DERIVE: Command = Command {
     name: "derive",
     operands_text: "CHART",
-    short: "print a schema that fits a chart's values.yaml",
+    short: "generate a schema from a chart's values.yaml",
     long: "\
 Prints a JSON schema that fits values.yaml, with its comments as descriptions:
 

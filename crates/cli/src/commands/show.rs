@@ -18,7 +18,7 @@ use crate::{chart_reference, jsonpath};
 pub(crate) static COMMAND: Command = Command {
     name: "show",
     aliases: &["inspect"],
-    short: "show what is in a chart",
+    short: "show information about a chart",
     long: "Shows parts of a chart, or all of them, as they are in it.",
     subcommands: &[&ALL, &CHART_COMMAND, &CRDS, &PERMISSIONS, &README, &VALUES_COMMAND],
     ..Command::BLANK
@@ -34,7 +34,7 @@ const PART: Command = Command {
 
 static ALL: Command = Command {
     name: "all",
-    short: "show everything that a chart says about itself",
+    short: "show all information about a chart",
     long: "Shows Chart.yaml, values.yaml, the README and the custom resource definitions of a chart.",
     run: Some(|invocation| run(invocation, Part::All)),
     ..PART
@@ -42,7 +42,7 @@ static ALL: Command = Command {
 
 static CHART_COMMAND: Command = Command {
     name: "chart",
-    short: "show what kind of chart it is",
+    short: "show the definition of a chart",
     long: "Shows Chart.yaml.",
     run: Some(|invocation| run(invocation, Part::Chart)),
     ..PART
@@ -58,7 +58,7 @@ static CRDS: Command = Command {
 
 static PERMISSIONS: Command = Command {
     name: "permissions",
-    short: "show what the scripts of a chart ask for",
+    short: "show the permissions that the scripts of a chart request",
     long: "\
 Shows the permissions that the scripts of a chart and of the charts below it ask for in ext/permissions.yaml. Nothing is
 run. Installing asks for them; --accept-perms and --yes answer beforehand.",
@@ -76,14 +76,14 @@ static README: Command = Command {
 
 static VALUES_COMMAND: Command = Command {
     name: "values",
-    short: "show the values that a chart begins with",
+    short: "show the values of a chart",
     long: "Shows values.yaml.",
     flags: &[DEVEL, CHART, REMOTE, JSONPATH],
     run: Some(|invocation| run(invocation, Part::Values)),
     ..PART
 };
 
-static JSONPATH: &[Flag] = &[Flag::text("jsonpath", "a JSONPath expression that picks what to show")];
+static JSONPATH: &[Flag] = &[Flag::text("jsonpath", "a JSONPath expression to select the output")];
 
 /// What to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use crate::request;
 pub(crate) static COMMAND: Command = Command {
     name: "status",
     operands_text: "RELEASE_NAME",
-    short: "show the state of a release",
+    short: "show the status of a release",
     long: "\
 Shows the state of a release: when it was last deployed and where, its version and what was said about it, its
 objects in the cluster, how its tests went, and the notes of its chart.",

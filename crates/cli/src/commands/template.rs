@@ -53,19 +53,19 @@ static OWN: &[Flag] = &[
     Flag::text("output-dir", "write files into this folder instead of printing"),
     Flag::switch("validate", "ask the cluster to check the objects")
         .deprecated("use '--dry-run=server' instead"),
-    Flag::switch("include-crds", "print custom resource definitions too"),
-    Flag::switch("skip-tests", "leave test hooks out"),
-    Flag::switch("is-upgrade", "render as for an upgrade instead of an installation"),
+    Flag::switch("include-crds", "include CRDs in the output"),
+    Flag::switch("skip-tests", "skip test hooks"),
+    Flag::switch("is-upgrade", "set .Release.IsUpgrade instead of .Release.IsInstall"),
     Flag::text("kube-version", "the Kubernetes version to render for").offer(Offer::Nothing),
-    Flag::list("api-versions", "further API versions that the cluster is to have; may be repeated")
+    Flag::list("api-versions", "additional API versions of the cluster; may be repeated")
         .short('a')
         .offer(Offer::Nothing),
     Flag::switch("release-name", "with --output-dir, put files into a folder named after the release"),
-    Flag::text("dry-run", "whom to ask about the cluster: client (nobody) or server")
+    Flag::text("dry-run", "the source of capabilities: client or server")
         .or("client")
         .bare("unset")
         .offer(Offer::Words(&["client", "server"])),
-    Flag::text("compat", "whose rules hold where Helm 3 and Helm 4 differ: 3 or 4 ($PINTLE_COMPAT)")
+    Flag::text("compat", "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
         .offer(Offer::Words(&["3", "4"])),
     // Notes are never printed here; the flags are accepted because installing has them.
     Flag::switch("hide-notes", "")

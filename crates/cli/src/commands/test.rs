@@ -33,9 +33,9 @@ Runs the test hooks of a release that is deployed, and shows how they went. --fi
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("no-log-output", "do not show the logs of tests, whatever their policy says"),
-    Flag::switch("logs", "print the logs of the tests' pods when all have ended"),
-    Flag::list("filter", "only tests of this name (name=x), or all but that (!name=x); may be repeated")
+    Flag::switch("no-log-output", "do not show the logs of tests, regardless of their policy"),
+    Flag::switch("logs", "print the logs of the test pods after all tests have run"),
+    Flag::list("filter", "run only tests with this name (name=x), or all others (!name=x); may be repeated")
         .offer(Offer::Nothing),
 ];
 

@@ -13,7 +13,7 @@ use crate::output::moment;
 pub(crate) static COMMAND: Command = Command {
     name: "unlock",
     operands_text: "RELEASE_NAME",
-    short: "show or free a release that is being worked on",
+    short: "show who holds the lease of a release, or release it",
     long: "\
 Shows who is at work on a release. With --free, marks the version that is pending as failed, so that work can go on.
 
@@ -26,7 +26,7 @@ left pending.",
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::switch("free", "mark the version that is pending as failed")];
+static OWN: &[Flag] = &[Flag::switch("free", "mark the pending revision as failed")];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;

@@ -22,8 +22,8 @@ With --template, the fields Version, GitCommit, GitTreeState, GoVersion and Kube
     operands: Operands::None,
     offer: OperandOffer::Nothing,
     flags: &[&[
-        Flag::switch("short", "print just the number"),
-        Flag::text("template", "a Go template to print the version by"),
+        Flag::switch("short", "print only the version number"),
+        Flag::text("template", "a Go template for the output"),
     ]],
     run: Some(run),
     ..Command::BLANK

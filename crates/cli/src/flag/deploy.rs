@@ -7,28 +7,32 @@ const FORCE_REPLACE: Flag = Flag::switch("force-replace", "replace objects inste
 const FORCE: Flag = Flag::switch("force", "replace objects instead of patching them")
     .deprecated("use --force-replace instead");
 const FORCE_CONFLICTS: Flag =
-    Flag::switch("force-conflicts", "take over fields that others manage, when applying on the server");
-const NO_HOOKS: Flag = Flag::switch("no-hooks", "leave hooks out");
+    Flag::switch("force-conflicts", "take over fields owned by other managers in server-side apply");
+const NO_HOOKS: Flag = Flag::switch("no-hooks", "do not run hooks");
 const TIMEOUT: Flag =
     Flag::of("timeout", Kind::Duration, "5m0s", "how long to wait for one operation in the cluster");
 const WAIT_FOR_JOBS: Flag = Flag::switch("wait-for-jobs", "with --wait, also wait for Jobs to complete");
-const DESCRIPTION: Flag = Flag::text("description", "a description to keep with the release");
+const DESCRIPTION: Flag = Flag::text("description", "a custom description of the release");
 const CLEANUP_ON_FAIL: Flag =
-    Flag::switch("cleanup-on-fail", "delete what a failing operation has created anew");
-const HISTORY_MAX: Flag =
-    Flag::of("history-max", Kind::Int, "10", "how many versions of a release to keep; 0 keeps all")
-        .or_setting(Setting::MaxHistory);
+    Flag::switch("cleanup-on-fail", "delete new objects created by an operation that fails");
+const HISTORY_MAX: Flag = Flag::of(
+    "history-max",
+    Kind::Int,
+    "10",
+    "the maximum number of revisions to keep per release; 0 for no limit",
+)
+.or_setting(Setting::MaxHistory);
 const WAIT: Flag = Flag::of(
     "wait",
     Kind::WaitStrategy,
     "hookOnly",
-    "how to wait for objects to become ready: watcher (also when given bare), hookOnly or legacy",
+    "wait until resources are ready: watcher (the default without a value), hookOnly or legacy",
 )
 .bare("watcher")
 .offer(Offer::Words(&["watcher", "hookOnly", "legacy"]));
 const SERVER_SIDE_LIKE_BEFORE: Flag = Flag::text(
     "server-side",
-    "whether the server merges changes: true, false, or auto to do as the earlier version did",
+    "use server-side apply: true, false, or auto for the method of the previous revision",
 )
 .or("auto")
 .offer(Offer::Words(&["auto", "true", "false"]));
@@ -38,19 +42,20 @@ pub(crate) const EXCLUSIVE: &[&[&str]] =
     &[&["force-replace", "force-conflicts"], &["force", "force-conflicts"]];
 
 /// Flags of installing and upgrading that are about the chart and about the release as a whole.
-const DEPENDENCY_UPDATE: Flag = Flag::switch("dependency-update", "fetch missing dependencies first");
-const DISABLE_OPENAPI: Flag =
-    Flag::switch("disable-openapi-validation", "do not check objects against the cluster's OpenAPI schema");
+const DEPENDENCY_UPDATE: Flag =
+    Flag::switch("dependency-update", "update dependencies that are missing first");
+const DISABLE_OPENAPI: Flag = Flag::switch(
+    "disable-openapi-validation",
+    "do not validate objects against the cluster's OpenAPI schema",
+);
 const ROLLBACK_ON_FAILURE: Flag =
-    Flag::switch("rollback-on-failure", "undo everything if the operation fails; implies --wait=watcher");
-const ATOMIC: Flag = Flag::switch("atomic", "undo everything if the operation fails")
+    Flag::switch("rollback-on-failure", "roll back if the operation fails; implies --wait=watcher");
+const ATOMIC: Flag = Flag::switch("atomic", "roll back if the operation fails")
     .deprecated("use --rollback-on-failure instead");
-const SKIP_CRDS: Flag = Flag::switch("skip-crds", "leave custom resource definitions out");
-const LABELS: Flag =
-    Flag::of("labels", Kind::Pairs, "[]", "labels to keep with the release: a=x,b=y").short('l');
-const ENABLE_DNS: Flag = Flag::switch("enable-dns", "let templates look up host names");
-const TAKE_OWNERSHIP: Flag =
-    Flag::switch("take-ownership", "adopt objects that exist already, whoever made them");
+const SKIP_CRDS: Flag = Flag::switch("skip-crds", "do not install custom resource definitions");
+const LABELS: Flag = Flag::of("labels", Kind::Pairs, "[]", "labels of the release: a=x,b=y").short('l');
+const ENABLE_DNS: Flag = Flag::switch("enable-dns", "enable DNS lookups in templates");
+const TAKE_OWNERSHIP: Flag = Flag::switch("take-ownership", "take ownership of objects that exist already");
 
 /// Flags of installing that rendering shares with it.
 pub(crate) static INSTALL: &[Flag] = &[
@@ -58,7 +63,7 @@ pub(crate) static INSTALL: &[Flag] = &[
     FORCE_REPLACE,
     FORCE,
     FORCE_CONFLICTS,
-    Flag::switch("server-side", "let the server merge changes instead of doing it here").or("true"),
+    Flag::switch("server-side", "use server-side apply").or("true"),
     NO_HOOKS,
     Flag::switch(
         "replace",
@@ -66,8 +71,8 @@ pub(crate) static INSTALL: &[Flag] = &[
     ),
     TIMEOUT,
     WAIT_FOR_JOBS,
-    Flag::switch("generate-name", "make up a name, so that only the chart need be given").short('g'),
-    Flag::text("name-template", "a template that gives the name of the release"),
+    Flag::switch("generate-name", "generate the release name").short('g'),
+    Flag::text("name-template", "a template for the release name"),
     DESCRIPTION,
     DEPENDENCY_UPDATE,
     DISABLE_OPENAPI,
@@ -92,11 +97,11 @@ pub(crate) static UPGRADE: &[Flag] = &[
     DISABLE_OPENAPI,
     SKIP_CRDS,
     TIMEOUT,
-    Flag::switch("reset-values", "start from the values of the chart"),
-    Flag::switch("reuse-values", "keep the values of the earlier version, the chart's defaults included"),
+    Flag::switch("reset-values", "reset to the chart's values"),
+    Flag::switch("reuse-values", "reuse the values of the previous revision, including its defaults"),
     Flag::switch(
         "reset-then-reuse-values",
-        "start from the values of the chart, then apply those given for the earlier version",
+        "reset to the chart's values, then apply the values of the previous revision",
     ),
     WAIT_FOR_JOBS,
     ROLLBACK_ON_FAILURE,
@@ -127,11 +132,11 @@ pub(crate) static ROLLBACK: &[Flag] = &[
 
 /// Flags of uninstalling.
 pub(crate) static UNINSTALL: &[Flag] = &[
-    Flag::switch("dry-run", "only say what would be uninstalled"),
+    Flag::switch("dry-run", "simulate the uninstall"),
     NO_HOOKS,
-    Flag::switch("ignore-not-found", "take a release that does not exist for uninstalled"),
+    Flag::switch("ignore-not-found", "succeed if the release does not exist"),
     Flag::switch("keep-history", "keep the record of the release, marked as uninstalled"),
-    Flag::text("cascade", "how to delete what objects own: background, foreground or orphan")
+    Flag::text("cascade", "the deletion propagation: background, foreground or orphan")
         .or("background")
         .offer(Offer::Words(&["background", "foreground", "orphan"])),
     TIMEOUT,
@@ -144,15 +149,15 @@ pub(crate) static PATIENCE: &[Flag] = &[TIMEOUT];
 
 /// Flags about notes and Secrets in what is shown of a release.
 pub(crate) static NOTES: &[Flag] = &[
-    Flag::switch("render-subchart-notes", "render the notes of subcharts too"),
+    Flag::switch("render-subchart-notes", "render the notes of subcharts along with the parent"),
     Flag::switch("hide-notes", "do not print the notes"),
-    Flag::switch("hide-secret", "with --dry-run, do not show Secrets"),
+    Flag::switch("hide-secret", "with --dry-run, hide Secrets"),
 ];
 
 /// The flag that turns an operation into a rehearsal.
 pub(crate) static DRY_RUN: &[Flag] = &[Flag::text(
     "dry-run",
-    "only show what would be done: none (do it), client (ask nobody) or server (ask the cluster)",
+    "simulate the operation: none, client (without the cluster) or server (against the cluster)",
 )
 .or("none")
 .bare("unset")
@@ -160,30 +165,26 @@ pub(crate) static DRY_RUN: &[Flag] = &[Flag::text(
 
 /// The shape of the output.
 pub(crate) static OUTPUT: &[Flag] =
-    &[Flag::of("output", Kind::Format, "table", "the shape of the output: table, json or yaml")
-        .short('o')
-        .offer(Offer::Described(&[
+    &[Flag::of("output", Kind::Format, "table", "the output format: table, json or yaml").short('o').offer(
+        Offer::Described(&[
             ("json", "Output result in JSON format"),
             ("table", "Output result in human-readable format"),
             ("yaml", "Output result in YAML format"),
-        ]))];
+        ]),
+    )];
 
 /// Which version of a release is meant.
-pub(crate) static REVISION: &[Flag] = &[Flag::of(
-    "revision",
-    Kind::Revision,
-    "0",
-    "the version of the release to look at; the last by default",
-)
-.offer(Offer::Revisions)];
+pub(crate) static REVISION: &[Flag] =
+    &[Flag::of("revision", Kind::Revision, "0", "the revision of the release; the latest by default")
+        .offer(Offer::Revisions)];
 
 /// Flags about hooks that Helm does not have.
 pub(crate) static HOOKS: &[Flag] = &[
-    Flag::of("hook-parallelism", Kind::Uint, "1", "how many hooks of equal weight run together"),
-    Flag::switch("hook-env", "tell every hook its event and weight in its environment"),
-    Flag::text("logs", "when to show the logs of hooks: end, or stream to see them live")
+    Flag::of("hook-parallelism", Kind::Uint, "1", "the number of hooks of equal weight to run in parallel"),
+    Flag::switch("hook-env", "set the hook's event and weight as environment variables in every hook"),
+    Flag::text("logs", "show the logs of hooks: end, or stream for live output")
         .offer(Offer::Words(&["end", "stream"])),
-    Flag::switch("no-log-output", "show no logs of hooks"),
+    Flag::switch("no-log-output", "do not show the logs of hooks"),
     LEASE,
 ];
 

@@ -15,7 +15,7 @@ pub(crate) static GLOBAL: &[Flag] = &[
     Flag::text("kube-context", "the context of the kubeconfig to use")
         .or_setting(Setting::KubeContext)
         .offer(Offer::Contexts),
-    Flag::text("cluster", "embedded, or embedded:FILE, for the cluster in the box instead of a real one")
+    Flag::text("cluster", "embedded, or embedded:FILE, to use the embedded cluster instead of a real one")
         .or_setting(Setting::Cluster)
         .offer(Offer::Words(&["embedded"])),
     Flag::text("kube-token", "the bearer token to present to the cluster").or_setting(Setting::KubeToken),
@@ -24,31 +24,25 @@ pub(crate) static GLOBAL: &[Flag] = &[
         .or_setting(Setting::KubeAsGroups),
     Flag::text("kube-apiserver", "address and port of the Kubernetes API server")
         .or_setting(Setting::KubeApiServer),
-    Flag::text("kube-ca-file", "the file of certificate authorities to trust for the API server")
-        .or_setting(Setting::KubeCaFile),
-    Flag::text(
-        "kube-tls-server-name",
-        "the name to expect in the API server's certificate, if not its host name",
-    )
-    .or_setting(Setting::KubeTlsServerName),
-    Flag::switch("kube-insecure-skip-tls-verify", "do not check the API server's certificate (insecure)")
+    Flag::text("kube-ca-file", "the CA bundle of the API server").or_setting(Setting::KubeCaFile),
+    Flag::text("kube-tls-server-name", "the server name to verify in the API server's certificate")
+        .or_setting(Setting::KubeTlsServerName),
+    Flag::switch("kube-insecure-skip-tls-verify", "skip the certificate check of the API server (insecure)")
         .or_setting(Setting::KubeInsecure),
-    Flag::switch("debug", "tell more about what is going on").or_setting(Setting::Debug),
+    Flag::switch("debug", "enable verbose output").or_setting(Setting::Debug),
     Flag::text("registry-config", "the file with credentials for registries")
         .or_setting(Setting::RegistryConfig),
     Flag::text("repository-config", "the file with names and URLs of chart repositories")
         .or_setting(Setting::RepositoryConfig),
-    Flag::text("repository-cache", "the folder with cached repository indexes")
+    Flag::text("repository-cache", "the directory of cached repository indexes")
         .or_setting(Setting::RepositoryCache),
-    Flag::text("content-cache", "the folder with cached charts").or_setting(Setting::ContentCache),
-    Flag::of("burst-limit", Kind::Int, "100", "how many requests may go to the API server at once")
+    Flag::text("content-cache", "the directory of cached charts").or_setting(Setting::ContentCache),
+    Flag::of("burst-limit", Kind::Int, "100", "the client-side burst limit of requests to the API server")
         .or_setting(Setting::BurstLimit),
-    Flag::of("qps", Kind::Float32, "0", "requests per second to the API server, bursts aside")
+    Flag::of("qps", Kind::Float32, "0", "queries per second to the API server, without bursting")
         .or_setting(Setting::Qps),
-    Flag::text("color", "when to use colours: never, auto or always")
-        .or_setting(Setting::Color)
-        .offer(COLORS),
-    Flag::text("colour", "when to use colours: never, auto or always")
+    Flag::text("color", "use colored output: never, auto or always").or_setting(Setting::Color).offer(COLORS),
+    Flag::text("colour", "use colored output: never, auto or always")
         .or_setting(Setting::Color)
         .offer(COLORS),
     // The Kubernetes client's logger has these; they are accepted so that scripts that pass them keep working.
@@ -72,18 +66,27 @@ pub(crate) static GLOBAL: &[Flag] = &[
 /// Flags that give values to a chart.
 pub(crate) static VALUES: &[Flag] = &[
     Flag::list("values", "a file of values in YAML, or - for standard input; may be repeated").short('f'),
-    Flag::array("set", "values by path, typed by their looks: a.b=1,c=x; may be repeated"),
-    Flag::array("set-string", "values by path that stay strings: a.b=1,c=x; may be repeated"),
-    Flag::array("set-file", "values by path with the content of files: a.b=file,c=other; may be repeated"),
-    Flag::array("set-json", "values in JSON, by path (a.b={\"c\":1}) or as a whole object; may be repeated"),
-    Flag::array("set-literal", "one value by path, everything after = taken as it stands; may be repeated"),
+    Flag::array("set", "set values by path, with types inferred: a.b=1,c=x; may be repeated"),
+    Flag::array("set-string", "set string values by path: a.b=1,c=x; may be repeated"),
+    Flag::array(
+        "set-file",
+        "set values by path from the content of files: a.b=file,c=other; may be repeated",
+    ),
+    Flag::array(
+        "set-json",
+        "set values as JSON, by path (a.b={\"c\":1}) or as a whole object; may be repeated",
+    ),
+    Flag::array(
+        "set-literal",
+        "set one value by path, with everything after = taken literally; may be repeated",
+    ),
 ];
 
 /// Flags that say where a chart is and how to get it.
 pub(crate) static CHART: &[Flag] = &[
     Flag::text("version", "the version of the chart, or a range such as ^2.0.0; without it, the newest")
         .offer(Offer::Nothing),
-    Flag::switch("verify", "check the signature of the chart before using it").needs(Need::Signature),
+    Flag::switch("verify", "verify the signature of the chart before using it").needs(Need::Signature),
     Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
     Flag::text("repo", "the URL of the repository that has the chart").needs(Need::Repository),
     Flag::switch("pass-credentials", "send credentials to every host, not just the repository's"),
@@ -95,35 +98,35 @@ pub(crate) static REMOTE: &[Flag] = &[
     Flag::text("password", "the password for the repository or registry"),
     Flag::text("cert-file", "the client certificate to present over TLS"),
     Flag::text("key-file", "the key of the client certificate"),
-    Flag::switch("insecure-skip-tls-verify", "do not check the server's certificate when fetching charts"),
+    Flag::switch("insecure-skip-tls-verify", "skip TLS certificate checks for the chart download (insecure)"),
     Flag::switch("plain-http", "fetch charts over HTTP without TLS"),
-    Flag::text("ca-file", "the file of certificate authorities to trust when fetching charts"),
+    Flag::text("ca-file", "verify certificates of HTTPS servers with this CA bundle"),
 ];
 
 /// The switch that lets pre-releases count.
 pub(crate) static DEVEL: &[Flag] = &[Flag::switch(
     "devel",
-    "let pre-releases count too, as --version '>0.0.0-0' does; --version wins over it",
+    "include pre-releases, as --version '>0.0.0-0' does; ignored if --version is set",
 )];
 
 /// The switch that turns schemas off.
 pub(crate) static SCHEMA: &[Flag] =
-    &[Flag::switch("skip-schema-validation", "do not check values against the charts' schemas")];
+    &[Flag::switch("skip-schema-validation", "skip JSON schema validation of values")];
 
 /// The switch that lets a chart bring what looks like records of releases.
 pub(crate) static RECORDS: &[Flag] = &[Flag::switch(
     "allow-release-records",
-    "let the chart bring objects that look like records of releases",
+    "allow the chart to contain objects that look like release records",
 )];
 
 /// Flags for handing rendered objects to another program.
 pub(crate) static POST_RENDER: &[Flag] = &[
+    Flag::of("post-renderer", Kind::PostRenderer, "", "the name of a post-renderer plugin")
+        .needs(Need::Plugin),
     Flag::of(
-        "post-renderer",
-        Kind::PostRenderer,
-        "",
-        "the name of a plugin that may change what was rendered",
-    )
-    .needs(Need::Plugin),
-    Flag::of("post-renderer-args", Kind::PostRendererArgument, "[]", "an argument for it; may be repeated"),
+        "post-renderer-args",
+        Kind::PostRendererArgument,
+        "[]",
+        "an argument for the post-renderer; may be repeated",
+    ),
 ];

@@ -10,8 +10,8 @@ mod summary;
 pub use decode::{decode, decode_list};
 pub use encode::encode;
 pub use labels::{
-    LEASE_HOLDER, LEASE_DURATION_SECONDS, RENEW_TIME, ACQUIRE_TIME, SUCCESSOR, Stamp, check_user_labels, labels, lease_annotations,
-    lease_of, user_labels,
+    ACQUIRE_TIME, LEASE_DURATION_SECONDS, LEASE_HOLDER, RENEW_TIME, SUCCESSOR, Stamp, check_user_labels,
+    labels, lease_annotations, lease_of, user_labels,
 };
 pub use pack::{MAX_UNPACKED, pack, pack_bytes, unpack, unpack_bytes};
 pub use summary::summarize;

@@ -12,7 +12,7 @@ use crate::{boxed, connect};
 /// `cluster reset`
 pub(crate) static COMMAND: Command = Command {
     name: "reset",
-    short: "empty a cluster in the box",
+    short: "delete everything in an embedded cluster",
     long: "\
 Deletes the file of a cluster in the box, so that the next command begins with an empty one. A file that is none, or
 that another process uses, is left alone.

@@ -18,7 +18,7 @@ use crate::{boxed, request};
 /// `cluster serve`
 pub(crate) static COMMAND: Command = Command {
     name: "serve",
-    short: "put the cluster in the box on a port",
+    short: "serve the embedded cluster on a port",
     long: "\
 Puts the cluster in the box on a port of this machine, prints a kubeconfig that leads there, and goes on until it is
 stopped. The kubeconfig has a certificate and a token that are made anew at each start; whoever has it may do everything.
@@ -34,12 +34,12 @@ Only addresses of this machine are taken, and web pages are never answered.
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("address", "the address to listen at; port 0 takes any that is free")
+    Flag::text("address", "the address to listen on; port 0 picks a free one")
         .or("127.0.0.1:0")
         .offer(Offer::Nothing),
-    Flag::switch("insecure", "serve plain HTTP and ask for no token"),
-    Flag::text("kube-version", "the Kubernetes version to be like").offer(Offer::KubeVersions),
-    Flag::text("pace", "how fast workloads move: fast, or real to take their time")
+    Flag::switch("insecure", "serve plain HTTP without authentication"),
+    Flag::text("kube-version", "the Kubernetes version to emulate").offer(Offer::KubeVersions),
+    Flag::text("pace", "the pace of simulated workloads: fast or real")
         .or("fast")
         .offer(Offer::Words(&["fast", "real"])),
     Flag::text("write-kubeconfig", "write the kubeconfig to this file instead of printing it"),

@@ -11,7 +11,7 @@ use crate::{boxed, connect};
 /// `cluster status`
 pub(crate) static COMMAND: Command = Command {
     name: "status",
-    short: "show what is in a cluster in the box",
+    short: "show the contents of an embedded cluster",
     long: "\
 Shows the Kubernetes version of a cluster in the box that is kept in a file, and how many objects it has of each kind.
 

@@ -13,7 +13,7 @@ use crate::text_template;
 pub(crate) static COMMAND: Command = Command {
     name: "all",
     operands_text: "RELEASE_NAME",
-    short: "show everything that was recorded of a release",
+    short: "show all information about a release",
     long: "\
 Shows everything that was recorded of a release: state, values, hooks, objects and notes.
 
@@ -28,7 +28,8 @@ A Go template can pick from it:
 };
 
 static OWN: &[Flag] =
-    &[Flag::text("template", "a Go template to fill in, as in {{.Release.Name}}").offer(Offer::Nothing)];
+    &[Flag::text("template", "a Go template for the output, such as {{.Release.Name}}")
+        .offer(Offer::Nothing)];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let version = super::version(invocation)?;

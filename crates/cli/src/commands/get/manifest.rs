@@ -9,7 +9,7 @@ use crate::invocation::Invocation;
 pub(crate) static COMMAND: Command = Command {
     name: "manifest",
     operands_text: "RELEASE_NAME",
-    short: "show the objects of a release",
+    short: "show the manifest of a release",
     long: "Shows the objects of a release and of its subcharts in YAML, as they were rendered.",
     operands: Operands::Exactly(1),
     offer: OperandOffer::Release,

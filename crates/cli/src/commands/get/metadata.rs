@@ -15,7 +15,7 @@ use crate::request;
 pub(crate) static COMMAND: Command = Command {
     name: "metadata",
     operands_text: "RELEASE_NAME",
-    short: "show the facts about a release",
+    short: "show the metadata of a release",
     long: "Shows the facts about a release: its chart, labels, dependencies, version, state and how it was applied.",
     operands: Operands::Exactly(1),
     offer: OperandOffer::Release,

@@ -23,7 +23,7 @@ pub(crate) static COMMAND: Command = Command {
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::switch("all", "show the defaults of the chart too").short('a')];
+static OWN: &[Flag] = &[Flag::switch("all", "show all values, including the chart's defaults").short('a')];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let version = super::version(invocation)?;

@@ -16,33 +16,24 @@ use crate::path::join;
 
 /// Flags about all registries.
 pub(super) static ACCESS: &[Flag] = &[
-    Flag::text("creds", "who we are to registries: USER:PASSWORD").offer(Offer::Nothing),
-    Flag::text("ca-file", "a file of certificate authorities to trust beside the system's"),
+    Flag::text("creds", "the credentials for registries: USER:PASSWORD").offer(Offer::Nothing),
+    Flag::text("ca-file", "a CA bundle to trust in addition to the system's"),
     Flag::text("cert-file", "the client certificate to present over TLS"),
     Flag::text("key-file", "the key of the client certificate"),
-    Flag::switch("insecure-skip-tls-verify", "do not check the certificates of registries (insecure)"),
-    Flag::switch(
-        "plain-http",
-        "speak to registries without TLS; those on this machine may do without anyway",
-    ),
-    Flag::of("retries", Kind::Uint, "5", "how often to try again what may have failed by chance"),
-    Flag::of("patience", Kind::Duration, "1m0s", "how long nothing at all may happen on a connection"),
+    Flag::switch("insecure-skip-tls-verify", "skip TLS certificate checks for registries (insecure)"),
+    Flag::switch("plain-http", "use plain HTTP for registries; loopback registries may always use it"),
+    Flag::of("retries", Kind::Uint, "5", "the number of retries of transient failures"),
+    Flag::of("patience", Kind::Duration, "1m0s", "the idle timeout of a connection"),
 ];
 
 /// Flags about one side of a copy.
 pub(super) static SIDES: &[Flag] = &[
-    Flag::text("src-creds", "as --creds, for registries that images come from").offer(Offer::Nothing),
-    Flag::text("dest-creds", "as --creds, for the registry that images go to").offer(Offer::Nothing),
-    Flag::switch("src-plain-http", "as --plain-http, for registries that images come from"),
-    Flag::switch("dest-plain-http", "as --plain-http, for the registry that images go to"),
-    Flag::switch(
-        "src-insecure-skip-tls-verify",
-        "as --insecure-skip-tls-verify, for registries that images come from",
-    ),
-    Flag::switch(
-        "dest-insecure-skip-tls-verify",
-        "as --insecure-skip-tls-verify, for the registry that images go to",
-    ),
+    Flag::text("src-creds", "like --creds, for the source").offer(Offer::Nothing),
+    Flag::text("dest-creds", "like --creds, for the destination").offer(Offer::Nothing),
+    Flag::switch("src-plain-http", "like --plain-http, for the source"),
+    Flag::switch("dest-plain-http", "like --plain-http, for the destination"),
+    Flag::switch("src-insecure-skip-tls-verify", "like --insecure-skip-tls-verify, for the source"),
+    Flag::switch("dest-insecure-skip-tls-verify", "like --insecure-skip-tls-verify, for the destination"),
 ];
 
 /// Which registries are meant.

@@ -34,8 +34,8 @@ Lines that need not change stay as they are, comments included.",
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("source", "the registry whose images move").offer(Offer::Nothing),
-    Flag::text("target", "where they go: host[:port]/path").offer(Offer::Nothing),
+    Flag::text("source", "the source registry").offer(Offer::Nothing),
+    Flag::text("target", "the destination: host[:port]/path").offer(Offer::Nothing),
     Flag::text("file", "the mapping file").or("registry-mappings.yaml"),
     Flag::switch("list", "show the entries"),
     Flag::switch("remove", "remove the entry of --source"),

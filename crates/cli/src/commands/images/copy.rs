@@ -53,27 +53,22 @@ static OWN: &[Flag] = &[
     Flag::array("from-release", "copy the images of this release; may be repeated").offer(Offer::Nothing),
     Flag::array("from-list", "copy the images of this file: one on each line, or a lock; may be repeated"),
     Flag::list("platform", "copy only these platforms, as in linux/amd64,linux/arm64").offer(Offer::Nothing),
-    Flag::of(
-        "signatures",
-        Kind::Bool,
-        "true",
-        "copy signatures, attestations and whatever else refers to images",
-    )
-    .bare("true"),
-    Flag::switch("overwrite", "let tags at the destination stand for something else"),
+    Flag::of("signatures", Kind::Bool, "true", "copy signatures, attestations and other referrers")
+        .bare("true"),
+    Flag::switch("overwrite", "overwrite tags in the destination that point elsewhere"),
     Flag::switch("keep-going", "copy what can be copied, even if something cannot"),
-    Flag::switch("dry-run", "show what would be copied, and how much"),
-    Flag::of("jobs", Kind::Uint, "4", "how many blobs move at once").short('j'),
-    Flag::switch("quiet", "show no progress").short('q'),
+    Flag::switch("dry-run", "show what would be copied and its size"),
+    Flag::of("jobs", Kind::Uint, "4", "the number of blobs to copy in parallel").short('j'),
+    Flag::switch("quiet", "do not show progress").short('q'),
     Flag::text("kube-version", "the Kubernetes version to render charts for").offer(Offer::Nothing),
-    Flag::of("output", Kind::Format, "table", "the shape of the output: table, json or yaml")
+    Flag::of("output", Kind::Format, "table", "the output format: table, json or yaml")
         .short('o')
         .offer(Offer::Words(&["table", "json", "yaml"])),
 ];
 
 static STRATEGY: &[Flag] = &[Flag::text(
     "path-strategy",
-    "how paths are made there: prefix-source-registry or prefix-dotted-registry",
+    "the path strategy in the target registry: prefix-source-registry or prefix-dotted-registry",
 )
 .or("prefix-source-registry")
 .offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"]))];

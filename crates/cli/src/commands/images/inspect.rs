@@ -45,9 +45,9 @@ places are listed as suspects:
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("all-namespaces", "look at all releases of the cluster").short('A'),
+    Flag::switch("all-namespaces", "include all releases of the cluster").short('A'),
     Flag::text("generate-config-skeleton", "write a mapping file with the registries that were found"),
-    Flag::switch("overwrite-skeleton", "let --generate-config-skeleton replace a file"),
+    Flag::switch("overwrite-skeleton", "let --generate-config-skeleton overwrite a file"),
 ];
 
 const SKELETON: &str = "--generate-config-skeleton";

@@ -39,15 +39,15 @@ and --verify tells whether they are still what such a file says:
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("output", "the shape of the output: table, json, yaml, csv or cyclonedx")
+    Flag::text("output", "the output format: table, json, yaml, csv or cyclonedx")
         .short('o')
         .or("table")
         .offer(Offer::Words(&listing::SHAPES)),
-    Flag::switch("unique", "one line for each image instead of each use"),
+    Flag::switch("unique", "print one line per image instead of one per use"),
     Flag::list("from-registry", "only images of these registries").offer(Offer::Nothing),
-    Flag::switch("resolve", "ask registries what the names stand for"),
-    Flag::text("lock", "write what the names stand for into this file"),
-    Flag::text("verify", "check that the names stand for what this file says"),
+    Flag::switch("resolve", "resolve digests from the registries"),
+    Flag::text("lock", "write the digests to this lock file"),
+    Flag::text("verify", "fail if the digests differ from this lock file"),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -21,7 +21,7 @@ use crate::report::Reporting;
 pub(crate) static COMMAND: Command = Command {
     name: "override",
     operands_text: "[CHART|RELEASE]",
-    short: "make values that point images at another registry",
+    short: "generate values that point images at another registry",
     long: "\
 Makes the smallest values that point the images of a chart or a release at another registry, and prints them:
 
@@ -40,22 +40,19 @@ Values keep their shape, digests stay, and lists are written whole.",
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("dry-run", "print the values, whatever --output-file says"),
-    Flag::switch("strict", "fail if an image is written in a way that is not supported"),
+    Flag::switch("dry-run", "print the values instead of writing --output-file"),
+    Flag::switch("strict", "fail on unsupported image structures"),
     Flag::of(
         "threshold",
         Kind::Uint,
         "0",
-        "fail if fewer than this many per cent of the images can be moved",
+        "fail if less than this percentage of the images can be relocated",
     )
     .offer(Offer::Nothing),
     Flag::text("report", "write a report in JSON to this file, or - for standard error"),
-    Flag::switch(
-        "allow-tag-and-digest",
-        "move images that are strings with both a tag and a digest, with both",
-    ),
-    Flag::switch("disable-rules", "leave out values that some charts need beside the images"),
-    Flag::switch("no-validate", "do not render: believe what the values look like, without a proof"),
+    Flag::switch("allow-tag-and-digest", "relocate images that have both a tag and a digest"),
+    Flag::switch("disable-rules", "leave out the values that some charts need besides the images"),
+    Flag::switch("no-validate", "detect images in values only, without rendering and proof"),
     Flag::switch("validate", "render before and after, which is done anyway").hidden(),
 ];
 

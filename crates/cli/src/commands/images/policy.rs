@@ -9,31 +9,36 @@ use crate::flag::{Flag, Offer};
 
 /// Flags that say which images move and where to.
 pub(crate) static POLICY: &[Flag] = &[
-    Flag::text("target-registry", "the registry that images go to: host[:port][/path]")
-        .short('t')
-        .offer(Offer::Nothing),
-    Flag::text("path-strategy", "how paths are made there: prefix-source-registry or prefix-dotted-registry")
-        .or("prefix-source-registry")
-        .offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
+    Flag::text("target-registry", "the target registry: host[:port][/path]").short('t').offer(Offer::Nothing),
+    Flag::text(
+        "path-strategy",
+        "the path strategy in the target registry: prefix-source-registry or prefix-dotted-registry",
+    )
+    .or("prefix-source-registry")
+    .offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
 ];
 
 /// Flags that say which registries are meant.
 pub(crate) static REGISTRIES: &[Flag] = &[
-    Flag::list("source-registries", "the registries whose images move; without it, those of --registry-file")
-        .short('s')
-        .offer(Offer::Nothing),
-    Flag::list("exclude-registries", "registries whose images stay, whatever else is said")
+    Flag::list(
+        "source-registries",
+        "the registries to relocate images from; those of --registry-file by default",
+    )
+    .short('s')
+    .offer(Offer::Nothing),
+    Flag::list("exclude-registries", "registries whose images are never relocated")
         .short('e')
         .offer(Offer::Nothing),
-    Flag::text("registry-file", "the file that says which registry's images go where"),
+    Flag::text("registry-file", "the registry mapping file"),
     Flag::text("config", "").deprecated("use --registry-file instead"),
 ];
 
 /// Flags that choose values by their paths.
 pub(crate) static PATHS: &[Flag] = &[
-    Flag::array("include-pattern", "only values whose path fits, as in web.*; may be repeated")
+    Flag::array("include-pattern", "only values whose path matches, such as web.*; may be repeated")
         .offer(Offer::Nothing),
-    Flag::array("exclude-pattern", "no values whose path fits; may be repeated").offer(Offer::Nothing),
+    Flag::array("exclude-pattern", "exclude values whose path matches; may be repeated")
+        .offer(Offer::Nothing),
 ];
 
 /// The policy that flags ask for, checked as far as it can be without images.

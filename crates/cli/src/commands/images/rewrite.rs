@@ -47,21 +47,23 @@ Reads rendered objects from standard input and prints them with their images poi
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::switch("list", "tell on standard error which images were moved")];
+static OWN: &[Flag] = &[Flag::switch("list", "report on stderr which images were rewritten")];
 
 /// Flags of commands that render, for moving images on the way.
 pub(crate) static REWRITE: &[Flag] = &[
     Flag::text(
         "rewrite-images",
-        "point the images of rendered objects at another registry, as a mapping file or --target-registry says",
+        "rewrite the images of rendered objects by a mapping file or --target-registry",
     )
     .bare(""),
-    Flag::text("target-registry", "with --rewrite-images, the registry that images go to: host[:port][/path]")
+    Flag::text("target-registry", "with --rewrite-images, the target registry: host[:port][/path]")
         .offer(Offer::Nothing),
-    Flag::list("source-registries", "with --rewrite-images, the registries whose images move").offer(Offer::Nothing),
-    Flag::list("exclude-registries", "with --rewrite-images, registries whose images stay").offer(Offer::Nothing),
-    Flag::text("registry-file", "with --rewrite-images, the file that says which registry's images go where"),
-    Flag::text("path-strategy", "with --rewrite-images, how paths are made in the new registry")
+    Flag::list("source-registries", "with --rewrite-images, the registries to relocate images from")
+        .offer(Offer::Nothing),
+    Flag::list("exclude-registries", "with --rewrite-images, registries whose images are never relocated")
+        .offer(Offer::Nothing),
+    Flag::text("registry-file", "with --rewrite-images, the registry mapping file"),
+    Flag::text("path-strategy", "with --rewrite-images, the path strategy in the target registry")
         .or("prefix-source-registry")
         .offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
 ];

@@ -18,11 +18,9 @@ use crate::{kubeconfig, request};
 /// Flags that name the chart or the release, and how it is rendered.
 pub(crate) static SUBJECT: &[Flag] = &[
     Flag::text("chart-path", "the folder or archive of the chart").short('c'),
-    Flag::text("release-name", "the release whose chart and values are meant")
-        .short('r')
-        .offer(Offer::Nothing),
+    Flag::text("release-name", "use the chart and values of this release").short('r').offer(Offer::Nothing),
     Flag::text("kube-version", "the Kubernetes version to render for").offer(Offer::Nothing),
-    Flag::text("log-level", "how much to say: error, warn, info or debug ($LOG_LEVEL)")
+    Flag::text("log-level", "the log level: error, warn, info or debug ($LOG_LEVEL)")
         .or_setting(Setting::LogLevel)
         .offer(Offer::Words(&["error", "warn", "info", "debug"])),
 ];

@@ -30,10 +30,8 @@ With --output-file, what was rendered is written there. With --strict, what has 
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::switch(
-    "strict",
-    "fail if something has no value, or if a template is left in what was rendered",
-)];
+static OWN: &[Flag] =
+    &[Flag::switch("strict", "fail on missing values and on template text left in the output")];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let level = Level::of(invocation)?;

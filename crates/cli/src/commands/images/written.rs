@@ -11,11 +11,10 @@ use crate::output::format::yaml_of;
 
 /// The flag for a file instead of standard output.
 pub(super) static OUTPUT: &[Flag] =
-    &[Flag::text("output-file", "write to this file, which must not exist, instead of standard output")
-        .short('o')];
+    &[Flag::text("output-file", "write to this file instead of stdout; it must not exist").short('o')];
 
 /// The flag for the format.
-pub(super) static FORMAT: &[Flag] = &[Flag::text("output-format", "the format of the output: yaml or json")
+pub(super) static FORMAT: &[Flag] = &[Flag::text("output-format", "the output format: yaml or json")
     .or("yaml")
     .offer(Offer::Words(&["yaml", "json"]))];
 
