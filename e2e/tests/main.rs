@@ -13,6 +13,7 @@ mod kit;
 mod large;
 mod native;
 mod output;
+mod rbac;
 mod refused;
 mod rehearse;
 mod requests;
