@@ -29,6 +29,7 @@
 
 mod api;
 pub mod apply;
+mod controllers;
 pub mod fit;
 pub mod patch;
 pub mod schema;
@@ -38,8 +39,7 @@ pub mod settle;
 mod spell;
 mod status;
 pub mod store;
-mod workloads;
 
 pub use api::{Api, Body, Clock, FieldValidation, Options, SystemClock};
+pub use controllers::Pace;
 pub use status::{Cause, Details, Status};
-pub use workloads::Pace;

@@ -121,7 +121,7 @@ impl Api {
         };
         let replaced = matches!(edit, Edit::Replace(_));
         let named = self.check_conditions(call, &object, there, replaced)?;
-        let (manager, now) = (call.manager(&options.manager), self.now());
+        let (manager, now) = (call.manager(&options.manager), self.timestamp());
         let version = call.known.resource().api_version();
         let part = call.target.part.as_deref().unwrap_or_default();
         let reset = self.untouched(call, part);

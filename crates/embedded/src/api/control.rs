@@ -219,7 +219,7 @@ impl Api {
             set(&mut object, &["metadata", "namespace"], namespace);
         }
         set(&mut object, &["metadata", "uid"], self.0.names.uid());
-        set(&mut object, &["metadata", "creationTimestamp"], self.now());
+        set(&mut object, &["metadata", "creationTimestamp"], self.timestamp());
         let key = key(&known.store_name(), namespace, name);
         match self.0.store.put(key, Expect::Absent, object).await {
             Ok(object) => queue.push_back(Happened { known, object, removed: false }),
@@ -232,7 +232,7 @@ impl Api {
     async fn definition_changed(&self, happened: &Happened, queue: &mut Queue) -> Result<(), Status> {
         let node = happened.object.node();
         if !happened.removed && !is_deleted(&node) {
-            let now = self.now();
+            let now = self.timestamp();
             let act = |node: &mut Node| {
                 let names = at(node, &["spec", "names"]);
                 let is_done = names == at(node, &["status", "acceptedNames"])

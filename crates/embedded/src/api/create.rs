@@ -155,7 +155,7 @@ impl Api {
 
     /// Notes who made which fields.
     pub(super) fn track_new(&self, call: &Call<'_>, object: &mut Node, options: &WriteOptions) {
-        let (manager, now) = (call.manager(&options.manager), self.now());
+        let (manager, now) = (call.manager(&options.manager), self.timestamp());
         let version = call.known.resource().api_version();
         let reset = self.untouched(call, "");
         let writer =

@@ -201,7 +201,7 @@ impl Api {
             if is_deleted(live) {
                 return self.namespace_again(live, object);
             }
-            set(&mut object, &["metadata", "deletionTimestamp"], self.now());
+            set(&mut object, &["metadata", "deletionTimestamp"], self.timestamp());
             set(&mut object, &["status", "phase"], "Terminating");
             return Ok(object);
         }
@@ -232,11 +232,11 @@ impl Api {
             all.push(CLEANUP.into());
         }
         set_finalizers(&mut object, all);
-        set(&mut object, &["metadata", "deletionTimestamp"], self.now());
+        set(&mut object, &["metadata", "deletionTimestamp"], self.timestamp());
         let condition = map([
             ("type", "Terminating".into()),
             ("status", "True".into()),
-            ("lastTransitionTime", self.now().into()),
+            ("lastTransitionTime", self.timestamp().into()),
             ("reason", "InstanceDeletionPending".into()),
             (
                 "message",

@@ -10,13 +10,13 @@ use pintle_tree::{Node, Str};
 use super::meta::{at, list_at, text_at};
 use super::reply::Reply;
 use super::{Api, Call};
+use crate::controllers::container_log::ContainerLog;
 use crate::status::Status;
 use crate::store::Store;
-use crate::workloads::words::Words;
 
 /// How long nothing may happen before somebody looks anyway, and how short a pause can be.
-const IDLE: Duration = Duration::from_secs(3600);
-const SHORTEST: Duration = Duration::from_millis(5);
+const MAX_PAUSE: Duration = Duration::from_secs(3600);
+const MIN_PAUSE: Duration = Duration::from_millis(5);
 
 impl Api {
     /// The log of one container.
@@ -45,49 +45,49 @@ impl Api {
                 format!("container {container:?} in pod {:?} is waiting to start: {reason}", call.name());
             return Err(Status::bad_request(message));
         }
-        let words = Words::of(self.store(), &pod, &container, &state);
-        let said = words.count_at(self.moment());
-        let text = shown(&pod, &words.lines[..said], call)?;
+        let log = ContainerLog::new(self.store(), &pod, &container, &state);
+        let printed = log.lines_at(self.now());
+        let text = shown(&pod, &log.lines[..printed], call)?;
         let goes_on = call.query.is_set("follow") && state.get("running").is_some();
         if !goes_on {
             return Ok(Reply::text(200, text, "text/plain"));
         }
         let first = stream::once(async move { Bytes::from(text) });
-        let talk = Talk { api: self.clone(), key: call.key(), container, words, said };
+        let talk = LogStream { api: self.clone(), key: call.key(), container, log, printed };
         let rest = stream::unfold(talk, |mut talk| async move { Some((talk.next().await?, talk)) });
         Ok(Reply::stream(Box::pin(first.chain(rest))).with_content_type("text/plain"))
     }
 }
 
 /// A container that is listened to.
-struct Talk {
+struct LogStream {
     api: Api,
     key: Str,
     container: String,
-    words: Words,
+    log: ContainerLog,
     /// How many lines were told.
-    said: usize,
+    printed: usize,
 }
 
-impl Talk {
+impl LogStream {
     /// The next that it says; nothing when it no longer runs.
     async fn next(&mut self) -> Option<Bytes> {
         let mut changes = self.api.store().subscribe();
         loop {
             changes.mark_unchanged();
             let runs = runs(self.api.store(), &self.key, &self.container);
-            let now = self.api.moment();
-            let count = if runs { self.words.count_at(now) } else { self.words.lines.len() };
-            if count > self.said {
-                let text = self.words.lines[self.said..count].concat();
-                self.said = count;
+            let now = self.api.now();
+            let count = if runs { self.log.lines_at(now) } else { self.log.lines.len() };
+            if count > self.printed {
+                let text = self.log.lines[self.printed..count].concat();
+                self.printed = count;
                 return Some(text.into());
             }
             if !runs {
                 return None;
             }
-            let due = self.words.due(self.said).filter(|_| self.said < self.words.lines.len());
-            let pause = due.map_or(IDLE, |due| due.saturating_sub(now)).max(SHORTEST);
+            let due = self.log.due_at(self.printed).filter(|_| self.printed < self.log.lines.len());
+            let pause = due.map_or(MAX_PAUSE, |due| due.saturating_sub(now)).max(MIN_PAUSE);
             tokio::select! {
                 changed = changes.changed() => changed.ok()?,
                 () = tokio::time::sleep(pause) => {}

@@ -49,10 +49,10 @@ pub use body::Body;
 pub use clock::{Clock, SystemClock};
 pub use query::FieldValidation;
 
+use crate::controllers::{ControllerManager, Pace, SimulatedClock};
 use crate::schema::Table;
 use crate::status::{Details, Status};
 use crate::store::Store;
-use crate::workloads::{Pace, SimulatedClock, Workloads};
 use accept::Wanted;
 use custom::Customs;
 use kinds::Known;
@@ -74,7 +74,7 @@ struct Inner {
     allotted: allotted::Allotted,
     customs: RwLock<Arc<Customs>>,
     /// Who moves pods and what makes them, if anybody does.
-    workloads: Option<Workloads>,
+    controllers: Option<ControllerManager>,
     /// Held by whoever makes what a quota counts.
     quotas: tokio::sync::Mutex<()>,
 }
@@ -130,22 +130,22 @@ impl Api {
     /// # Errors
     /// If the first objects cannot be written.
     pub async fn start_moving(options: Options, pace: Pace) -> Result<Api, Status> {
-        let clock = Arc::new(SimulatedClock::over(options.clock));
-        let workloads = Workloads::new(Arc::clone(&clock), pace);
-        let api = Api::assemble(Options { clock, ..options }, Some(workloads)).await?;
-        if let Some(workloads) = &api.0.workloads {
-            workloads.begin(&api).await?;
+        let clock = Arc::new(SimulatedClock::new(options.clock));
+        let controllers = ControllerManager::new(Arc::clone(&clock), pace);
+        let api = Api::assemble(Options { clock, ..options }, Some(controllers)).await?;
+        if let Some(controllers) = &api.0.controllers {
+            controllers.start(&api).await?;
         }
         Ok(api)
     }
 
-    async fn assemble(options: Options, workloads: Option<Workloads>) -> Result<Api, Status> {
+    async fn assemble(options: Options, controllers: Option<ControllerManager>) -> Result<Api, Status> {
         let Options { table, store, clock, seed } = options;
         let names = clock::Names::new(seed, store.revision());
         let customs = RwLock::new(Arc::new(Customs::read(&store)));
         let allotted = allotted::Allotted::default();
         let quotas = tokio::sync::Mutex::default();
-        let api = Api(Arc::new(Inner { table, store, clock, names, allotted, customs, workloads, quotas }));
+        let api = Api(Arc::new(Inner { table, store, clock, names, allotted, customs, controllers, quotas }));
         api.make_first_objects().await?;
         Ok(api)
     }
@@ -166,18 +166,18 @@ impl Api {
     pub async fn call(&self, request: Request<Bytes>) -> Response<Body> {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         let response = self.call_still(request).await;
-        if let Some(workloads) = &self.0.workloads
-            && (!reads || workloads.is_unfinished())
+        if let Some(controllers) = &self.0.controllers
+            && (!reads || controllers.has_pending_work())
         {
-            workloads.follow(self).await;
+            controllers.run_until_idle(self).await;
         }
         response
     }
 
     /// Goes on with what was too much for the last request, if anything was; says whether there was.
     async fn go_on(&self) -> bool {
-        match &self.0.workloads {
-            Some(workloads) if workloads.is_unfinished() => workloads.follow(self).await,
+        match &self.0.controllers {
+            Some(controllers) if controllers.has_pending_work() => controllers.run_until_idle(self).await,
             _ => return false,
         }
         true
@@ -185,8 +185,8 @@ impl Api {
 
     /// Moves what moves by itself as time goes by. Never ends.
     pub async fn keep_moving(&self) {
-        match &self.0.workloads {
-            Some(workloads) => workloads.keep_moving(self).await,
+        match &self.0.controllers {
+            Some(controllers) => controllers.run(self).await,
             None => std::future::pending().await,
         }
     }
@@ -302,18 +302,18 @@ impl Api {
     }
 
     /// The time, as objects have it.
-    pub(crate) fn now(&self) -> String {
+    pub(crate) fn timestamp(&self) -> String {
         clock::spell(self.0.clock.now())
     }
 
     /// The time.
-    pub(crate) fn moment(&self) -> std::time::Duration {
+    pub(crate) fn now(&self) -> std::time::Duration {
         self.0.clock.now()
     }
 
     /// How fast things move, if anything does.
     pub(crate) fn pace(&self) -> Pace {
-        self.0.workloads.as_ref().map_or(Pace::Fast, Workloads::pace)
+        self.0.controllers.as_ref().map_or(Pace::Fast, ControllerManager::pace)
     }
 
     /// A uid that nobody has yet.

@@ -73,7 +73,7 @@ impl Api {
                 left.push((known.resource().qualified_with_dot(), still.objects.len(), held));
             }
         }
-        let now = self.now();
+        let now = self.timestamp();
         let act = |node: &mut Node| {
             if left.is_empty() {
                 return unset(node, &["spec", "finalizers"]).is_some();

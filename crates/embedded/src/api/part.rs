@@ -41,8 +41,8 @@ impl Api {
             ("finalize", "update") => self.finalize(call).await,
             ("eviction", "create") => self.evict(call).await,
             ("binding", "create") => self.bind(call).await,
-            ("log", "get") if self.0.workloads.is_some() => self.log(call),
-            (part, _) if self.0.workloads.is_some() => self.there(call).and_then(|_| Err(beyond(part))),
+            ("log", "get") if self.0.controllers.is_some() => self.log(call),
+            (part, _) if self.0.controllers.is_some() => self.there(call).and_then(|_| Err(beyond(part))),
             // Containers are not here, and what would talk to them is not found.
             _ => self.there(call).and_then(|_| Err(no_such_resource())),
         }

@@ -15,7 +15,7 @@ impl Api {
     /// A new object, with everything that its sender does not say.
     pub(super) fn prepare_new(&self, call: &Call<'_>, object: &mut Node) -> Result<(), Status> {
         set(object, &["metadata", "uid"], self.0.names.uid());
-        set(object, &["metadata", "creationTimestamp"], self.now());
+        set(object, &["metadata", "creationTimestamp"], self.timestamp());
         if call.known.has_generation() {
             set(object, &["metadata", "generation"], Node::Int(1));
         }
@@ -151,7 +151,7 @@ impl Surroundings for Around<'_> {
     }
 
     fn now(&mut self) -> Str {
-        self.0.now().into()
+        self.0.timestamp().into()
     }
 
     fn has_account(&mut self, namespace: &str, name: &str) -> bool {

@@ -37,7 +37,7 @@ impl Api {
         }
         match resource.kind.as_str().unwrap_or_default() {
             "SelfSubjectReview" => {
-                set(&mut review, &["metadata", "creationTimestamp"], self.now());
+                set(&mut review, &["metadata", "creationTimestamp"], self.timestamp());
                 set(&mut review, &["status", "userInfo"], user());
             }
             "TokenReview" => {

@@ -55,7 +55,7 @@ impl Api {
         options: &WriteOptions,
         applied: &Node,
     ) -> Result<Node, Status> {
-        let (manager, now) = (call.manager(&options.manager), self.now());
+        let (manager, now) = (call.manager(&options.manager), self.timestamp());
         let version = call.known.resource().api_version();
         let reset = self.untouched(call, "");
         let writer =

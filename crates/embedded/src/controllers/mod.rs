@@ -4,30 +4,30 @@
 //! Every controller looks at one object, does the next thing that is to be done for it, and says when it wants to look
 //! again. Nothing is remembered between looks but what objects say, so that a cluster in a file goes on where it was.
 
-mod claim;
+mod client;
 mod clock;
+pub(crate) mod container_log;
 mod cron;
 mod cron_job;
 mod daemon_set;
+mod delay_queue;
 mod deployment;
-mod engine;
 mod event;
-mod hand;
 mod job;
-mod later;
 mod network;
 mod node;
+mod persistent_volume;
 mod pod;
+mod reconcile;
 mod replica_set;
 mod revision;
 mod scale;
-mod selecting;
+mod selector_index;
+pub(crate) mod simulation;
 mod stateful_set;
 mod status;
-pub(crate) mod steer;
 mod template;
-pub(crate) mod words;
 
 pub use clock::Pace;
 pub(crate) use clock::SimulatedClock;
-pub(crate) use engine::Workloads;
+pub(crate) use reconcile::ControllerManager;

@@ -2,10 +2,10 @@
 
 use pintle_tree::{Map, Node, Str};
 
-use super::engine::{Look, Wake};
-use super::hand::{ENDPOINTS, Place, SLICES};
+use super::client::{ENDPOINTS, ResourcePath, SLICES};
 use super::node;
-use super::scale::share;
+use super::reconcile::{Request, Requeue};
+use super::scale::scaled_value;
 use super::status::{observe, set_condition};
 use super::template::{hash_text, is_active, owner_reference, ready_since};
 use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, text_at};
@@ -13,7 +13,7 @@ use crate::status::Status;
 use crate::store::{Clue, Head, Object, key, prefix};
 
 /// Tells when what is behind a service changed last.
-const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+const LAST_CHANGE_TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 
 /// Labels that are looked for.
 pub(super) type Labels = Vec<(Str, Str)>;
@@ -24,61 +24,63 @@ pub(super) fn selector(object: &Node) -> Labels {
         "Service" => at(object, &["spec", "selector"]),
         _ => at(object, &["spec", "selector", "matchLabels"]),
     };
-    let wanted = selector.and_then(Node::as_map).into_iter().flat_map(Map::iter);
-    wanted.filter_map(|(name, value)| Some((name.clone(), value.as_text()?.clone()))).collect()
+    let labels = selector.and_then(Node::as_map).into_iter().flat_map(Map::iter);
+    labels.filter_map(|(name, value)| Some((name.clone(), value.as_text()?.clone()))).collect()
 }
 
 /// Whether pods with these labels are meant. No labels mean no pods.
-pub(super) fn selects(wanted: &[(Str, Str)], pod: &Head) -> bool {
-    !wanted.is_empty() && wanted.iter().all(|pair| pod.labels.contains(pair))
+pub(super) fn selects(labels: &[(Str, Str)], pod: &Head) -> bool {
+    !labels.is_empty() && labels.iter().all(|pair| pod.labels.contains(pair))
 }
 
-fn pods_of(look: &Look<'_>) -> Vec<Node> {
-    let wanted = selector(&look.object);
-    let prefix = prefix("pods", Some(look.namespace()));
-    let matches = |pod: &Object| selects(&wanted, &pod.head);
-    let clue = Clue::Labels(wanted.clone());
-    let listing = look.hand.api.store().find(&prefix, None, usize::MAX, None, (&clue, &matches));
+fn selected_pods(request: &Request<'_>) -> Vec<Node> {
+    let labels = selector(&request.object);
+    let prefix = prefix("pods", Some(request.namespace()));
+    let matches = |pod: &Object| selects(&labels, &pod.head);
+    let clue = Clue::Labels(labels.clone());
+    let listing = request.client.api.store().find(&prefix, None, usize::MAX, None, (&clue, &matches));
     let pods = listing.map(|listing| listing.objects).unwrap_or_default();
     pods.iter().map(|pod| pod.node()).filter(|pod| !is_deleted(pod)).collect()
 }
 
 /// An address of a load balancer.
-fn outside(uid: &str) -> Node {
+fn load_balancer_ingress(uid: &str) -> Node {
     let number = hash_text(uid);
     map([("ip", format!("172.18.{}.{}", 200 + (number >> 8) % 50, number % 254 + 1).into())])
 }
 
-pub(super) async fn look_at_service(look: &Look<'_>) -> Result<Option<Wake>, Status> {
-    if look.text(&["spec", "type"]) == "LoadBalancer"
-        && at(&look.object, &["status", "loadBalancer", "ingress"]).is_none()
+pub(super) async fn reconcile_service(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
+    if request.text(&["spec", "type"]) == "LoadBalancer"
+        && at(&request.object, &["status", "loadBalancer", "ingress"]).is_none()
     {
-        let mut address = outside(look.uid());
+        let mut address = load_balancer_ingress(request.uid());
         set(&mut address, &["ipMode"], "VIP");
-        look.hand
-            .edit(look.key, |it| set(it, &["status", "loadBalancer", "ingress"], vec![address.clone()]))
+        request
+            .client
+            .update(request.key, |it| set(it, &["status", "loadBalancer", "ingress"], vec![address.clone()]))
             .await?;
         let source = "service-controller";
-        look.hand
-            .tell(&look.object, source, ("Normal", "EnsuredLoadBalancer"), "Ensured load balancer")
+        request
+            .client
+            .record_event(&request.object, source, ("Normal", "EnsuredLoadBalancer"), "Ensured load balancer")
             .await?;
     }
     let has_selector =
-        at(&look.object, &["spec", "selector"]).and_then(Node::as_map).is_some_and(|it| !it.is_empty());
-    if !has_selector || look.text(&["spec", "type"]) == "ExternalName" {
+        at(&request.object, &["spec", "selector"]).and_then(Node::as_map).is_some_and(|it| !it.is_empty());
+    if !has_selector || request.text(&["spec", "type"]) == "ExternalName" {
         return Ok(None);
     }
-    let pods: Vec<Node> = pods_of(look)
+    let pods: Vec<Node> = selected_pods(request)
         .into_iter()
         .filter(|pod| is_active(pod) && !text_at(pod, &["status", "podIP"]).is_empty())
         .collect();
-    write_slice(look, &pods).await?;
-    write_endpoints(look, &pods).await?;
+    write_slice(request, &pods).await?;
+    write_endpoints(request, &pods).await?;
     Ok(None)
 }
 
 /// The number of a port that a service sends to.
-fn target(pods: &[Node], port: &Node) -> Option<i64> {
+fn target_port(pods: &[Node], port: &Node) -> Option<i64> {
     match port.get("targetPort") {
         Some(Node::Int(number)) => Some(*number),
         Some(Node::Str(name)) => {
@@ -92,19 +94,19 @@ fn target(pods: &[Node], port: &Node) -> Option<i64> {
     }
 }
 
-fn ports(look: &Look<'_>, pods: &[Node]) -> Vec<Node> {
+fn ports(request: &Request<'_>, pods: &[Node]) -> Vec<Node> {
     let port = |port: &Node| {
-        let number = target(pods, port)?;
+        let number = target_port(pods, port)?;
         let protocol = text_at(port, &["protocol"]);
         let mut entry = map([("port", Node::Int(number)), ("protocol", protocol.into())]);
         let name = text_at(port, &["name"]);
         set(&mut entry, &["name"], name);
         Some(entry)
     };
-    list_at(&look.object, &["spec", "ports"]).iter().filter_map(port).collect()
+    list_at(&request.object, &["spec", "ports"]).iter().filter_map(port).collect()
 }
 
-fn reference(pod: &Node) -> Node {
+fn target_reference(pod: &Node) -> Node {
     let text = |path: &[&str]| Node::from(text_at(pod, path));
     map([
         ("kind", "Pod".into()),
@@ -114,7 +116,7 @@ fn reference(pod: &Node) -> Node {
     ])
 }
 
-async fn write_slice(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
+async fn write_slice(request: &Request<'_>, pods: &[Node]) -> Result<(), Status> {
     let endpoint = |pod: &Node| {
         let ready = ready_since(pod).is_some();
         let conditions =
@@ -123,24 +125,27 @@ async fn write_slice(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
             ("addresses", vec![Node::from(text_at(pod, &["status", "podIP"]))].into()),
             ("conditions", conditions),
             ("nodeName", node::NAME.into()),
-            ("targetRef", reference(pod)),
+            ("targetRef", target_reference(pod)),
         ])
     };
     let endpoints = Node::List(pods.iter().map(endpoint).collect());
-    let ports = Node::List(ports(look, pods));
-    let now = look.hand.api.now();
-    let there = look.owned("endpointslices.discovery.k8s.io");
-    if let Some(slice) = there.first() {
-        let key =
-            key("endpointslices.discovery.k8s.io", look.namespace(), text_at(slice, &["metadata", "name"]));
+    let ports = Node::List(ports(request, pods));
+    let now = request.client.api.timestamp();
+    let current = request.owned("endpointslices.discovery.k8s.io");
+    if let Some(slice) = current.first() {
+        let key = key(
+            "endpointslices.discovery.k8s.io",
+            request.namespace(),
+            text_at(slice, &["metadata", "name"]),
+        );
         let act = |it: &mut Node| {
             if it.get("endpoints") != Some(&endpoints) || it.get("ports") != Some(&ports) {
-                set(it, &["metadata", "annotations", TRIGGER], now.as_str());
+                set(it, &["metadata", "annotations", LAST_CHANGE_TRIGGER], now.as_str());
             }
             set(it, &["endpoints"], endpoints.clone());
             set(it, &["ports"], ports.clone());
         };
-        return look.hand.edit(&key, act).await;
+        return request.client.update(&key, act).await;
     }
     let mut slice = map([
         ("apiVersion", "discovery.k8s.io/v1".into()),
@@ -149,30 +154,30 @@ async fn write_slice(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
         ("endpoints", endpoints),
         ("ports", ports),
     ]);
-    set(&mut slice, &["metadata", "annotations", TRIGGER], now.as_str());
-    set(&mut slice, &["metadata", "generateName"], format!("{}-", look.name()));
-    set(&mut slice, &["metadata", "labels"], labels(look));
-    set(&mut slice, &["metadata", "labels", "kubernetes.io/service-name"], look.name());
+    set(&mut slice, &["metadata", "annotations", LAST_CHANGE_TRIGGER], now.as_str());
+    set(&mut slice, &["metadata", "generateName"], format!("{}-", request.name()));
+    set(&mut slice, &["metadata", "labels"], labels(request));
+    set(&mut slice, &["metadata", "labels", "kubernetes.io/service-name"], request.name());
     set(
         &mut slice,
         &["metadata", "labels", "endpointslice.kubernetes.io/managed-by"],
         "endpointslice-controller.k8s.io",
     );
-    set(&mut slice, &["metadata", "ownerReferences"], vec![owner_reference(&look.object)]);
-    make(look, SLICES, &slice).await
+    set(&mut slice, &["metadata", "ownerReferences"], vec![owner_reference(&request.object)]);
+    create(request, SLICES, &slice).await
 }
 
-fn labels(look: &Look<'_>) -> Node {
-    at(&look.object, &["metadata", "labels"]).cloned().unwrap_or_else(Node::empty_map)
+fn labels(request: &Request<'_>) -> Node {
+    at(&request.object, &["metadata", "labels"]).cloned().unwrap_or_else(Node::empty_map)
 }
 
 /// The older way to tell the same. Such objects are known by their name, and go with their service.
-async fn write_endpoints(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
+async fn write_endpoints(request: &Request<'_>, pods: &[Node]) -> Result<(), Status> {
     let address = |pod: &&Node| {
         map([
             ("ip", text_at(pod, &["status", "podIP"]).into()),
             ("nodeName", node::NAME.into()),
-            ("targetRef", reference(pod)),
+            ("targetRef", target_reference(pod)),
         ])
     };
     let (ready, not): (Vec<&Node>, Vec<&Node>) = pods.iter().partition(|pod| ready_since(pod).is_some());
@@ -183,75 +188,78 @@ async fn write_endpoints(look: &Look<'_>, pods: &[Node]) -> Result<(), Status> {
         }
     }
     let empty = subset.is_empty();
-    subset.insert("ports".into(), Node::List(ports(look, pods)));
+    subset.insert("ports".into(), Node::List(ports(request, pods)));
     let subsets = Node::List(if empty { Vec::new() } else { vec![Node::Map(subset)] });
-    let now = look.hand.api.now();
-    let key = key("endpoints", look.namespace(), look.name());
-    if look.hand.get(&key).is_some() {
+    let now = request.client.api.timestamp();
+    let key = key("endpoints", request.namespace(), request.name());
+    if request.client.get(&key).is_some() {
         let act = |it: &mut Node| {
             if it.get("subsets") != Some(&subsets) {
-                set(it, &["metadata", "annotations", TRIGGER], now.as_str());
+                set(it, &["metadata", "annotations", LAST_CHANGE_TRIGGER], now.as_str());
             }
             set(it, &["subsets"], subsets.clone());
         };
-        return look.hand.edit(&key, act).await;
+        return request.client.update(&key, act).await;
     }
     let mut endpoints =
         map([("apiVersion", "v1".into()), ("kind", "Endpoints".into()), ("subsets", subsets)]);
-    set(&mut endpoints, &["metadata", "name"], look.name());
-    set(&mut endpoints, &["metadata", "annotations", TRIGGER], now.as_str());
-    set(&mut endpoints, &["metadata", "labels"], labels(look));
+    set(&mut endpoints, &["metadata", "name"], request.name());
+    set(&mut endpoints, &["metadata", "annotations", LAST_CHANGE_TRIGGER], now.as_str());
+    set(&mut endpoints, &["metadata", "labels"], labels(request));
     set(&mut endpoints, &["metadata", "labels", "endpoints.kubernetes.io/managed-by"], "endpoint-controller");
-    set(&mut endpoints, &["metadata", "ownerReferences"], vec![owner_reference(&look.object)]);
-    make(look, ENDPOINTS, &endpoints).await
+    set(&mut endpoints, &["metadata", "ownerReferences"], vec![owner_reference(&request.object)]);
+    create(request, ENDPOINTS, &endpoints).await
 }
 
-async fn make(look: &Look<'_>, place: Place, object: &Node) -> Result<(), Status> {
-    match look.hand.make(place, look.namespace(), object).await {
+async fn create(request: &Request<'_>, resource: ResourcePath, object: &Node) -> Result<(), Status> {
+    match request.client.create(resource, request.namespace(), object).await {
         Ok(_) => Ok(()),
-        Err(refused) if refused.code == 409 => Ok(()),
-        Err(refused) => Err(refused.into()),
+        Err(error) if error.code == 409 => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Ingresses get an address, as with any controller that serves them.
-pub(super) async fn look_at_ingress(look: &Look<'_>) -> Result<Option<Wake>, Status> {
-    let address = outside("ingress");
-    if at(&look.object, &["status", "loadBalancer", "ingress"]).is_none() {
-        look.hand
-            .edit(look.key, |it| set(it, &["status", "loadBalancer", "ingress"], vec![address.clone()]))
+pub(super) async fn reconcile_ingress(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
+    let address = load_balancer_ingress("ingress");
+    if at(&request.object, &["status", "loadBalancer", "ingress"]).is_none() {
+        request
+            .client
+            .update(request.key, |it| set(it, &["status", "loadBalancer", "ingress"], vec![address.clone()]))
             .await?;
     }
     Ok(None)
 }
 
 /// A budget counts the pods that it is about.
-pub(super) async fn look_at_budget(look: &Look<'_>) -> Result<Option<Wake>, Status> {
-    let pods = pods_of(look);
+pub(super) async fn reconcile_disruption_budget(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
+    let pods = selected_pods(request);
     let all = i64::try_from(pods.iter().filter(|pod| is_active(pod)).count()).unwrap_or(0);
     let healthy = i64::try_from(pods.iter().filter(|pod| ready_since(pod).is_some()).count()).unwrap_or(0);
-    let least =
-        match (at(&look.object, &["spec", "minAvailable"]), at(&look.object, &["spec", "maxUnavailable"])) {
-            (Some(least), _) => share(Some(least), all, true),
-            (_, Some(most)) => (all - share(Some(most), all, true)).max(0),
-            _ => 0,
-        };
+    let least = match (
+        at(&request.object, &["spec", "minAvailable"]),
+        at(&request.object, &["spec", "maxUnavailable"]),
+    ) {
+        (Some(least), _) => scaled_value(Some(least), all, true),
+        (_, Some(most)) => (all - scaled_value(Some(most), all, true)).max(0),
+        _ => 0,
+    };
     let allowed = (healthy - least).max(0);
-    let now = look.hand.api.now();
+    let now = request.client.api.timestamp();
     let act = |it: &mut Node| {
-        let numbers = [
+        let replica_counts = [
             ("currentHealthy", healthy),
             ("desiredHealthy", least),
             ("disruptionsAllowed", allowed),
             ("expectedPods", all),
         ];
-        for (field, number) in numbers {
+        for (field, number) in replica_counts {
             set(it, &["status", field], Node::Int(number));
         }
         observe(it);
         let reason = if allowed > 0 { "SufficientPods" } else { "InsufficientPods" };
         set_condition(it, ("DisruptionAllowed", allowed > 0, reason, ""), &now);
     };
-    look.hand.edit(look.key, act).await?;
+    request.client.update(request.key, act).await?;
     Ok(None)
 }

@@ -9,7 +9,7 @@ use crate::api::meta::{at, list_at, text_at};
 
 /// What a pod is told to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Steering {
+pub(crate) struct Simulation {
     /// `simulate-failures`: how many tries fail, or `always`.
     pub(crate) failures: u64,
     /// `simulate-exit-code`: what a failing try ends with.
@@ -22,15 +22,15 @@ pub(crate) struct Steering {
     pub(crate) has_image: bool,
 }
 
-impl Steering {
-    /// What the annotations of a pod say. What cannot be read counts for nothing, and [`nonsense`] names it.
-    pub(crate) fn of(pod: &Node) -> Steering {
-        Steering {
-            failures: FAILURES.of(pod).unwrap_or(0),
-            exit_code: EXIT_CODE.of(pod).unwrap_or(1),
-            duration: DURATION.of(pod).unwrap_or(Duration::ZERO),
-            becomes_ready: READY.of(pod).unwrap_or(true),
-            has_image: IMAGE.of(pod).unwrap_or(true),
+impl Simulation {
+    /// What the annotations of a pod say. What cannot be read counts for nothing, and [`invalid_annotations`] names it.
+    pub(crate) fn from_annotations(pod: &Node) -> Simulation {
+        Simulation {
+            failures: FAILURES.parse(pod).unwrap_or(0),
+            exit_code: EXIT_CODE.parse(pod).unwrap_or(1),
+            duration: DURATION.parse(pod).unwrap_or(Duration::ZERO),
+            becomes_ready: READY.parse(pod).unwrap_or(true),
+            has_image: IMAGE.parse(pod).unwrap_or(true),
         }
     }
 }
@@ -48,8 +48,8 @@ struct Annotation<T> {
 }
 
 impl<T> Annotation<T> {
-    fn of(&self, pod: &Node) -> Option<T> {
-        (self.read)(said(pod, self.name))
+    fn parse(&self, pod: &Node) -> Option<T> {
+        (self.read)(annotation(pod, self.name))
     }
 }
 
@@ -80,45 +80,45 @@ const IMAGE: Annotation<bool> = Annotation {
 };
 
 /// An annotation of any type, to be judged.
-trait Judge: Sync {
+trait ValidateAnnotation: Sync {
     fn name(&self) -> &'static str;
     /// What is to be said of a value; nothing if it is good.
-    fn fault(&self, value: &str) -> Option<&'static str>;
+    fn problem(&self, value: &str) -> Option<&'static str>;
 }
 
-impl<T> Judge for Annotation<T> {
+impl<T> ValidateAnnotation for Annotation<T> {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn fault(&self, value: &str) -> Option<&'static str> {
+    fn problem(&self, value: &str) -> Option<&'static str> {
         (self.read)(value).is_none().then_some(self.takes)
     }
 }
 
-static JUDGES: [&dyn Judge; 5] = [&FAILURES, &EXIT_CODE, &DURATION, &READY, &IMAGE];
+static ANNOTATIONS: [&dyn ValidateAnnotation; 5] = [&FAILURES, &EXIT_CODE, &DURATION, &READY, &IMAGE];
 
 /// What the annotation `pintle.dev/simulate-…` of a pod says.
-pub(super) fn said<'n>(pod: &'n Node, name: &str) -> &'n str {
+pub(super) fn annotation<'n>(pod: &'n Node, name: &str) -> &'n str {
     text_at(pod, &["metadata", "annotations", &format!("{PREFIX}{name}")])
 }
 
 /// What is wrong with the annotations of a pod that were meant to steer it.
-pub(super) fn nonsense(pod: &Node) -> Vec<String> {
+pub(super) fn invalid_annotations(pod: &Node) -> Vec<String> {
     let annotations = at(pod, &["metadata", "annotations"]).and_then(Node::as_map);
     let wrong = |(key, value): (&Str, &Node)| {
         let key = key.to_str_lossy();
         let value = value.as_str().unwrap_or_default();
-        let fault = fault(key.strip_prefix(PREFIX)?, value, pod)?;
-        Some(format!("Annotation {key}: {value:?} counts for nothing: {fault}"))
+        let problem = problem(key.strip_prefix(PREFIX)?, value, pod)?;
+        Some(format!("Annotation {key}: {value:?} counts for nothing: {problem}"))
     };
     annotations.into_iter().flat_map(|annotations| annotations.iter()).filter_map(wrong).collect()
 }
 
 /// What is to be said of an annotation; nothing if it is good.
-fn fault(name: &str, value: &str, pod: &Node) -> Option<&'static str> {
-    if let Some(judge) = JUDGES.iter().find(|judge| judge.name() == name) {
-        return judge.fault(value);
+fn problem(name: &str, value: &str, pod: &Node) -> Option<&'static str> {
+    if let Some(annotation) = ANNOTATIONS.iter().find(|annotation| annotation.name() == name) {
+        return annotation.problem(value);
     }
     // What is printed can be anything.
     if name == "log" {
@@ -136,16 +136,16 @@ mod tests {
 
     #[test]
     fn annotations_steer_and_nonsense_counts_for_nothing() {
-        let pod = |text: &str| Steering::of(&pintle_yaml::read(text.as_bytes()).unwrap());
+        let pod = |text: &str| Simulation::from_annotations(&pintle_yaml::read(text.as_bytes()).unwrap());
         let steered = pod(
             "metadata: {annotations: {pintle.dev/simulate-failures: '2', pintle.dev/simulate-duration: 30s}}",
         );
         assert_eq!((steered.failures, steered.duration), (2, Duration::from_secs(30)));
-        let nonsense = pod(
+        let invalid = pod(
             "metadata: {annotations: {pintle.dev/simulate-failures: '-1', pintle.dev/simulate-duration: soon, pintle.dev/simulate-exit-code: '0'}}",
         );
-        assert_eq!((nonsense.failures, nonsense.duration, nonsense.exit_code), (0, Duration::ZERO, 1));
-        assert_eq!(nonsense, pod("{}"));
+        assert_eq!((invalid.failures, invalid.duration, invalid.exit_code), (0, Duration::ZERO, 1));
+        assert_eq!(invalid, pod("{}"));
     }
 
     #[test]
@@ -166,7 +166,7 @@ spec:
   initContainers: [{name: init}]
   containers: [{name: main}]
 ";
-        let found = super::nonsense(&pintle_yaml::read(text.as_bytes()).unwrap());
+        let found = super::invalid_annotations(&pintle_yaml::read(text.as_bytes()).unwrap());
         assert_eq!(
             found,
             [

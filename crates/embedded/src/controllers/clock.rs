@@ -21,24 +21,24 @@ pub enum Pace {
 pub(crate) struct SimulatedClock {
     real: Arc<dyn Clock>,
     /// The moment that it jumped to last, in milliseconds.
-    reached: AtomicU64,
+    advanced_to: AtomicU64,
 }
 
 impl SimulatedClock {
-    pub(crate) fn over(real: Arc<dyn Clock>) -> SimulatedClock {
-        SimulatedClock { real, reached: AtomicU64::new(0) }
+    pub(crate) fn new(real: Arc<dyn Clock>) -> SimulatedClock {
+        SimulatedClock { real, advanced_to: AtomicU64::new(0) }
     }
 
-    /// Makes it at least `moment`.
-    pub(super) fn jump_to(&self, moment: Duration) {
-        let moment = moment.as_nanos().div_ceil(1_000_000);
-        self.reached.fetch_max(u64::try_from(moment).unwrap_or(0), Ordering::Relaxed);
+    /// Makes it at least `view`.
+    pub(super) fn advance_to(&self, view: Duration) {
+        let view = view.as_nanos().div_ceil(1_000_000);
+        self.advanced_to.fetch_max(u64::try_from(view).unwrap_or(0), Ordering::Relaxed);
     }
 }
 
 impl Clock for SimulatedClock {
     fn now(&self) -> Duration {
-        self.real.now().max(Duration::from_millis(self.reached.load(Ordering::Relaxed)))
+        self.real.now().max(Duration::from_millis(self.advanced_to.load(Ordering::Relaxed)))
     }
 }
 
@@ -47,9 +47,9 @@ mod tests {
     use super::*;
 
     /// A clock that is put by hand.
-    struct ByHand(AtomicU64);
+    struct ManualClock(AtomicU64);
 
-    impl Clock for ByHand {
+    impl Clock for ManualClock {
         fn now(&self) -> Duration {
             Duration::from_secs(self.0.load(Ordering::Relaxed))
         }
@@ -57,15 +57,15 @@ mod tests {
 
     #[test]
     fn after_a_jump_it_stands_still_until_the_machine_has_caught_up() {
-        let real = Arc::new(ByHand(AtomicU64::new(100)));
-        let clock = SimulatedClock::over(Arc::clone(&real) as Arc<dyn Clock>);
+        let real = Arc::new(ManualClock(AtomicU64::new(100)));
+        let clock = SimulatedClock::new(Arc::clone(&real) as Arc<dyn Clock>);
         let now_when_it_is = |seconds: u64| {
             real.0.store(seconds, Ordering::Relaxed);
             clock.now().as_secs()
         };
         assert_eq!(now_when_it_is(101), 101);
-        clock.jump_to(Duration::from_secs(130));
-        clock.jump_to(Duration::from_secs(120));
+        clock.advance_to(Duration::from_secs(130));
+        clock.advance_to(Duration::from_secs(120));
         assert_eq!(now_when_it_is(110), 130);
         assert_eq!(now_when_it_is(131), 131);
     }

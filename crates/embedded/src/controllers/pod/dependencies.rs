@@ -2,7 +2,7 @@
 
 use pintle_tree::Node;
 
-use super::super::engine::Look;
+use super::super::reconcile::Request;
 use crate::api::meta::{at, is_deleted, list_at, text_at};
 use crate::store::{key, prefix};
 
@@ -11,12 +11,12 @@ pub(super) enum Missing {
     /// A volume cannot be mounted.
     Volume { message: String },
     /// A variable cannot be set.
-    Setting { container: String, message: String },
+    EnvSource { container: String, message: String },
 }
 
 /// Why no node is good enough.
-pub(super) fn unschedulable(look: &Look<'_>) -> Option<String> {
-    let pod = &look.object;
+pub(super) fn unschedulable(request: &Request<'_>) -> Option<String> {
+    let pod = &request.object;
     for volume in list_at(pod, &["spec", "volumes"]) {
         let claim = match at(volume, &["ephemeral"]) {
             // Such a claim is made with the pod; here the pod does without.
@@ -26,7 +26,7 @@ pub(super) fn unschedulable(look: &Look<'_>) -> Option<String> {
         if claim.is_empty() {
             continue;
         }
-        match look.hand.get(&key("persistentvolumeclaims", look.namespace(), claim)) {
+        match request.client.get(&key("persistentvolumeclaims", request.namespace(), claim)) {
             None => return Some(format!("persistentvolumeclaim {claim:?} not found")),
             Some(claim) if is_deleted(&claim) => {
                 let name = text_at(&claim, &["metadata", "name"]);
@@ -38,7 +38,7 @@ pub(super) fn unschedulable(look: &Look<'_>) -> Option<String> {
             Some(_) => {}
         }
     }
-    let node = look.hand.get(&key("nodes", "", super::node::NAME))?;
+    let node = request.client.get(&key("nodes", "", super::node::NAME))?;
     let wanted = at(pod, &["spec", "nodeSelector"]).and_then(Node::as_map);
     let unlike = wanted.into_iter().flat_map(pintle_tree::Map::iter).any(|(name, value)| {
         at(&node, &["metadata", "labels"]).and_then(|labels| labels.get(name)) != Some(value)
@@ -51,23 +51,24 @@ fn is_optional(node: &Node) -> bool {
 }
 
 /// The first thing that containers need and that is not there.
-pub(super) fn find(look: &Look<'_>) -> Option<Missing> {
-    let pod = &look.object;
-    let volumes = list_at(pod, &["spec", "volumes"]).iter().find_map(|volume| missing_volume(look, volume));
+pub(super) fn find(request: &Request<'_>) -> Option<Missing> {
+    let pod = &request.object;
+    let volumes =
+        list_at(pod, &["spec", "volumes"]).iter().find_map(|volume| missing_volume(request, volume));
     if volumes.is_some() {
         return volumes;
     }
     let containers =
         list_at(pod, &["spec", "initContainers"]).iter().chain(list_at(pod, &["spec", "containers"]));
     for container in containers {
-        if let Some(message) = missing_setting(look, container) {
-            return Some(Missing::Setting { container: text_at(container, &["name"]).to_owned(), message });
+        if let Some(message) = missing_env_source(request, container) {
+            return Some(Missing::EnvSource { container: text_at(container, &["name"]).to_owned(), message });
         }
     }
     None
 }
 
-fn missing_volume(look: &Look<'_>, volume: &Node) -> Option<Missing> {
+fn missing_volume(request: &Request<'_>, volume: &Node) -> Option<Missing> {
     let name = text_at(volume, &["name"]);
     let single = [("configMap", "name"), ("secret", "secretName")];
     let direct = single.iter().filter_map(|(kind, field)| Some((*kind, volume.get(kind)?, *field)));
@@ -77,7 +78,7 @@ fn missing_volume(look: &Look<'_>, volume: &Node) -> Option<Missing> {
     for (kind, source, field) in direct.chain(projected) {
         let keys: Vec<&str> =
             list_at(source, &["items"]).iter().map(|item| text_at(item, &["key"])).collect();
-        let found = lacks(look, kind, text_at(source, &[field]), &keys, is_optional(source));
+        let found = missing_reference(request, kind, text_at(source, &[field]), &keys, is_optional(source));
         if let Some(what) = found {
             return Some(Missing::Volume {
                 message: format!("MountVolume.SetUp failed for volume {name:?} : {what}"),
@@ -87,12 +88,17 @@ fn missing_volume(look: &Look<'_>, volume: &Node) -> Option<Missing> {
     None
 }
 
-fn missing_setting(look: &Look<'_>, container: &Node) -> Option<String> {
+fn missing_env_source(request: &Request<'_>, container: &Node) -> Option<String> {
     for source in list_at(container, &["envFrom"]) {
         for (kind, field) in [("configMap", "configMapRef"), ("secret", "secretRef")] {
             if let Some(reference) = source.get(field)
-                && let Some(what) =
-                    lacks(look, kind, text_at(reference, &["name"]), &[], is_optional(reference))
+                && let Some(what) = missing_reference(
+                    request,
+                    kind,
+                    text_at(reference, &["name"]),
+                    &[],
+                    is_optional(reference),
+                )
             {
                 return Some(what);
             }
@@ -101,8 +107,8 @@ fn missing_setting(look: &Look<'_>, container: &Node) -> Option<String> {
     for variable in list_at(container, &["env"]) {
         for (kind, field) in [("configMap", "configMapKeyRef"), ("secret", "secretKeyRef")] {
             if let Some(reference) = at(variable, &["valueFrom", field])
-                && let Some(what) = lacks(
-                    look,
+                && let Some(what) = missing_reference(
+                    request,
                     kind,
                     text_at(reference, &["name"]),
                     &[text_at(reference, &["key"])],
@@ -118,9 +124,9 @@ fn missing_setting(look: &Look<'_>, container: &Node) -> Option<String> {
 
 /// Whether something in the cluster has, or had, the right to make such objects. Since nothing really runs, it may
 /// well have been made by that.
-fn may_be_made(look: &Look<'_>, plural: &str) -> bool {
-    let store = look.hand.api.store();
-    let roles = prefix("roles.rbac.authorization.k8s.io", Some(look.namespace()));
+fn may_be_created_later(request: &Request<'_>, plural: &str) -> bool {
+    let store = request.client.api.store();
+    let roles = prefix("roles.rbac.authorization.k8s.io", Some(request.namespace()));
     [roles, prefix("clusterroles.rbac.authorization.k8s.io", None)].iter().any(|prefix| {
         let now =
             store.list(prefix, None, usize::MAX, None, &|_| true).map(|it| it.objects).unwrap_or_default();
@@ -141,19 +147,25 @@ fn grants(role: &Node, plural: &str) -> bool {
 }
 
 /// Says what is not there, in the kubelet's words.
-fn lacks(look: &Look<'_>, kind: &str, name: &str, keys: &[&str], optional: bool) -> Option<String> {
+fn missing_reference(
+    request: &Request<'_>,
+    kind: &str,
+    name: &str,
+    keys: &[&str],
+    optional: bool,
+) -> Option<String> {
     if optional {
         return None;
     }
     let plural = if kind == "secret" { "secrets" } else { "configmaps" };
-    let Some(object) = look.hand.get(&key(plural, look.namespace(), name)) else {
+    let Some(object) = request.client.get(&key(plural, request.namespace(), name)) else {
         let lost = format!("{} {name:?} not found", kind.to_lowercase());
-        return (!may_be_made(look, plural)).then_some(lost);
+        return (!may_be_created_later(request, plural)).then_some(lost);
     };
     let has = |key: &str| {
         ["data", "binaryData"].iter().any(|field| object.get(field).and_then(|data| data.get(key)).is_some())
     };
     let word = if kind == "secret" { "Secret" } else { "ConfigMap" };
     let lost = keys.iter().find(|key| !has(key))?;
-    Some(format!("couldn't find key {lost} in {word} {}/{name}", look.namespace()))
+    Some(format!("couldn't find key {lost} in {word} {}/{name}", request.namespace()))
 }

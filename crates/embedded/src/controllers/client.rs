@@ -12,40 +12,40 @@ use crate::status::Status;
 use crate::store::prefix;
 
 /// Where objects of a kind are made: the first part of the path, and the plural.
-pub(super) type Place = (&'static str, &'static str);
+pub(super) type ResourcePath = (&'static str, &'static str);
 
-pub(super) const PODS: Place = ("/api/v1", "pods");
-pub(super) const CLAIMS: Place = ("/api/v1", "persistentvolumeclaims");
-pub(super) const VOLUMES: Place = ("/api/v1", "persistentvolumes");
-pub(super) const NODES: Place = ("/api/v1", "nodes");
-pub(super) const ENDPOINTS: Place = ("/api/v1", "endpoints");
-pub(super) const SLICES: Place = ("/apis/discovery.k8s.io/v1", "endpointslices");
-pub(super) const REPLICA_SETS: Place = ("/apis/apps/v1", "replicasets");
-pub(super) const REVISIONS: Place = ("/apis/apps/v1", "controllerrevisions");
-pub(super) const JOBS: Place = ("/apis/batch/v1", "jobs");
+pub(super) const PODS: ResourcePath = ("/api/v1", "pods");
+pub(super) const CLAIMS: ResourcePath = ("/api/v1", "persistentvolumeclaims");
+pub(super) const VOLUMES: ResourcePath = ("/api/v1", "persistentvolumes");
+pub(super) const NODES: ResourcePath = ("/api/v1", "nodes");
+pub(super) const ENDPOINTS: ResourcePath = ("/api/v1", "endpoints");
+pub(super) const SLICES: ResourcePath = ("/apis/discovery.k8s.io/v1", "endpointslices");
+pub(super) const REPLICA_SETS: ResourcePath = ("/apis/apps/v1", "replicasets");
+pub(super) const REVISIONS: ResourcePath = ("/apis/apps/v1", "controllerrevisions");
+pub(super) const JOBS: ResourcePath = ("/apis/batch/v1", "jobs");
 
 /// A request that was refused.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct ApiError {
     pub(super) code: u16,
     pub(super) message: String,
 }
 
-impl From<Refused> for Status {
-    fn from(refused: Refused) -> Status {
-        Status::new(refused.code, "", refused.message)
+impl From<ApiError> for Status {
+    fn from(error: ApiError) -> Status {
+        Status::new(error.code, "", error.message)
     }
 }
 
 /// Acts on an API.
 #[derive(Clone, Copy)]
-pub(super) struct Hand<'a> {
+pub(super) struct Client<'a> {
     pub(super) api: &'a Api,
 }
 
-impl<'a> Hand<'a> {
-    pub(super) fn of(api: &'a Api) -> Hand<'a> {
-        Hand { api }
+impl<'a> Client<'a> {
+    pub(super) fn new(api: &'a Api) -> Client<'a> {
+        Client { api }
     }
 
     /// What an object owns of a kind.
@@ -59,7 +59,7 @@ impl<'a> Hand<'a> {
     }
 
     /// All objects of a kind in a namespace.
-    pub(super) fn all(&self, kind: &str, namespace: &str) -> Vec<Node> {
+    pub(super) fn list(&self, kind: &str, namespace: &str) -> Vec<Node> {
         let listing =
             self.api.store().list(&prefix(kind, Some(namespace)), None, usize::MAX, None, &|_| true);
         let objects = listing.map(|listing| listing.objects).unwrap_or_default();
@@ -72,41 +72,51 @@ impl<'a> Hand<'a> {
     }
 
     /// Makes an object.
-    pub(super) async fn make(&self, place: Place, namespace: &str, object: &Node) -> Result<Node, Refused> {
+    pub(super) async fn create(
+        &self,
+        resource: ResourcePath,
+        namespace: &str,
+        object: &Node,
+    ) -> Result<Node, ApiError> {
         let body = json::write_raw(object).unwrap_or_default();
-        self.ask(Method::POST, &path(place, namespace, ""), body).await
+        self.send(Method::POST, &path(resource, namespace, ""), body).await
     }
 
     /// Deletes an object.
-    pub(super) async fn delete(&self, place: Place, object: &Node, at_once: bool) -> Result<(), Refused> {
+    pub(super) async fn delete(
+        &self,
+        resource: ResourcePath,
+        object: &Node,
+        immediately: bool,
+    ) -> Result<(), ApiError> {
         let namespace = text_at(object, &["metadata", "namespace"]);
-        let path = path(place, namespace, text_at(object, &["metadata", "name"]));
+        let path = path(resource, namespace, text_at(object, &["metadata", "name"]));
         let mut options = map([
             ("apiVersion", "v1".into()),
             ("kind", "DeleteOptions".into()),
             ("propagationPolicy", "Background".into()),
         ]);
-        if at_once {
+        if immediately {
             set(&mut options, &["gracePeriodSeconds"], Node::Int(0));
         }
         set(&mut options, &["preconditions", "uid"], text_at(object, &["metadata", "uid"]));
         let body = json::write_raw(&options).unwrap_or_default();
-        match self.ask(Method::DELETE, &path, body).await {
+        match self.send(Method::DELETE, &path, body).await {
             // Somebody else was quicker.
-            Ok(_) | Err(Refused { code: 404 | 409, .. }) => Ok(()),
-            Err(refused) => Err(refused),
+            Ok(_) | Err(ApiError { code: 404 | 409, .. }) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
-    async fn ask(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Node, Refused> {
+    async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Node, ApiError> {
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header(http::header::CONTENT_TYPE, "application/json")
             .header(http::header::USER_AGENT, "kube-controller-manager")
             .body(Bytes::from(body));
-        let broken = |message: String| Refused { code: 500, message };
-        let request = request.map_err(|error| broken(error.to_string()))?;
+        let internal = |message: String| ApiError { code: 500, message };
+        let request = request.map_err(|error| internal(error.to_string()))?;
         let response = self.api.call_still(request).await;
         let code = response.status().as_u16();
         let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes);
@@ -114,21 +124,21 @@ impl<'a> Hand<'a> {
         if code < 300 {
             return Ok(node);
         }
-        Err(Refused { code, message: text_at(&node, &["message"]).to_owned() })
+        Err(ApiError { code, message: text_at(&node, &["message"]).to_owned() })
     }
 
-    /// Writes an object anew, if `act` changes it.
-    pub(super) async fn edit(&self, key: &Str, act: impl Fn(&mut Node)) -> Result<(), Status> {
+    /// Writes an object anew, if `edit` changes it.
+    pub(super) async fn update(&self, key: &Str, edit: impl Fn(&mut Node)) -> Result<(), Status> {
         let changed = |node: &mut Node| {
             let before = node.clone();
-            act(node);
+            edit(node);
             *node != before
         };
         self.api.edit(key, changed).await
     }
 }
 
-fn path((group, plural): Place, namespace: &str, name: &str) -> String {
+fn path((group, plural): ResourcePath, namespace: &str, name: &str) -> String {
     let namespace = if namespace.is_empty() { String::new() } else { format!("/namespaces/{namespace}") };
     let name = if name.is_empty() { String::new() } else { format!("/{name}") };
     format!("{group}{namespace}/{plural}{name}")

@@ -5,9 +5,9 @@ use std::time::Duration;
 use pintle_tree::Node;
 use sha2::{Digest as _, Sha256};
 
-use super::super::engine::Look;
 use super::super::node;
-use super::super::status::{drop_condition, set_condition};
+use super::super::reconcile::Request;
+use super::super::status::{remove_condition, set_condition};
 use super::super::template::{hash_text, time};
 use super::{address, blank_status, names};
 use crate::api::meta::{at, list_at, map, number_at, set, text_at};
@@ -26,7 +26,7 @@ pub(super) enum State {
 
 impl State {
     /// Reads it from the status of the first container; all do the same.
-    pub(super) fn of(pod: &Node) -> State {
+    pub(super) fn from_status(pod: &Node) -> State {
         let Some(first) = list_at(pod, &["status", "containerStatuses"]).first() else {
             return State::Creating;
         };
@@ -47,14 +47,14 @@ impl State {
 }
 
 /// What the kubelet knows besides the pod.
-pub(super) struct Moment {
+pub(super) struct KubeletView {
     now: String,
     uid: String,
 }
 
-impl Moment {
-    pub(super) fn of(look: &Look<'_>) -> Moment {
-        Moment { now: look.hand.api.now(), uid: look.uid().to_owned() }
+impl KubeletView {
+    pub(super) fn new(request: &Request<'_>) -> KubeletView {
+        KubeletView { now: request.client.api.timestamp(), uid: request.uid().to_owned() }
     }
 }
 
@@ -62,7 +62,7 @@ impl Moment {
 const KINDS: [(&str, &str); 2] =
     [("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")];
 
-fn each(pod: &mut Node, act: impl Fn(&Node, &Node, bool) -> Node) {
+fn map_container_statuses(pod: &mut Node, act: impl Fn(&Node, &Node, bool) -> Node) {
     for (kind, field) in KINDS {
         let containers = list_at(pod, &["spec", kind]).to_vec();
         if containers.is_empty() {
@@ -71,9 +71,9 @@ fn each(pod: &mut Node, act: impl Fn(&Node, &Node, bool) -> Node) {
         let before = list_at(pod, &["status", field]).to_vec();
         let status = |container: &Node| {
             let name = text_at(container, &["name"]);
-            let there = before.iter().find(|status| text_at(status, &["name"]) == name);
+            let current = before.iter().find(|status| text_at(status, &["name"]) == name);
             let blank = || blank_status(container, Node::empty_map());
-            act(container, &there.cloned().unwrap_or_else(blank), kind == "initContainers")
+            act(container, &current.cloned().unwrap_or_else(blank), kind == "initContainers")
         };
         let statuses: Vec<Node> = containers.iter().map(status).collect();
         set(pod, &["status", field], statuses);
@@ -86,19 +86,19 @@ fn is_sidecar(container: &Node) -> bool {
 }
 
 /// The pod is on the node, and its containers are being made.
-pub(super) fn admit(pod: &mut Node, moment: &Moment) {
-    let now = moment.now.as_str();
+pub(super) fn admit(pod: &mut Node, view: &KubeletView) {
+    let now = view.now.as_str();
     set(pod, &["status", "startTime"], now);
     set(pod, &["status", "hostIP"], node::ADDRESS);
     set(pod, &["status", "hostIPs"], vec![map([("ip", node::ADDRESS.into())])]);
     let prepares = !list_at(pod, &["spec", "initContainers"]).is_empty();
     let reason = if prepares { "PodInitializing" } else { "ContainerCreating" };
-    each(pod, |container, _, _| {
+    map_container_statuses(pod, |container, _, _| {
         blank_status(container, map([("waiting", map([("reason", reason.into())]))]))
     });
     let unready = format!("containers with unready status: {}", names(pod));
     // The kubelet tells all, and what the scheduler said comes last.
-    drop_condition(pod, "PodScheduled");
+    remove_condition(pod, "PodScheduled");
     set_condition(pod, ("PodReadyToStartContainers", false, "", ""), now);
     set_condition(pod, ("Initialized", !prepares, "", ""), now);
     set_condition(pod, ("Ready", false, "ContainersNotReady", &unready), now);
@@ -108,7 +108,7 @@ pub(super) fn admit(pod: &mut Node, moment: &Moment) {
 
 /// A container waits, and says why.
 pub(super) fn wait(pod: &mut Node, name: &str, reason: &str, message: &str) {
-    each(pod, |container, status, _| {
+    map_container_statuses(pod, |container, status, _| {
         let mut status = status.clone();
         if text_at(container, &["name"]) == name {
             let why = map([("reason", reason.into()), ("message", message.into())]);
@@ -119,16 +119,16 @@ pub(super) fn wait(pod: &mut Node, name: &str, reason: &str, message: &str) {
 }
 
 /// The containers run.
-pub(super) fn start(pod: &mut Node, moment: &Moment, ready: bool) {
-    let now = moment.now.as_str();
+pub(super) fn start(pod: &mut Node, view: &KubeletView, ready: bool) {
+    let now = view.now.as_str();
     set(pod, &["status", "phase"], "Running");
-    let address = address(&moment.uid);
+    let address = address(&view.uid);
     set(pod, &["status", "podIP"], address.as_str());
     set(pod, &["status", "podIPs"], vec![map([("ip", address.into())])]);
-    each(pod, |container, status, prepares| {
+    map_container_statuses(pod, |container, status, prepares| {
         let mut status = status.clone();
         let name = text_at(container, &["name"]);
-        let id = format!("containerd://{:016x}", hash_text(&format!("{}/{name}", moment.uid)));
+        let id = format!("containerd://{:016x}", hash_text(&format!("{}/{name}", view.uid)));
         set(&mut status, &["containerID"], id.as_str());
         set(&mut status, &["imageID"], image_id(text_at(container, &["image"])));
         let done = prepares && !is_sidecar(container);
@@ -144,7 +144,7 @@ pub(super) fn start(pod: &mut Node, moment: &Moment, ready: bool) {
     });
     set_condition(pod, ("PodReadyToStartContainers", true, "", ""), now);
     set_condition(pod, ("Initialized", true, "", ""), now);
-    tell_ready(pod, ready, now);
+    set_ready(pod, ready, now);
 }
 
 /// What the runtime calls an image: a digest, here of its name.
@@ -157,7 +157,7 @@ fn image_id(image: &str) -> String {
     id
 }
 
-fn tell_ready(pod: &mut Node, ready: bool, now: &str) {
+fn set_ready(pod: &mut Node, ready: bool, now: &str) {
     let unready = format!("containers with unready status: {}", names(pod));
     let (reason, message) = if ready { ("", "") } else { ("ContainersNotReady", unready.as_str()) };
     set_condition(pod, ("Ready", ready, reason, message), now);
@@ -165,20 +165,20 @@ fn tell_ready(pod: &mut Node, ready: bool, now: &str) {
 }
 
 /// The pod is ready.
-pub(super) fn become_ready(pod: &mut Node, moment: &Moment) {
-    each(pod, |_, status, _| {
+pub(super) fn become_ready(pod: &mut Node, view: &KubeletView) {
+    map_container_statuses(pod, |_, status, _| {
         let mut status = status.clone();
         set(&mut status, &["ready"], true);
         status
     });
-    tell_ready(pod, true, &moment.now);
+    set_ready(pod, true, &view.now);
 }
 
 /// The pod has ended, and stays so.
-pub(super) fn end(pod: &mut Node, moment: &Moment, code: i64) {
-    let now = moment.now.as_str();
+pub(super) fn end(pod: &mut Node, view: &KubeletView, code: i64) {
+    let now = view.now.as_str();
     set(pod, &["status", "phase"], if code == 0 { "Succeeded" } else { "Failed" });
-    each(pod, |_, status, prepares| {
+    map_container_statuses(pod, |_, status, prepares| {
         let mut status = status.clone();
         if at(&status, &["state", "running"]).is_some() {
             let since = text_at(&status, &["state", "running", "startedAt"]).to_owned();
@@ -198,9 +198,9 @@ pub(super) fn end(pod: &mut Node, moment: &Moment, code: i64) {
 }
 
 /// The containers ended and wait to be started again.
-pub(super) fn crash(pod: &mut Node, moment: &Moment, code: i64, restarts: i64, message: &str) {
-    let now = moment.now.as_str();
-    each(pod, |_, status, prepares| {
+pub(super) fn crash(pod: &mut Node, view: &KubeletView, code: i64, restarts: i64, message: &str) {
+    let now = view.now.as_str();
+    map_container_statuses(pod, |_, status, prepares| {
         let mut status = status.clone();
         if prepares {
             return status;
@@ -215,7 +215,7 @@ pub(super) fn crash(pod: &mut Node, moment: &Moment, code: i64, restarts: i64, m
         set(&mut status, &["started"], false);
         status
     });
-    tell_ready(pod, false, now);
+    set_ready(pod, false, now);
 }
 
 fn terminated(code: i64, since: &str, until: &str, id: &str) -> Node {

@@ -18,11 +18,11 @@ const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 /// The farthest that is looked ahead.
-const MOST_DAYS: u64 = 366 * 5;
+const MAX_DAYS_AHEAD: u64 = 366 * 5;
 
 impl Schedule {
     /// Reads a schedule; nothing if it is none.
-    pub(super) fn read(text: &str) -> Option<Schedule> {
+    pub(super) fn parse(text: &str) -> Option<Schedule> {
         let text = match text.trim() {
             "@yearly" | "@annually" => "0 0 1 1 *",
             "@monthly" => "0 0 1 * *",
@@ -48,7 +48,7 @@ impl Schedule {
     /// The first time after `after`.
     pub(super) fn next(&self, after: Duration) -> Option<Duration> {
         let mut minute = after.as_secs() / 60 + 1;
-        let end = minute + MOST_DAYS * 24 * 60;
+        let end = minute + MAX_DAYS_AHEAD * 24 * 60;
         while minute < end {
             let seconds = i64::try_from(minute * 60).ok()?;
             let time = GoTime::from_unix(seconds, 0, Zone::utc());
@@ -118,7 +118,7 @@ mod tests {
     const NOW: Duration = Duration::from_secs(1_700_000_000);
 
     fn next(text: &str) -> String {
-        let next = Schedule::read(text).unwrap().next(NOW).unwrap();
+        let next = Schedule::parse(text).unwrap().next(NOW).unwrap();
         let seconds = i64::try_from(next.as_secs()).unwrap();
         GoTime::from_unix(seconds, 0, Zone::utc()).format("2006-01-02 15:04")
     }
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn what_is_no_schedule_is_none() {
         for text in ["", "* * * *", "60 * * * *", "a * * * *", "*/0 * * * *", "5-1 * * * *"] {
-            assert_eq!(Schedule::read(text), None, "{text}");
+            assert_eq!(Schedule::parse(text), None, "{text}");
         }
-        assert_eq!(Schedule::read("0 0 30 2 *").unwrap().next(NOW), None);
+        assert_eq!(Schedule::parse("0 0 30 2 *").unwrap().next(NOW), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use pintle_tree::{Node, Str};
 
-use super::hand::Hand;
+use super::client::Client;
 use crate::api::meta::{map, number_at, set, text_at};
 use crate::status::Status;
 use crate::store::{Expect, Refusal, key, prefix};
@@ -11,57 +11,57 @@ use crate::store::{Expect, Refusal, key, prefix};
 pub(super) const KUBELET: &str = "kubelet";
 pub(super) const SCHEDULER: &str = "default-scheduler";
 
-impl Hand<'_> {
+impl Client<'_> {
     /// Tells something about an object; what was told before is counted.
-    pub(super) async fn tell(
+    pub(super) async fn record_event(
         &self,
-        about: &Node,
+        involved_object: &Node,
         source: &str,
         reason: (&str, &str),
         message: &str,
     ) -> Result<(), Status> {
-        self.tell_of_part(about, "", source, reason, message).await
+        self.record_container_event(involved_object, "", source, reason, message).await
     }
 
     /// The same about a container of a pod, such as `spec.containers{web}`.
-    pub(super) async fn tell_of_part(
+    pub(super) async fn record_container_event(
         &self,
-        about: &Node,
-        part: &str,
+        involved_object: &Node,
+        field_path: &str,
         source: &str,
         (kind, reason): (&str, &str),
         message: &str,
     ) -> Result<(), Status> {
-        let name = text_at(about, &["metadata", "name"]);
-        let namespace = match text_at(about, &["metadata", "namespace"]) {
+        let name = text_at(involved_object, &["metadata", "name"]);
+        let namespace = match text_at(involved_object, &["metadata", "namespace"]) {
             "" => "default",
             namespace => namespace,
         };
-        let uid = text_at(about, &["metadata", "uid"]);
-        let now = self.api.now();
+        let uid = text_at(involved_object, &["metadata", "uid"]);
+        let now = self.api.timestamp();
         let is_it = |event: &Node| {
             text_at(event, &["reason"]) == reason
                 && text_at(event, &["message"]) == message
                 && text_at(event, &["involvedObject", "uid"]) == uid
-                && text_at(event, &["involvedObject", "fieldPath"]) == part
+                && text_at(event, &["involvedObject", "fieldPath"]) == field_path
         };
-        let beginning = format!("{}{name}.", prefix("events", Some(namespace)));
-        let there = self.api.store().list(&beginning, None, usize::MAX, None, &|_| true);
-        let there = there.map(|listing| listing.objects).unwrap_or_default();
-        if let Some(known) = there.iter().find(|event| is_it(&event.node())) {
-            let again = |event: &mut Node| {
+        let name_prefix = format!("{}{name}.", prefix("events", Some(namespace)));
+        let existing = self.api.store().list(&name_prefix, None, usize::MAX, None, &|_| true);
+        let existing = existing.map(|listing| listing.objects).unwrap_or_default();
+        if let Some(existing) = existing.iter().find(|event| is_it(&event.node())) {
+            let increment = |event: &mut Node| {
                 let count = number_at(event, &["count"]).unwrap_or(1);
                 set(event, &["count"], Node::Int(count.saturating_add(1)));
                 set(event, &["lastTimestamp"], now.as_str());
             };
-            return self.edit(&known.key, again).await;
+            return self.update(&existing.key, increment).await;
         }
         // Names grow, so that lists are in the order in which things happened.
-        let moment = self.api.moment().as_nanos() + u128::from(self.api.store().revision());
-        let name = format!("{name}.{moment:016x}");
-        let mut event = self.event(about, (namespace, &name), (source, kind, reason), message);
-        if !part.is_empty() {
-            set(&mut event, &["involvedObject", "fieldPath"], part);
+        let nanos = self.api.now().as_nanos() + u128::from(self.api.store().revision());
+        let name = format!("{name}.{nanos:016x}");
+        let mut event = self.event(involved_object, (namespace, &name), (source, kind, reason), message);
+        if !field_path.is_empty() {
+            set(&mut event, &["involvedObject", "fieldPath"], field_path);
         }
         match self.api.store().put(key("events", namespace, &name), Expect::Absent, event).await {
             Err(Refusal::Broken(why)) => Err(Status::new(500, "InternalError", why.to_string())),
@@ -71,13 +71,13 @@ impl Hand<'_> {
 
     fn event(
         &self,
-        about: &Node,
+        involved_object: &Node,
         (namespace, name): (&str, &str),
         (source, kind, reason): (&str, &str, &str),
         message: &str,
     ) -> Node {
-        let now = Node::from(self.api.now());
-        let text = |path: &[&str]| Node::from(text_at(about, path));
+        let now = Node::from(self.api.timestamp());
+        let text = |path: &[&str]| Node::from(text_at(involved_object, path));
         let mut involved = map([
             ("apiVersion", text(&["apiVersion"])),
             ("kind", text(&["kind"])),
@@ -85,7 +85,7 @@ impl Hand<'_> {
             ("resourceVersion", text(&["metadata", "resourceVersion"])),
             ("uid", text(&["metadata", "uid"])),
         ]);
-        let home = text_at(about, &["metadata", "namespace"]);
+        let home = text_at(involved_object, &["metadata", "namespace"]);
         if !home.is_empty() {
             set(&mut involved, &["namespace"], home);
         }

@@ -6,13 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pintle_tree::Node;
 
-use super::steer::{Steering, said};
+use super::simulation::{Simulation, annotation};
 use super::template::time;
 use crate::api::meta::{at, list_at, meta, text_at};
 use crate::store::{Store, key};
 
 /// The lines of a container.
-pub(crate) struct Words {
+pub(crate) struct ContainerLog {
     /// Each with its end.
     pub(crate) lines: Vec<String>,
     /// When the first came; nothing where all are there.
@@ -21,10 +21,10 @@ pub(crate) struct Words {
     pause: Duration,
 }
 
-impl Words {
+impl ContainerLog {
     /// What a container prints in the time of which `state` tells. Containers that come before the work say only what
     /// they are told by name.
-    pub(crate) fn of(store: &Store, pod: &Node, container: &str, state: &Node) -> Words {
+    pub(crate) fn new(store: &Store, pod: &Node, container: &str, state: &Node) -> ContainerLog {
         let kinds = [("containers", false), ("initContainers", true)];
         let mut found = None;
         for (kind, prepares) in kinds {
@@ -32,49 +32,49 @@ impl Words {
             let it = list.iter().find(|it| text_at(it, &["name"]) == container);
             found = found.or(it.map(|it| (it, prepares)));
         }
-        let Some((container, prepares)) = found else { return Words::none() };
-        let mut text = said(pod, &format!("log.{}", text_at(container, &["name"]))).to_owned();
+        let Some((container, prepares)) = found else { return ContainerLog::none() };
+        let mut text = annotation(pod, &format!("log.{}", text_at(container, &["name"]))).to_owned();
         if text.is_empty() && !prepares {
-            said(pod, "log").clone_into(&mut text);
+            annotation(pod, "log").clone_into(&mut text);
         }
-        let variables = Variables { store, pod, container };
-        let lines: Vec<String> = variables.fill_in(&text).lines().map(|line| format!("{line}\n")).collect();
+        let variables = Environment { store, pod, container };
+        let lines: Vec<String> = variables.expand(&text).lines().map(|line| format!("{line}\n")).collect();
         let pauses = u32::try_from(lines.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let pause = if prepares { Duration::ZERO } else { Steering::of(pod).duration };
-        Words {
+        let pause = if prepares { Duration::ZERO } else { Simulation::from_annotations(pod).duration };
+        ContainerLog {
             lines,
             since: time(text_at(state, &["running", "startedAt"])),
             pause: pause.checked_div(pauses).unwrap_or_default(),
         }
     }
 
-    fn none() -> Words {
-        Words { lines: Vec::new(), since: None, pause: Duration::ZERO }
+    fn none() -> ContainerLog {
+        ContainerLog { lines: Vec::new(), since: None, pause: Duration::ZERO }
     }
 
     /// How many lines there are at a moment.
-    pub(crate) fn count_at(&self, now: Duration) -> usize {
-        let due = |index: &usize| self.due(*index).is_none_or(|due| due <= now);
-        (0..self.lines.len()).take_while(due).count()
+    pub(crate) fn lines_at(&self, now: Duration) -> usize {
+        let due_at = |index: &usize| self.due_at(*index).is_none_or(|due_at| due_at <= now);
+        (0..self.lines.len()).take_while(due_at).count()
     }
 
     /// When a line comes, if it is not there in any case.
-    pub(crate) fn due(&self, index: usize) -> Option<Duration> {
+    pub(crate) fn due_at(&self, index: usize) -> Option<Duration> {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
         self.since.map(|since| since + self.pause.saturating_mul(index))
     }
 }
 
 /// Where a container finds its variables.
-struct Variables<'a> {
+struct Environment<'a> {
     store: &'a Store,
     pod: &'a Node,
     container: &'a Node,
 }
 
-impl Variables<'_> {
+impl Environment<'_> {
     /// The text with values instead of `$(NAME)`; what is not set is empty.
-    fn fill_in(&self, text: &str) -> String {
+    fn expand(&self, text: &str) -> String {
         let mut parts = text.split("$(");
         let mut filled = parts.next().unwrap_or_default().to_owned();
         for part in parts {
@@ -97,7 +97,7 @@ impl Variables<'_> {
         let mut own = own.filter(|variable| text_at(variable, &["name"]) == name);
         if let Some(variable) = own.next() {
             return match at(variable, &["valueFrom"]) {
-                Some(source) => self.from(source),
+                Some(source) => self.value_from(source),
                 None => Some(text_at(variable, &["value"]).to_owned()),
             };
         }
@@ -108,7 +108,7 @@ impl Variables<'_> {
         })
     }
 
-    fn from(&self, source: &Node) -> Option<String> {
+    fn value_from(&self, source: &Node) -> Option<String> {
         let entry = |plural: &str, field: &str| {
             let reference = at(source, &[field]);
             self.entry(plural, reference, reference.map(|it| text_at(it, &["key"])).unwrap_or_default())
@@ -135,13 +135,13 @@ mod tests {
     use super::*;
     use crate::store::Window;
 
-    fn words(annotations: &str, container: &str, state: &str) -> Words {
+    fn words(annotations: &str, container: &str, state: &str) -> ContainerLog {
         let read = |text: &str| pintle_yaml::read(text.as_bytes()).unwrap();
         let pod = read(&format!(
             "metadata: {{name: one, annotations: {{{annotations}}}}}\nspec:\n  initContainers: [{{name: first}}]\n  \
              containers: [{{name: main, env: [{{name: A, value: b}}, {{name: ME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}]}}]\n"
         ));
-        Words::of(&Store::in_memory(Window::default()), &pod, container, &read(state))
+        ContainerLog::new(&Store::in_memory(Window::default()), &pod, container, &read(state))
     }
 
     #[test]
@@ -157,9 +157,9 @@ mod tests {
     fn lines_come_over_the_time_that_it_takes() {
         let log = "pintle.dev/simulate-duration: 4s, pintle.dev/simulate-log: \"1\\n2\\n3\"";
         let running = words(log, "main", "running: {startedAt: '1970-01-01T00:01:40Z'}");
-        let at = |second| running.count_at(Duration::from_secs(second));
+        let at = |second| running.lines_at(Duration::from_secs(second));
         assert_eq!([at(100), at(101), at(102), at(104)], [1, 1, 2, 3]);
         let ended = words(log, "main", "terminated: {startedAt: '1970-01-01T00:01:40Z'}");
-        assert_eq!(ended.count_at(Duration::ZERO), 3);
+        assert_eq!(ended.lines_at(Duration::ZERO), 3);
     }
 }

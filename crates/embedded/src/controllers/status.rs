@@ -6,10 +6,10 @@ use super::template::condition;
 use crate::api::meta::{list_at, map, set, text_at};
 
 /// A condition as it should be: type, status, reason, message.
-pub(super) type Wanted<'w> = (&'w str, bool, &'w str, &'w str);
+pub(super) type NewCondition<'w> = (&'w str, bool, &'w str, &'w str);
 
 /// Sets a condition. The time of its last change stays while its status does.
-pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): Wanted<'_>, now: &str) {
+pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): NewCondition<'_>, now: &str) {
     let word = if is { "True" } else { "False" };
     let before = condition(object, kind).cloned();
     let same = before.as_ref().filter(|it| text_at(it, &["status"]) == word);
@@ -25,12 +25,12 @@ pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): Want
     let kind_of_object = text_at(object, &["kind"]).to_owned();
     match kind_of_object.as_str() {
         "Deployment" => {
-            let said = |it: &&Node| {
+            let annotation = |it: &&Node| {
                 text_at(it, &["status"]) == word
                     && text_at(it, &["reason"]) == reason
                     && text_at(it, &["message"]) == message
             };
-            let last = before.as_ref().filter(said).map_or(now, |it| text_at(it, &["lastUpdateTime"]));
+            let last = before.as_ref().filter(annotation).map_or(now, |it| text_at(it, &["lastUpdateTime"]));
             set(&mut entry, &["lastUpdateTime"], last);
         }
         "Pod" => set(&mut entry, &["lastProbeTime"], Node::Nil),
@@ -39,14 +39,14 @@ pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): Want
     }
     let mut all = list_at(object, &["status", "conditions"]).to_vec();
     match all.iter_mut().find(|it| text_at(it, &["type"]) == kind) {
-        Some(there) => *there = entry,
+        Some(current) => *current = entry,
         None => all.push(entry),
     }
     set(object, &["status", "conditions"], all);
 }
 
 /// Takes a condition away.
-pub(super) fn drop_condition(object: &mut Node, kind: &str) {
+pub(super) fn remove_condition(object: &mut Node, kind: &str) {
     let all = list_at(object, &["status", "conditions"]);
     if all.iter().any(|it| text_at(it, &["type"]) == kind) {
         let left: Vec<Node> = all.iter().filter(|it| text_at(it, &["type"]) != kind).cloned().collect();

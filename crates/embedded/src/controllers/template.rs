@@ -22,7 +22,7 @@ fn hash_bytes(bytes: &[u8]) -> u64 {
 }
 
 /// The mark of a template: templates that differ have different ones.
-pub(super) fn mark(template: &Node) -> String {
+pub(super) fn hash(template: &Node) -> String {
     let number = hash_bytes(&json::write_raw(template).unwrap_or_default());
     // Ten digits are as many as real ones have.
     let digits = (number ^ (number >> 32)) & 0xffff_ffff;
@@ -31,7 +31,7 @@ pub(super) fn mark(template: &Node) -> String {
 }
 
 /// A pod of a template, owned by `owner`; it has no name yet.
-pub(super) fn pod(template: &Node, owner: &Node) -> Node {
+pub(super) fn pod_from_template(template: &Node, owner: &Node) -> Node {
     let mut pod = map([("apiVersion", "v1".into()), ("kind", "Pod".into())]);
     for field in ["labels", "annotations", "finalizers"] {
         if at(template, &["metadata", field]).is_some() {
@@ -78,13 +78,13 @@ pub(super) fn ready_since(pod: &Node) -> Option<Duration> {
 }
 
 /// Whether a pod has ended.
-pub(super) fn has_ended(pod: &Node) -> bool {
+pub(super) fn is_finished(pod: &Node) -> bool {
     matches!(text_at(pod, &["status", "phase"]), "Succeeded" | "Failed")
 }
 
 /// Whether a pod runs or will.
 pub(super) fn is_active(pod: &Node) -> bool {
-    !has_ended(pod) && !is_deleted(pod)
+    !is_finished(pod) && !is_deleted(pod)
 }
 
 /// A label of an object.
@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn marks_tell_templates_apart_and_make_no_words() {
         let template = |image: &str| map([("image", image.into())]);
-        assert_eq!(mark(&template("a")), mark(&template("a")));
-        assert_ne!(mark(&template("a")), mark(&template("b")));
-        assert!(mark(&template("a")).bytes().all(|letter| LETTERS.contains(&letter)));
+        assert_eq!(hash(&template("a")), hash(&template("a")));
+        assert_ne!(hash(&template("a")), hash(&template("b")));
+        assert!(hash(&template("a")).bytes().all(|letter| LETTERS.contains(&letter)));
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use pintle_tree::Node;
 
-use super::engine::{Look, Wake};
-use super::hand::{JOBS, PODS};
-use super::scale::{again, make_pod};
+use super::client::{JOBS, PODS};
+use super::reconcile::{Request, Requeue};
+use super::scale::{backoff, create_pod};
 use super::status::{count, set_condition, set_count};
 use super::template::{condition, is_active, ready_since, time};
 use crate::api::meta::{at, is_deleted, list_at, number_at, set, text_at};
@@ -22,29 +22,29 @@ enum End {
     Failed(&'static str, &'static str),
 }
 
-pub(super) async fn look(look: &Look<'_>) -> Result<Option<Wake>, Status> {
-    if has_ended(&look.object) {
-        return clean_up(look).await;
+pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
+    if is_finished(&request.object) {
+        return delete_after_ttl(request).await;
     }
-    let suspended = at(&look.object, &["spec", "suspend"]).and_then(Node::as_bool) == Some(true);
-    let pods = look.owned("pods");
+    let suspended = at(&request.object, &["spec", "suspend"]).and_then(Node::as_bool) == Some(true);
+    let pods = request.owned("pods");
     if suspended {
-        return suspend(look, &pods).await;
+        return suspend(request, &pods).await;
     }
     let active: Vec<&Node> = pods.iter().filter(|pod| is_active(pod)).collect();
     let phase = |word: &'static str| count(&pods, |pod| text_at(pod, &["status", "phase"]) == word);
     let (succeeded, failed) = (phase("Succeeded"), phase("Failed"));
     let restarts: i64 = active.iter().map(|pod| restarts(pod)).sum();
-    let end = end(look, succeeded, failed + restarts);
+    let end = end(request, succeeded, failed + restarts);
     if let Some(end) = &end {
         for pod in &active {
-            look.hand.delete(PODS, pod, false).await?;
+            request.client.delete(PODS, pod, false).await?;
         }
-        return finish(look, end, succeeded, failed + i64::try_from(active.len()).unwrap_or(0)).await;
+        return finish(request, end, succeeded, failed + i64::try_from(active.len()).unwrap_or(0)).await;
     }
-    let later = grow(look, &pods, active.len(), succeeded).await?;
-    tell_numbers(look).await?;
-    Ok(earlier(later, deadline(look).and_then(Wake::at)))
+    let later = create_pods(request, &pods, active.len(), succeeded).await?;
+    update_counts(request).await?;
+    Ok(earliest(later, deadline(request).and_then(Requeue::at)))
 }
 
 fn restarts(pod: &Node) -> i64 {
@@ -52,35 +52,35 @@ fn restarts(pod: &Node) -> i64 {
     statuses.iter().map(|status| number_at(status, &["restartCount"]).unwrap_or(0)).sum()
 }
 
-fn earlier(one: Option<Wake>, other: Option<Wake>) -> Option<Wake> {
+fn earliest(one: Option<Requeue>, other: Option<Requeue>) -> Option<Requeue> {
     match (one, other) {
         (Some(one), Some(other)) => Some(if one.at <= other.at { one } else { other }),
         (one, other) => one.or(other),
     }
 }
 
-fn has_ended(job: &Node) -> bool {
+fn is_finished(job: &Node) -> bool {
     ["Complete", "Failed"]
         .iter()
         .any(|kind| condition(job, kind).is_some_and(|it| text_at(it, &["status"]) == "True"))
 }
 
-fn deadline(look: &Look<'_>) -> Option<Duration> {
-    let seconds = number_at(&look.object, &["spec", "activeDeadlineSeconds"])?;
-    let start = time(look.text(&["status", "startTime"])).unwrap_or(look.now);
+fn deadline(request: &Request<'_>) -> Option<Duration> {
+    let seconds = number_at(&request.object, &["spec", "activeDeadlineSeconds"])?;
+    let start = time(request.text(&["status", "startTime"])).unwrap_or(request.now);
     Some(start + Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
-fn end(look: &Look<'_>, succeeded: i64, failures: i64) -> Option<End> {
-    let limit = number_at(&look.object, &["spec", "backoffLimit"]).unwrap_or(6);
-    let wanted = number_at(&look.object, &["spec", "completions"]);
+fn end(request: &Request<'_>, succeeded: i64, failures: i64) -> Option<End> {
+    let limit = number_at(&request.object, &["spec", "backoffLimit"]).unwrap_or(6);
+    let desired = number_at(&request.object, &["spec", "completions"]);
     if failures > limit {
         return Some(End::Failed("BackoffLimitExceeded", "Job has reached the specified backoff limit"));
     }
-    if deadline(look).is_some_and(|due| look.now >= due) {
+    if deadline(request).is_some_and(|due| request.now >= due) {
         return Some(End::Failed("DeadlineExceeded", "Job was active longer than specified deadline"));
     }
-    if wanted.is_some_and(|wanted| succeeded >= wanted) || (wanted.is_none() && succeeded > 0) {
+    if desired.is_some_and(|desired| succeeded >= desired) || (desired.is_none() && succeeded > 0) {
         let message = "Reached expected number of succeeded pods";
         return Some(End::Complete("CompletionsReached", message));
     }
@@ -88,37 +88,43 @@ fn end(look: &Look<'_>, succeeded: i64, failures: i64) -> Option<End> {
 }
 
 /// Makes pods, as many as may run at a time.
-async fn grow(look: &Look<'_>, pods: &[Node], active: usize, succeeded: i64) -> Result<Option<Wake>, Status> {
-    let parallel = number_at(&look.object, &["spec", "parallelism"]).unwrap_or(1).max(0);
+async fn create_pods(
+    request: &Request<'_>,
+    pods: &[Node],
+    active: usize,
+    succeeded: i64,
+) -> Result<Option<Requeue>, Status> {
+    let parallel = number_at(&request.object, &["spec", "parallelism"]).unwrap_or(1).max(0);
     let left =
-        number_at(&look.object, &["spec", "completions"]).map_or(parallel, |wanted| wanted - succeeded);
-    let wanted = usize::try_from(parallel.min(left)).unwrap_or(0);
-    let indexed = look.text(&["spec", "completionMode"]) == "Indexed";
+        number_at(&request.object, &["spec", "completions"]).map_or(parallel, |desired| desired - succeeded);
+    let desired = usize::try_from(parallel.min(left)).unwrap_or(0);
+    let indexed = request.text(&["spec", "completionMode"]) == "Indexed";
     let taken: BTreeSet<i64> = pods
         .iter()
         .filter(|pod| text_at(pod, &["status", "phase"]) != "Failed" && !is_deleted(pod))
         .filter_map(|pod| text_at(pod, &["metadata", "annotations", INDEX]).parse().ok())
         .collect();
     let mut free = (0..).filter(|index| !taken.contains(index));
-    for _ in active..wanted {
+    for _ in active..desired {
         let index = free.next().unwrap_or(0);
-        let name = if indexed { format!("{}-{index}-", look.name()) } else { format!("{}-", look.name()) };
+        let name =
+            if indexed { format!("{}-{index}-", request.name()) } else { format!("{}-", request.name()) };
         let adjust = |pod: &mut Node| {
             if indexed {
                 set(pod, &["metadata", "annotations", INDEX], index.to_string());
                 set(pod, &["metadata", "labels", INDEX], index.to_string());
             }
         };
-        if make_pod(look, SOURCE, &name, adjust).await?.is_err() {
-            return Ok(again(look));
+        if create_pod(request, SOURCE, &name, adjust).await?.is_err() {
+            return Ok(backoff(request));
         }
     }
     Ok(None)
 }
 
-async fn tell_numbers(look: &Look<'_>) -> Result<(), Status> {
-    let pods = look.owned("pods");
-    let now = look.hand.api.now();
+async fn update_counts(request: &Request<'_>) -> Result<(), Status> {
+    let pods = request.owned("pods");
+    let now = request.client.api.timestamp();
     let act = |job: &mut Node| {
         if text_at(job, &["status", "startTime"]).is_empty() {
             set(job, &["status", "startTime"], now.as_str());
@@ -129,13 +135,18 @@ async fn tell_numbers(look: &Look<'_>) -> Result<(), Status> {
         set(job, &["status", "ready"], Node::Int(count(&pods, |pod| ready_since(pod).is_some())));
         set(job, &["status", "terminating"], Node::Int(count(&pods, is_deleted)));
         set(job, &["status", "uncountedTerminatedPods"], Node::empty_map());
-        super::status::drop_condition(job, "Suspended");
+        super::status::remove_condition(job, "Suspended");
     };
-    look.hand.edit(look.key, act).await
+    request.client.update(request.key, act).await
 }
 
-async fn finish(look: &Look<'_>, end: &End, succeeded: i64, failed: i64) -> Result<Option<Wake>, Status> {
-    let now = look.hand.api.now();
+async fn finish(
+    request: &Request<'_>,
+    end: &End,
+    succeeded: i64,
+    failed: i64,
+) -> Result<Option<Requeue>, Status> {
+    let now = request.client.api.timestamp();
     let act = |job: &mut Node| {
         set_count(job, "active", 0);
         set_count(job, "succeeded", succeeded);
@@ -158,41 +169,44 @@ async fn finish(look: &Look<'_>, end: &End, succeeded: i64, failed: i64) -> Resu
             }
         }
     };
-    look.hand.edit(look.key, act).await?;
+    request.client.update(request.key, act).await?;
     let (kind, text) = match end {
         End::Complete(..) => (("Normal", "Completed"), "Job completed"),
         End::Failed(reason, message) => (("Warning", *reason), *message),
     };
-    look.hand.tell(&look.object, SOURCE, kind, text).await?;
+    request.client.record_event(&request.object, SOURCE, kind, text).await?;
     Ok(None)
 }
 
-async fn suspend(look: &Look<'_>, pods: &[Node]) -> Result<Option<Wake>, Status> {
+async fn suspend(request: &Request<'_>, pods: &[Node]) -> Result<Option<Requeue>, Status> {
     for pod in pods.iter().filter(|pod| is_active(pod)) {
-        look.hand.delete(PODS, pod, false).await?;
+        request.client.delete(PODS, pod, false).await?;
     }
-    let now = look.hand.api.now();
-    look.hand
-        .edit(look.key, |job| set_condition(job, ("Suspended", true, "JobSuspended", "Job suspended"), &now))
+    let now = request.client.api.timestamp();
+    request
+        .client
+        .update(request.key, |job| {
+            set_condition(job, ("Suspended", true, "JobSuspended", "Job suspended"), &now)
+        })
         .await?;
     Ok(None)
 }
 
 /// How long a job that has ended stays at least. The real controller takes a moment, too, in which whoever waits for the
 /// job sees that it has ended.
-const LINGERS: Duration = Duration::from_secs(3);
+const MIN_TTL: Duration = Duration::from_secs(3);
 
 /// A job that has ended may ask to be deleted after a while.
-async fn clean_up(look: &Look<'_>) -> Result<Option<Wake>, Status> {
-    let Some(seconds) = number_at(&look.object, &["spec", "ttlSecondsAfterFinished"]) else {
+async fn delete_after_ttl(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
+    let Some(seconds) = number_at(&request.object, &["spec", "ttlSecondsAfterFinished"]) else {
         return Ok(None);
     };
-    let ended = ["Complete", "Failed"].iter().find_map(|kind| condition(&look.object, kind));
-    let ended = ended.and_then(|it| time(text_at(it, &["lastTransitionTime"]))).unwrap_or(look.now);
-    let due = ended + Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).max(LINGERS);
-    if look.now < due {
-        return Ok(Wake::some_day(due));
+    let ended = ["Complete", "Failed"].iter().find_map(|kind| condition(&request.object, kind));
+    let ended = ended.and_then(|it| time(text_at(it, &["lastTransitionTime"]))).unwrap_or(request.now);
+    let due = ended + Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).max(MIN_TTL);
+    if request.now < due {
+        return Ok(Requeue::at_without_advancing(due));
     }
-    look.hand.delete(JOBS, &look.object, false).await?;
+    request.client.delete(JOBS, &request.object, false).await?;
     Ok(None)
 }

@@ -2,7 +2,7 @@
 
 use pintle_tree::Node;
 
-use super::hand::{Hand, NODES};
+use super::client::{Client, NODES};
 use crate::api::meta::{map, set, unset};
 use crate::status::Status;
 use crate::store::key;
@@ -13,9 +13,9 @@ pub(super) const NAME: &str = "pintle";
 pub(super) const ADDRESS: &str = "172.18.0.2";
 
 /// Makes the node, if it is not there.
-pub(super) async fn make(hand: &Hand<'_>) -> Result<(), Status> {
+pub(super) async fn ensure(client: &Client<'_>) -> Result<(), Status> {
     let key = key("nodes", "", NAME);
-    if hand.get(&key).is_some() {
+    if client.get(&key).is_some() {
         return Ok(());
     }
     let labels = map([
@@ -27,13 +27,13 @@ pub(super) async fn make(hand: &Hand<'_>) -> Result<(), Status> {
     ]);
     let metadata = map([("name", NAME.into()), ("labels", labels)]);
     let node = map([("apiVersion", "v1".into()), ("kind", "Node".into()), ("metadata", metadata)]);
-    hand.make(NODES, "", &node).await?;
-    let now = hand.api.now();
-    let version = format!("v{}", hand.api.table().version());
-    hand.edit(&key, |node| settle(node, &now, &version)).await
+    client.create(NODES, "", &node).await?;
+    let now = client.api.timestamp();
+    let version = format!("v{}", client.api.table().version());
+    client.update(&key, |node| set_status(node, &now, &version)).await
 }
 
-fn settle(node: &mut Node, now: &str, version: &str) {
+fn set_status(node: &mut Node, now: &str, version: &str) {
     unset(node, &["spec", "taints"]);
     let room = || {
         map([

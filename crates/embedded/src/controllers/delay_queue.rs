@@ -1,0 +1,81 @@
+//! Who wants to be looked at later, soonest first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use pintle_tree::Str;
+
+use super::reconcile::Requeue;
+
+/// Keys by the time at which they want to be looked at. Neither the next one nor those that are due have to be
+/// searched for, however many wait.
+#[derive(Default)]
+pub(super) struct DelayQueue {
+    requeues: BTreeMap<Str, Requeue>,
+    /// Those that the clock may jump to.
+    advancing: BTreeSet<(Duration, Str)>,
+    /// Those that come when their time comes.
+    waiting: BTreeSet<(Duration, Str)>,
+}
+
+impl DelayQueue {
+    fn bucket(&mut self, requeue: Requeue) -> &mut BTreeSet<(Duration, Str)> {
+        if requeue.advances_clock { &mut self.advancing } else { &mut self.waiting }
+    }
+
+    pub(super) fn insert(&mut self, key: Str, requeue: Requeue) {
+        self.remove(&key);
+        self.bucket(requeue).insert((requeue.at, key.clone()));
+        self.requeues.insert(key, requeue);
+    }
+
+    /// Forgets about an object, and tells when it was due.
+    pub(super) fn remove(&mut self, key: &Str) -> Option<Requeue> {
+        let requeue = self.requeues.remove(key)?;
+        self.bucket(requeue).remove(&(requeue.at, key.clone()));
+        Some(requeue)
+    }
+
+    /// When the clock may jump to something.
+    pub(super) fn next_advance(&self) -> Option<Duration> {
+        self.advancing.first().map(|(at, _)| *at)
+    }
+
+    /// When anything is due.
+    pub(super) fn next(&self) -> Option<Duration> {
+        let soonest = [self.advancing.first(), self.waiting.first()].into_iter().flatten();
+        soonest.map(|(at, _)| *at).min()
+    }
+
+    /// Takes out one whose time has come.
+    pub(super) fn pop_due(&mut self, now: Duration) -> Option<Str> {
+        let buckets = [self.advancing.first(), self.waiting.first()];
+        let (_, key) = buckets.into_iter().flatten().filter(|(at, _)| *at <= now).min()?;
+        let key = key.clone();
+        self.remove(&key);
+        Some(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soonest_comes_first_and_only_once() {
+        let second = Duration::from_secs;
+        let mut queue = DelayQueue::default();
+        let requeue = |at, advances_clock| Requeue { at: second(at), advances_clock };
+        queue.insert("a".into(), requeue(9, true));
+        queue.insert("b".into(), requeue(3, false));
+        queue.insert("a".into(), requeue(5, true));
+        assert_eq!((queue.next(), queue.next_advance()), (Some(second(3)), Some(second(5))));
+        assert_eq!(queue.pop_due(second(2)), None);
+        assert_eq!(queue.pop_due(second(9)), Some("b".into()));
+        assert_eq!(queue.pop_due(second(9)), Some("a".into()));
+        assert_eq!((queue.pop_due(second(9)), queue.next()), (None, None));
+        queue.insert("c".into(), requeue(1, true));
+        queue.remove(&"c".into());
+        assert_eq!(queue.next_advance(), None);
+    }
+}

@@ -1,0 +1,395 @@
+//! Who looks at what, and when.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pintle_tree::{Node, Str};
+use tokio::sync::Mutex;
+
+use super::client::Client;
+use super::delay_queue::DelayQueue;
+use super::selector_index::{self, SelectorIndex};
+use super::{Pace, SimulatedClock};
+use super::{
+    cron_job, daemon_set, deployment, job, network, node, persistent_volume, pod, replica_set, stateful_set,
+};
+use crate::api::meta::{is_deleted, list_at, text_at};
+use crate::api::{Api, Clock as _};
+use crate::status::Status;
+use crate::store::{Event, Object, prefix};
+
+/// How much may follow from one request; whatever is left comes with the next, or while somebody watches. A look counts
+/// as one, and so do some of the objects that belong to what is looked at.
+const MAX_RECONCILES_PER_REQUEST: usize = 20_000;
+/// So many objects that belong to another are read in the time of a look.
+const DEPENDENTS_PER_RECONCILE: usize = 16;
+/// How long nothing may be due before somebody looks anyway.
+const RESYNC_PERIOD: Duration = Duration::from_secs(3600);
+
+/// When an object wants to be looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Requeue {
+    pub(super) at: Duration,
+    /// Whether the clock may jump there.
+    pub(super) advances_clock: bool,
+}
+
+impl Requeue {
+    /// Something that goes on until it is done.
+    pub(super) fn at(at: Duration) -> Option<Requeue> {
+        Some(Requeue { at, advances_clock: true })
+    }
+
+    /// Something that comes again and again, and would let the clock run away.
+    pub(super) fn at_without_advancing(at: Duration) -> Option<Requeue> {
+        Some(Requeue { at, advances_clock: false })
+    }
+}
+
+/// What moves.
+pub(crate) struct ControllerManager {
+    clock: Arc<SimulatedClock>,
+    pace: Pace,
+    queue: Mutex<WorkQueue>,
+    /// Whether something was left over.
+    pending_work: AtomicBool,
+}
+
+/// What is to be looked at.
+#[derive(Default)]
+struct WorkQueue {
+    /// The revision up to which changes are known.
+    synced_revision: u64,
+    queue: VecDeque<Str>,
+    queued: BTreeSet<Str>,
+    /// Who wants to be looked at later.
+    delayed: DelayQueue,
+    /// Pods that wait for something that is not there.
+    waiting_pods: BTreeSet<Str>,
+    /// Claims that were deleted and wait for pods to go.
+    terminating: BTreeSet<Str>,
+    /// Who looks for pods by their labels.
+    selectors: SelectorIndex,
+}
+
+impl ControllerManager {
+    pub(crate) fn new(clock: Arc<SimulatedClock>, pace: Pace) -> ControllerManager {
+        ControllerManager {
+            clock,
+            pace,
+            queue: Mutex::new(WorkQueue::default()),
+            pending_work: AtomicBool::new(false),
+        }
+    }
+
+    /// How fast things move.
+    pub(crate) fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Makes the node and looks at everything that is there.
+    pub(crate) async fn start(&self, api: &Api) -> Result<(), Status> {
+        node::ensure(&Client::new(api)).await?;
+        let mut queue = self.queue.lock().await;
+        queue.enqueue_all(api);
+        drop(queue);
+        self.run_until_idle(api).await;
+        Ok(())
+    }
+
+    /// Does what follows from the last changes; at a real pace somebody else does.
+    pub(crate) async fn run_until_idle(&self, api: &Api) {
+        if self.pace == Pace::Fast {
+            let mut queue = self.queue.lock().await;
+            self.drain(api, &mut queue).await;
+        }
+    }
+
+    /// Whether there is more to do than was done with the last request.
+    pub(crate) fn has_pending_work(&self) -> bool {
+        // At a real pace somebody else goes on.
+        self.pace == Pace::Fast && self.pending_work.load(Ordering::Relaxed)
+    }
+
+    /// Works whenever something has changed or is due.
+    pub(crate) async fn run(&self, api: &Api) {
+        let mut changes = api.store().subscribe();
+        loop {
+            changes.mark_unchanged();
+            let mut queue = self.queue.lock().await;
+            self.drain(api, &mut queue).await;
+            let next = queue.delayed.next();
+            drop(queue);
+            if self.pending_work.load(Ordering::Relaxed) {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let pause =
+                next.map_or(RESYNC_PERIOD, |at| at.saturating_sub(self.clock.now())).min(RESYNC_PERIOD);
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(pause.max(Duration::from_millis(5))) => {}
+            }
+        }
+    }
+
+    async fn drain(&self, api: &Api, queue: &mut WorkQueue) {
+        let mut done = 0;
+        while done < MAX_RECONCILES_PER_REQUEST {
+            queue.sync(api);
+            queue.pop_due(self.clock.now());
+            if let Some(key) = queue.pop() {
+                done += 1 + queue.reconcile(api, &key).await / DEPENDENTS_PER_RECONCILE;
+                continue;
+            }
+            match queue.delayed.next_advance().filter(|_| self.pace == Pace::Fast) {
+                Some(at) => self.clock.advance_to(at),
+                None => return self.pending_work.store(false, Ordering::Relaxed),
+            }
+        }
+        self.pending_work.store(true, Ordering::Relaxed);
+    }
+}
+
+impl WorkQueue {
+    fn add(&mut self, key: Str) {
+        if self.queued.insert(key.clone()) {
+            self.queue.push_back(key);
+        }
+    }
+
+    fn pop(&mut self) -> Option<Str> {
+        let key = self.queue.pop_front()?;
+        self.queued.remove(&key);
+        Some(key)
+    }
+
+    fn pop_due(&mut self, now: Duration) {
+        while let Some(key) = self.delayed.pop_due(now) {
+            self.add(key);
+        }
+    }
+
+    /// Takes note of what has changed since.
+    fn sync(&mut self, api: &Api) {
+        if api.store().revision() == self.synced_revision {
+            return;
+        }
+        match api.store().changes("", self.synced_revision) {
+            Ok((events, revision)) => {
+                for event in &events {
+                    self.enqueue_for(api, event);
+                }
+                self.synced_revision = revision;
+            }
+            // So much has changed that nobody knows what.
+            Err(_) => self.enqueue_all(api),
+        }
+    }
+
+    fn enqueue_all(&mut self, api: &Api) {
+        self.synced_revision = api.store().revision();
+        for (kind, _) in CONTROLLERS {
+            let listing = api.store().list(&prefix(kind, None), None, usize::MAX, None, &|_| true);
+            for object in listing.iter().flat_map(|listing| &listing.objects) {
+                self.index_waiters(kind, object);
+                self.add(object.key.clone());
+            }
+        }
+    }
+
+    fn enqueue_for(&mut self, api: &Api, event: &Event) {
+        let object = &event.object;
+        let text = object.key.to_str_lossy().into_owned();
+        let (kind, rest) = text.split_once('/').unwrap_or_default();
+        let namespace = rest.split('/').next().unwrap_or_default();
+        if event.removed {
+            self.delayed.remove(&object.key);
+            self.waiting_pods.remove(&object.key);
+            self.terminating.remove(&object.key);
+            self.selectors.remove(&object.key);
+        } else if CONTROLLERS.iter().any(|(name, _)| *name == kind) {
+            self.index_waiters(kind, object);
+            self.add(object.key.clone());
+        }
+        for owner in &object.head.owners {
+            if let Some(owner) = api.store().by_uid(owner) {
+                self.add(owner.key.clone());
+            }
+        }
+        match kind {
+            "pods" => self.enqueue_for_pod(namespace, event),
+            "secrets" | "configmaps" | "persistentvolumeclaims" | "serviceaccounts" => {
+                for key in with_prefix(&self.waiting_pods, &prefix("pods", Some(namespace))) {
+                    self.add(key);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes note of what waits for pods: services look for them, and claims that are deleted for those that use them.
+    fn index_waiters(&mut self, kind: &str, object: &Object) {
+        if selector_index::KINDS.contains(&kind) {
+            self.selectors.insert(object);
+        } else if kind == CLAIMS && object.head.leaving {
+            self.terminating.insert(object.key.clone());
+        }
+    }
+
+    fn enqueue_for_pod(&mut self, namespace: &str, event: &Event) {
+        for key in self.selectors.matching(&event.object.key, &event.object.head) {
+            self.add(key);
+        }
+        if event.removed {
+            for key in with_prefix(&self.terminating, &prefix(CLAIMS, Some(namespace))) {
+                self.add(key);
+            }
+        }
+    }
+
+    /// Looks at one object, and says how many belong to it.
+    async fn reconcile(&mut self, api: &Api, key: &Str) -> usize {
+        let pending = self.delayed.remove(key);
+        let Some(object) = api.store().get(key) else { return 0 };
+        let kind = key.to_str_lossy();
+        let kind = kind.split('/').next().unwrap_or_default();
+        let Some((_, controller)) = CONTROLLERS.iter().find(|(name, _)| *name == kind) else { return 0 };
+        let request =
+            Request { client: Client::new(api), key, object: object.node(), now: api.now(), pending };
+        let outcome = controller.reconcile(&request).await;
+        if *controller == Controller::Pod {
+            self.waiting_pods.remove(key);
+        }
+        match outcome {
+            Ok(Action::Done) => {}
+            Ok(Action::Requeue(requeue)) => self.delayed.insert(key.clone(), requeue),
+            Ok(Action::AwaitDependency) => drop(self.waiting_pods.insert(key.clone())),
+            // What the API refuses now may be right later.
+            Err(_) => {
+                let requeue = Requeue { at: api.now() + Duration::from_secs(60), advances_clock: false };
+                self.delayed.insert(key.clone(), requeue);
+            }
+        }
+        api.store().count_dependents(&object.head.uid)
+    }
+}
+
+const CLAIMS: &str = "persistentvolumeclaims";
+
+/// The keys that begin with `prefix`.
+fn with_prefix(keys: &BTreeSet<Str>, prefix: &str) -> Vec<Str> {
+    let matching = keys.range(Str::from(prefix)..);
+    matching.take_while(|key| key.starts_with(prefix.as_bytes())).cloned().collect()
+}
+
+/// What comes after a look.
+pub(super) enum Action {
+    Done,
+    Requeue(Requeue),
+    /// It waits for something that is not there.
+    AwaitDependency,
+}
+
+impl From<Option<Requeue>> for Action {
+    fn from(requeue: Option<Requeue>) -> Action {
+        requeue.map_or(Action::Done, Action::Requeue)
+    }
+}
+
+/// One look at one object.
+pub(super) struct Request<'l> {
+    pub(super) client: Client<'l>,
+    pub(super) key: &'l Str,
+    pub(super) object: Node,
+    pub(super) now: Duration,
+    /// When it was to be looked at, if that is still to come.
+    pub(super) pending: Option<Requeue>,
+}
+
+impl Request<'_> {
+    pub(super) fn text(&self, path: &[&str]) -> &str {
+        text_at(&self.object, path)
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        self.text(&["metadata", "namespace"])
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.text(&["metadata", "name"])
+    }
+
+    pub(super) fn uid(&self) -> &str {
+        self.text(&["metadata", "uid"])
+    }
+
+    /// What it owns of a kind, as the controller of it.
+    pub(super) fn owned(&self, kind: &str) -> Vec<Node> {
+        let all = self.client.owned(self.uid(), kind);
+        let controls = |node: &Node| {
+            list_at(node, &["metadata", "ownerReferences"]).iter().any(|owner| {
+                text_at(owner, &["uid"]) == self.uid()
+                    && owner.get("controller").and_then(Node::as_bool) == Some(true)
+            })
+        };
+        all.into_iter().filter(controls).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Controller {
+    Pod,
+    ReplicaSet,
+    Deployment,
+    StatefulSet,
+    DaemonSet,
+    Job,
+    CronJob,
+    Claim,
+    Volume,
+    Service,
+    Ingress,
+    Budget,
+}
+
+/// The kinds that move, as keys begin with them.
+const CONTROLLERS: [(&str, Controller); 13] = [
+    ("deployments.apps", Controller::Deployment),
+    ("replicasets.apps", Controller::ReplicaSet),
+    ("replicationcontrollers", Controller::ReplicaSet),
+    ("statefulsets.apps", Controller::StatefulSet),
+    ("daemonsets.apps", Controller::DaemonSet),
+    ("jobs.batch", Controller::Job),
+    ("cronjobs.batch", Controller::CronJob),
+    ("pods", Controller::Pod),
+    (CLAIMS, Controller::Claim),
+    ("persistentvolumes", Controller::Volume),
+    ("services", Controller::Service),
+    ("ingresses.networking.k8s.io", Controller::Ingress),
+    ("poddisruptionbudgets.policy", Controller::Budget),
+];
+
+impl Controller {
+    async fn reconcile(self, request: &Request<'_>) -> Result<Action, Status> {
+        // What is on its way out is left alone by all but those who let it go.
+        let deleting = is_deleted(&request.object);
+        match self {
+            Controller::Pod => pod::reconcile(request).await,
+            Controller::Claim => persistent_volume::reconcile(request).await.map(Action::from),
+            Controller::Volume => persistent_volume::reconcile_volume(request).await.map(Action::from),
+            _ if deleting => Ok(Action::Done),
+            Controller::ReplicaSet => replica_set::reconcile(request).await.map(Action::from),
+            Controller::Deployment => deployment::reconcile(request).await.map(Action::from),
+            Controller::StatefulSet => stateful_set::reconcile(request).await.map(Action::from),
+            Controller::DaemonSet => daemon_set::reconcile(request).await.map(Action::from),
+            Controller::Job => job::reconcile(request).await.map(Action::from),
+            Controller::CronJob => cron_job::reconcile(request).await.map(Action::from),
+            Controller::Service => network::reconcile_service(request).await.map(Action::from),
+            Controller::Ingress => network::reconcile_ingress(request).await.map(Action::from),
+            Controller::Budget => network::reconcile_disruption_budget(request).await.map(Action::from),
+        }
+    }
+}
