@@ -27,18 +27,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod admission;
 mod api;
 pub mod apply;
 mod controllers;
-pub mod fit;
+pub mod decoding;
+pub mod defaulting;
+mod fields;
+mod go_format;
 pub mod patch;
+mod pod_security;
+mod quantity;
 pub mod schema;
-mod security;
 pub mod serve;
-pub mod settle;
-mod spell;
 mod status;
 pub mod store;
+pub mod validation;
 
 pub use api::{Api, Body, Clock, FieldValidation, Options, SystemClock};
 pub use controllers::Pace;

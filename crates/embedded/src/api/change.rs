@@ -8,10 +8,10 @@ use super::meta::{finalizers, is_deleted, meta, number_at, set, take_over};
 use super::query::{FieldValidation, WriteOptions};
 use super::reply::Reply;
 use super::{Api, Call, accept, conflict, not_found};
+use crate::admission;
 use crate::apply::{self, Writer};
-use crate::fit::{BuiltIn, Source};
+use crate::decoding::{BuiltIn, Source};
 use crate::patch;
-use crate::settle;
 use crate::status::{Cause, Details, Status};
 use crate::store::{Expect, Object, Refusal};
 
@@ -170,7 +170,9 @@ impl Api {
             json::write_raw(&patched.object).map_err(|error| Status::bad_request(error.to_string()))?;
         let refused = |fault: &str| {
             let shown = if strategic {
-                json::read_exact(call.body).map(|patch| crate::spell::go_value(&patch)).unwrap_or_default()
+                json::read_exact(call.body)
+                    .map(|patch| crate::go_format::go_value(&patch))
+                    .unwrap_or_default()
             } else {
                 String::from_utf8_lossy(&text).into_owned()
             };
@@ -178,7 +180,7 @@ impl Api {
         };
         let read = match built_in {
             Some(built_in) => {
-                built_in.read_tree(&patched.object, Source::Tree).map_err(|fault| refused(&fault))?
+                built_in.decode_tree(&patched.object, Source::Tree).map_err(|fault| refused(&fault))?
             }
             None => {
                 self.check_same_kind(call, &patched.object).map_err(|fault| refused(&fault))?;
@@ -274,7 +276,7 @@ impl Api {
             return Ok(self.follow(&call.known, &removed, true).await.map(|()| changed));
         }
         let mut kept = changed;
-        settle::as_kept(call.known.kind(self.0.table), &mut kept);
+        admission::normalize_for_storage(call.known.kind(self.0.table), &mut kept);
         call.known.keep(&mut kept, self.0.table);
         let stored = self.0.store.put(there.key.clone(), expect, kept).await?;
         if let Err(status) = self.follow(&call.known, &stored, false).await {

@@ -7,9 +7,9 @@ use super::meta::{meta, set, unset};
 use super::query::WriteOptions;
 use super::reply::Reply;
 use super::{Api, Call, no_such_resource, not_found};
+use crate::admission;
 use crate::apply::{self, FieldSet, Writer};
-use crate::fit::BuiltIn;
-use crate::settle;
+use crate::decoding::BuiltIn;
 use crate::status::{Cause, Details, Status};
 use crate::store::{Expect, Object, Refusal, key};
 
@@ -77,7 +77,7 @@ impl Api {
         mut object: Node,
         dry_run: bool,
     ) -> Result<Node, Status> {
-        settle::as_kept(call.known.kind(self.0.table), &mut object);
+        admission::normalize_for_storage(call.known.kind(self.0.table), &mut object);
         let name = meta(&object, "name").to_owned();
         let key = key(&call.known.store_name(), call.namespace(), &name);
         if dry_run {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use pintle_tree::{Node, Str, json};
 
 use super::meta::{at, list_at, map, set, text_at};
-use crate::fit;
 use crate::schema::{Additional, Kind, Resource, Schema, Shape, Subresource};
 use crate::status::{Cause, Status};
 use crate::store::Store;
+use crate::{decoding, defaulting};
 
 /// What keys of definitions begin with.
 pub(super) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io/";
@@ -219,17 +219,17 @@ fn scale_paths(scale: &Node) -> ScalePaths {
 }
 
 /// Reads an object of a custom kind: what is not in its schema is left out and told.
-pub(super) fn read(schema: Schema<'_>, text: &[u8]) -> Result<fit::Object, Status> {
+pub(super) fn read(schema: Schema<'_>, text: &[u8]) -> Result<decoding::Decoded, Status> {
     let mut object = json::read_exact(text).map_err(|error| Status::bad_request(error.to_string()))?;
     let mut strict = Vec::new();
     prune(schema, &mut object, "", &mut strict);
-    Ok(fit::Object { object, strict })
+    Ok(decoding::Decoded { object, strict })
 }
 
 /// Makes an object of another version fit the one that is kept.
 pub(super) fn fit_kept(schema: Schema<'_>, resource: &Resource, object: &mut Node) {
     prune(schema, object, "", &mut Vec::new());
-    fit::fill(Kind { resource, schema: Some(schema), custom: true, minor: 0 }, object);
+    defaulting::apply_defaults(Kind { resource, schema: Some(schema), custom: true, minor: 0 }, object);
 }
 
 /// Leaves out what is in no schema.

@@ -9,7 +9,8 @@ use super::accept::{self, BodyFormat};
 use super::meta::{map_at, meta, set, unset};
 use super::query::FieldValidation;
 use super::{Api, Call};
-use crate::fit::{self, BuiltIn};
+use crate::decoding::{self, BuiltIn};
+use crate::defaulting;
 use crate::status::{Cause, Status};
 
 impl Api {
@@ -23,13 +24,13 @@ impl Api {
                 yaml_to_json(call)?
             }
             BodyFormat::Protobuf => {
-                let tree =
-                    fit::read_protobuf(call.body).map_err(|error| Status::bad_request(error.to_string()))?;
+                let tree = decoding::decode_protobuf(call.body)
+                    .map_err(|error| Status::bad_request(error.to_string()))?;
                 json::write_raw(&tree).map_err(|error| Status::bad_request(error.to_string()))?.into()
             }
         };
         let (version, kind) = self.check_kind(call, &text)?;
-        let fit::Object { object, mut strict } = self.read_strictly(call, &text, &version, &kind)?;
+        let decoding::Decoded { object, mut strict } = self.read_strictly(call, &text, &version, &kind)?;
         strict.splice(
             0..0,
             twice.map(|fault| fault.trim_start_matches("error converting YAML to JSON: ").to_owned()),
@@ -104,7 +105,7 @@ impl Api {
         version: &str,
         kind: &str,
     ) -> Result<Node, Status> {
-        let fit::Object { object, strict } = self.read_strictly(call, text, version, kind)?;
+        let decoding::Decoded { object, strict } = self.read_strictly(call, text, version, kind)?;
         self.judge(call, object, strict, validation)
     }
 
@@ -115,10 +116,10 @@ impl Api {
         text: &[u8],
         version: &str,
         kind: &str,
-    ) -> Result<fit::Object, Status> {
+    ) -> Result<decoding::Decoded, Status> {
         let schema = call.known.schema(self.0.table);
         match BuiltIn::find(version, kind, schema).filter(|_| !call.known.is_custom()) {
-            Some(built_in) => built_in.read(text).map_err(|error| {
+            Some(built_in) => built_in.decode(text).map_err(|error| {
                 let number = version.rsplit('/').next().unwrap_or_default();
                 Status::bad_request(format!(
                     "{kind} in version {number:?} cannot be handled as a {kind}: {error}"
@@ -158,7 +159,7 @@ impl Api {
         if call.known.is("", "Secret") {
             encode_text(&mut object);
         }
-        fit::fill(call.known.kind(self.0.table), &mut object);
+        defaulting::apply_defaults(call.known.kind(self.0.table), &mut object);
         Ok(object)
     }
 }
@@ -173,7 +174,7 @@ pub(super) fn plain(call: &Call<'_>) -> Result<Node, Status> {
             pintle_yaml::read_exact(call.body).map_err(|error| Status::bad_request(error.to_string()))
         }
         BodyFormat::Protobuf => {
-            fit::read_protobuf(call.body).map_err(|error| Status::bad_request(error.to_string()))
+            decoding::decode_protobuf(call.body).map_err(|error| Status::bad_request(error.to_string()))
         }
     }
 }

@@ -6,7 +6,7 @@ use pintle_tree::Node;
 
 use super::meta::{at, is_deleted, list_at, map_at, meta, set, text_at};
 use super::{Api, Call, forbidden};
-use crate::fit::quantity::Quantity;
+use crate::quantity::Quantity;
 use crate::status::Status;
 use crate::store::prefix;
 
@@ -174,7 +174,7 @@ impl Asked {
 
 fn amounts(map: Option<&Node>) -> Amounts {
     let entries = map.and_then(Node::as_map).into_iter().flat_map(|map| map.iter());
-    entries.filter_map(|(name, amount)| Some((name.to_string(), Quantity::of_node(amount)?))).collect()
+    entries.filter_map(|(name, amount)| Some((name.to_string(), Quantity::from_node(amount)?))).collect()
 }
 
 fn add(sum: &mut Amounts, more: &Amounts) {

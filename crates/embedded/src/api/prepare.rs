@@ -6,10 +6,10 @@ use super::meta::{
     at, finalizers, is_deleted, list_at, map_at, meta, number_at, set, take_over, text_at, unset,
 };
 use super::{Api, Call, custom};
-use crate::fit;
-use crate::settle::{self, Surroundings};
+use crate::admission::{self, AdmissionContext};
 use crate::status::{Cause, Status};
 use crate::store::key;
+use crate::validation;
 
 impl Api {
     /// A new object, with everything that its sender does not say.
@@ -32,8 +32,8 @@ impl Api {
         }
         self.give_limits(call, object);
         let kind = call.known.kind(self.0.table);
-        settle::admit(kind, object, &mut Around(self, call))?;
-        settle::settle_new(kind, object, &mut Around(self, call));
+        admission::validate_references(kind, object, &mut ApiContext(self, call))?;
+        admission::mutate_create(kind, object, &mut ApiContext(self, call));
         Ok(())
     }
 
@@ -60,7 +60,13 @@ impl Api {
             custom::prepare_definition(changed);
         }
         let part = call.target.part.as_deref().unwrap_or_default();
-        settle::settle_change(call.known.kind(self.0.table), live, changed, part, &mut Around(self, call));
+        admission::mutate_update(
+            call.known.kind(self.0.table),
+            live,
+            changed,
+            part,
+            &mut ApiContext(self, call),
+        );
         if part != "binding"
             && is_other(live, changed, call.known.is_custom(), has_status)
             && call.known.has_generation()
@@ -76,8 +82,8 @@ impl Api {
             refuse(call, object, custom::check_definition(object))?;
         }
         let kind = call.known.kind(self.0.table);
-        refuse(call, object, fit::check_new(kind, object))?;
-        fit::warnings(kind, object).into_iter().for_each(|text| call.warn(text));
+        refuse(call, object, validation::validate_create(kind, object))?;
+        validation::warnings(kind, object).into_iter().for_each(|text| call.warn(text));
         let old = call.known.is("", "Service") && !list_at(object, &["spec", "externalIPs"]).is_empty();
         if old && self.0.table.version().as_bytes() >= b"1.36".as_slice() {
             let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
@@ -93,14 +99,14 @@ impl Api {
         }
         let mut causes = new_finalizers(live, changed);
         let kind = call.known.kind(self.0.table);
-        causes.extend(fit::check_change(kind, live, changed));
+        causes.extend(validation::validate_update(kind, live, changed));
         refuse(call, changed, causes)?;
         // What has not changed was warned of before, which the server does not look at in templates.
         let is_other = ["spec", "template"].iter().any(|part| live.get(part) != changed.get(part));
         if (is_other || call.known.is("", "PodTemplate")) && call.target.part.is_none() {
-            let mut warnings = fit::warnings(kind, changed);
+            let mut warnings = validation::warnings(kind, changed);
             if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-                let before = fit::warnings(kind, live);
+                let before = validation::warnings(kind, live);
                 warnings.retain(|text| !before.contains(text));
             }
             warnings.into_iter().for_each(|text| call.warn(text));
@@ -110,7 +116,7 @@ impl Api {
 }
 
 /// What new objects get from the rest of the cluster.
-struct Around<'a>(&'a Api, &'a Call<'a>);
+struct ApiContext<'a>(&'a Api, &'a Call<'a>);
 
 /// The addresses of services: 10.96.0.0/16 without its ends.
 fn address(number: u64) -> String {
@@ -118,7 +124,7 @@ fn address(number: u64) -> String {
     format!("10.96.{}.{}", number >> 8, number & 255)
 }
 
-impl Surroundings for Around<'_> {
+impl AdmissionContext for ApiContext<'_> {
     fn suffix(&mut self) -> String {
         self.0.0.names.suffix()
     }

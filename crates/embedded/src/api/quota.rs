@@ -8,7 +8,7 @@ use tokio::sync::MutexGuard;
 use super::control::Queue;
 use super::meta::{at, list_at, meta, set, text_at};
 use super::{Api, Call, forbidden};
-use crate::fit::quantity::Quantity;
+use crate::quantity::Quantity;
 use crate::status::Status;
 use crate::store::{Object, key, prefix};
 
@@ -119,7 +119,7 @@ impl Api {
             let kind = counted_kind(name);
             let amounts = self.all_of(kind, namespace);
             let amounts = amounts.iter().filter_map(|object| amount(name, kind, object));
-            amounts.fold(Quantity::of(0), |sum, amount| sum.plus(&amount))
+            amounts.fold(Quantity::from_int(0), |sum, amount| sum.plus(&amount))
         };
         hard.keys().map(|name| (name.clone(), used(name))).collect()
     }
@@ -129,7 +129,7 @@ impl Api {
 fn hard(quota: &Node) -> Amounts {
     let entries = at(quota, &["spec", "hard"]).and_then(Node::as_map).into_iter().flat_map(Map::iter);
     entries
-        .filter_map(|(name, value)| Some((name.to_str_lossy().into_owned(), Quantity::of_node(value)?)))
+        .filter_map(|(name, value)| Some((name.to_str_lossy().into_owned(), Quantity::from_node(value)?)))
         .collect()
 }
 
@@ -163,24 +163,24 @@ fn amount(name: &str, kind: &str, object: &Node) -> Option<Quantity> {
     let has_ended = || matches!(text_at(object, &["status", "phase"]), "Succeeded" | "Failed");
     match name {
         "services.loadbalancers" => {
-            Some(Quantity::of(i64::from(text_at(object, &["spec", "type"]) == "LoadBalancer")))
+            Some(Quantity::from_int(i64::from(text_at(object, &["spec", "type"]) == "LoadBalancer")))
         }
         "services.nodeports" => {
             let ports = list_at(object, &["spec", "ports"]).iter();
             let ports = ports.filter(|port| at(port, &["nodePort"]).is_some_and(|it| *it != Node::Int(0)));
-            Some(Quantity::of(i64::try_from(ports.count()).unwrap_or(i64::MAX)))
+            Some(Quantity::from_int(i64::try_from(ports.count()).unwrap_or(i64::MAX)))
         }
-        "requests.storage" => Quantity::of_node(
+        "requests.storage" => Quantity::from_node(
             at(object, &["spec", "resources", "requests", "storage"]).unwrap_or(&Node::Int(0)),
         ),
-        name if name.starts_with("count/") => Some(Quantity::of(1)),
-        _ if kind == "pods" && has_ended() => Some(Quantity::of(0)),
-        name if PLAIN.contains(&name) => Some(Quantity::of(1)),
+        name if name.starts_with("count/") => Some(Quantity::from_int(1)),
+        _ if kind == "pods" && has_ended() => Some(Quantity::from_int(0)),
+        name if PLAIN.contains(&name) => Some(Quantity::from_int(1)),
         name => {
             let (part, of) = compute(name);
-            let asked = |container: &Node| Quantity::of_node(at(container, &["resources", part, of])?);
+            let asked = |container: &Node| Quantity::from_node(at(container, &["resources", part, of])?);
             let amounts = list_at(object, &["spec", "containers"]).iter().filter_map(asked);
-            Some(amounts.fold(Quantity::of(0), |sum, amount| sum.plus(&amount)))
+            Some(amounts.fold(Quantity::from_int(0), |sum, amount| sum.plus(&amount)))
         }
     }
 }

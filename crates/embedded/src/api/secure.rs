@@ -6,7 +6,7 @@ use pintle_tree::Node;
 
 use super::meta::{at, list_at, meta, text_at};
 use super::{Api, Call, forbidden};
-use crate::security::{Level, Policy, Standard, Violation, in_detail, in_short, violations};
+use crate::pod_security::{Level, Policy, Standard, Violation, in_detail, in_short, violations};
 use crate::status::Status;
 use crate::store::{key, prefix};
 

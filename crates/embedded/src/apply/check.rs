@@ -6,11 +6,11 @@ use pintle_tree::{Node, with_stack};
 
 use super::set::{Element, path_text};
 use super::typed::{Form, Keys, Place, ScalarType};
-use crate::spell::{go_syntax, go_type, go_value};
+use crate::go_format::{go_syntax, go_type, go_value};
 
 /// Returns why `object` does not fit, or nothing if it does.
 pub(super) fn check(place: Place<'_>, object: &Node) -> Option<String> {
-    let mut faults = Faults { path: Vec::new(), found: Vec::new() };
+    let mut faults = ErrorList { path: Vec::new(), found: Vec::new() };
     faults.value(place, object);
     match &faults.found[..] {
         [] => None,
@@ -19,12 +19,12 @@ pub(super) fn check(place: Place<'_>, object: &Node) -> Option<String> {
     }
 }
 
-struct Faults {
+struct ErrorList {
     path: Vec<Element>,
     found: Vec<String>,
 }
 
-impl Faults {
+impl ErrorList {
     fn add(&mut self, message: String) {
         let path = path_text(&self.path);
         self.found.push(if path.is_empty() { message } else { format!("{path}: {message}") });

@@ -4,7 +4,7 @@
 use pintle_tree::{Map, Node, Str};
 
 use super::Patched;
-use crate::fit::raw::Raw;
+use crate::decoding::raw_json::RawJson;
 use crate::status::{Details, Status};
 
 /// The most operations in one patch.
@@ -16,8 +16,8 @@ const MOST_OPERATIONS: usize = 10_000;
 /// When the patch is no list of operations, or one of them does not apply.
 pub fn json_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
     let refuse = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
-    let raw = Raw::read(patch).map_err(|error| refuse(error.to_string()))?;
-    let Raw::List(operations) = &raw else {
+    let raw = RawJson::parse(patch).map_err(|error| refuse(error.to_string()))?;
+    let RawJson::List(operations) = &raw else {
         let kind = raw.json_type();
         return Err(refuse(format!(
             "json: cannot unmarshal {kind} into Go value of type []handlers.jsonPatchOp"
@@ -57,16 +57,16 @@ struct Operation {
 }
 
 impl Operation {
-    fn read(raw: &Raw) -> Result<Operation, String> {
-        let Raw::Map(entries) = raw else {
+    fn read(raw: &RawJson) -> Result<Operation, String> {
+        let RawJson::Map(entries) = raw else {
             let kind = raw.json_type();
             return Err(format!("json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp"));
         };
         let mut operation = Operation { name: Str::default(), path: None, from: None, value: Node::Nil };
         for (key, value) in entries {
             let text = || match value {
-                Raw::Str(text) => Ok(Some(text.clone())),
-                Raw::Nil => Ok(None),
+                RawJson::Str(text) => Ok(Some(text.clone())),
+                RawJson::Nil => Ok(None),
                 other => Err(format!(
                     "json: cannot unmarshal {} into Go struct field jsonPatchOp.{key} of type string",
                     other.json_type()

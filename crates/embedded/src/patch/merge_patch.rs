@@ -3,7 +3,7 @@
 use pintle_tree::{Map, Node, with_stack};
 
 use super::Patched;
-use crate::fit::raw::Raw;
+use crate::decoding::raw_json::RawJson;
 use crate::status::Status;
 
 /// Carries out a merge patch.
@@ -12,7 +12,7 @@ use crate::status::Status;
 /// When the patch is no JSON object.
 pub fn merge_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
     let refuse = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
-    let raw = Raw::read(patch).map_err(|error| refuse(error.to_string()))?;
+    let raw = RawJson::parse(patch).map_err(|error| refuse(error.to_string()))?;
     match raw.node() {
         Node::Map(patch) => {
             let mut object = document.clone();

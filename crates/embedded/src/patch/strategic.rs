@@ -4,9 +4,9 @@
 use pintle_tree::{Map, Node, Str, with_stack};
 
 use super::Patched;
-use crate::fit::raw::Raw;
+use crate::decoding::raw_json::RawJson;
+use crate::go_format::{go_type, go_value};
 use crate::schema::{PatchStrategy, Schema};
-use crate::spell::{go_type, go_value};
 use crate::status::Status;
 
 const DIRECTIVE: &str = "$patch";
@@ -19,7 +19,7 @@ const ELEMENT_ORDER: &[u8] = b"$setElementOrder/";
 /// # Errors
 /// When the patch is no JSON object, or its directives or elements make no sense.
 pub fn strategic_patch(schema: Schema<'_>, document: &Node, patch: &[u8]) -> Result<Patched, Status> {
-    let raw = Raw::read(patch).map_err(|error| Status::bad_request(error.to_string()))?;
+    let raw = RawJson::parse(patch).map_err(|error| Status::bad_request(error.to_string()))?;
     let patch = match raw.node() {
         Node::Map(patch) => patch,
         Node::Nil => Map::new(),

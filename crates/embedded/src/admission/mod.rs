@@ -1,0 +1,227 @@
+//! What the server itself puts into objects before it keeps them: addresses, ports, names of accounts, labels of jobs,
+//! first states. All of it comes after [`crate::apply::track`], since it belongs to nobody.
+
+mod app_armor;
+mod pod;
+mod service;
+
+use pintle_tree::{Map, Node, Str};
+
+use crate::fields::{at, inner, made, map_of, put, text};
+use crate::schema::Kind;
+use crate::status::{Details, Status};
+
+/// What objects get from outside of themselves.
+pub trait AdmissionContext {
+    /// Five letters and digits that nobody has yet.
+    fn suffix(&mut self) -> String;
+    /// An address for a service that nobody has yet.
+    fn cluster_ip(&mut self) -> String;
+    /// A port of all nodes that nobody has yet.
+    fn node_port(&mut self) -> u16;
+    /// The class of claims that name none.
+    fn default_storage_class(&mut self) -> Option<Str>;
+    /// The value and the preemption policy of a priority class.
+    fn priority(&mut self, class: &str) -> Option<(i64, Str)>;
+    /// The time, as objects have it.
+    fn now(&mut self) -> Str;
+    /// Whether there is such a service account.
+    fn has_account(&mut self, namespace: &str, name: &str) -> bool;
+    /// Tells the sender something.
+    fn warn(&mut self, text: String);
+}
+
+/// Whether a new object finds all that it refers to. Comes before it is settled.
+///
+/// # Errors
+/// When a pod names an account or a priority that is not there.
+pub fn validate_references(
+    kind: Kind<'_>,
+    object: &Node,
+    context: &mut dyn AdmissionContext,
+) -> Result<(), Status> {
+    if kind.custom || group_and_kind(kind) != ("", "Pod") {
+        return Ok(());
+    }
+    let (namespace, name) = (text(object, &["metadata", "namespace"]), text(object, &["metadata", "name"]));
+    let refuse = |why: String| {
+        let details = Details { name: name.to_owned(), kind: "pods".to_owned(), ..Details::default() };
+        Err(Status::new(403, "Forbidden", format!("pods {name:?} is forbidden: {why}")).about(details))
+    };
+    let account = match text(object, &["spec", "serviceAccountName"]) {
+        "" => "default",
+        account => account,
+    };
+    if !context.has_account(namespace, account) {
+        let why = format!(
+            "error looking up service account {namespace}/{account}: serviceaccount {account:?} not found"
+        );
+        return refuse(why);
+    }
+    let class = text(object, &["spec", "priorityClassName"]);
+    let is_known = class.is_empty() || class.starts_with("system-") || context.priority(class).is_some();
+    if is_known { Ok(()) } else { refuse(format!("no PriorityClass with name {class} was found")) }
+}
+
+/// Settles a new object, which has its name, its uid and its defaults.
+pub fn mutate_create(kind: Kind<'_>, object: &mut Node, context: &mut dyn AdmissionContext) {
+    if kind.custom {
+        return;
+    }
+    let uid = text(object, &["metadata", "uid"]).to_owned();
+    match group_and_kind(kind) {
+        ("", "Pod") => pod::mutate(object, context),
+        ("", "Service") => service::mutate(object, None, context),
+        ("", "PersistentVolumeClaim") => claim(object, context),
+        ("", "PersistentVolume") => volume(object, context),
+        ("", "Node") => node(object),
+        ("batch", "Job") => job(object, &uid),
+        ("apps", "DaemonSet") => set_template_generation(object, 1),
+        _ => {}
+    }
+}
+
+/// Settles a new state of an object that was there as `live`.
+pub fn mutate_update(
+    kind: Kind<'_>,
+    live: &Node,
+    object: &mut Node,
+    subresource: &str,
+    context: &mut dyn AdmissionContext,
+) {
+    if kind.custom || !subresource.is_empty() {
+        return;
+    }
+    match group_and_kind(kind) {
+        ("", "Service") => service::mutate(object, Some(live), context),
+        ("apps", "DaemonSet") => {
+            let count =
+                text(live, &["metadata", "annotations", TEMPLATE_GENERATION]).parse::<i64>().unwrap_or(1);
+            let changed = at(live, &["spec", "template"]) != at(object, &["spec", "template"]);
+            set_template_generation(object, count + i64::from(changed));
+        }
+        ("", "Secret") if text(object, &["type"]).is_empty() => {
+            if let (Some(map), Some(kind)) = (object.as_map_mut(), live.get("type")) {
+                map.insert("type".into(), kind.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Objects lose the difference between an empty list and none when they are kept.
+pub fn normalize_for_storage(kind: Kind<'_>, object: &mut Node) {
+    if kind.custom {
+        return;
+    }
+    let fields: &[&[&str]] = match group_and_kind(kind) {
+        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => &[&["rules"]],
+        ("storage.k8s.io", "CSINode") => &[&["spec", "drivers"]],
+        ("discovery.k8s.io", "EndpointSlice") => &[&["endpoints"], &["ports"]],
+        ("autoscaling", _) => &[&["status", "currentMetrics"]],
+        ("apiextensions.k8s.io", _) => &[&["status", "conditions"], &["status", "storedVersions"]],
+        _ => &[],
+    };
+    for path in fields {
+        let Some((last, parents)) = path.split_last() else { continue };
+        let parent = parents.iter().try_fold(&mut *object, |node, key| node.as_map_mut()?.get_mut(key));
+        if let Some(Node::Map(parent)) = parent
+            && parent.get(last).and_then(Node::as_list).is_some_and(<[Node]>::is_empty)
+        {
+            parent.insert(Str::from(*last), Node::Nil);
+        }
+    }
+}
+
+fn group_and_kind(kind: Kind<'_>) -> (&str, &str) {
+    (kind.resource.group.as_str().unwrap_or_default(), kind.resource.kind.as_str().unwrap_or_default())
+}
+
+fn add_finalizer(object: &mut Node, name: &str) {
+    let metadata = object.as_map_mut().and_then(|object| made(object, "metadata"));
+    let Some(metadata) = metadata else { return };
+    put(metadata, "finalizers", Node::List(Vec::new()));
+    if let Some(Node::List(finalizers)) = metadata.get_mut("finalizers")
+        && !finalizers.iter().any(|known| known.as_str() == Some(name))
+    {
+        finalizers.push(name.into());
+    }
+}
+
+fn claim(object: &mut Node, context: &mut dyn AdmissionContext) {
+    add_finalizer(object, "kubernetes.io/pvc-protection");
+    let Some(map) = object.as_map_mut() else { return };
+    map.insert("status".into(), map_of(&[("phase", "Pending".into())]));
+    let old = map
+        .get("metadata")
+        .map(|metadata| at(metadata, &["annotations", "volume.beta.kubernetes.io/storage-class"]).is_some());
+    if let Some(spec) = inner(map, "spec")
+        && spec.get("storageClassName").is_none_or(Node::is_nil)
+        && old != Some(true)
+        && let Some(class) = context.default_storage_class()
+    {
+        spec.insert("storageClassName".into(), class.into());
+    }
+}
+
+fn volume(object: &mut Node, context: &mut dyn AdmissionContext) {
+    add_finalizer(object, "kubernetes.io/pv-protection");
+    let now = context.now();
+    if let Some(map) = object.as_map_mut() {
+        let status = [("phase", "Pending".into()), ("lastPhaseTransitionTime", now.into())];
+        map.insert("status".into(), map_of(&status));
+    }
+}
+
+fn node(object: &mut Node) {
+    let Some(spec) = object.as_map_mut().and_then(|object| made(object, "spec")) else { return };
+    put(spec, "taints", Node::List(Vec::new()));
+    let taint = map_of(&[("key", "node.kubernetes.io/not-ready".into()), ("effect", "NoSchedule".into())]);
+    if let Some(Node::List(taints)) = spec.get_mut("taints")
+        && !taints.iter().any(|known| known.get("key") == taint.get("key"))
+    {
+        taints.push(taint);
+    }
+}
+
+/// The pods of a job are known by its uid, unless it brings a selector of its own.
+fn job(object: &mut Node, uid: &str) {
+    if crate::fields::is_true(object, &["spec", "manualSelector"]) {
+        return;
+    }
+    let name = text(object, &["metadata", "name"]).to_owned();
+    let own = [
+        ("batch.kubernetes.io/controller-uid", uid),
+        ("batch.kubernetes.io/job-name", name.as_str()),
+        ("controller-uid", uid),
+        ("job-name", name.as_str()),
+    ];
+    let label = |labels: &mut Map<Node>| {
+        for (key, value) in own {
+            labels.insert(key.into(), value.into());
+        }
+    };
+    let is_bare = at(object, &["metadata", "labels"]).and_then(Node::as_map).is_none_or(Map::is_empty);
+    let Some(map) = object.as_map_mut() else { return };
+    // A job without labels has those of its template.
+    if is_bare && let Some(labels) = made(map, "metadata").and_then(|metadata| made(metadata, "labels")) {
+        label(labels);
+    }
+    let Some(spec) = inner(map, "spec") else { return };
+    let template = made(spec, "template").and_then(|template| made(template, "metadata"));
+    if let Some(labels) = template.and_then(|metadata| made(metadata, "labels")) {
+        label(labels);
+    }
+    if let Some(selector) = made(spec, "selector").and_then(|selector| made(selector, "matchLabels")) {
+        selector.insert("batch.kubernetes.io/controller-uid".into(), uid.into());
+    }
+}
+
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn set_template_generation(object: &mut Node, count: i64) {
+    let metadata = object.as_map_mut().and_then(|object| made(object, "metadata"));
+    if let Some(annotations) = metadata.and_then(|metadata| made(metadata, "annotations")) {
+        annotations.insert(TEMPLATE_GENERATION.into(), count.to_string().into());
+    }
+}

@@ -1,0 +1,146 @@
+//! Pods: their account and its token, how long they stay on a node that is lost, their priority and first state.
+
+use pintle_tree::{Map, Node};
+
+use super::{AdmissionContext, app_armor};
+use crate::defaulting::container_names;
+use crate::fields::{each, list, made, map, map_of, put, text, word};
+use crate::quantity::Quantity;
+use crate::validation::old_app_armor;
+
+const TOKEN_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// Settles a new pod.
+pub(super) fn mutate(object: &mut Node, context: &mut dyn AdmissionContext) {
+    let class = text(object, &["spec", "priorityClassName"]).to_owned();
+    let (priority, policy) = match class.as_str() {
+        "system-node-critical" => (2_000_001_000, "PreemptLowerPriority".into()),
+        "system-cluster-critical" => (2_000_000_000, "PreemptLowerPriority".into()),
+        "" => (0, "PreemptLowerPriority".into()),
+        class => context.priority(class).unwrap_or_else(|| (0, "PreemptLowerPriority".into())),
+    };
+    let qos_class = qos_class(object);
+    let suffix = context.suffix();
+    for container in app_armor::mutate(object) {
+        context.warn(old_app_armor("", &container));
+    }
+    let Some(pod) = object.as_map_mut() else { return };
+    pod.insert("status".into(), map_of(&[("phase", "Pending".into()), ("qosClass", qos_class.into())]));
+    let Some(spec) = made(pod, "spec") else { return };
+    if word(spec, "serviceAccountName").is_empty() {
+        spec.insert("serviceAccountName".into(), "default".into());
+        spec.insert("serviceAccount".into(), "default".into());
+    }
+    put(spec, "priority", priority);
+    put(spec, "preemptionPolicy", policy);
+    add_default_tolerations(spec);
+    if spec.get("automountServiceAccountToken").and_then(Node::as_bool).unwrap_or(true) {
+        mount_service_account_token(spec, &format!("kube-api-access-{suffix}"));
+    }
+}
+
+/// Pods stay five minutes on a node that is lost, unless they say otherwise.
+fn add_default_tolerations(spec: &mut Map<Node>) {
+    put(spec, "tolerations", Node::List(Vec::new()));
+    let Some(Node::List(tolerations)) = spec.get_mut("tolerations") else { return };
+    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let covers = |toleration: &Node| {
+            let (known, effect) = (text(toleration, &["key"]), text(toleration, &["effect"]));
+            (known == key || known.is_empty()) && (effect.is_empty() || effect == "NoExecute")
+        };
+        if !tolerations.iter().any(covers) {
+            tolerations.push(map_of(&[
+                ("key", key.into()),
+                ("operator", "Exists".into()),
+                ("effect", "NoExecute".into()),
+                ("tolerationSeconds", 300_i64.into()),
+            ]));
+        }
+    }
+}
+
+fn mount_service_account_token(spec: &mut Map<Node>, name: &str) {
+    let mut mounted = false;
+    for containers in ["containers", "initContainers"] {
+        each(spec, containers, |container| {
+            put(container, "volumeMounts", Node::List(Vec::new()));
+            let Some(Node::List(mounts)) = container.get_mut("volumeMounts") else { return };
+            if mounts.iter().any(|mount| text(mount, &["mountPath"]) == TOKEN_MOUNT_PATH) {
+                return;
+            }
+            mounted = true;
+            mounts.push(map_of(&[
+                ("name", name.into()),
+                ("readOnly", true.into()),
+                ("mountPath", TOKEN_MOUNT_PATH.into()),
+            ]));
+        });
+    }
+    if mounted {
+        put(spec, "volumes", Node::List(Vec::new()));
+        if let Some(Node::List(volumes)) = spec.get_mut("volumes") {
+            volumes.push(token_volume(name));
+        }
+    }
+}
+
+fn token_volume(name: &str) -> Node {
+    let token = map_of(&[("expirationSeconds", 3607_i64.into()), ("path", "token".into())]);
+    let authority = map_of(&[("key", "ca.crt".into()), ("path", "ca.crt".into())]);
+    let authority = map_of(&[("name", "kube-root-ca.crt".into()), ("items", Node::List(vec![authority]))]);
+    let field = map_of(&[("apiVersion", "v1".into()), ("fieldPath", "metadata.namespace".into())]);
+    let item = map_of(&[("path", "namespace".into()), ("fieldRef", field)]);
+    let sources = vec![
+        map_of(&[("serviceAccountToken", token)]),
+        map_of(&[("configMap", authority)]),
+        map_of(&[("downwardAPI", map_of(&[("items", Node::List(vec![item]))]))]),
+    ];
+    let projected = map_of(&[("sources", Node::List(sources)), ("defaultMode", 0o644_i64.into())]);
+    map_of(&[("name", name.into()), ("projected", projected)])
+}
+
+/// How sure a pod is of what it asks for.
+fn qos_class(pod: &Node) -> &'static str {
+    let lists = container_names().into_iter().take(2);
+    let containers: Vec<&Node> = lists.flat_map(|name| list(pod, &["spec", name])).collect();
+    let amounts = |container: &Node, kind: &str| -> Vec<(String, Quantity)> {
+        let map = map(container, &["resources", kind]).into_iter().flat_map(Map::iter);
+        let known = map.filter(|(name, _)| *name == "cpu" || *name == "memory");
+        let read =
+            known.filter_map(|(name, amount)| Some((name.to_string(), Quantity::parse(amount.as_str()?)?)));
+        read.filter(|(_, amount)| !amount.is_zero()).collect()
+    };
+    let asks = |container: &&&Node| {
+        !amounts(container, "limits").is_empty() || !amounts(container, "requests").is_empty()
+    };
+    if containers.iter().filter(asks).count() == 0 {
+        return "BestEffort";
+    }
+    let is_sure = |container: &&Node| {
+        let (limits, requests) = (amounts(container, "limits"), amounts(container, "requests"));
+        limits.len() == 2
+            && requests.iter().all(|(name, amount)| {
+                limits.iter().any(|(known, limit)| known == name && limit.canonical() == amount.canonical())
+            })
+    };
+    if containers.iter().all(is_sure) { "Guaranteed" } else { "Burstable" }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_tree::json;
+
+    use super::*;
+
+    #[test]
+    fn the_quality_of_a_pod_is_that_of_its_containers() {
+        let pod = |resources: &str| {
+            let text = format!(r#"{{"spec":{{"containers":[{{"resources":{resources}}}]}}}}"#);
+            qos_class(&json::read_exact(text.as_bytes()).unwrap())
+        };
+        assert_eq!(pod("{}"), "BestEffort");
+        assert_eq!(pod(r#"{"requests":{"cpu":"1"}}"#), "Burstable");
+        let sure = r#"{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1","memory":"1024Mi"}}"#;
+        assert_eq!(pod(sure), "Guaranteed");
+    }
+}

@@ -1,0 +1,121 @@
+//! Services: their addresses, ports and families of addresses.
+
+use pintle_tree::{Map, Node};
+
+use super::AdmissionContext;
+use crate::fields::{at, each, int, list, made, map_of, put, text, word};
+
+/// Settles a service; `live` is what it was before, if it was.
+pub(super) fn mutate(object: &mut Node, live: Option<&Node>, context: &mut dyn AdmissionContext) {
+    if live.is_none()
+        && let Some(map) = object.as_map_mut()
+    {
+        map.insert("status".into(), map_of(&[("loadBalancer", Node::empty_map())]));
+    }
+    let Some(spec) = object.as_map_mut().and_then(|object| made(object, "spec")) else { return };
+    if let Some(live) = live {
+        retain_allocated(spec, live);
+    }
+    let kind = word(spec, "type").to_owned();
+    if kind == "ExternalName" {
+        for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
+            spec.remove(name);
+        }
+        return;
+    }
+    families(spec);
+    addresses(spec, context);
+    let has_ports = kind == "NodePort" || (kind == "LoadBalancer" && allocates(spec));
+    if has_ports {
+        node_ports(spec, context);
+    } else if kind == "ClusterIP" && live.is_some_and(|live| text(live, &["spec", "type"]) != "ClusterIP") {
+        each(spec, "ports", |port| drop(port.remove("nodePort")));
+    }
+    if kind == "LoadBalancer" && word(spec, "externalTrafficPolicy") == "Local" {
+        if matches!(spec.get("healthCheckNodePort"), None | Some(Node::Int(0))) {
+            spec.insert("healthCheckNodePort".into(), i64::from(context.node_port()).into());
+        }
+    } else {
+        spec.remove("healthCheckNodePort");
+    }
+}
+
+fn allocates(spec: &Map<Node>) -> bool {
+    spec.get("allocateLoadBalancerNodePorts").and_then(Node::as_bool).unwrap_or(true)
+}
+
+/// What a service was given before and does not name now, it keeps.
+fn retain_allocated(spec: &mut Map<Node>, live: &Node) {
+    let was = text(live, &["spec", "type"]);
+    let is_outside = |kind: &str| kind == "NodePort" || kind == "LoadBalancer";
+    if was != "ExternalName" && word(spec, "type") != "ExternalName" {
+        if word(spec, "clusterIP").is_empty() {
+            keep(spec, live, "clusterIP");
+        }
+        for name in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+            keep(spec, live, name);
+        }
+    }
+    if is_outside(was) && is_outside(word(spec, "type")) {
+        let before = list(live, &["spec", "ports"]).to_vec();
+        each(spec, "ports", |port| {
+            if !matches!(port.get("nodePort"), None | Some(Node::Int(0))) {
+                return;
+            }
+            let own = Node::Map(port.clone());
+            let same = |other: &&Node| {
+                int(other, &["port"]) == int(&own, &["port"])
+                    && text(other, &["protocol"]) == text(&own, &["protocol"])
+            };
+            if let Some(number) = before.iter().find(same).and_then(|other| at(other, &["nodePort"])) {
+                port.insert("nodePort".into(), number.clone());
+            }
+        });
+    }
+    if was == "LoadBalancer" && word(spec, "type") == "LoadBalancer" {
+        keep(spec, live, "healthCheckNodePort");
+    }
+}
+
+fn keep(spec: &mut Map<Node>, live: &Node, name: &str) {
+    if let Some(value) = at(live, &["spec", name]) {
+        put(spec, name, value.clone());
+    }
+}
+
+/// A service without a selector and without an address may have backends of both families.
+fn families(spec: &mut Map<Node>) {
+    let free = word(spec, "clusterIP") == "None"
+        && spec.get("selector").and_then(Node::as_map).is_none_or(Map::is_empty)
+        && spec.get("ipFamilyPolicy").is_none_or(Node::is_nil)
+        && spec.get("ipFamilies").is_none_or(Node::is_nil);
+    if free {
+        spec.insert("ipFamilyPolicy".into(), "RequireDualStack".into());
+        spec.insert("ipFamilies".into(), Node::List(vec!["IPv4".into(), "IPv6".into()]));
+        return;
+    }
+    // The cluster has addresses of one family, whatever is preferred.
+    put(spec, "ipFamilyPolicy", "SingleStack");
+    put(spec, "ipFamilies", Node::List(vec!["IPv4".into()]));
+}
+
+fn addresses(spec: &mut Map<Node>, context: &mut dyn AdmissionContext) {
+    if word(spec, "clusterIP").is_empty() {
+        let first = spec.get("clusterIPs").and_then(Node::as_list).and_then(<[Node]>::first);
+        let address = match first.and_then(Node::as_str).filter(|first| !first.is_empty()) {
+            Some(first) => first.to_owned(),
+            None => context.cluster_ip(),
+        };
+        spec.insert("clusterIP".into(), address.into());
+    }
+    let address = Node::from(word(spec, "clusterIP"));
+    put(spec, "clusterIPs", Node::List(vec![address]));
+}
+
+fn node_ports(spec: &mut Map<Node>, context: &mut dyn AdmissionContext) {
+    each(spec, "ports", |port| {
+        if matches!(port.get("nodePort"), None | Some(Node::Int(0))) {
+            port.insert("nodePort".into(), i64::from(context.node_port()).into());
+        }
+    });
+}

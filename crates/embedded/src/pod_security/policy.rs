@@ -1,0 +1,175 @@
+//! Which standards hold in a namespace: the labels `pod-security.kubernetes.io/…`.
+
+use std::fmt;
+
+use pintle_tree::Node;
+
+use crate::fields::at;
+use crate::status::Cause;
+
+/// How strict a standard is; later ones are stricter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    Privileged,
+    Baseline,
+    Restricted,
+}
+
+impl Level {
+    fn read(word: &str) -> Option<Level> {
+        Some(match word {
+            "privileged" => Level::Privileged,
+            "baseline" => Level::Baseline,
+            "restricted" => Level::Restricted,
+            _ => return None,
+        })
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Level::Privileged => "privileged",
+            Level::Baseline => "baseline",
+            Level::Restricted => "restricted",
+        }
+    }
+}
+
+/// A level at a minor version; without one, the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standard {
+    pub(crate) level: Level,
+    pub(crate) version: Option<u32>,
+}
+
+impl Standard {
+    const NONE: Standard = Standard { level: Level::Privileged, version: None };
+}
+
+impl fmt::Display for Standard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version {
+            Some(minor) => write!(formatter, "{}:v1.{minor}", self.level.as_str()),
+            None => write!(formatter, "{}:latest", self.level.as_str()),
+        }
+    }
+}
+
+/// What holds in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// What pods are refused for.
+    pub(crate) enforce: Standard,
+    /// What is warned of, in pods and in what makes pods.
+    pub(crate) warn: Standard,
+}
+
+/// What stands before the names of the labels.
+const PREFIX: &str = "pod-security.kubernetes.io/";
+
+impl Policy {
+    /// What the labels of a namespace say, and what is wrong with them. A standard to enforce that cannot be read is the
+    /// strictest; one to warn of is none.
+    pub(crate) fn of(namespace: &Node) -> (Policy, Vec<Cause>) {
+        let mut labels = Labels { namespace, causes: Vec::new() };
+        let (level, enforced_version) = labels.standard("enforce");
+        let enforce = Standard {
+            level: level.map_or(Level::Privileged, |level| level.unwrap_or(Level::Restricted)),
+            version: enforced_version.flatten(),
+        };
+        // Audits leave no trace here, but their labels are held to the same rules.
+        labels.standard("audit");
+        let (warned, version) = labels.standard("warn");
+        let warn = match warned {
+            Some(warned) => {
+                Standard { level: warned.unwrap_or(Level::Privileged), version: version.flatten() }
+            }
+            // Who enforces a standard is warned by it, too.
+            None if matches!(level, Some(Some(_))) && enforce.level > Level::Privileged => {
+                Standard { level: enforce.level, version: version.unwrap_or(enforce.version) }
+            }
+            None => Standard { version: version.flatten(), ..Standard::NONE },
+        };
+        (Policy { enforce, warn }, labels.causes)
+    }
+}
+
+struct Labels<'n> {
+    namespace: &'n Node,
+    causes: Vec<Cause>,
+}
+
+impl Labels<'_> {
+    /// Level and version of one use, each none where there is no such label; a level that is none of ours is none
+    /// within.
+    fn standard(&mut self, use_of: &str) -> (Option<Option<Level>>, Option<Option<u32>>) {
+        let level = self.label(use_of).map(|word| {
+            let level = Level::read(&word);
+            if level.is_none() {
+                self.refuse(use_of, &word, "must be one of privileged, baseline, restricted");
+            }
+            level
+        });
+        let name = format!("{use_of}-version");
+        let version = self.label(&name).map(|word| match read_version(&word) {
+            Some(version) => version,
+            None => {
+                self.refuse(&name, &word, "must be \"latest\" or \"v1.x\"");
+                None
+            }
+        });
+        (level, version)
+    }
+
+    fn label(&self, name: &str) -> Option<String> {
+        let key = format!("{PREFIX}{name}");
+        Some(at(self.namespace, &["metadata", "labels", &key])?.as_str()?.to_owned())
+    }
+
+    fn refuse(&mut self, name: &str, word: &str, why: &str) {
+        let field = format!("metadata.labels[{PREFIX}{name}]");
+        self.causes.push(Cause::invalid(field, &word.into(), why));
+    }
+}
+
+/// `latest`, which is no number, or `v1.` and one that does not begin with a zero.
+fn read_version(word: &str) -> Option<Option<u32>> {
+    if word == "latest" {
+        return Some(None);
+    }
+    let minor = word.strip_prefix("v1.")?;
+    let is_number = minor.bytes().all(|it| it.is_ascii_digit()) && (minor == "0" || !minor.starts_with('0'));
+    if is_number { minor.parse().ok().map(Some) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(labels: &[(&str, &str)]) -> (String, String, usize) {
+        let labels: Vec<String> =
+            labels.iter().map(|(name, word)| format!("{PREFIX}{name}: {word}")).collect();
+        let text = format!("metadata: {{labels: {{{}}}}}", labels.join(", "));
+        let (policy, causes) = Policy::of(&pintle_yaml::read(text.as_bytes()).unwrap());
+        (policy.enforce.to_string(), policy.warn.to_string(), causes.len())
+    }
+
+    #[test]
+    fn labels_say_what_holds() {
+        let told = |enforce: &str, warn: &str, causes| (enforce.to_owned(), warn.to_owned(), causes);
+        assert_eq!(read(&[]), told("privileged:latest", "privileged:latest", 0));
+        assert_eq!(
+            read(&[("enforce", "baseline"), ("enforce-version", "v1.30")]),
+            told("baseline:v1.30", "baseline:v1.30", 0),
+            "what is enforced is warned of"
+        );
+        assert_eq!(
+            read(&[("enforce", "restricted"), ("warn", "privileged"), ("warn-version", "v1.2")]),
+            told("restricted:latest", "privileged:v1.2", 0)
+        );
+        assert_eq!(
+            read(&[("enforce", "none"), ("warn", "none"), ("audit", "none"), ("audit-version", "v1.01")]),
+            told("restricted:latest", "privileged:latest", 4),
+            "what cannot be read is enforced, not warned of"
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! Rules for what all objects have: names, labels, annotations, finalizers, owners.
+
+use pintle_tree::Node;
+
+use super::{ErrorList, FieldPath, entries, items, names};
+use crate::fields::{at, is_true, list, text};
+use crate::schema::Kind;
+
+/// The most bytes of all annotations together.
+const MAX_ANNOTATION_BYTES: usize = 256 << 10;
+
+/// Checks the metadata of an object, new or changed.
+pub(super) fn validate(kind: Kind<'_>, object: &Node, errors: &mut ErrorList) {
+    let field = FieldPath::root("metadata");
+    let meta = at(object, &["metadata"]).cloned().unwrap_or_default();
+    let beginning = text(&meta, &["generateName"]);
+    if !beginning.is_empty() {
+        let child_path = field.child("generateName");
+        errors.each(&child_path, beginning, name_errors(kind, &with_generated_suffix(beginning)));
+    }
+    let name = text(&meta, &["name"]);
+    if name.is_empty() {
+        errors.required(&field.child("name"), "name or generateName is required");
+    } else {
+        errors.each(&field.child("name"), name, name_errors(kind, name));
+    }
+    super::labels(&meta, "labels", &field, errors);
+    annotations(&meta, &field, errors);
+    owners(&meta, &field, errors);
+    finalizers(&meta, &field, errors);
+}
+
+/// Checks the metadata of a changed object. Several checks look at it one after another, and each tells all.
+pub(super) fn validate_update(kind: Kind<'_>, object: &Node, errors: &mut ErrorList) {
+    let mut once = ErrorList::default();
+    validate(kind, object, &mut once);
+    let finalizers: Vec<_> =
+        once.causes.iter().filter(|cause| cause.field.starts_with("metadata.finalizers")).cloned().collect();
+    once.causes.retain(|cause| !cause.field.starts_with("metadata.finalizers"));
+    let (times, fewer) = if kind.custom { (1, 1) } else { (4, 2) };
+    (0..times).for_each(|_| errors.causes.extend(once.causes.iter().cloned()));
+    (0..fewer).for_each(|_| errors.causes.extend(finalizers.iter().cloned()));
+}
+
+/// The beginning of a name as the server tries it: with a letter in place of the dash at its end.
+fn with_generated_suffix(beginning: &str) -> String {
+    match beginning.strip_suffix('-') {
+        Some(rest) if !rest.is_empty() => {
+            let kept = rest.char_indices().last().map_or(0, |(at, _)| at);
+            format!("{}a", &rest[..kept])
+        }
+        _ => beginning.to_owned(),
+    }
+}
+
+fn name_errors(kind: Kind<'_>, name: &str) -> Vec<String> {
+    if kind.custom {
+        return names::subdomain(name);
+    }
+    let old = kind.minor < 36;
+    let (group, kind) = super::group_and_kind(kind);
+    match (group, kind) {
+        // The rule was relaxed with 1.36.
+        ("", "Service") if old => names::dns1035_label(name),
+        ("", "Namespace" | "Service") => {
+            if kind == "Namespace" && name.contains('.') {
+                return vec!["must not contain dots".to_owned()];
+            }
+            names::label(name)
+        }
+        ("rbac.authorization.k8s.io", _) | ("apiregistration.k8s.io", _) | ("certificates.k8s.io", _) => {
+            names::path_segment(name)
+        }
+        ("batch", "CronJob") if name.len() > 52 => vec!["must be no more than 52 characters".to_owned()],
+        ("apps", "StatefulSet") => names::subdomain(name),
+        ("", "Event") | ("events.k8s.io", _) => names::subdomain(name),
+        _ => names::subdomain(name),
+    }
+}
+
+fn annotations(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
+    let field = field.child("annotations");
+    let mut size = 0;
+    for (key, value) in entries(meta, "annotations") {
+        let key = key.to_str_lossy();
+        // The name counts, its case does not.
+        errors.each(&field, &key, names::qualified(&key.to_lowercase()));
+        size += key.len() + value.as_text().map_or(0, |text| text.len());
+    }
+    if size > MAX_ANNOTATION_BYTES {
+        errors.too_long(&field, MAX_ANNOTATION_BYTES);
+    }
+}
+
+fn owners(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
+    let field = field.child("ownerReferences");
+    let mut controller: Option<String> = None;
+    for owner in list(meta, &["ownerReferences"]) {
+        let version = text(owner, &["apiVersion"]);
+        let parts: Vec<&str> = version.split('/').collect();
+        if version.is_empty() || parts.len() > 2 || parts.last().is_none_or(|part| part.is_empty()) {
+            errors.invalid(&field.child("apiVersion"), version, "version must not be empty");
+        }
+        for name in ["kind", "name", "uid"] {
+            if text(owner, &[name]).is_empty() {
+                errors.invalid(&field.child(name), "", "must not be empty");
+            }
+        }
+        if version == "v1" && text(owner, &["kind"]) == "Event" {
+            errors.invalid_shown(
+                &field,
+                &shown_owner(owner),
+                "/v1, Kind=Event is disallowed from being an owner",
+            );
+        }
+        if is_true(owner, &["controller"]) {
+            let own = format!("{}/{}", text(owner, &["kind"]), text(owner, &["name"]));
+            match &controller {
+                Some(first) => {
+                    let detail = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {own}"
+                    );
+                    let all: Vec<String> = list(meta, &["ownerReferences"]).iter().map(shown_owner).collect();
+                    errors.invalid_shown(&field, &format!("[{}]", all.join(",")), &detail);
+                }
+                None => controller = Some(own),
+            }
+        }
+    }
+}
+
+/// An owner as the server shows it.
+fn shown_owner(owner: &Node) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let present: Vec<(&str, &str)> =
+        fields.into_iter().filter(|name| at(owner, &[name]).is_some()).map(|name| (name, name)).collect();
+    super::shown(owner, &present)
+}
+
+fn finalizers(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    for (index, name) in items(meta, "finalizers", field) {
+        let name = name.as_str().unwrap_or_default();
+        let found = names::qualified(name);
+        let is_bare = found.is_empty() && !name.contains('/') && !STANDARD.contains(&name);
+        errors.each(&field.child("finalizers"), name, found);
+        if is_bare {
+            errors.invalid(
+                &index,
+                name,
+                "name is neither a standard finalizer name nor is it fully qualified",
+            );
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Rules for changes: what cannot be other than before.
+
+use pintle_tree::{Map, Node, Str};
+
+use super::{ErrorList, FieldPath};
+use crate::fields::{at, is_true, list, text};
+use crate::quantity::Quantity;
+
+const IMMUTABLE: &str = "field is immutable";
+
+/// What is wrong with a change of an object of a built-in kind, other than with its new state.
+pub(super) fn validate(group: &str, kind: &str, old: &Node, new: &Node, errors: &mut ErrorList) {
+    match (group, kind) {
+        ("", "ConfigMap") => config(old, new, &["data", "binaryData"], errors),
+        ("", "Secret") => {
+            same(old, new, &["type"], errors);
+            config(old, new, &["data"], errors);
+        }
+        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => same(old, new, &["spec", "selector"], errors),
+        ("apps", "StatefulSet") => stateful_set(old, new, errors),
+        ("batch", "Job") => job(old, new, errors),
+        ("", "Pod") => pod(old, new, errors),
+        ("", "Service") => service(old, new, errors),
+        ("", "PersistentVolumeClaim") => claim(old, new, errors),
+        ("", "PersistentVolume") => volume(old, new, errors),
+        ("storage.k8s.io", "StorageClass") => {
+            for name in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+                same(old, new, &[name], errors);
+            }
+        }
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => role(old, new, errors),
+        ("scheduling.k8s.io", "PriorityClass") if at(old, &["value"]) != at(new, &["value"]) => {
+            errors.forbidden(&FieldPath::root("value"), "may not be changed in an update.");
+        }
+        _ => {}
+    }
+}
+
+/// A field that stays as it is.
+fn same(old: &Node, new: &Node, path: &[&str], errors: &mut ErrorList) {
+    if at(old, path) != at(new, path) {
+        let value = at(new, path).cloned().unwrap_or_default();
+        errors.invalid(&FieldPath::root(&path.join(".")), value, IMMUTABLE);
+    }
+}
+
+fn config(old: &Node, new: &Node, fields: &[&str], errors: &mut ErrorList) {
+    if !is_true(old, &["immutable"]) {
+        return;
+    }
+    let detail = "field is immutable when `immutable` is set";
+    if !is_true(new, &["immutable"]) {
+        errors.forbidden(&FieldPath::root("immutable"), detail);
+    }
+    for name in fields {
+        if at(old, &[name]) != at(new, &[name]) {
+            errors.forbidden(&FieldPath::root(name), detail);
+        }
+    }
+}
+
+/// Copies of two specs without the fields that may change.
+fn without(spec: Option<&Node>, fields: &[&str]) -> Map<Node> {
+    let mut rest = spec.and_then(Node::as_map).cloned().unwrap_or_default();
+    rest.retain(|name, value| !fields.iter().any(|field| *name == **field) && !value.is_nil());
+    rest
+}
+
+fn stateful_set(old: &Node, new: &Node, errors: &mut ErrorList) {
+    const MUTABLE: [&str; 7] = [
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    ];
+    if without(at(old, &["spec"]), &MUTABLE) != without(at(new, &["spec"]), &MUTABLE) {
+        let (last, others) = ("minReadySeconds", &MUTABLE[..6]);
+        let others: Vec<String> = others.iter().map(|name| format!("'{name}'")).collect();
+        let detail = format!(
+            "updates to statefulset spec for fields other than {} and '{last}' are forbidden",
+            others.join(", ")
+        );
+        errors.forbidden(&FieldPath::root("spec"), &detail);
+    }
+}
+
+fn job(old: &Node, new: &Node, errors: &mut ErrorList) {
+    let completions_may = text(old, &["spec", "completionMode"]) == "Indexed"
+        && at(new, &["spec", "completions"]) == at(new, &["spec", "parallelism"])
+        && at(new, &["spec", "completions"]).is_some();
+    if !completions_may {
+        same(old, new, &["spec", "completions"], errors);
+    }
+    same(old, new, &["spec", "selector"], errors);
+    let template = |node: &Node| at(node, &["spec", "template"]).cloned();
+    // The server tells the template and shows the part that differs.
+    if template(old) != template(new) {
+        let field = |path: &[&str]| at(old, path) != at(new, path);
+        let (path, value): (&str, &[&str]) = if field(&["spec", "template", "spec"]) {
+            ("spec.template.spec", &["spec", "template", "spec"])
+        } else {
+            ("spec.template", &["spec", "template"])
+        };
+        errors.invalid(&FieldPath::root(path), at(new, value).cloned().unwrap_or_default(), IMMUTABLE);
+    }
+    for name in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"] {
+        same(old, new, &["spec", name], errors);
+    }
+}
+
+/// Of a pod only images, deadlines, tolerations that come to others, and its grace may change.
+fn pod(old: &Node, new: &Node, errors: &mut ErrorList) {
+    for name in ["containers", "initContainers"] {
+        if list(old, &["spec", name]).len() != list(new, &["spec", name]).len() {
+            let detail = "pod updates may not add or remove containers";
+            return errors.forbidden(&FieldPath::root("spec").child(name), detail);
+        }
+    }
+    let kept = list(old, &["spec", "tolerations"]);
+    let now = list(new, &["spec", "tolerations"]);
+    let rest = |node: &Node| {
+        const MUTABLE: [&str; 4] =
+            ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"];
+        let mut spec = without(at(node, &["spec"]), &MUTABLE);
+        for name in ["containers", "initContainers"] {
+            crate::fields::each(&mut spec, name, |container| drop(container.remove("image")));
+        }
+        spec
+    };
+    if rest(old) != rest(new) || !kept.iter().all(|toleration| now.contains(toleration)) {
+        let detail = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+        errors.forbidden(&FieldPath::root("spec"), detail);
+    }
+}
+
+fn service(old: &Node, new: &Node, errors: &mut ErrorList) {
+    let is_external = |node: &Node| text(node, &["spec", "type"]) == "ExternalName";
+    if is_external(old) || is_external(new) {
+        return;
+    }
+    let (was, is) = (text(old, &["spec", "clusterIP"]), text(new, &["spec", "clusterIP"]));
+    if was != is && !was.is_empty() {
+        let all = at(new, &["spec", "clusterIPs"]).cloned().unwrap_or_default();
+        errors.invalid(&FieldPath::root("spec.clusterIPs").index(0), all, "may not change once set");
+    }
+}
+
+fn claim(old: &Node, new: &Node, errors: &mut ErrorList) {
+    let field = FieldPath::root("spec");
+    let size = |node: &Node| {
+        let text = at(node, &["spec", "resources", "requests", "storage"]).and_then(Node::as_str)?;
+        Quantity::parse(text)
+    };
+    let rest = |node: &Node| {
+        let mut spec = without(at(node, &["spec"]), &["volumeAttributesClassName"]);
+        if let Some(Node::Map(resources)) = spec.get_mut("resources")
+            && let Some(Node::Map(requests)) = resources.get_mut("requests")
+        {
+            requests.remove("storage");
+        }
+        spec
+    };
+    let is_bound = text(old, &["status", "phase"]) == "Bound";
+    let shrinks = matches!((size(old), size(new)), (Some(old), Some(new)) if old.exceeds(&new));
+    let grows = matches!((size(old), size(new)), (Some(old), Some(new)) if new.exceeds(&old));
+    let binds = at(old, &["spec", "volumeName"]).is_none() && at(new, &["spec", "volumeName"]).is_some();
+    let rest_of = |node: &Node| {
+        let mut rest = rest(node);
+        if binds {
+            rest.remove("volumeName");
+        }
+        rest
+    };
+    if rest_of(old) != rest_of(new) || ((grows || shrinks) && !is_bound) {
+        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+        return errors.forbidden(&field, detail);
+    }
+    if shrinks {
+        let child_path = field.child("resources").child("requests").child("storage");
+        errors.forbidden(&child_path, "field can not be less than status.capacity");
+    }
+}
+
+fn volume(old: &Node, new: &Node, errors: &mut ErrorList) {
+    const SOURCES: [&str; 8] = ["hostPath", "nfs", "csi", "local", "iscsi", "fc", "rbd", "cephfs"];
+    let source = |node: &Node| -> Map<Node> {
+        let spec = at(node, &["spec"]).and_then(Node::as_map).cloned().unwrap_or_default();
+        spec.into_iter()
+            .filter(|(name, _): &(Str, Node)| SOURCES.iter().any(|known| *name == **known))
+            .collect()
+    };
+    if source(old) != source(new) {
+        let detail = "spec.persistentvolumesource is immutable after creation";
+        errors.forbidden(&FieldPath::root("spec.persistentvolumesource"), detail);
+    }
+    same(old, new, &["spec", "volumeMode"], errors);
+}
+
+fn role(old: &Node, new: &Node, errors: &mut ErrorList) {
+    if at(old, &["roleRef"]) != at(new, &["roleRef"]) {
+        let empty = Node::empty_map();
+        let fields = [("apiGroup", "APIGroup"), ("kind", "Kind"), ("name", "Name")];
+        let shown = super::shown(at(new, &["roleRef"]).unwrap_or(&empty), &fields);
+        errors.invalid_shown(&FieldPath::root("roleRef"), &shown, "cannot change roleRef");
+    }
+}
