@@ -13,8 +13,8 @@ use futures::FutureExt as _;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use libfuzzer_sys::fuzz_target;
-use pintle_embedded::schema::Table;
-use pintle_embedded::store::{Store, Window};
+use pintle_embedded::schema::ApiCatalog;
+use pintle_embedded::store::{Store, HistoryWindow};
 use pintle_embedded::{Api, Body, Clock, Options, Pace};
 use pintle_tree::{Node, json};
 
@@ -153,10 +153,10 @@ async fn check_lists(api: &Api) {
 }
 
 async fn run(text: &[u8]) {
-    let window = Window { events: 5_000, bytes: 16 << 20 };
+    let window = HistoryWindow { events: 5_000, bytes: 16 << 20 };
     let store = Store::in_memory(window);
-    let options = Options { table: Table::newest(), store, clock: Arc::new(Still), seed: 1 };
-    let api = Api::start_moving(options, Pace::Fast).await.expect("an empty cluster starts");
+    let options = Options { catalog: ApiCatalog::newest(), store, clock: Arc::new(Still), seed: 1 };
+    let api = Api::start_with_controllers(options, Pace::Fast).await.expect("an empty cluster starts");
     let mut rest = text;
     for _ in 0..MOST_REQUESTS {
         let end = rest.windows(4).position(|part| part == b"\n%%\n");

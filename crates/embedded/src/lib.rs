@@ -7,18 +7,18 @@
 //!
 //! It knows no chart, no release and no client. What controllers do to objects themselves (furnishing and emptying
 //! namespaces, collecting what nobody owns, serving new kinds) is done before the answer is sent, so that the same
-//! requests always lead to the same state. Nothing runs in it; [`Api::start_moving`] lets workloads go through the
+//! requests always lead to the same state. Nothing runs in it; [`Api::start_with_controllers`] lets workloads go through the
 //! states that they would go through if something did.
 //!
 //! Enter at [`Api::start`] and [`Api::call`]; [`serve`] puts the same on a port.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use pintle_embedded::{Api, Options, SystemClock, schema::Table, store::{Store, Window}};
+//! use pintle_embedded::{Api, Options, SystemClock, schema::ApiCatalog, store::{HistoryWindow, Store}};
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //! # runtime.block_on(async {
-//! let store = Store::in_memory(Window::default());
-//! let options = Options { table: Table::of("1.36")?, store, clock: Arc::new(SystemClock), seed: 1 };
+//! let store = Store::in_memory(HistoryWindow::default());
+//! let options = Options { catalog: ApiCatalog::for_version("1.36")?, store, clock: Arc::new(SystemClock), seed: 1 };
 //! let api = Api::start(options).await?;
 //! let request = http::Request::get("/api/v1/namespaces/default").body(bytes::Bytes::new())?;
 //! assert_eq!(api.call(request).await.status(), 200);
@@ -46,4 +46,4 @@ pub mod validation;
 
 pub use api::{Api, Body, Clock, FieldValidation, Options, SystemClock};
 pub use controllers::Pace;
-pub use status::{Cause, Details, Status};
+pub use status::{Status, StatusCause, StatusDetails};

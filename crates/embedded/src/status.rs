@@ -4,7 +4,7 @@ use pintle_tree::{Map, Node, Str};
 
 /// One thing that is wrong with an object, at a field of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
+pub struct StatusCause {
     /// `FieldValueInvalid`, `FieldValueRequired`, `FieldManagerConflict` …
     pub reason: &'static str,
     /// What is wrong, without the field: `Invalid value: "x": must be …`.
@@ -13,50 +13,51 @@ pub struct Cause {
     pub field: String,
 }
 
-impl Cause {
+impl StatusCause {
     /// A value that is not allowed. `value` is as the server prints it: text in quotes, the rest as JSON.
-    pub fn invalid(field: impl Into<String>, value: &Node, detail: &str) -> Cause {
-        let message = format!("Invalid value: {}{}", shown(value), after_colon(detail));
-        Cause { reason: "FieldValueInvalid", message, field: field.into() }
+    pub fn invalid(field: impl Into<String>, value: &Node, detail: &str) -> StatusCause {
+        let message = format!("Invalid value: {}{}", format_value(value), detail_suffix(detail));
+        StatusCause { reason: "FieldValueInvalid", message, field: field.into() }
     }
 
     /// A value that must be there.
-    pub fn required(field: impl Into<String>, detail: &str) -> Cause {
-        let message = format!("Required value{}", after_colon(detail));
-        Cause { reason: "FieldValueRequired", message, field: field.into() }
+    pub fn required(field: impl Into<String>, detail: &str) -> StatusCause {
+        let message = format!("Required value{}", detail_suffix(detail));
+        StatusCause { reason: "FieldValueRequired", message, field: field.into() }
     }
 
     /// Something that must not be done.
-    pub fn forbidden(field: impl Into<String>, detail: &str) -> Cause {
-        let message = format!("Forbidden{}", after_colon(detail));
-        Cause { reason: "FieldValueForbidden", message, field: field.into() }
+    pub fn forbidden(field: impl Into<String>, detail: &str) -> StatusCause {
+        let message = format!("Forbidden{}", detail_suffix(detail));
+        StatusCause { reason: "FieldValueForbidden", message, field: field.into() }
     }
 
     /// A value that is there twice.
-    pub fn duplicate(field: impl Into<String>, value: &Node) -> Cause {
-        let message = format!("Duplicate value: {}", shown(value));
-        Cause { reason: "FieldValueDuplicate", message, field: field.into() }
+    pub fn duplicate(field: impl Into<String>, value: &Node) -> StatusCause {
+        let message = format!("Duplicate value: {}", format_value(value));
+        StatusCause { reason: "FieldValueDuplicate", message, field: field.into() }
     }
 
     /// A value that is none of those there are.
-    pub fn not_supported(field: impl Into<String>, value: &Node, supported: &[&str]) -> Cause {
+    pub fn not_supported(field: impl Into<String>, value: &Node, supported: &[&str]) -> StatusCause {
         let quoted: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
-        let message = format!("Unsupported value: {}: supported values: {}", shown(value), quoted.join(", "));
-        Cause { reason: "FieldValueNotSupported", message, field: field.into() }
+        let message =
+            format!("Unsupported value: {}: supported values: {}", format_value(value), quoted.join(", "));
+        StatusCause { reason: "FieldValueNotSupported", message, field: field.into() }
     }
 
     /// The field and what is wrong with it, as messages have it.
-    pub fn whole(&self) -> String {
+    pub fn to_message(&self) -> String {
         if self.field.is_empty() { self.message.clone() } else { format!("{}: {}", self.field, self.message) }
     }
 }
 
-fn after_colon(detail: &str) -> String {
+fn detail_suffix(detail: &str) -> String {
     if detail.is_empty() { String::new() } else { format!(": {detail}") }
 }
 
 /// A value as the server prints it in messages.
-fn shown(value: &Node) -> String {
+fn format_value(value: &Node) -> String {
     match value {
         Node::Str(text) => format!("{:?}", text.to_str_lossy()),
         other => {
@@ -68,7 +69,7 @@ fn shown(value: &Node) -> String {
 
 /// What an error is about, as `details` of a `Status` have it. Empty fields are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Details {
+pub struct StatusDetails {
     /// The name of the object.
     pub name: String,
     /// The group of its kind.
@@ -78,7 +79,7 @@ pub struct Details {
     /// Its uid.
     pub uid: String,
     /// What is wrong, one by one.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<StatusCause>,
     /// When to try again.
     pub retry_after_seconds: u32,
 }
@@ -94,7 +95,7 @@ pub struct Status {
     /// What went wrong.
     pub message: String,
     /// What it is about.
-    pub details: Option<Box<Details>>,
+    pub details: Option<Box<StatusDetails>>,
 }
 
 impl Status {
@@ -104,7 +105,7 @@ impl Status {
     }
 
     /// The same with details.
-    pub fn about(mut self, details: Details) -> Status {
+    pub fn with_details(mut self, details: StatusDetails) -> Status {
         self.details = Some(Box::new(details));
         self
     }
@@ -116,9 +117,9 @@ impl Status {
 
     /// An object that breaks rules. `kind` is the kind, not its plural. A cause that comes twice is told once in the
     /// message.
-    pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Status {
+    pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<StatusCause>) -> Status {
         let mut texts: Vec<String> = Vec::new();
-        for text in causes.iter().map(Cause::whole) {
+        for text in causes.iter().map(StatusCause::to_message) {
             if !texts.contains(&text) {
                 texts.push(text);
             }
@@ -126,47 +127,47 @@ impl Status {
         let what = if let [only] = &texts[..] { only.clone() } else { format!("[{}]", texts.join(", ")) };
         let what = if texts.is_empty() { "<nil>".to_owned() } else { what };
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let details = Details {
+        let details = StatusDetails {
             name: name.to_owned(),
             group: group.to_owned(),
             kind: kind.to_owned(),
             causes,
-            ..Details::default()
+            ..StatusDetails::default()
         };
-        Status::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {what}")).about(details)
+        Status::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {what}")).with_details(details)
     }
 
     /// The object that is sent.
-    pub fn object(&self) -> Node {
+    pub fn to_object(&self) -> Node {
         let mut map = Map::new();
         map.insert("kind".into(), "Status".into());
         map.insert("apiVersion".into(), "v1".into());
         map.insert("metadata".into(), Node::empty_map());
         map.insert("status".into(), "Failure".into());
-        let mut put = |key: &str, text: &str| {
+        let mut insert_text = |key: &str, text: &str| {
             if !text.is_empty() {
                 map.insert(key.into(), text.into());
             }
         };
-        put("message", &self.message);
-        put("reason", self.reason);
+        insert_text("message", &self.message);
+        insert_text("reason", self.reason);
         if let Some(details) = &self.details {
-            map.insert("details".into(), details.object());
+            map.insert("details".into(), details.to_object());
         }
         map.insert("code".into(), Node::Int(i64::from(self.code)));
         Node::Map(map)
     }
 }
 
-impl Details {
-    fn object(&self) -> Node {
+impl StatusDetails {
+    fn to_object(&self) -> Node {
         let mut map = Map::new();
         let texts = [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)];
         for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
             map.insert(key.into(), text.as_str().into());
         }
         if !self.causes.is_empty() {
-            map.insert("causes".into(), Node::List(self.causes.iter().map(cause).collect()));
+            map.insert("causes".into(), Node::List(self.causes.iter().map(cause_to_object).collect()));
         }
         if self.retry_after_seconds > 0 {
             map.insert("retryAfterSeconds".into(), Node::Int(i64::from(self.retry_after_seconds)));
@@ -175,7 +176,7 @@ impl Details {
     }
 }
 
-fn cause(cause: &Cause) -> Node {
+fn cause_to_object(cause: &StatusCause) -> Node {
     let texts =
         [("reason", cause.reason), ("message", cause.message.as_str()), ("field", cause.field.as_str())];
     let entries = texts.into_iter().filter(|(_, text)| !text.is_empty());
@@ -188,8 +189,8 @@ mod tests {
 
     #[test]
     fn several_causes_are_told_in_brackets_and_one_is_not() {
-        let one = Cause::required("spec.containers", "");
-        let other = Cause::invalid("metadata.name", &"A".into(), "must be lower case");
+        let one = StatusCause::required("spec.containers", "");
+        let other = StatusCause::invalid("metadata.name", &"A".into(), "must be lower case");
         let status = Status::invalid("", "Pod", "A", vec![other.clone(), one.clone()]);
         assert_eq!(
             status.message,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use pintle_embedded::schema::Table;
-use pintle_embedded::store::{Store, Window};
+use pintle_embedded::schema::ApiCatalog;
+use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Options, SystemClock, serve};
 use tempfile::TempDir;
 
@@ -23,8 +23,9 @@ impl Cluster {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let address = runtime.block_on(async {
-            let store = Store::in_memory(Window::default());
-            let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 3 };
+            let store = Store::in_memory(HistoryWindow::default());
+            let options =
+                Options { catalog: ApiCatalog::newest(), store, clock: Arc::new(SystemClock), seed: 3 };
             let api = Api::start(options).await.unwrap();
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();

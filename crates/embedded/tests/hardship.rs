@@ -13,13 +13,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
-use pintle_embedded::schema::Table;
-use pintle_embedded::store::{Expect, Store, Window, key};
+use pintle_embedded::schema::ApiCatalog;
+use pintle_embedded::store::{HistoryWindow, Precondition, Store, key};
 use pintle_embedded::{Api, Options, Pace, SystemClock, serve};
 use pintle_tree::{Node, json};
 
 async fn api(store: Store) -> Api {
-    let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
+    let options = Options { catalog: ApiCatalog::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
     Api::start(options).await.unwrap()
 }
 
@@ -42,8 +42,8 @@ fn config_map(name: &str, value: &str) -> String {
 }
 
 async fn moving(store: Store) -> Api {
-    let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
-    Api::start_moving(options, Pace::Fast).await.unwrap()
+    let options = Options { catalog: ApiCatalog::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
+    Api::start_with_controllers(options, Pace::Fast).await.unwrap()
 }
 
 /// This program again, with one of its tests and nothing else.
@@ -73,7 +73,7 @@ fn at<'n>(node: &'n Node, path: &[&str]) -> &'n Node {
 #[tokio::test]
 async fn a_cluster_that_will_be_killed() {
     let Some(file) = std::env::var_os(FILE).filter(|_| std::env::var_os(MOVES).is_some()) else { return };
-    let store = Store::in_file(Path::new(&file), Window::default()).unwrap();
+    let store = Store::in_file(Path::new(&file), HistoryWindow::default()).unwrap();
     let begin = store.revision();
     let api = moving(store).await;
     for index in begin.. {
@@ -87,11 +87,13 @@ async fn a_cluster_that_will_be_killed() {
 #[tokio::test]
 async fn a_writer_that_will_be_killed() {
     let Some(file) = std::env::var_os(FILE).filter(|_| std::env::var_os(MOVES).is_none()) else { return };
-    let store = Store::in_file(Path::new(&file), Window::default()).unwrap();
+    let store = Store::in_file(Path::new(&file), HistoryWindow::default()).unwrap();
     for index in store.revision().. {
         let object = json::read_exact(config_map(&format!("o{index}"), "x").as_bytes()).unwrap();
-        let stored =
-            store.put(key("configmaps", "a", &format!("o{index}")), Expect::Absent, object).await.unwrap();
+        let stored = store
+            .put(key("configmaps", "a", &format!("o{index}")), Precondition::Absent, object)
+            .await
+            .unwrap();
         println!("acknowledged {index} {}", stored.revision);
     }
 }
@@ -118,7 +120,7 @@ fn nothing_that_was_acknowledged_is_lost_in_a_power_cut() {
         child.kill().unwrap();
         last = acknowledged.last().or(last);
         child.wait().unwrap();
-        let store = Store::in_file(&file, Window::default()).unwrap();
+        let store = Store::in_file(&file, HistoryWindow::default()).unwrap();
         let (index, revision) = last.unwrap();
         assert!(store.revision() >= revision, "round {round}: {} is before {revision}", store.revision());
         for index in 0..=index {
@@ -149,7 +151,7 @@ fn a_rollout_that_was_cut_off_goes_on_when_the_file_is_opened_again() {
         acknowledged.extend(indexes);
         child.wait().unwrap();
         runtime.block_on(async {
-            let api = moving(Store::in_file(&file, Window::default()).unwrap()).await;
+            let api = moving(Store::in_file(&file, HistoryWindow::default()).unwrap()).await;
             for index in acknowledged {
                 let path = format!("{DEPLOYMENTS}/d{index}");
                 let (code, there) = ask(&api, Method::GET, &path, "").await;
@@ -202,7 +204,7 @@ async fn replay(api: Api, path: String) -> (BTreeMap<String, String>, String) {
 /// a list says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_watchers_of_moving_workloads_see_what_a_list_says() {
-    let api = moving(Store::in_memory(Window::default())).await;
+    let api = moving(Store::in_memory(HistoryWindow::default())).await;
     let pods = "/api/v1/namespaces/default/pods";
     let (_, before) = ask(&api, Method::GET, pods, "").await;
     let start = at(&before, &["metadata", "resourceVersion"]).as_str().unwrap().to_owned();
@@ -246,7 +248,7 @@ async fn a_hundred_watchers_of_moving_workloads_see_what_a_list_says() {
 /// Whoever asks for a billion pods gets some, and an answer.
 #[tokio::test]
 async fn nobody_can_ask_for_more_pods_than_there_is_room_for() {
-    let api = moving(Store::in_memory(Window::default())).await;
+    let api = moving(Store::in_memory(HistoryWindow::default())).await;
     let body = r#"{"metadata":{"name":"j"},"spec":{"parallelism":2000000000,"completions":2000000000,"completionMode":"Indexed",
         "template":{"spec":{"restartPolicy":"Never","schedulingGates":[{"name":"a.b/c"}],"containers":[{"name":"c","image":"i"}]}}}}"#;
     let jobs = "/apis/batch/v1/namespaces/default/jobs";
@@ -265,7 +267,7 @@ const FILLED: &str = "PINTLE_TEST_FILLED";
 #[tokio::test]
 async fn a_cluster_that_is_filled() {
     let Some(count) = std::env::var(FILLED).ok().and_then(|text| text.parse::<usize>().ok()) else { return };
-    let api = api(Store::in_memory(Window::default())).await;
+    let api = api(Store::in_memory(HistoryWindow::default())).await;
     let all = "/api/v1/namespaces/default/configmaps";
     let high = || {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -309,7 +311,7 @@ fn memory_is_bounded_by_what_is_there() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_clients_count_together_and_none_is_lost() {
-    let api = api(Store::in_memory(Window::default())).await;
+    let api = api(Store::in_memory(HistoryWindow::default())).await;
     ask(&api, Method::POST, "/api/v1/namespaces/default/configmaps", config_map("counter", "0")).await;
     let wins = Arc::new(AtomicU64::new(0));
     let clients: Vec<_> = (0..100)
@@ -342,7 +344,7 @@ async fn a_hundred_clients_count_together_and_none_is_lost() {
 #[tokio::test]
 async fn lists_and_watches_keep_their_meaning_with_many_objects() {
     let count = number("PINTLE_TEST_OBJECTS", 2_000);
-    let api = api(Store::in_memory(Window { events: 1_000, bytes: 1 << 30 })).await;
+    let api = api(Store::in_memory(HistoryWindow { events: 1_000, bytes: 1 << 30 })).await;
     let all = "/api/v1/namespaces/default/configmaps";
     let (_, before) = ask(&api, Method::GET, all, "").await;
     let start = before.get("metadata").unwrap().get("resourceVersion").unwrap().as_str().unwrap().to_owned();
@@ -384,7 +386,7 @@ impl Chance {
 
 #[tokio::test]
 async fn nonsense_is_answered_and_nothing_falls_over() {
-    let api = moving(Store::in_memory(Window::default())).await;
+    let api = moving(Store::in_memory(HistoryWindow::default())).await;
     let mut chance = Chance(42);
     let paths = [
         "/api/v1/namespaces/default/configmaps",
@@ -472,7 +474,7 @@ async fn a_port_takes_nonsense_and_large_bodies_and_goes_on() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let api = api(Store::in_memory(Window::default())).await;
+    let api = api(Store::in_memory(HistoryWindow::default())).await;
     let server = tokio::spawn(async move {
         serve::serve(api, listener, &serve::Settings::default(), std::future::pending()).await
     });
@@ -516,7 +518,7 @@ async fn a_port_takes_nonsense_and_large_bodies_and_goes_on() {
 
 #[tokio::test]
 async fn an_edit_from_inside_lets_go_of_what_was_held() {
-    let api = api(Store::in_memory(Window::default())).await;
+    let api = api(Store::in_memory(HistoryWindow::default())).await;
     let all = "/api/v1/namespaces/default/configmaps";
     let body = r#"{"metadata":{"name":"held","finalizers":["example.com/keep"]}}"#;
     assert_eq!(ask(&api, Method::POST, all, body).await.0, 201);

@@ -18,7 +18,7 @@ const NEVER: Duration = Duration::from_secs(3600);
 
 /// Limits that no test reaches by itself.
 fn wide() -> Limits {
-    Limits { connections: 100, head: NEVER, body: NEVER, unread: NEVER }
+    Limits { max_connections: 100, header_timeout: NEVER, body_timeout: NEVER, write_timeout: NEVER }
 }
 
 async fn start(limits: Limits) -> SocketAddr {
@@ -61,7 +61,7 @@ const WATCH: &str = "GET /api/v1/configmaps?watch=1&resourceVersion=0 HTTP/1.1\r
 
 #[tokio::test]
 async fn connections_on_which_nothing_is_asked_give_way_and_watches_stay() {
-    let address = start(Limits { connections: 4, ..wide() }).await;
+    let address = start(Limits { max_connections: 4, ..wide() }).await;
     let mut watch = say(address, WATCH).await;
     hear_until(&mut watch, "ADDED").await;
     let mut idle = Vec::new();
@@ -83,7 +83,7 @@ async fn connections_on_which_nothing_is_asked_give_way_and_watches_stay() {
 
 #[tokio::test]
 async fn whoever_comes_while_all_are_busy_has_its_turn_when_one_is_done() {
-    let address = start(Limits { connections: 1, ..wide() }).await;
+    let address = start(Limits { max_connections: 1, ..wide() }).await;
     let mut watch = say(address, WATCH).await;
     hear_until(&mut watch, "ADDED").await;
     let mut waiting = say(address, HEALTH).await;
@@ -93,7 +93,7 @@ async fn whoever_comes_while_all_are_busy_has_its_turn_when_one_is_done() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_waited_for() {
-    let address = start(Limits { body: Duration::from_millis(50), ..wide() }).await;
+    let address = start(Limits { body_timeout: Duration::from_millis(50), ..wide() }).await;
     let head = "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: localhost\r\n\
                 Content-Type: application/yaml\r\nContent-Length: 1000\r\n\r\nmetadata: {name: half}\n";
     let answer = hear(&mut say(address, head).await).await;
@@ -104,8 +104,8 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 
 #[tokio::test]
 async fn an_answer_that_is_not_read_is_given_up_and_a_quiet_watch_is_not() {
-    let unread = Duration::from_millis(200);
-    let address = start(Limits { unread, connections: 1, ..wide() }).await;
+    let write_timeout = Duration::from_millis(200);
+    let address = start(Limits { write_timeout, max_connections: 1, ..wide() }).await;
     // A watch that is to last for longer than that ends as it should.
     let quiet = WATCH
         .replace("?watch=1", "?watch=1&timeoutSeconds=1")

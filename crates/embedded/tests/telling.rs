@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
-use pintle_embedded::schema::Table;
-use pintle_embedded::store::{Store, Window};
+use pintle_embedded::schema::ApiCatalog;
+use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Options, Pace, SystemClock};
 use pintle_tree::Node;
 use support::{ask, cluster, get, items, text};
@@ -64,10 +64,14 @@ async fn templates_are_kept_and_an_old_one_becomes_the_newest() {
 
 /// What is told about a pod, in the order of the list.
 async fn told(version: &str) -> Vec<String> {
-    let store = Store::in_memory(Window::default());
-    let options =
-        Options { table: Table::of(version).unwrap(), store, clock: Arc::new(SystemClock), seed: 1 };
-    let api = Api::start_moving(options, Pace::Fast).await.unwrap();
+    let store = Store::in_memory(HistoryWindow::default());
+    let options = Options {
+        catalog: ApiCatalog::for_version(version).unwrap(),
+        store,
+        clock: Arc::new(SystemClock),
+        seed: 1,
+    };
+    let api = Api::start_with_controllers(options, Pace::Fast).await.unwrap();
     let pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a, image: b}]}}";
     ask(&api, Method::POST, &format!("{CORE}/pods"), pod).await;
     let events = items(&get(&api, &format!("{CORE}/events")).await);
@@ -106,7 +110,7 @@ async fn whoever_meets_an_unknown_kind_finds_an_empty_document() {
     assert_eq!(response.status().as_u16(), 200);
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     // Field 1 is the version of the form, field 2 what it is about.
-    let version = format!("v{}", Table::newest().version());
+    let version = format!("v{}", ApiCatalog::newest().version());
     let length = |text: &str| char::from(u8::try_from(text.len()).unwrap());
     let about = format!("\n\nKubernetes\u{12}{}{version}", length(&version));
     assert_eq!(bytes, format!("\n\u{3}2.0\u{12}{}{about}", length(&about)));

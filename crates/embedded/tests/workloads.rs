@@ -7,8 +7,8 @@ use crate::support;
 use std::sync::Arc;
 
 use http::Method;
-use pintle_embedded::schema::Table;
-use pintle_embedded::store::{Store, Window};
+use pintle_embedded::schema::ApiCatalog;
+use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Options, SystemClock};
 use pintle_tree::Node;
 use support::{ask, cluster, get, items, over, raw, text};
@@ -241,14 +241,14 @@ async fn a_cluster_in_a_file_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cluster.db");
     let still = {
-        let store = Store::in_file(&path, Window::default()).unwrap();
-        let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
+        let store = Store::in_file(&path, HistoryWindow::default()).unwrap();
+        let options = Options { catalog: ApiCatalog::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
         Api::start(options).await.unwrap()
     };
     ask(&still, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
     assert!(items(&get(&still, &format!("{CORE}/pods")).await).is_empty(), "nobody moves them");
     drop(still);
-    let api = over(Store::in_file(&path, Window::default()).unwrap()).await;
+    let api = over(Store::in_file(&path, HistoryWindow::default()).unwrap()).await;
     let web = get(&api, &format!("{APPS}/deployments/web")).await;
     assert_eq!(text(&web, "status.readyReplicas"), "3");
 }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pintle_cluster::Cluster;
-pub use pintle_embedded::schema::Table;
+pub use pintle_embedded::schema::ApiCatalog;
 pub use pintle_embedded::store::FILE_THREAD;
-use pintle_embedded::store::{FileError, Store, Window};
+use pintle_embedded::store::{FileError, HistoryWindow, Store};
 pub use pintle_embedded::{Api, Pace, serve};
 use pintle_embedded::{Options, SystemClock};
 
 use crate::{Error, Result};
 
 /// How long a file may be in use by somebody else.
-const PATIENCE: Duration = Duration::from_secs(5);
+const FILE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Which cluster in the box it is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,25 +37,25 @@ impl Embedded {
     /// When the file cannot be used, or no such Kubernetes is known.
     pub async fn open(&self) -> Result<Api> {
         let refused = |why: String| Error::Embedded { why };
-        let table = match self.kube_version.as_str() {
-            "" => Table::newest(),
-            version => Table::of(version).map_err(|error| refused(error.to_string()))?,
+        let catalog = match self.kube_version.as_str() {
+            "" => ApiCatalog::newest(),
+            version => ApiCatalog::for_version(version).map_err(|error| refused(error.to_string()))?,
         };
         let store = match &self.file {
             Some(path) => open_file(path).await?,
-            None => Store::in_memory(Window::default()),
+            None => Store::in_memory(HistoryWindow::default()),
         };
-        let options = Options { table, store, clock: Arc::new(SystemClock), seed: self.seed };
-        let api = Api::start_moving(options, self.pace).await;
+        let options = Options { catalog, store, clock: Arc::new(SystemClock), seed: self.seed };
+        let api = Api::start_with_controllers(options, self.pace).await;
         api.map_err(|status| refused(status.message))
     }
 }
 
 /// Opens a file. Most commands take a moment, so that those that come at the same time wait for each other.
 async fn open_file(path: &Path) -> Result<Store> {
-    let limit = Instant::now() + PATIENCE;
+    let limit = Instant::now() + FILE_LOCK_TIMEOUT;
     loop {
-        match Store::in_file(path, Window::default()) {
+        match Store::in_file(path, HistoryWindow::default()) {
             Ok(store) => return Ok(store),
             Err(FileError::InUse(_)) if Instant::now() < limit => {
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,6 +1,6 @@
 //! Names and values of flags for the shell.
 
-use pintle::embedded::Table;
+use pintle::embedded::ApiCatalog;
 
 use super::{Answer, Directive, live};
 use crate::command::Place;
@@ -70,7 +70,7 @@ pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Answer {
             Answer::new(Directive::NoFiles, crate::kubeconfig::contexts(file, invocation.environment))
         }
         Offer::KubeVersions => {
-            let versions = Table::versions().iter().map(|version| (version.to_string(), String::new()));
+            let versions = ApiCatalog::versions().iter().map(|version| (version.to_string(), String::new()));
             Answer::new(Directive::NoFiles, versions.collect())
         }
         Offer::Namespaces => live::namespaces(invocation),

@@ -9,7 +9,7 @@ use pintle_tree::{Map, Node, Str};
 
 use crate::fields::{at, inner, made, map_of, put, text};
 use crate::schema::Kind;
-use crate::status::{Details, Status};
+use crate::status::{Status, StatusDetails};
 
 /// What objects get from outside of themselves.
 pub trait AdmissionContext {
@@ -45,8 +45,9 @@ pub fn validate_references(
     }
     let (namespace, name) = (text(object, &["metadata", "namespace"]), text(object, &["metadata", "name"]));
     let refuse = |why: String| {
-        let details = Details { name: name.to_owned(), kind: "pods".to_owned(), ..Details::default() };
-        Err(Status::new(403, "Forbidden", format!("pods {name:?} is forbidden: {why}")).about(details))
+        let details =
+            StatusDetails { name: name.to_owned(), kind: "pods".to_owned(), ..StatusDetails::default() };
+        Err(Status::new(403, "Forbidden", format!("pods {name:?} is forbidden: {why}")).with_details(details))
     };
     let account = match text(object, &["spec", "serviceAccountName"]) {
         "" => "default",

@@ -9,14 +9,14 @@ use futures::Stream;
 use http_body::Frame;
 
 /// A stream of pieces.
-pub(super) type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+pub(super) type ByteStream = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
 /// The body of an answer.
 pub struct Body(Inner);
 
 enum Inner {
     Whole(Option<Bytes>),
-    Stream(Pieces),
+    Stream(ByteStream),
 }
 
 impl Body {
@@ -26,8 +26,8 @@ impl Body {
     }
 
     /// A body that comes piece by piece.
-    pub(super) fn stream(pieces: Pieces) -> Body {
-        Body(Inner::Stream(pieces))
+    pub(super) fn stream(chunks: ByteStream) -> Body {
+        Body(Inner::Stream(chunks))
     }
 }
 
@@ -41,8 +41,8 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
             Inner::Whole(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
-            Inner::Stream(pieces) => {
-                pieces.as_mut().poll_next(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+            Inner::Stream(chunks) => {
+                chunks.as_mut().poll_next(context).map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))))
             }
         }
     }

@@ -22,7 +22,7 @@ impl Clock for SystemClock {
 }
 
 /// A time as objects have it: in whole seconds.
-pub(super) fn spell(time: Duration) -> String {
+pub(super) fn format_time(time: Duration) -> String {
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     GoTime::from_unix(seconds, 0, Zone::utc()).format("2006-01-02T15:04:05Z")
 }
@@ -31,12 +31,12 @@ pub(super) fn spell(time: Duration) -> String {
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Makes uids and the ends of names.
-pub(super) struct Names(Mutex<u64>);
+pub(super) struct NameGenerator(Mutex<u64>);
 
-impl Names {
+impl NameGenerator {
     /// Begins with a seed and what was already done, so that a store that is opened again makes others.
-    pub(super) fn new(seed: u64, done: u64) -> Names {
-        Names(Mutex::new(seed ^ done.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+    pub(super) fn new(seed: u64, done: u64) -> NameGenerator {
+        NameGenerator(Mutex::new(seed ^ done.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
     }
 
     /// The next of a long row of numbers (splitmix64).
@@ -80,16 +80,16 @@ mod tests {
 
     #[test]
     fn uids_are_of_the_random_kind_and_follow_from_the_seed() {
-        let uid = Names::new(7, 0).uid();
-        assert_eq!(uid, Names::new(7, 0).uid());
-        assert_ne!(uid, Names::new(7, 1).uid());
+        let uid = NameGenerator::new(7, 0).uid();
+        assert_eq!(uid, NameGenerator::new(7, 0).uid());
+        assert_ne!(uid, NameGenerator::new(7, 1).uid());
         assert_eq!((uid.len(), &uid[14..15]), (36, "4"));
         assert!("89ab".contains(&uid[19..20]));
-        assert_eq!(Names::new(1, 2).suffix().len(), 5);
+        assert_eq!(NameGenerator::new(1, 2).suffix().len(), 5);
     }
 
     #[test]
     fn times_are_spelled_in_seconds() {
-        assert_eq!(spell(Duration::from_millis(1_700_000_000_999)), "2023-11-14T22:13:20Z");
+        assert_eq!(format_time(Duration::from_millis(1_700_000_000_999)), "2023-11-14T22:13:20Z");
     }
 }

@@ -2,17 +2,17 @@
 
 use pintle_tree::{Map, Node, Str};
 
-use super::change::broken;
-use super::control::{CLEANUP, Happened};
-use super::kinds::Known;
+use super::inline_controllers::{CLEANUP_FINALIZER, ObjectChange};
 use super::meta::{
     finalizers, has_finalizer, is_deleted, map, meta, number_at, set, set_finalizers, text_at,
 };
 use super::query::{Query, dry_run};
 use super::reply::Reply;
-use super::{Api, Call, not_found, part, read};
-use crate::status::{Cause, Details, Status};
-use crate::store::{Expect, Object, Refusal, prefix};
+use super::served_kind::ServedKind;
+use super::update::storage_error;
+use super::{Api, Call, not_found, read, subresource};
+use crate::status::{Status, StatusCause, StatusDetails};
+use crate::store::{Object, Precondition, WriteError, prefix};
 
 /// The finalizer of an object that waits for what it owns to go first.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
@@ -21,7 +21,7 @@ pub(super) const ORPHAN: &str = "orphan";
 
 /// What becomes of what an object owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Policy {
+pub(super) enum PropagationPolicy {
     Background,
     Foreground,
     Orphan,
@@ -31,7 +31,7 @@ pub(super) enum Policy {
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeleteOptions {
     pub(super) dry_run: bool,
-    pub(super) policy: Option<Policy>,
+    pub(super) policy: Option<PropagationPolicy>,
     pub(super) grace: Option<i64>,
     pub(super) uid: Option<String>,
     pub(super) revision: Option<String>,
@@ -54,17 +54,17 @@ impl Deleted {
 impl Api {
     pub(super) async fn delete(&self, call: &Call<'_>) -> Result<Reply, Status> {
         let options = DeleteOptions::read(call)?;
-        let there =
-            self.0.store.get(&call.key()).ok_or_else(|| not_found(call.known.resource(), call.name()))?;
+        let existing =
+            self.0.store.get(&call.key()).ok_or_else(|| not_found(call.served.resource(), call.name()))?;
         self.check_deletable(call)?;
-        let uid = there.head.uid.clone();
-        match self.delete_object(&call.known, &call.key(), &options).await? {
+        let uid = existing.meta.uid.clone();
+        match self.delete_object(&call.served, &call.key(), &options).await? {
             Deleted::Held(object) => Ok(self.show(call, 200, object)),
-            Deleted::Gone(object) if call.known.is_returned_when_deleted() => {
+            Deleted::Gone(object) if call.served.is_returned_when_deleted() => {
                 Ok(self.show(call, 200, object))
             }
             Deleted::Gone(_) => {
-                let resource = call.known.resource();
+                let resource = call.served.resource();
                 let mut details = Map::new();
                 let texts = [
                     ("name", call.name().into()),
@@ -75,7 +75,7 @@ impl Api {
                 for (key, text) in texts.into_iter().filter(|(_, text): &(&str, Str)| !text.is_empty()) {
                     details.insert(key.into(), text.into());
                 }
-                Ok(Reply::tree(200, part::success(None, Some(Node::Map(details)))))
+                Ok(Reply::tree(200, subresource::success(None, Some(Node::Map(details)))))
             }
         }
     }
@@ -83,14 +83,14 @@ impl Api {
     pub(super) async fn delete_collection(&self, call: &Call<'_>) -> Result<Reply, Status> {
         let options = DeleteOptions::read(call)?;
         let selector = self.selector(call)?;
-        let prefix = prefix(&call.known.store_name(), call.target.namespace.as_deref());
+        let prefix = prefix(&call.served.store_name(), call.target.namespace.as_deref());
         let matches = |object: &Object| selector.matches(object);
-        let clue = selector.clue(&call.place());
-        let listing = self.0.store.find(&prefix, None, usize::MAX, None, (&clue, &matches));
+        let index_hint = selector.index_hint(&call.scope());
+        let listing = self.0.store.find(&prefix, None, usize::MAX, None, (&index_hint, &matches));
         let listing = listing.map_err(|_| Status::new(410, "Expired", "the list is too old"))?;
         let mut items = Vec::new();
         for object in &listing.objects {
-            match self.delete_object(&call.known, &object.key, &options).await {
+            match self.delete_object(&call.served, &object.key, &options).await {
                 Ok(_) => items.push(object.node()),
                 // Somebody else was quicker.
                 Err(status) if status.code == 404 => {}
@@ -98,13 +98,13 @@ impl Api {
             }
         }
         for item in &mut items {
-            call.known.show(item);
-            if let (false, Node::Map(map)) = (call.known.is_custom(), item) {
+            call.served.convert_from_storage(item);
+            if let (false, Node::Map(map)) = (call.served.is_custom(), item) {
                 map.remove("apiVersion");
                 map.remove("kind");
             }
         }
-        let resource = call.known.resource();
+        let resource = call.served.resource();
         let metadata = map([("resourceVersion", listing.revision.to_string().into())]);
         Ok(Reply::tree(
             200,
@@ -115,61 +115,64 @@ impl Api {
     /// Some namespaces are there for good.
     fn check_deletable(&self, call: &Call<'_>) -> Result<(), Status> {
         let forever = ["default", "kube-system", "kube-public"];
-        if !call.known.is("", "Namespace") || !forever.contains(&call.name()) {
+        if !call.served.is("", "Namespace") || !forever.contains(&call.name()) {
             return Ok(());
         }
         let message = format!("namespaces {:?} is forbidden: this namespace may not be deleted", call.name());
-        let details =
-            Details { name: call.name().to_owned(), kind: "namespaces".to_owned(), ..Details::default() };
-        Err(Status::new(403, "Forbidden", message).about(details))
+        let details = StatusDetails {
+            name: call.name().to_owned(),
+            kind: "namespaces".to_owned(),
+            ..StatusDetails::default()
+        };
+        Err(Status::new(403, "Forbidden", message).with_details(details))
     }
 
     /// Deletes the object under a key, or marks it as deleted if something holds it, and does what follows from that.
     pub(super) async fn delete_object(
         &self,
-        known: &Known,
+        served: &ServedKind,
         key: &Str,
         options: &DeleteOptions,
     ) -> Result<Deleted, Status> {
-        let (deleted, happened) = self.delete_once(known, key, options).await?;
-        if let Some(Happened { known, object, removed }) = happened {
-            self.follow(&known, &object, removed).await?;
+        let (deleted, change) = self.delete_without_reconcile(served, key, options).await?;
+        if let Some(ObjectChange { served, object, removed }) = change {
+            self.reconcile_change(&served, &object, removed).await?;
         }
         Ok(deleted)
     }
 
     /// The same without what follows from it.
-    pub(super) async fn delete_once(
+    pub(super) async fn delete_without_reconcile(
         &self,
-        known: &Known,
+        served: &ServedKind,
         key: &Str,
         options: &DeleteOptions,
-    ) -> Result<(Deleted, Option<Happened>), Status> {
+    ) -> Result<(Deleted, Option<ObjectChange>), Status> {
         let name = key.to_str_lossy().rsplit('/').next().unwrap_or_default().to_owned();
         loop {
-            let there = self.0.store.get(key).ok_or_else(|| not_found(known.resource(), &name))?;
-            let live = there.node();
-            options.check(known.resource(), &name, &there)?;
-            let marked = self.marked(known, &live, options)?;
-            let removed = super::change::is_let_go(&marked);
+            let existing = self.0.store.get(key).ok_or_else(|| not_found(served.resource(), &name))?;
+            let live = existing.node();
+            options.check(served.resource(), &name, &existing)?;
+            let marked = self.mark_deleted(served, &live, options)?;
+            let removed = super::update::should_delete(&marked);
             let shown =
-                if removed { shown_gone(known, live.clone(), marked.clone()) } else { marked.clone() };
+                if removed { deleted_response(served, live.clone(), marked.clone()) } else { marked.clone() };
             if options.dry_run || (!removed && marked == live) {
                 return Ok((Deleted::of(shown, removed), None));
             }
-            let expect = Expect::Revision(there.revision);
+            let precondition = Precondition::Revision(existing.revision);
             let written = if removed {
-                self.0.store.remove(key.clone(), expect).await
+                self.0.store.remove(key.clone(), precondition).await
             } else {
-                self.0.store.put(key.clone(), expect, marked).await
+                self.0.store.put(key.clone(), precondition, marked).await
             };
             match written {
                 Ok(object) => {
                     let shown = if removed { shown } else { object.node() };
-                    let happened = Happened { known: known.clone(), object, removed };
-                    return Ok((Deleted::of(shown, removed), Some(happened)));
+                    let change = ObjectChange { served: served.clone(), object, removed };
+                    return Ok((Deleted::of(shown, removed), Some(change)));
                 }
-                Err(Refusal::Broken(why)) => return Err(broken(&why)),
+                Err(WriteError::Broken(why)) => return Err(storage_error(&why)),
                 // Somebody else was quicker: look again.
                 Err(_) => {}
             }
@@ -177,36 +180,41 @@ impl Api {
     }
 
     /// The object with the marks of having been deleted.
-    fn marked(&self, known: &Known, live: &Node, options: &DeleteOptions) -> Result<Node, Status> {
+    fn mark_deleted(
+        &self,
+        served: &ServedKind,
+        live: &Node,
+        options: &DeleteOptions,
+    ) -> Result<Node, Status> {
         let mut object = live.clone();
         let mut finalizers: Vec<Node> = finalizers(live).to_vec();
-        if !(is_deleted(live) && known.is("", "Pod")) {
+        if !(is_deleted(live) && served.is("", "Pod")) {
             let others = |name: &Node| !matches!(name.as_str(), Some(FOREGROUND | ORPHAN));
             match options.policy {
-                Some(Policy::Foreground) if !has_finalizer(live, FOREGROUND) => {
+                Some(PropagationPolicy::Foreground) if !has_finalizer(live, FOREGROUND) => {
                     finalizers.retain(others);
                     finalizers.push(FOREGROUND.into());
                 }
-                Some(Policy::Orphan) if !has_finalizer(live, ORPHAN) => {
+                Some(PropagationPolicy::Orphan) if !has_finalizer(live, ORPHAN) => {
                     finalizers.retain(others);
                     finalizers.push(ORPHAN.into());
                 }
-                Some(Policy::Background) => finalizers.retain(others),
+                Some(PropagationPolicy::Background) => finalizers.retain(others),
                 _ => {}
             }
             set_finalizers(&mut object, finalizers);
         }
-        let grace = grace(known, live, options);
-        if known.is("", "Namespace") {
+        let grace = grace(served, live, options);
+        if served.is("", "Namespace") {
             if is_deleted(live) {
-                return self.namespace_again(live, object);
+                return self.delete_terminating_namespace(live, object);
             }
             set(&mut object, &["metadata", "deletionTimestamp"], self.timestamp());
             set(&mut object, &["status", "phase"], "Terminating");
             return Ok(object);
         }
-        if known.is("apiextensions.k8s.io", "CustomResourceDefinition") && !is_deleted(live) {
-            return Ok(self.marked_definition(object));
+        if served.is("apiextensions.k8s.io", "CustomResourceDefinition") && !is_deleted(live) {
+            return Ok(self.mark_definition_deleted(object));
         }
         if is_deleted(live) {
             let before = number_at(live, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0);
@@ -216,7 +224,7 @@ impl Api {
             return Ok(object);
         }
         let seconds = u64::try_from(grace).unwrap_or(0);
-        let when = super::clock::spell(self.0.clock.now() + std::time::Duration::from_secs(seconds));
+        let when = super::clock::format_time(self.0.clock.now() + std::time::Duration::from_secs(seconds));
         set(&mut object, &["metadata", "deletionTimestamp"], when);
         set(&mut object, &["metadata", "deletionGracePeriodSeconds"], Node::Int(grace));
         if let Some(generation) = number_at(live, &["metadata", "generation"]) {
@@ -226,10 +234,10 @@ impl Api {
     }
 
     /// A definition waits for the objects of its kind to go.
-    fn marked_definition(&self, mut object: Node) -> Node {
+    fn mark_definition_deleted(&self, mut object: Node) -> Node {
         let mut all = finalizers(&object).to_vec();
-        if !has_finalizer(&object, CLEANUP) {
-            all.push(CLEANUP.into());
+        if !has_finalizer(&object, CLEANUP_FINALIZER) {
+            all.push(CLEANUP_FINALIZER.into());
         }
         set_finalizers(&mut object, all);
         set(&mut object, &["metadata", "deletionTimestamp"], self.timestamp());
@@ -251,25 +259,25 @@ impl Api {
     }
 
     /// Deleting a namespace that is on its way out.
-    fn namespace_again(&self, live: &Node, object: Node) -> Result<Node, Status> {
+    fn delete_terminating_namespace(&self, live: &Node, object: Node) -> Result<Node, Status> {
         if super::meta::list_at(live, &["spec", "finalizers"]).is_empty() {
             return Ok(object);
         }
-        let Some(resource) = self.0.table.kind("", "v1", "Namespace") else { return Ok(object) };
+        let Some(resource) = self.0.catalog.kind("", "v1", "Namespace") else { return Ok(object) };
         let why = "The system is ensuring all content is removed from this namespace.  Upon completion, this namespace will automatically be purged by the system.";
         Err(super::conflict(resource, meta(live, "name"), why))
     }
 }
 
 /// Pods and what else is deleted with grace show that they were deleted; all others are shown as they were.
-fn shown_gone(known: &Known, live: Node, marked: Node) -> Node {
-    if known.is("", "Pod") { marked } else { live }
+fn deleted_response(served: &ServedKind, live: Node, marked: Node) -> Node {
+    if served.is("", "Pod") { marked } else { live }
 }
 
 /// How long an object may go on: only pods that are on a node may.
-fn grace(known: &Known, live: &Node, options: &DeleteOptions) -> i64 {
+fn grace(served: &ServedKind, live: &Node, options: &DeleteOptions) -> i64 {
     let ended = matches!(text_at(live, &["status", "phase"]), "Succeeded" | "Failed");
-    if !known.is("", "Pod") || ended || text_at(live, &["spec", "nodeName"]).is_empty() {
+    if !served.is("", "Pod") || ended || text_at(live, &["spec", "nodeName"]).is_empty() {
         return 0;
     }
     let own = number_at(live, &["spec", "terminationGracePeriodSeconds"]).unwrap_or(30);
@@ -279,7 +287,7 @@ fn grace(known: &Known, live: &Node, options: &DeleteOptions) -> i64 {
 impl DeleteOptions {
     fn read(call: &Call<'_>) -> Result<DeleteOptions, Status> {
         // Options in the body leave those of the query without a meaning.
-        let in_body = !call.body.is_empty() && call.target.part.is_none();
+        let in_body = !call.body.is_empty() && call.target.subresource.is_none();
         let body = if in_body { read_options(call)? } else { Node::empty_map() };
         let nothing = Query::default();
         let query = if in_body { &nothing } else { call.query };
@@ -294,23 +302,26 @@ impl DeleteOptions {
             orphans.or_else(|| query.has("orphanDependents").then(|| query.is_set("orphanDependents")));
         if orphans.is_some() && !policy_word.is_empty() {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
-            causes.push(Cause::invalid("propagationPolicy", &policy_word.as_str().into(), detail));
+            causes.push(StatusCause::invalid("propagationPolicy", &policy_word.as_str().into(), detail));
         }
-        let policy = match policy_word.as_str() {
-            "" => orphans.map(|orphans| if orphans { Policy::Orphan } else { Policy::Background }),
-            "Background" => Some(Policy::Background),
-            "Foreground" => Some(Policy::Foreground),
-            "Orphan" => Some(Policy::Orphan),
-            other => {
-                let known = ["Foreground", "Background", "Orphan", "nil"];
-                causes.push(Cause::not_supported("propagationPolicy", &other.into(), &known));
-                None
-            }
-        };
+        let policy =
+            match policy_word.as_str() {
+                "" => orphans.map(|orphans| {
+                    if orphans { PropagationPolicy::Orphan } else { PropagationPolicy::Background }
+                }),
+                "Background" => Some(PropagationPolicy::Background),
+                "Foreground" => Some(PropagationPolicy::Foreground),
+                "Orphan" => Some(PropagationPolicy::Orphan),
+                other => {
+                    let supported = ["Foreground", "Background", "Orphan", "nil"];
+                    causes.push(StatusCause::not_supported("propagationPolicy", &other.into(), &supported));
+                    None
+                }
+            };
         let sent: Vec<&str> =
             super::meta::list_at(&body, &["dryRun"]).iter().filter_map(Node::as_str).collect();
-        let asked: Vec<&str> = if sent.is_empty() { query.all("dryRun").collect() } else { sent };
-        let dry_run = dry_run(&asked, &mut causes);
+        let requested: Vec<&str> = if sent.is_empty() { query.all("dryRun").collect() } else { sent };
+        let dry_run = dry_run(&requested, &mut causes);
         if !causes.is_empty() {
             return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", causes));
         }
@@ -324,7 +335,7 @@ impl DeleteOptions {
     }
 
     /// The sender's idea of which object this is.
-    fn check(&self, resource: &crate::schema::Resource, name: &str, there: &Object) -> Result<(), Status> {
+    fn check(&self, resource: &crate::schema::Resource, name: &str, existing: &Object) -> Result<(), Status> {
         let refused = |why: String| {
             let kind = &resource.kind;
             let qualified = if resource.group.is_empty() {
@@ -332,27 +343,27 @@ impl DeleteOptions {
             } else {
                 format!("{kind}.{}", resource.group)
             };
-            let details = Details {
+            let details = StatusDetails {
                 name: name.to_owned(),
                 group: resource.group.to_string(),
                 kind: kind.to_string(),
-                ..Details::default()
+                ..StatusDetails::default()
             };
             let message = format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}");
-            Err(Status::new(409, "Conflict", message).about(details))
+            Err(Status::new(409, "Conflict", message).with_details(details))
         };
-        if let Some(uid) = self.uid.as_ref().filter(|uid| *there.head.uid != *uid.as_bytes()) {
+        if let Some(uid) = self.uid.as_ref().filter(|uid| *existing.meta.uid != *uid.as_bytes()) {
             return refused(format!(
                 "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
-                there.head.uid
+                existing.meta.uid
             ));
         }
         if let Some(revision) =
-            self.revision.as_ref().filter(|revision| **revision != there.revision.to_string())
+            self.revision.as_ref().filter(|revision| **revision != existing.revision.to_string())
         {
             return refused(format!(
                 "the ResourceVersion in the precondition ({revision}) does not match the ResourceVersion in record ({}). The object might have been modified",
-                there.revision
+                existing.revision
             ));
         }
         Ok(())
@@ -360,7 +371,7 @@ impl DeleteOptions {
 }
 
 fn read_options(call: &Call<'_>) -> Result<Node, Status> {
-    let body = super::fitting::plain(call)?;
+    let body = super::request_body::plain(call)?;
     let kind = text_at(&body, &["kind"]);
     if !kind.is_empty() && kind != "DeleteOptions" {
         let version = text_at(&body, &["apiVersion"]);

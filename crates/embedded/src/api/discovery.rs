@@ -2,11 +2,11 @@
 
 use pintle_tree::{Node, Str};
 
-use super::accept::{View, Wanted};
 use super::meta::{map, set};
+use super::negotiation::{Negotiated, View};
 use super::reply::Reply;
 use super::route::Route;
-use super::{Api, custom, no_page, no_such_resource};
+use super::{Api, custom_resources, no_such_resource, page_not_found};
 use crate::schema::{Resource, Subresource};
 use crate::status::Status;
 
@@ -20,8 +20,8 @@ struct Group {
 
 impl Api {
     /// Answers what is not about objects.
-    pub(super) fn describe(&self, route: &Route, wanted: Wanted) -> Result<Reply, Status> {
-        let aggregated = wanted.view == View::Discovery;
+    pub(super) fn describe(&self, route: &Route, negotiated: Negotiated) -> Result<Reply, Status> {
+        let aggregated = negotiated.view == View::Discovery;
         match route {
             Route::Version => Ok(Reply::tree(200, self.version())),
             Route::Health => Ok(Reply::text(200, "ok", "text/plain; charset=utf-8")),
@@ -41,25 +41,26 @@ impl Api {
             }
             Route::Group(name) => {
                 let groups = self.groups();
-                let group = groups.iter().skip(1).find(|group| group.name == **name).ok_or_else(no_page)?;
+                let group =
+                    groups.iter().skip(1).find(|group| group.name == **name).ok_or_else(page_not_found)?;
                 Ok(Reply::tree(200, group_entry(group, true)))
             }
             Route::GroupVersion(group, version) => self.kinds_of(group, version),
-            Route::OpenApi2 => Ok(self.openapi2()),
+            Route::OpenApi2 => Ok(self.openapi_v2()),
             Route::OpenApi3 => {
-                let index = Reply::tree(200, self.openapi3_index());
+                let index = Reply::tree(200, self.openapi_v3_index());
                 Ok(index.with_content_type("text/plain; charset=utf-8"))
             }
             Route::OpenApi3Of(path) => {
-                let document = self.openapi3(path).map(|document| Reply::tree(200, document));
+                let document = self.openapi_v3(path).map(|document| Reply::tree(200, document));
                 Ok(document.unwrap_or_else(|| Reply::text(404, "", "")))
             }
-            Route::Objects(_) | Route::Nowhere => Err(no_page()),
+            Route::Objects(_) | Route::Nowhere => Err(page_not_found()),
         }
     }
 
     fn version(&self) -> Node {
-        let version = self.0.table.version().to_string();
+        let version = self.0.catalog.version().to_string();
         let mut numbers = version.split('.');
         let mut number = || Node::from(numbers.next().unwrap_or_default());
         let (major, minor) = (number(), number());
@@ -93,34 +94,36 @@ impl Api {
 
     /// All groups, the core first, custom ones last.
     fn groups(&self) -> Vec<Group> {
-        let built_in = self.0.table.groups().iter();
+        let built_in = self.0.catalog.groups().iter();
         let mut groups: Vec<Group> = built_in
             .map(|group| Group { name: group.name.clone(), versions: group.versions.clone() })
             .collect();
-        let mut customs: Vec<Group> = Vec::new();
-        for kind in self.customs().served() {
+        let mut custom_groups: Vec<Group> = Vec::new();
+        for kind in self.custom_resources().served() {
             let (name, version) = (&kind.resource.group, &kind.resource.version);
-            match customs.iter_mut().find(|group| group.name == *name) {
+            match custom_groups.iter_mut().find(|group| group.name == *name) {
                 Some(group) if group.versions.contains(version) => {}
                 Some(group) => group.versions.push(version.clone()),
-                None => customs.push(Group { name: name.clone(), versions: vec![version.clone()] }),
+                None => custom_groups.push(Group { name: name.clone(), versions: vec![version.clone()] }),
             }
         }
-        for group in &mut customs {
-            group.versions.sort_by(|a, b| custom::compare_versions(&a.to_str_lossy(), &b.to_str_lossy()));
+        for group in &mut custom_groups {
+            group
+                .versions
+                .sort_by(|a, b| custom_resources::compare_versions(&a.to_str_lossy(), &b.to_str_lossy()));
         }
-        customs.sort_by(|a, b| a.name.cmp(&b.name));
-        groups.extend(customs);
+        custom_groups.sort_by(|a, b| a.name.cmp(&b.name));
+        groups.extend(custom_groups);
         groups
     }
 
     /// The kinds of a group and version, in the order in which the real server lists them.
     pub(super) fn resources_of(&self, group: &str, version: &str) -> Vec<Resource> {
         let is_it = |resource: &&Resource| resource.group == *group && resource.version == *version;
-        let mut found: Vec<Resource> = self.0.table.resources().iter().filter(is_it).cloned().collect();
-        let customs = self.customs();
+        let mut found: Vec<Resource> = self.0.catalog.resources().iter().filter(is_it).cloned().collect();
+        let custom_resources = self.custom_resources();
         let mut custom: Vec<Resource> =
-            customs.served().map(|kind| &kind.resource).filter(is_it).cloned().collect();
+            custom_resources.served().map(|kind| &kind.resource).filter(is_it).cloned().collect();
         custom.sort_by(|a, b| a.plural.cmp(&b.plural));
         found.extend(custom);
         found
@@ -129,8 +132,8 @@ impl Api {
     fn kinds_of(&self, group: &str, version: &str) -> Result<Reply, Status> {
         let resources = self.resources_of(group, version);
         if resources.is_empty() {
-            let known = self.0.table.groups().iter().any(|it| it.name == *group);
-            return Err(if known { no_such_resource() } else { no_page() });
+            let group_exists = self.0.catalog.groups().iter().any(|it| it.name == *group);
+            return Err(if group_exists { no_such_resource() } else { page_not_found() });
         }
         let mut entries = Vec::new();
         for resource in &resources {

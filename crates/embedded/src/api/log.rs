@@ -21,7 +21,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(5);
 impl Api {
     /// The log of one container.
     pub(super) fn log(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let pod = self.there(call)?;
+        let pod = self.live_object(call)?;
         let container = container(&pod, call.query.get("container"))?;
         let status = status_of(&pod, &container);
         let previous = call.query.is_set("previous");
@@ -53,8 +53,8 @@ impl Api {
             return Ok(Reply::text(200, text, "text/plain"));
         }
         let first = stream::once(async move { Bytes::from(text) });
-        let talk = LogStream { api: self.clone(), key: call.key(), container, log, printed };
-        let rest = stream::unfold(talk, |mut talk| async move { Some((talk.next().await?, talk)) });
+        let stream = LogStream { api: self.clone(), key: call.key(), container, log, printed };
+        let rest = stream::unfold(stream, |mut stream| async move { Some((stream.next().await?, stream)) });
         Ok(Reply::stream(Box::pin(first.chain(rest))).with_content_type("text/plain"))
     }
 }
@@ -103,18 +103,18 @@ fn runs(store: &Store, key: &Str, container: &str) -> bool {
 }
 
 /// The container that is meant.
-fn container(pod: &Node, asked: &str) -> Result<String, Status> {
+fn container(pod: &Node, requested: &str) -> Result<String, Status> {
     let names = |field: &str| -> Vec<String> {
         list_at(pod, &["spec", field]).iter().map(|it| text_at(it, &["name"]).to_owned()).collect()
     };
     let (main, first) = (names("containers"), names("initContainers"));
     let name = text_at(pod, &["metadata", "name"]);
-    if !asked.is_empty() {
-        let known = main.iter().chain(&first).any(|known| known == asked);
-        return if known {
-            Ok(asked.to_owned())
+    if !requested.is_empty() {
+        let exists = main.iter().chain(&first).any(|name| name == requested);
+        return if exists {
+            Ok(requested.to_owned())
         } else {
-            Err(Status::bad_request(format!("container {asked} is not valid for pod {name}")))
+            Err(Status::bad_request(format!("container {requested} is not valid for pod {name}")))
         };
     }
     match &main[..] {

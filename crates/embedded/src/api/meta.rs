@@ -57,7 +57,7 @@ pub(crate) fn unset(node: &mut Node, path: &[&str]) -> Option<Node> {
 }
 
 /// Sets a field to what another object has there, or removes it.
-pub(crate) fn take_over(node: &mut Node, from: &Node, path: &[&str]) {
+pub(crate) fn copy_field(node: &mut Node, from: &Node, path: &[&str]) {
     match at(from, path) {
         Some(value) => set(node, path, value.clone()),
         None => drop(unset(node, path)),

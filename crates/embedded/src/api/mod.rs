@@ -3,39 +3,39 @@
 //! [`Api`] needs no network: [`Api::call`] takes a request and gives the answer. The same goes over a port with
 //! [`crate::serve`].
 
-mod accept;
-mod allotted;
+mod access_review;
 mod body;
-mod change;
 mod clock;
-mod control;
-mod convert;
+mod conversion;
 mod create;
-mod custom;
+mod custom_resources;
 mod delete;
 mod discovery;
-mod fitting;
-mod kinds;
-mod limit;
+mod garbage_collector;
+mod inline_controllers;
+mod limit_ranger;
 mod log;
 pub(crate) mod meta;
 mod namespaces;
+mod negotiation;
 mod openapi;
-mod owners;
-mod part;
+mod pod_security;
 mod prepare;
 mod print;
 mod query;
-mod quota;
 mod read;
 mod receive;
 mod reply;
-mod review;
+mod request_body;
+mod resource_quota;
 mod route;
-mod secure;
-mod select;
-mod server_side;
+mod selector;
+mod served_kind;
+mod server_side_apply;
+mod service_allocator;
+mod subresource;
 mod table;
+mod update;
 mod watch;
 
 use std::collections::BTreeSet;
@@ -50,29 +50,29 @@ pub use clock::{Clock, SystemClock};
 pub use query::FieldValidation;
 
 use crate::controllers::{ControllerManager, Pace, SimulatedClock};
-use crate::schema::Table;
-use crate::status::{Details, Status};
+use crate::schema::ApiCatalog;
+use crate::status::{Status, StatusDetails};
 use crate::store::Store;
-use accept::Wanted;
-use custom::Customs;
-use kinds::Known;
+use custom_resources::CustomResources;
+use negotiation::Negotiated;
 use query::Query;
-use receive::MOST_BYTES;
-pub(crate) use receive::{Incomplete, receive};
+use receive::MAX_BODY_BYTES;
+pub(crate) use receive::{IncompleteBody, receive};
 use reply::Reply;
 use route::{Route, Target};
+use served_kind::ServedKind;
 
 /// A Kubernetes API. Cheap to clone; all clones are one.
 #[derive(Clone)]
 pub struct Api(Arc<Inner>);
 
 struct Inner {
-    table: &'static Table,
+    catalog: &'static ApiCatalog,
     store: Store,
     clock: Arc<dyn Clock>,
-    names: clock::Names,
-    allotted: allotted::Allotted,
-    customs: RwLock<Arc<Customs>>,
+    names: clock::NameGenerator,
+    service_allocator: service_allocator::ServiceAllocator,
+    custom_resources: RwLock<Arc<CustomResources>>,
     /// Who moves pods and what makes them, if anybody does.
     controllers: Option<ControllerManager>,
     /// Held by whoever makes what a quota counts.
@@ -82,7 +82,7 @@ struct Inner {
 /// What an API is made with.
 pub struct Options {
     /// The Kubernetes that it is like.
-    pub table: &'static Table,
+    pub catalog: &'static ApiCatalog,
     /// Where its objects are.
     pub store: Store,
     /// What time it is.
@@ -92,7 +92,7 @@ pub struct Options {
 }
 
 /// A request as it came.
-struct Sent<'r> {
+struct IncomingRequest<'r> {
     method: &'r Method,
     path: &'r str,
     query: &'r Query,
@@ -103,11 +103,11 @@ struct Sent<'r> {
 /// A request about objects of a kind.
 struct Call<'r> {
     target: &'r Target,
-    known: Known,
+    served: ServedKind,
     query: &'r Query,
     headers: &'r HeaderMap,
     body: &'r Bytes,
-    wanted: Wanted,
+    negotiated: Negotiated,
     /// What is told beside the answer, whatever that is.
     warnings: &'r Mutex<Vec<String>>,
 }
@@ -125,11 +125,11 @@ impl Api {
     /// The annotations `pintle.dev/simulate-…` of a pod steer it.
     ///
     /// With [`Pace::Fast`] everything that follows from a request has happened when its answer is there. With
-    /// [`Pace::Real`] things take their time, for as long as somebody runs [`Api::keep_moving`].
+    /// [`Pace::Real`] things take their time, for as long as somebody runs [`Api::run_controllers`].
     ///
     /// # Errors
     /// If the first objects cannot be written.
-    pub async fn start_moving(options: Options, pace: Pace) -> Result<Api, Status> {
+    pub async fn start_with_controllers(options: Options, pace: Pace) -> Result<Api, Status> {
         let clock = Arc::new(SimulatedClock::new(options.clock));
         let controllers = ControllerManager::new(Arc::clone(&clock), pace);
         let api = Api::assemble(Options { clock, ..options }, Some(controllers)).await?;
@@ -140,13 +140,22 @@ impl Api {
     }
 
     async fn assemble(options: Options, controllers: Option<ControllerManager>) -> Result<Api, Status> {
-        let Options { table, store, clock, seed } = options;
-        let names = clock::Names::new(seed, store.revision());
-        let customs = RwLock::new(Arc::new(Customs::read(&store)));
-        let allotted = allotted::Allotted::default();
+        let Options { catalog, store, clock, seed } = options;
+        let names = clock::NameGenerator::new(seed, store.revision());
+        let custom_resources = RwLock::new(Arc::new(CustomResources::read(&store)));
+        let service_allocator = service_allocator::ServiceAllocator::default();
         let quotas = tokio::sync::Mutex::default();
-        let api = Api(Arc::new(Inner { table, store, clock, names, allotted, customs, controllers, quotas }));
-        api.make_first_objects().await?;
+        let api = Api(Arc::new(Inner {
+            catalog,
+            store,
+            clock,
+            names,
+            service_allocator,
+            custom_resources,
+            controllers,
+            quotas,
+        }));
+        api.create_bootstrap_objects().await?;
         Ok(api)
     }
 
@@ -158,14 +167,16 @@ impl Api {
         let (head, body) = request.into_parts();
         match receive(body).await {
             Ok(body) => self.call(Request::from_parts(head, body)).await,
-            Err(Incomplete) => refuse(&Status::bad_request("the body of the request is incomplete")),
+            Err(IncompleteBody) => {
+                error_response(&Status::bad_request("the body of the request is incomplete"))
+            }
         }
     }
 
     /// Answers one request.
     pub async fn call(&self, request: Request<Bytes>) -> Response<Body> {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-        let response = self.call_still(request).await;
+        let response = self.call_without_controllers(request).await;
         if let Some(controllers) = &self.0.controllers
             && (!reads || controllers.has_pending_work())
         {
@@ -175,7 +186,7 @@ impl Api {
     }
 
     /// Goes on with what was too much for the last request, if anything was; says whether there was.
-    async fn go_on(&self) -> bool {
+    async fn resume_controllers(&self) -> bool {
         match &self.0.controllers {
             Some(controllers) if controllers.has_pending_work() => controllers.run_until_idle(self).await,
             _ => return false,
@@ -184,7 +195,7 @@ impl Api {
     }
 
     /// Moves what moves by itself as time goes by. Never ends.
-    pub async fn keep_moving(&self) {
+    pub async fn run_controllers(&self) {
         match &self.0.controllers {
             Some(controllers) => controllers.run(self).await,
             None => std::future::pending().await,
@@ -192,44 +203,52 @@ impl Api {
     }
 
     /// Answers one request; nothing moves because of it yet.
-    pub(crate) async fn call_still(&self, request: Request<Bytes>) -> Response<Body> {
+    pub(crate) async fn call_without_controllers(&self, request: Request<Bytes>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let query = Query::read(head.uri.query().unwrap_or_default());
-        let wanted = Wanted::read(&head.headers);
-        let format = wanted.as_ref().map_or(Wanted::PLAIN, |wanted| *wanted);
+        let negotiated = Negotiated::read(&head.headers);
+        let format = negotiated.as_ref().map_or(Negotiated::PLAIN, |negotiated| *negotiated);
         let warnings = Mutex::new(Vec::new());
         let path = head.uri.path();
-        let sent = Sent { method: &head.method, path, query: &query, headers: &head.headers, body: &body };
-        let answered = match wanted {
-            Ok(wanted) => self.answer(&sent, wanted, &warnings).await,
-            Err(_) if path == "/openapi/v2" && openapi::is_packed(&head.headers) => {
-                Ok(self.openapi2_packed())
+        let incoming = IncomingRequest {
+            method: &head.method,
+            path,
+            query: &query,
+            headers: &head.headers,
+            body: &body,
+        };
+        let answered = match negotiated {
+            Ok(negotiated) => self.dispatch(&incoming, negotiated, &warnings).await,
+            Err(_) if path == "/openapi/v2" && openapi::accepts_protobuf(&head.headers) => {
+                Ok(self.openapi_v2_protobuf())
             }
             Err(status) => Err(status),
         };
-        let reply = answered.unwrap_or_else(|status| Reply::refusal(&status));
+        let reply = answered.unwrap_or_else(|status| Reply::error(&status));
         let warnings = warnings.into_inner().unwrap_or_else(PoisonError::into_inner);
         reply.with_warnings(warnings).respond(format)
     }
 
-    async fn answer(
+    async fn dispatch(
         &self,
-        sent: &Sent<'_>,
-        wanted: Wanted,
+        incoming: &IncomingRequest<'_>,
+        negotiated: Negotiated,
         warnings: &Mutex<Vec<String>>,
     ) -> Result<Reply, Status> {
-        let Sent { method, path, query, headers, body } = *sent;
-        if body.len() > MOST_BYTES {
-            let message = format!("Request entity too large: limit is {MOST_BYTES}");
-            return Err(Status::new(413, "RequestEntityTooLarge", message).about(Details::default()));
+        let IncomingRequest { method, path, query, headers, body } = *incoming;
+        if body.len() > MAX_BODY_BYTES {
+            let message = format!("Request entity too large: limit is {MAX_BODY_BYTES}");
+            return Err(
+                Status::new(413, "RequestEntityTooLarge", message).with_details(StatusDetails::default())
+            );
         }
         let route = Route::read(path);
-        let Route::Objects(target) = &route else { return self.describe(&route, wanted) };
-        let known = self.find(target)?;
-        let call = Call { target, known, query, headers, body, wanted, warnings };
-        call.warn_of_old_kinds();
-        if target.part.is_some() {
-            return self.part(method, &call).await;
+        let Route::Objects(target) = &route else { return self.describe(&route, negotiated) };
+        let served = self.find(target)?;
+        let call = Call { target, served, query, headers, body, negotiated, warnings };
+        call.warn_deprecated_kinds();
+        if target.subresource.is_some() {
+            return self.subresource(method, &call).await;
         }
         if let Some(reply) = self.review(method, &call) {
             return reply;
@@ -238,18 +257,18 @@ impl Api {
             return Err(method_not_allowed());
         }
         let watching = target.watch || query.is_set("watch");
-        let resource = call.known.resource();
+        let resource = call.served.resource();
         let named = target.name.is_some();
-        let placed = target.namespace.is_some() == resource.namespaced;
+        let scope_matches = target.namespace.is_some() == resource.namespaced;
         match *method {
             Method::GET if watching && (!named || target.watch) && resource.can("watch") => self.watch(&call),
-            Method::GET if named && placed && resource.can("get") => self.get(&call),
+            Method::GET if named && scope_matches && resource.can("get") => self.get(&call),
             Method::GET if !named && resource.can("list") => self.list(&call),
-            Method::POST if !named && placed && resource.can("create") => self.create(&call).await,
-            Method::PUT if named && placed && resource.can("update") => self.replace(&call).await,
-            Method::PATCH if named && placed && resource.can("patch") => self.patch(&call).await,
-            Method::DELETE if named && placed && resource.can("delete") => self.delete(&call).await,
-            Method::DELETE if !named && placed && resource.can("deletecollection") => {
+            Method::POST if !named && scope_matches && resource.can("create") => self.create(&call).await,
+            Method::PUT if named && scope_matches && resource.can("update") => self.replace(&call).await,
+            Method::PATCH if named && scope_matches && resource.can("patch") => self.patch(&call).await,
+            Method::DELETE if named && scope_matches && resource.can("delete") => self.delete(&call).await,
+            Method::DELETE if !named && scope_matches && resource.can("deletecollection") => {
                 self.delete_collection(&call).await
             }
             _ => Err(method_not_allowed()),
@@ -257,53 +276,62 @@ impl Api {
     }
 
     /// The kind that a path names.
-    fn find(&self, target: &Target) -> Result<Known, Status> {
-        let customs = self.customs();
-        let is_it = |resource: &crate::schema::Resource| {
+    fn find(&self, target: &Target) -> Result<ServedKind, Status> {
+        let custom_resources = self.custom_resources();
+        let matches_target = |resource: &crate::schema::Resource| {
             resource.group == *target.group
                 && resource.version == *target.version
                 && resource.plural == *target.plural
         };
-        let built_in = self.0.table.resources().iter().find(|resource| is_it(resource)).map(Known::BuiltIn);
+        let built_in = self
+            .0
+            .catalog
+            .resources()
+            .iter()
+            .find(|resource| matches_target(resource))
+            .map(ServedKind::BuiltIn);
         let custom = || {
-            customs.served().find(|kind| is_it(&kind.resource)).map(|kind| Known::Custom(Arc::clone(kind)))
+            custom_resources
+                .served()
+                .find(|kind| matches_target(&kind.resource))
+                .map(|kind| ServedKind::Custom(Arc::clone(kind)))
         };
-        let known = built_in.or_else(custom);
-        match known {
-            Some(known) if known.resource().namespaced || target.namespace.is_none() => Ok(known),
-            None if !self.has_group(&target.group) => Err(no_page()),
+        let served = built_in.or_else(custom);
+        match served {
+            Some(served) if served.resource().namespaced || target.namespace.is_none() => Ok(served),
+            None if !self.has_group(&target.group) => Err(page_not_found()),
             _ => Err(no_such_resource()),
         }
     }
 
     fn has_group(&self, group: &str) -> bool {
-        self.0.table.groups().iter().any(|known| known.name == *group)
-            || self.customs().served().any(|kind| kind.resource.group == *group)
+        self.0.catalog.groups().iter().any(|it| it.name == *group)
+            || self.custom_resources().served().any(|kind| kind.resource.group == *group)
     }
 
-    fn customs(&self) -> Arc<Customs> {
-        Arc::clone(&self.0.customs.read().unwrap_or_else(PoisonError::into_inner))
+    fn custom_resources(&self) -> Arc<CustomResources> {
+        Arc::clone(&self.0.custom_resources.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn read_customs_again(&self) {
-        let customs = Arc::new(Customs::read(&self.0.store));
-        *self.0.customs.write().unwrap_or_else(PoisonError::into_inner) = customs;
+    fn reload_custom_resources(&self) {
+        let custom_resources = Arc::new(CustomResources::read(&self.0.store));
+        *self.0.custom_resources.write().unwrap_or_else(PoisonError::into_inner) = custom_resources;
     }
 
     /// All kinds that are served, once each.
-    fn all_kinds(&self) -> Vec<Known> {
-        let built_in = self.0.table.resources().iter().filter(|it| it.can("create") && it.can("delete"));
+    fn all_kinds(&self) -> Vec<ServedKind> {
+        let built_in = self.0.catalog.resources().iter().filter(|it| it.can("create") && it.can("delete"));
         let mut names = BTreeSet::new();
-        let built_in = built_in.map(Known::BuiltIn).filter(|known| names.insert(known.store_name()));
-        let mut kinds: Vec<Known> = built_in.collect();
-        let customs = self.customs();
-        kinds.extend(customs.stored().map(|kind| Known::Custom(Arc::clone(kind))));
+        let built_in = built_in.map(ServedKind::BuiltIn).filter(|served| names.insert(served.store_name()));
+        let mut kinds: Vec<ServedKind> = built_in.collect();
+        let custom_resources = self.custom_resources();
+        kinds.extend(custom_resources.stored().map(|kind| ServedKind::Custom(Arc::clone(kind))));
         kinds
     }
 
     /// The time, as objects have it.
     pub(crate) fn timestamp(&self) -> String {
-        clock::spell(self.0.clock.now())
+        clock::format_time(self.0.clock.now())
     }
 
     /// The time.
@@ -327,8 +355,8 @@ impl Api {
     }
 
     /// The kinds of the Kubernetes that this is like.
-    pub fn table(&self) -> &'static Table {
-        self.0.table
+    pub fn catalog(&self) -> &'static ApiCatalog {
+        self.0.catalog
     }
 }
 
@@ -342,14 +370,14 @@ impl Call<'_> {
     }
 
     fn key(&self) -> Str {
-        crate::store::key(&self.known.store_name(), self.namespace(), self.name())
+        crate::store::key(&self.served.store_name(), self.namespace(), self.name())
     }
 
     /// The kind, as keys begin with it, and the namespace, where only one is meant.
-    fn place(&self) -> (String, Option<&str>) {
-        let namespaced = self.known.resource().namespaced;
+    fn scope(&self) -> (String, Option<&str>) {
+        let namespaced = self.served.resource().namespaced;
         let namespace = if namespaced { self.target.namespace.as_deref() } else { Some("") };
-        (self.known.store_name(), namespace)
+        (self.served.store_name(), namespace)
     }
 
     /// Tells something beside the answer, once.
@@ -360,13 +388,13 @@ impl Call<'_> {
         }
     }
 
-    fn warn_of_old_kinds(&self) {
-        if self.known.is("", "Endpoints") {
+    fn warn_deprecated_kinds(&self) {
+        if self.served.is("", "Endpoints") {
             self.warn(
                 "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned(),
             );
         }
-        if self.known.is("", "ComponentStatus") {
+        if self.served.is("", "ComponentStatus") {
             self.warn("v1 ComponentStatus is deprecated in v1.19+".to_owned());
         }
     }
@@ -383,55 +411,57 @@ impl Call<'_> {
 }
 
 /// The answer to a request that is refused before anything is asked of the API.
-pub(crate) fn refuse(status: &Status) -> Response<Body> {
-    Reply::refusal(status).respond(Wanted::PLAIN)
+pub(crate) fn error_response(status: &Status) -> Response<Body> {
+    Reply::error(status).respond(Negotiated::PLAIN)
 }
 
 fn no_such_resource() -> Status {
-    Status::new(404, "NotFound", "the server could not find the requested resource").about(Details::default())
+    Status::new(404, "NotFound", "the server could not find the requested resource")
+        .with_details(StatusDetails::default())
 }
 
 /// What paths outside of all groups are answered with; [`Reply`] makes plain text of it.
-fn no_page() -> Status {
+fn page_not_found() -> Status {
     Status::new(404, "", "404 page not found")
 }
 
 fn method_not_allowed() -> Status {
     let message = "the server does not allow this method on the requested resource";
-    Status::new(405, "MethodNotAllowed", message).about(Details::default())
+    Status::new(405, "MethodNotAllowed", message).with_details(StatusDetails::default())
 }
 
 /// Nothing of that name is there.
 fn not_found(resource: &crate::schema::Resource, name: &str) -> Status {
-    let details = Details {
+    let details = StatusDetails {
         name: name.to_owned(),
         group: resource.group.to_string(),
         kind: resource.plural.to_string(),
-        ..Details::default()
+        ..StatusDetails::default()
     };
-    Status::new(404, "NotFound", format!("{} {name:?} not found", resource.qualified())).about(details)
+    Status::new(404, "NotFound", format!("{} {name:?} not found", resource.qualified_name()))
+        .with_details(details)
 }
 
 /// The cluster does not let it happen, though it makes sense.
 fn forbidden(resource: &crate::schema::Resource, name: &str, why: &str) -> Status {
-    let details = Details {
+    let details = StatusDetails {
         name: name.to_owned(),
         group: resource.group.to_string(),
         kind: resource.plural.to_string(),
-        ..Details::default()
+        ..StatusDetails::default()
     };
-    let message = format!("{} {name:?} is forbidden: {why}", resource.qualified());
-    Status::new(403, "Forbidden", message).about(details)
+    let message = format!("{} {name:?} is forbidden: {why}", resource.qualified_name());
+    Status::new(403, "Forbidden", message).with_details(details)
 }
 
 /// Somebody was quicker, or a precondition does not hold.
 fn conflict(resource: &crate::schema::Resource, name: &str, why: &str) -> Status {
-    let details = Details {
+    let details = StatusDetails {
         name: name.to_owned(),
         group: resource.group.to_string(),
         kind: resource.plural.to_string(),
-        ..Details::default()
+        ..StatusDetails::default()
     };
-    let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", resource.qualified());
-    Status::new(409, "Conflict", message).about(details)
+    let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", resource.qualified_name());
+    Status::new(409, "Conflict", message).with_details(details)
 }

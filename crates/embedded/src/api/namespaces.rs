@@ -5,15 +5,15 @@ use std::sync::Arc;
 use pintle_tree::Node;
 
 use super::Api;
-use super::control::Queue;
-use super::delete::Policy;
-use super::kinds::Known;
+use super::delete::PropagationPolicy;
+use super::inline_controllers::Queue;
 use super::meta::{at, finalizers, is_deleted, list_at, map, set, text_at, unset};
+use super::served_kind::ServedKind;
 use crate::status::Status;
 use crate::store::{Object, key, prefix};
 
 impl Api {
-    pub(super) async fn namespace_changed(
+    pub(super) async fn reconcile_namespace(
         &self,
         object: &Arc<Object>,
         queue: &mut Queue,
@@ -21,56 +21,61 @@ impl Api {
         let node = object.node();
         let name = text_at(&node, &["metadata", "name"]).to_owned();
         if is_deleted(&node) {
-            return self.empty_namespace(&name, queue).await;
+            return self.delete_namespace_content(&name, queue).await;
         }
-        self.furnish(&name, queue).await
+        self.ensure_namespace_defaults(&name, queue).await
     }
 
     /// Every namespace has an account and the certificate of the server.
-    pub(super) async fn furnish(&self, namespace: &str, queue: &mut Queue) -> Result<(), Status> {
+    pub(super) async fn ensure_namespace_defaults(
+        &self,
+        namespace: &str,
+        queue: &mut Queue,
+    ) -> Result<(), Status> {
         let account = map([]);
-        self.make_plain("ServiceAccount", namespace, "default", account, queue).await?;
+        self.ensure_core_object("ServiceAccount", namespace, "default", account, queue).await?;
         let mut certificate = map([("data", map([("ca.crt", "".into())]))]);
         let description = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
         set(&mut certificate, &["metadata", "annotations", "kubernetes.io/description"], description);
-        self.make_plain("ConfigMap", namespace, "kube-root-ca.crt", certificate, queue).await
+        self.ensure_core_object("ConfigMap", namespace, "kube-root-ca.crt", certificate, queue).await
     }
 
     /// What every namespace has comes back when it is deleted.
-    pub(super) async fn furnish_again(
+    pub(super) async fn restore_namespace_defaults(
         &self,
-        known: &Known,
+        served: &ServedKind,
         object: &Object,
         queue: &mut Queue,
     ) -> Result<(), Status> {
         let text = object.key.to_str_lossy();
         let mut words = text.split('/').skip(1);
         let (namespace, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let standing = (known.is("", "ServiceAccount") && name == "default")
-            || (known.is("", "ConfigMap") && name == "kube-root-ca.crt");
-        let there = self.0.store.get(&key("namespaces", "", namespace));
-        if !standing || there.is_none_or(|there| there.head.leaving) {
+        let is_namespace_default = (served.is("", "ServiceAccount") && name == "default")
+            || (served.is("", "ConfigMap") && name == "kube-root-ca.crt");
+        let existing = self.0.store.get(&key("namespaces", "", namespace));
+        if !is_namespace_default || existing.is_none_or(|existing| existing.meta.deleting) {
             return Ok(());
         }
-        self.furnish(namespace, queue).await
+        self.ensure_namespace_defaults(namespace, queue).await
     }
 
     /// Deletes everything in a namespace, and then the namespace, unless something stays.
-    pub(super) async fn empty_namespace(&self, name: &str, queue: &mut Queue) -> Result<(), Status> {
+    pub(super) async fn delete_namespace_content(&self, name: &str, queue: &mut Queue) -> Result<(), Status> {
         let mut left: Vec<(String, usize, Vec<Node>)> = Vec::new();
-        for known in self.all_kinds().into_iter().filter(|known| known.resource().namespaced) {
-            let prefix = prefix(&known.store_name(), Some(name));
+        for served in self.all_kinds().into_iter().filter(|served| served.resource().namespaced) {
+            let prefix = prefix(&served.store_name(), Some(name));
             let Ok(listing) = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true) else { continue };
             for object in &listing.objects {
-                if !object.head.leaving {
-                    self.discard(&object.key, Some(Policy::Background), queue).await?;
+                if !object.meta.deleting {
+                    self.delete_as_controller(&object.key, Some(PropagationPolicy::Background), queue)
+                        .await?;
                 }
             }
             let Ok(still) = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true) else { continue };
             if !still.objects.is_empty() {
                 let held =
                     still.objects.iter().flat_map(|object| finalizers(&object.node()).to_vec()).collect();
-                left.push((known.resource().qualified_with_dot(), still.objects.len(), held));
+                left.push((served.resource().qualified_name_with_dot(), still.objects.len(), held));
             }
         }
         let now = self.timestamp();
@@ -78,16 +83,16 @@ impl Api {
             if left.is_empty() {
                 return unset(node, &["spec", "finalizers"]).is_some();
             }
-            let conditions = remaining(&left, &now, list_at(node, &["status", "conditions"]));
+            let conditions = deletion_conditions(&left, &now, list_at(node, &["status", "conditions"]));
             let changes = at(node, &["status", "conditions"]) != Some(&conditions);
             set(node, &["status", "conditions"], conditions);
             changes
         };
-        self.rewrite(&key("namespaces", "", name), queue, act).await
+        self.update_with_retry(&key("namespaces", "", name), queue, act).await
     }
 
     /// Something is gone: if its namespace waits for that, it may go too.
-    pub(super) async fn namespace_is_emptier(
+    pub(super) async fn continue_namespace_deletion(
         &self,
         object: &Object,
         queue: &mut Queue,
@@ -97,15 +102,15 @@ impl Api {
         if namespace.is_empty() {
             return Ok(());
         }
-        let there = self.0.store.get(&key("namespaces", "", namespace));
+        let existing = self.0.store.get(&key("namespaces", "", namespace));
         // While it is being emptied, each object that goes would ask again; the last one does.
         let is_last = || {
             let kinds = self.all_kinds();
-            kinds.iter().all(|known| !self.0.store.has(&prefix(&known.store_name(), Some(namespace))))
+            kinds.iter().all(|served| !self.0.store.has(&prefix(&served.store_name(), Some(namespace))))
         };
-        match there {
-            Some(there) if there.head.leaving && is_last() => {
-                Box::pin(self.empty_namespace(namespace, queue)).await
+        match existing {
+            Some(existing) if existing.meta.deleting && is_last() => {
+                Box::pin(self.delete_namespace_content(namespace, queue)).await
             }
             _ => Ok(()),
         }
@@ -113,12 +118,12 @@ impl Api {
 }
 
 /// What a namespace says about what is still in it.
-fn remaining(left: &[(String, usize, Vec<Node>)], now: &str, before: &[Node]) -> Node {
+fn deletion_conditions(left: &[(String, usize, Vec<Node>)], now: &str, before: &[Node]) -> Node {
     let contents: Vec<String> =
         left.iter().map(|(kind, count, _)| format!("{kind} has {count} resource instances")).collect();
     let mut held: Vec<(String, usize)> = Vec::new();
     for name in left.iter().flat_map(|(_, _, held)| held).filter_map(Node::as_str) {
-        match held.iter_mut().find(|(known, _)| known == name) {
+        match held.iter_mut().find(|(finalizer, _)| finalizer == name) {
             Some((_, count)) => *count += 1,
             None => held.push((name.to_owned(), 1)),
         }

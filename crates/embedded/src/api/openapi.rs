@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pintle_tree::{Map, Node, Str, json};
 
 use super::Api;
-use super::custom::{self, DEFINITIONS};
+use super::custom_resources::{self, DEFINITIONS};
 use super::meta::{at, map, set};
 use super::reply::Reply;
 use crate::schema::Resource;
@@ -16,49 +16,52 @@ const EXAMPLE: &str = "io.k8s.api.apps.v1.Deployment";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
 /// How the older form is asked for and given in its own language.
-const PACKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-const PACKED_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const PROTOBUF_CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// Whether the older form is wanted in its own language.
-pub(super) fn is_packed(headers: &http::HeaderMap) -> bool {
-    headers.get(http::header::ACCEPT).and_then(|it| it.to_str().ok()).is_some_and(|it| it.contains(PACKED))
+pub(super) fn accepts_protobuf(headers: &http::HeaderMap) -> bool {
+    headers.get(http::header::ACCEPT).and_then(|it| it.to_str().ok()).is_some_and(|it| it.contains(PROTOBUF))
 }
 
 impl Api {
     /// The list of documents.
-    pub(super) fn openapi3_index(&self) -> Node {
+    pub(super) fn openapi_v3_index(&self) -> Node {
         let mut paths = Map::new();
         for (group, version) in self.group_versions() {
             let path =
                 if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
-            let address = format!("/openapi/v3/{path}?hash={:016X}", self.fingerprint(&path));
+            let address = format!("/openapi/v3/{path}?hash={:016X}", self.content_hash(&path));
             paths.insert(path.into(), map([("serverRelativeURL", address.into())]));
         }
         map([("paths", Node::Map(paths))])
     }
 
     fn group_versions(&self) -> BTreeSet<(Str, Str)> {
-        let built_in = self.0.table.resources().iter().map(|it| (it.group.clone(), it.version.clone()));
-        let customs = self.customs();
-        let custom =
-            customs.served().map(|kind| (kind.resource.group.clone(), kind.resource.version.clone()));
+        let built_in = self.0.catalog.resources().iter().map(|it| (it.group.clone(), it.version.clone()));
+        let custom_resources = self.custom_resources();
+        let custom = custom_resources
+            .served()
+            .map(|kind| (kind.resource.group.clone(), kind.resource.version.clone()));
         built_in.chain(custom).collect()
     }
 
     /// Changes whenever the document may have changed: clients keep documents for as long as it does not.
-    fn fingerprint(&self, path: &str) -> u64 {
+    fn content_hash(&self, path: &str) -> u64 {
         let definitions = self.0.store.list(DEFINITIONS, None, usize::MAX, None, &|_| true);
         let revision =
             definitions.map_or(0, |listing| listing.objects.iter().map(|it| it.revision).max().unwrap_or(0));
-        let is_custom =
-            self.customs().served().any(|kind| path == format!("apis/{}", kind.resource.api_version()));
-        let text = format!("{path} {} {}", self.0.table.version(), if is_custom { revision } else { 0 });
+        let is_custom = self
+            .custom_resources()
+            .served()
+            .any(|kind| path == format!("apis/{}", kind.resource.api_version()));
+        let text = format!("{path} {} {}", self.0.catalog.version(), if is_custom { revision } else { 0 });
         text.bytes()
             .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
     }
 
     /// One document: `api/v1`, `apis/apps/v1` …
-    pub(super) fn openapi3(&self, path: &str) -> Option<Node> {
+    pub(super) fn openapi_v3(&self, path: &str) -> Option<Node> {
         let words: Vec<&str> = path.split('/').collect();
         let (group, version) = match words[..] {
             ["api", version] => ("", version),
@@ -95,7 +98,7 @@ impl Api {
     }
 
     fn info(&self) -> Node {
-        map([("title", "Kubernetes".into()), ("version", format!("v{}", self.0.table.version()).into())])
+        map([("title", "Kubernetes".into()), ("version", format!("v{}", self.0.catalog.version()).into())])
     }
 
     /// Adds definitions and all that they refer to.
@@ -104,8 +107,8 @@ impl Api {
             if schemas.contains_key(&name) {
                 continue;
             }
-            let Some(mut schema) = self.0.table.definitions().source(&name) else { continue };
-            let mut descriptions = self.0.table.descriptions(&name).unwrap_or_default().iter();
+            let Some(mut schema) = self.0.catalog.definitions().source(&name) else { continue };
+            let mut descriptions = self.0.catalog.descriptions(&name).unwrap_or_default().iter();
             describe(&mut schema, &mut descriptions);
             references(&schema, &mut wanted);
             schemas.insert(name, schema);
@@ -114,15 +117,15 @@ impl Api {
 
     /// The schema of a custom kind, under a name that is made of its group.
     fn custom_schema(&self, resource: &Resource) -> Option<(Str, Node)> {
-        let key = Str::from(format!("{DEFINITIONS}/{}", resource.qualified()));
+        let key = Str::from(format!("{DEFINITIONS}/{}", resource.qualified_name()));
         let definition = self.0.store.get(&key)?.node();
-        let mut schema = custom::schema_of(&definition, &resource.version.to_str_lossy())?;
+        let mut schema = custom_resources::schema_of(&definition, &resource.version.to_str_lossy())?;
         // What all objects have is told as it is of those that are built in.
         let mut built_in = Map::new();
         self.add_definitions(vec![Str::from(EXAMPLE)], &mut built_in);
         for field in ["apiVersion", "kind", "metadata"] {
-            let told = built_in.get(EXAMPLE).and_then(|it| at(it, &["properties", field]).cloned());
-            set(&mut schema, &["properties", field], told.unwrap_or_default());
+            let shared = built_in.get(EXAMPLE).and_then(|it| at(it, &["properties", field]).cloned());
+            set(&mut schema, &["properties", field], shared.unwrap_or_default());
         }
         set(&mut schema, &["x-kubernetes-group-version-kind"], vec![kind_of(resource)]);
         Some((custom_name(resource), schema))
@@ -130,22 +133,22 @@ impl Api {
 
     /// The older form in a language of its own (protobuf), which clients ask for that have met a kind that nobody knows,
     /// or that the newer form says nothing of. What they look up there is not there either, so that the head is enough.
-    pub(super) fn openapi2_packed(&self) -> Reply {
+    pub(super) fn openapi_v2_protobuf(&self) -> Reply {
         let field = |number: u8, text: &str| {
             // Short texts have one byte for their length.
             let length = u8::try_from(text.len()).unwrap_or(0).min(0x7f);
             format!("{}{}{text}", char::from(number << 3 | 2), char::from(length))
         };
-        let info = field(1, "Kubernetes") + &field(2, &format!("v{}", self.0.table.version()));
-        Reply::text(200, field(1, "2.0") + &field(2, &info), PACKED_ANSWER)
+        let info = field(1, "Kubernetes") + &field(2, &format!("v{}", self.0.catalog.version()));
+        Reply::text(200, field(1, "2.0") + &field(2, &info), PROTOBUF_CONTENT_TYPE)
     }
 
     /// The whole in the older form.
-    pub(super) fn openapi2(&self) -> Reply {
+    pub(super) fn openapi_v2(&self) -> Reply {
         let mut schemas = Map::new();
-        let names: Vec<Str> = self.0.table.definitions().names().cloned().collect();
+        let names: Vec<Str> = self.0.catalog.definitions().names().cloned().collect();
         self.add_definitions(names, &mut schemas);
-        for kind in self.customs().served() {
+        for kind in self.custom_resources().served() {
             if let Some((name, schema)) = self.custom_schema(&kind.resource) {
                 schemas.insert(name, schema);
             }
@@ -224,8 +227,8 @@ fn add_paths(resource: &Resource, paths: &mut Map<Node>) {
         ("patch", "patch", false),
         ("delete", "delete", false),
     ];
-    for (verb, method, of_list) in verbs.into_iter().filter(|(verb, _, _)| resource.can(verb)) {
-        let operations = if of_list { &mut collection } else { &mut object };
+    for (verb, method, on_collection) in verbs.into_iter().filter(|(verb, _, _)| resource.can(verb)) {
+        let operations = if on_collection { &mut collection } else { &mut object };
         operations.insert(method.into(), operation(resource, verb));
     }
     if !object.is_empty() {

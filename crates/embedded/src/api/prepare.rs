@@ -3,35 +3,35 @@
 use pintle_tree::{Node, Str};
 
 use super::meta::{
-    at, finalizers, is_deleted, list_at, map_at, meta, number_at, set, take_over, text_at, unset,
+    at, copy_field, finalizers, is_deleted, list_at, map_at, meta, number_at, set, text_at, unset,
 };
-use super::{Api, Call, custom};
+use super::{Api, Call, custom_resources};
 use crate::admission::{self, AdmissionContext};
-use crate::status::{Cause, Status};
+use crate::status::{Status, StatusCause};
 use crate::store::key;
 use crate::validation;
 
 impl Api {
     /// A new object, with everything that its sender does not say.
-    pub(super) fn prepare_new(&self, call: &Call<'_>, object: &mut Node) -> Result<(), Status> {
+    pub(super) fn prepare_for_create(&self, call: &Call<'_>, object: &mut Node) -> Result<(), Status> {
         set(object, &["metadata", "uid"], self.0.names.uid());
         set(object, &["metadata", "creationTimestamp"], self.timestamp());
-        if call.known.has_generation() {
+        if call.served.has_generation() {
             set(object, &["metadata", "generation"], Node::Int(1));
         }
-        if call.known.resource().subresource("status").is_some() && !call.known.is("", "Node") {
+        if call.served.resource().subresource("status").is_some() && !call.served.is("", "Node") {
             self.reset_status(call, object);
         }
-        if call.known.is("", "Namespace") {
+        if call.served.is("", "Namespace") {
             prepare_namespace(object);
         }
-        if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-            custom::prepare_definition(object);
-            let status = custom::first_status(object);
+        if call.served.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            custom_resources::default_definition(object);
+            let status = custom_resources::initial_status(object);
             set(object, &["status"], status);
         }
-        self.give_limits(call, object);
-        let kind = call.known.kind(self.0.table);
+        self.apply_limit_defaults(call, object);
+        let kind = call.served.kind(self.0.catalog);
         admission::validate_references(kind, object, &mut ApiContext(self, call))?;
         admission::mutate_create(kind, object, &mut ApiContext(self, call));
         Ok(())
@@ -39,37 +39,37 @@ impl Api {
 
     /// Nobody can make an object with a status.
     fn reset_status(&self, call: &Call<'_>, object: &mut Node) {
-        let empty = if call.known.is_custom() { Node::Nil } else { self.empty(call) };
-        take_over(object, &empty, &["status"]);
+        let empty = if call.served.is_custom() { Node::Nil } else { self.empty(call) };
+        copy_field(object, &empty, &["status"]);
     }
 
     /// A new state of an object: what its address cannot change is as before, and a new spec is counted.
-    pub(super) fn prepare_change(
+    pub(super) fn prepare_for_update(
         &self,
         call: &Call<'_>,
         live: &Node,
         changed: &mut Node,
     ) -> Result<(), Status> {
-        let has_status = call.known.resource().subresource("status").is_some();
-        match call.target.part.as_deref() {
-            Some("status") => keep_all_but_status(call, live, changed),
-            None if has_status => take_over(changed, live, &["status"]),
+        let has_status = call.served.resource().subresource("status").is_some();
+        match call.target.subresource.as_deref() {
+            Some("status") => reset_all_but_status(call, live, changed),
+            None if has_status => copy_field(changed, live, &["status"]),
             _ => {}
         }
-        if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-            custom::prepare_definition(changed);
+        if call.served.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            custom_resources::default_definition(changed);
         }
-        let part = call.target.part.as_deref().unwrap_or_default();
+        let subresource = call.target.subresource.as_deref().unwrap_or_default();
         admission::mutate_update(
-            call.known.kind(self.0.table),
+            call.served.kind(self.0.catalog),
             live,
             changed,
-            part,
+            subresource,
             &mut ApiContext(self, call),
         );
-        if part != "binding"
-            && is_other(live, changed, call.known.is_custom(), has_status)
-            && call.known.has_generation()
+        if subresource != "binding"
+            && spec_changed(live, changed, call.served.is_custom(), has_status)
+            && call.served.has_generation()
         {
             let generation = number_at(live, &["metadata", "generation"]).unwrap_or(0) + 1;
             set(changed, &["metadata", "generation"], Node::Int(generation));
@@ -77,35 +77,36 @@ impl Api {
         Ok(())
     }
 
-    pub(super) fn check_new(&self, call: &Call<'_>, object: &Node) -> Result<(), Status> {
-        if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-            refuse(call, object, custom::check_definition(object))?;
+    pub(super) fn validate_create(&self, call: &Call<'_>, object: &Node) -> Result<(), Status> {
+        if call.served.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            reject(call, object, custom_resources::validate_definition(object))?;
         }
-        let kind = call.known.kind(self.0.table);
-        refuse(call, object, validation::validate_create(kind, object))?;
+        let kind = call.served.kind(self.0.catalog);
+        reject(call, object, validation::validate_create(kind, object))?;
         validation::warnings(kind, object).into_iter().for_each(|text| call.warn(text));
-        let old = call.known.is("", "Service") && !list_at(object, &["spec", "externalIPs"]).is_empty();
-        if old && self.0.table.version().as_bytes() >= b"1.36".as_slice() {
+        let old = call.served.is("", "Service") && !list_at(object, &["spec", "externalIPs"]).is_empty();
+        if old && self.0.catalog.version().as_bytes() >= b"1.36".as_slice() {
             let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
             call.warn(text.to_owned());
         }
         Ok(())
     }
 
-    pub(super) fn check_change(&self, call: &Call<'_>, live: &Node, changed: &Node) -> Result<(), Status> {
+    pub(super) fn validate_update(&self, call: &Call<'_>, live: &Node, changed: &Node) -> Result<(), Status> {
         // A scheduler may do what nobody else may.
-        if call.target.part.as_deref() == Some("binding") {
+        if call.target.subresource.as_deref() == Some("binding") {
             return Ok(());
         }
         let mut causes = new_finalizers(live, changed);
-        let kind = call.known.kind(self.0.table);
+        let kind = call.served.kind(self.0.catalog);
         causes.extend(validation::validate_update(kind, live, changed));
-        refuse(call, changed, causes)?;
+        reject(call, changed, causes)?;
         // What has not changed was warned of before, which the server does not look at in templates.
-        let is_other = ["spec", "template"].iter().any(|part| live.get(part) != changed.get(part));
-        if (is_other || call.known.is("", "PodTemplate")) && call.target.part.is_none() {
+        let spec_changed =
+            ["spec", "template"].iter().any(|subresource| live.get(subresource) != changed.get(subresource));
+        if (spec_changed || call.served.is("", "PodTemplate")) && call.target.subresource.is_none() {
             let mut warnings = validation::warnings(kind, changed);
-            if call.known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            if call.served.is("apiextensions.k8s.io", "CustomResourceDefinition") {
                 let before = validation::warnings(kind, live);
                 warnings.retain(|text| !before.contains(text));
             }
@@ -131,12 +132,13 @@ impl AdmissionContext for ApiContext<'_> {
 
     fn cluster_ip(&mut self) -> String {
         let inner = &self.0.0;
-        address(inner.allotted.free(&inner.store, 65_500, address))
+        address(inner.service_allocator.allocate(&inner.store, 65_500, address))
     }
 
     fn node_port(&mut self) -> u16 {
         let inner = &self.0.0;
-        let number = inner.allotted.free(&inner.store, 2_767, |number| (30_000 + number).to_string());
+        let number =
+            inner.service_allocator.allocate(&inner.store, 2_767, |number| (30_000 + number).to_string());
         u16::try_from(30_000 + number).unwrap_or(30_000)
     }
 
@@ -169,17 +171,17 @@ impl AdmissionContext for ApiContext<'_> {
     }
 }
 
-fn refuse(call: &Call<'_>, object: &Node, causes: Vec<Cause>) -> Result<(), Status> {
+fn reject(call: &Call<'_>, object: &Node, causes: Vec<StatusCause>) -> Result<(), Status> {
     if causes.is_empty() {
         return Ok(());
     }
-    let resource = call.known.resource();
+    let resource = call.served.resource();
     let (group, kind) = (resource.group.to_str_lossy(), resource.kind.to_str_lossy());
     Err(Status::invalid(&group, &kind, meta(object, "name"), causes))
 }
 
 /// Nothing may hold an object that is on its way out, if it did not before.
-fn new_finalizers(live: &Node, changed: &Node) -> Vec<Cause> {
+fn new_finalizers(live: &Node, changed: &Node) -> Vec<StatusCause> {
     if !is_deleted(live) {
         return Vec::new();
     }
@@ -190,7 +192,7 @@ fn new_finalizers(live: &Node, changed: &Node) -> Vec<Cause> {
         new.join(", ")
     );
     // The real server looks twice and says so twice.
-    let cause = Cause::forbidden("metadata.finalizers", &detail);
+    let cause = StatusCause::forbidden("metadata.finalizers", &detail);
     if new.is_empty() { Vec::new() } else { vec![cause.clone(), cause] }
 }
 
@@ -206,7 +208,7 @@ fn prepare_namespace(object: &mut Node) {
 }
 
 /// A write of the status changes nothing else, but for annotations and finalizers of built-in kinds.
-fn keep_all_but_status(call: &Call<'_>, live: &Node, changed: &mut Node) {
+fn reset_all_but_status(call: &Call<'_>, live: &Node, changed: &mut Node) {
     let status = at(changed, &["status"]).cloned();
     let metadata = at(changed, &["metadata"]).cloned();
     let mut object = live.clone();
@@ -215,18 +217,18 @@ fn keep_all_but_status(call: &Call<'_>, live: &Node, changed: &mut Node) {
         None => drop(unset(&mut object, &["status"])),
     }
     let metadata = metadata.map(|metadata| super::meta::map([("metadata", metadata)])).unwrap_or_default();
-    take_over(&mut object, &metadata, &["metadata", "managedFields"]);
-    if !call.known.is_custom() {
-        let labels = if call.known.is("apps", "Deployment") { None } else { Some("labels") };
+    copy_field(&mut object, &metadata, &["metadata", "managedFields"]);
+    if !call.served.is_custom() {
+        let labels = if call.served.is("apps", "Deployment") { None } else { Some("labels") };
         for field in ["annotations", "finalizers", "ownerReferences"].into_iter().chain(labels) {
-            take_over(&mut object, &metadata, &["metadata", field]);
+            copy_field(&mut object, &metadata, &["metadata", field]);
         }
     }
     *changed = object;
 }
 
 /// Whether anything that counts as the spec is other than before.
-fn is_other(live: &Node, changed: &Node, custom: bool, has_status: bool) -> bool {
+fn spec_changed(live: &Node, changed: &Node, custom: bool, has_status: bool) -> bool {
     if !custom && changed.get("spec").is_some() {
         // Deployments count new annotations too, because their controller looks at them.
         let annotations = |node: &Node| at(node, &["metadata", "annotations"]).cloned();

@@ -1,6 +1,6 @@
 //! The query of a request, and the options in it.
 
-use crate::status::{Cause, Status};
+use crate::status::{Status, StatusCause};
 
 /// The pairs of a query, decoded, in their order.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +13,7 @@ impl Query {
         Query(
             pairs
                 .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-                .map(|(a, b)| (decoded(a), decoded(b)))
+                .map(|(a, b)| (percent_decode(a), percent_decode(b)))
                 .collect(),
         )
     }
@@ -50,7 +50,7 @@ impl Query {
 }
 
 /// Decodes `%xx` and `+`. What is no escape stays as it is.
-pub(super) fn decoded(text: &str) -> String {
+pub(super) fn percent_decode(text: &str) -> String {
     if !text.contains(['%', '+']) {
         return text.to_owned();
     }
@@ -106,7 +106,7 @@ impl WriteOptions {
             "" | "Warn" => FieldValidation::Warn,
             "Strict" => FieldValidation::Strict,
             other => {
-                causes.push(Cause::not_supported(
+                causes.push(StatusCause::not_supported(
                     "fieldValidation",
                     &other.into(),
                     &["", "Ignore", "Strict", "Warn"],
@@ -123,24 +123,24 @@ impl WriteOptions {
 }
 
 /// Whether nothing is to be written.
-pub(super) fn dry_run(values: &[&str], causes: &mut Vec<Cause>) -> bool {
+pub(super) fn dry_run(values: &[&str], causes: &mut Vec<StatusCause>) -> bool {
     if values.iter().any(|value| *value != "All") {
         let shown: Vec<pintle_tree::Node> = values.iter().map(|value| (*value).into()).collect();
-        causes.push(Cause::not_supported("dryRun", &shown.into(), &["All"]));
+        causes.push(StatusCause::not_supported("dryRun", &shown.into(), &["All"]));
     }
     !values.is_empty()
 }
 
-fn check_manager(manager: &str, causes: &mut Vec<Cause>) {
+fn check_manager(manager: &str, causes: &mut Vec<StatusCause>) {
     if manager.len() > 128 {
         let message = "Too long: may not be more than 128 bytes".to_owned();
-        causes.push(Cause { reason: "FieldValueTooLong", message, field: "fieldManager".to_owned() });
+        causes.push(StatusCause { reason: "FieldValueTooLong", message, field: "fieldManager".to_owned() });
     }
     for (position, letter) in manager.chars().enumerate().filter(|(_, letter)| letter.is_control()) {
         let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(letter));
         let shown = pintle_tree::quote::quote(manager.as_bytes());
         let message = format!("Invalid value: {shown}: {detail}");
-        causes.push(Cause { reason: "FieldValueInvalid", message, field: "fieldManager".to_owned() });
+        causes.push(StatusCause { reason: "FieldValueInvalid", message, field: "fieldManager".to_owned() });
     }
 }
 
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn escapes_are_decoded_and_broken_ones_are_left() {
-        assert_eq!(decoded("a%3Db+c%zz%4"), "a=b c%zz%4");
-        assert_eq!(decoded("%c3%bc"), "ü");
+        assert_eq!(percent_decode("a%3Db+c%zz%4"), "a=b c%zz%4");
+        assert_eq!(percent_decode("%c3%bc"), "ü");
         let query = Query::read("watch=1&a&b=%26&b=2");
         assert!(query.is_set("watch") && query.is_set("a") && !query.is_set("c"));
         assert_eq!(query.all("b").collect::<Vec<_>>(), ["&", "2"]);

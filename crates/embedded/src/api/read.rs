@@ -5,23 +5,23 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use pintle_tree::{Map, Node, Str, json};
 
-use super::accept::{Format, View};
-use super::kinds::Known;
 use super::meta::{map, set, text_at};
+use super::negotiation::{Format, View};
 use super::reply::Reply;
-use super::select::Selector;
+use super::selector::Selector;
+use super::served_kind::ServedKind;
 use super::{Api, Call, not_found, table};
-use crate::status::{Cause, Details, Status};
+use crate::status::{Status, StatusCause, StatusDetails};
 use crate::store::{Listing, Object, TooOld, prefix};
 
 impl Api {
     pub(super) fn get(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        self.check_future(call.query.get("resourceVersion"))?;
+        self.parse_revision_not_future(call.query.get("resourceVersion"))?;
         let object =
-            self.0.store.get(&call.key()).ok_or_else(|| not_found(call.known.resource(), call.name()))?;
-        if call.wanted.view == View::Whole
-            && call.wanted.format == Format::Json
-            && call.known.is_shown_as_kept()
+            self.0.store.get(&call.key()).ok_or_else(|| not_found(call.served.resource(), call.name()))?;
+        if call.negotiated.view == View::Whole
+            && call.negotiated.format == Format::Json
+            && call.served.is_served_as_stored()
         {
             return Ok(Reply::json(object.text.clone()));
         }
@@ -30,9 +30,9 @@ impl Api {
 
     /// An object as it is wanted.
     pub(super) fn show(&self, call: &Call<'_>, code: u16, mut object: Node) -> Reply {
-        call.known.show(&mut object);
-        let tree = match call.wanted.view {
-            View::Table => table::of_one(self, call, object),
+        call.served.convert_from_storage(&mut object);
+        let tree = match call.negotiated.view {
+            View::Table => table::from_object(self, call, object),
             View::Metadata => metadata_only(object),
             View::Whole | View::Discovery => object,
         };
@@ -43,21 +43,22 @@ impl Api {
         let selector = self.selector(call)?;
         let limit = call.query.number("limit")?.unwrap_or(0);
         let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
-        let start = self.start_of(call)?;
-        let prefix = prefix(&call.known.store_name(), call.target.namespace.as_deref());
+        let start = self.list_start(call)?;
+        let prefix = prefix(&call.served.store_name(), call.target.namespace.as_deref());
         let after = start.key.as_ref().map(|key| Str::from(format!("{prefix}{key}")));
         let matches = |object: &Object| selector.matches(object);
-        let clue = selector.clue(&call.place());
-        let listing = self.0.store.find(&prefix, after.as_ref(), limit, start.revision, (&clue, &matches));
+        let index_hint = selector.index_hint(&call.scope());
+        let listing =
+            self.0.store.find(&prefix, after.as_ref(), limit, start.revision, (&index_hint, &matches));
         let listing = listing.map_err(|too_old| expired(&start, too_old))?;
         let mut metadata = map([("resourceVersion", listing.revision.to_string().into())]);
-        if call.known.is_custom() && call.wanted.view == View::Whole {
+        if call.served.is_custom() && call.negotiated.view == View::Whole {
             set(&mut metadata, &["continue"], "");
         }
         if listing.remaining > 0
             && let Some(last) = listing.objects.last()
         {
-            set(&mut metadata, &["continue"], token(listing.revision, &prefix, &last.key));
+            set(&mut metadata, &["continue"], continue_token(listing.revision, &prefix, &last.key));
             if selector.is_empty() {
                 set(&mut metadata, &["remainingItemCount"], Node::Int(listing.remaining as i64));
             }
@@ -66,15 +67,15 @@ impl Api {
     }
 
     fn show_list(&self, call: &Call<'_>, listing: &Listing, metadata: Node) -> Reply {
-        let resource = call.known.resource();
-        match call.wanted.view {
-            View::Table => Reply::tree(200, table::of_list(self, call, listing, metadata)),
+        let resource = call.served.resource();
+        match call.negotiated.view {
+            View::Table => Reply::tree(200, table::from_list(self, call, listing, metadata)),
             View::Metadata => {
                 let items =
                     listing.objects.iter().map(|object| metadata_only(object.node())).collect::<Vec<_>>();
                 Reply::tree(200, list_of("meta.k8s.io/v1", "PartialObjectMetadataList", metadata, items))
             }
-            _ if call.wanted.format == Format::Json => Reply::json(list_text(call, listing, &metadata)),
+            _ if call.negotiated.format == Format::Json => Reply::json(list_text(call, listing, &metadata)),
             _ => {
                 let items = listing.objects.iter().map(|object| item(call, object)).collect::<Vec<_>>();
                 let kind = resource.list_kind.to_string();
@@ -85,34 +86,34 @@ impl Api {
 
     pub(super) fn selector(&self, call: &Call<'_>) -> Result<Selector, Status> {
         let (labels, fields) = (call.query.get("labelSelector"), call.query.get("fieldSelector"));
-        let own = match &call.known {
-            Known::Custom(kind) => &kind.selectable[..],
-            Known::BuiltIn(_) => &[],
+        let own = match &call.served {
+            ServedKind::Custom(kind) => &kind.selectable[..],
+            ServedKind::BuiltIn(_) => &[],
         };
-        Selector::read(labels, fields, &call.known.kind(self.0.table), own)
+        Selector::read(labels, fields, &call.served.kind(self.0.catalog), own)
     }
 
     /// Where a list begins, and at which revision it is.
-    fn start_of(&self, call: &Call<'_>) -> Result<Start, Status> {
+    fn list_start(&self, call: &Call<'_>) -> Result<ListStart, Status> {
         let (revision, wanted) = (call.query.get("resourceVersion"), call.query.get("resourceVersionMatch"));
-        let token = call.query.get("continue");
-        if let Some(cause) = match_fault(revision, wanted, token) {
+        let continue_token = call.query.get("continue");
+        if let Some(cause) = version_match_error(revision, wanted, continue_token) {
             return Err(Status::invalid("meta.k8s.io", "ListOptions", "", vec![cause]));
         }
-        if !token.is_empty() {
+        if !continue_token.is_empty() {
             if !revision.is_empty() && revision != "0" {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(Status::bad_request(message));
             }
-            return read_token(token);
+            return parse_continue_token(continue_token);
         }
-        let number = self.check_future(revision)?;
+        let number = self.parse_revision_not_future(revision)?;
         let exact = wanted == "Exact" || (wanted.is_empty() && call.query.has("limit") && number > 0);
-        Ok(Start { revision: exact.then_some(number), key: None, continued: false })
+        Ok(ListStart { revision: exact.then_some(number), key: None, continued: false })
     }
 
     /// The number of a revision, which must not be of the future.
-    pub(super) fn check_future(&self, revision: &str) -> Result<u64, Status> {
+    pub(super) fn parse_revision_not_future(&self, revision: &str) -> Result<u64, Status> {
         if revision.is_empty() {
             return Ok(0);
         }
@@ -128,15 +129,19 @@ impl Api {
         }
         let message = format!("Timeout: Too large resource version: {number}, current: {current}");
         let message_of_cause = "Too large resource version".to_owned();
-        let cause =
-            Cause { reason: "ResourceVersionTooLarge", message: message_of_cause, field: String::new() };
-        let details = Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() };
-        Err(Status::new(504, "Timeout", message).about(details))
+        let cause = StatusCause {
+            reason: "ResourceVersionTooLarge",
+            message: message_of_cause,
+            field: String::new(),
+        };
+        let details =
+            StatusDetails { causes: vec![cause], retry_after_seconds: 1, ..StatusDetails::default() };
+        Err(Status::new(504, "Timeout", message).with_details(details))
     }
 }
 
 /// Where a list begins.
-struct Start {
+struct ListStart {
     /// Now, if there is none.
     revision: Option<u64>,
     /// After this key, without the prefix.
@@ -144,30 +149,33 @@ struct Start {
     continued: bool,
 }
 
-fn match_fault(revision: &str, wanted: &str, token: &str) -> Option<Cause> {
+fn version_match_error(revision: &str, wanted: &str, continue_token: &str) -> Option<StatusCause> {
     let field = "resourceVersionMatch";
     if wanted.is_empty() {
         return None;
     }
     if revision.is_empty() {
-        return Some(Cause::forbidden(
+        return Some(StatusCause::forbidden(
             field,
             "resourceVersionMatch is forbidden unless resourceVersion is provided",
         ));
     }
-    if !token.is_empty() {
-        return Some(Cause::forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
+    if !continue_token.is_empty() {
+        return Some(StatusCause::forbidden(
+            field,
+            "resourceVersionMatch is forbidden when continue is provided",
+        ));
     }
     if !matches!(wanted, "Exact" | "NotOlderThan") {
-        return Some(Cause::not_supported(field, &wanted.into(), &["Exact", "NotOlderThan", ""]));
+        return Some(StatusCause::not_supported(field, &wanted.into(), &["Exact", "NotOlderThan", ""]));
     }
     let exactly_nothing = wanted == "Exact" && revision == "0";
     exactly_nothing.then(|| {
-        Cause::forbidden(field, r#"resourceVersionMatch "exact" is forbidden for resourceVersion "0""#)
+        StatusCause::forbidden(field, r#"resourceVersionMatch "exact" is forbidden for resourceVersion "0""#)
     })
 }
 
-fn expired(start: &Start, _: TooOld) -> Status {
+fn expired(start: &ListStart, _: TooOld) -> Status {
     let message = if start.continued {
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter."
     } else {
@@ -177,7 +185,7 @@ fn expired(start: &Start, _: TooOld) -> Status {
 }
 
 /// What to ask for the next page with: what the real server's tokens are made of.
-fn token(revision: u64, prefix: &str, last: &Str) -> String {
+fn continue_token(revision: u64, prefix: &str, last: &Str) -> String {
     let key = last.to_str_lossy();
     let start = key.strip_prefix(prefix).unwrap_or_default();
     let tree = map([
@@ -188,11 +196,11 @@ fn token(revision: u64, prefix: &str, last: &Str) -> String {
     URL_SAFE_NO_PAD.encode(json::write(&tree).unwrap_or_default())
 }
 
-fn read_token(token: &str) -> Result<Start, Status> {
+fn parse_continue_token(continue_token: &str) -> Result<ListStart, Status> {
     let wrong = |why: String| {
         Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
     };
-    let text = URL_SAFE_NO_PAD.decode(token).map_err(|error| wrong(error.to_string()))?;
+    let text = URL_SAFE_NO_PAD.decode(continue_token).map_err(|error| wrong(error.to_string()))?;
     let tree = json::read_exact(&text).map_err(|error| wrong(error.to_string()))?;
     if text_at(&tree, &["v"]) != "meta.k8s.io/v1" {
         return Err(wrong("server does not recognize this encoded version \"\"".to_owned()));
@@ -204,14 +212,14 @@ fn read_token(token: &str) -> Result<Start, Status> {
         }
     };
     let key = text_at(&tree, &["start"]).trim_end_matches('\0');
-    Ok(Start { revision, key: Some(Str::from(key)), continued: true })
+    Ok(ListStart { revision, key: Some(Str::from(key)), continued: true })
 }
 
 /// An object as part of a list: without its kind, as the real server has it for built-in kinds.
 fn item(call: &Call<'_>, object: &Object) -> Node {
     let mut node = object.node();
-    call.known.show(&mut node);
-    if !call.known.is_custom()
+    call.served.convert_from_storage(&mut node);
+    if !call.served.is_custom()
         && let Node::Map(map) = &mut node
     {
         map.remove("apiVersion");
@@ -223,7 +231,7 @@ fn item(call: &Call<'_>, object: &Object) -> Node {
 /// The text of a list, put together from the texts of its objects. A list of a hundred thousand objects is written
 /// without a tree of it.
 fn list_text(call: &Call<'_>, listing: &Listing, metadata: &Node) -> Bytes {
-    let resource = call.known.resource();
+    let resource = call.served.resource();
     let size: usize = listing.objects.iter().map(|object| object.text.len() + 1).sum();
     let mut text = Vec::with_capacity(size + 256);
     let mut put = |tree: &Node| text.extend(json::write_raw(tree).unwrap_or_default());
@@ -234,12 +242,12 @@ fn list_text(call: &Call<'_>, listing: &Listing, metadata: &Node) -> Bytes {
     text.extend(b",\"metadata\":");
     text.extend(json::write_raw(metadata).unwrap_or_default());
     text.extend(b",\"items\":[");
-    let quick = call.known.is_custom() && call.known.is_shown_as_kept();
+    let quick = call.served.is_custom() && call.served.is_served_as_stored();
     for (index, object) in listing.objects.iter().enumerate() {
         if index > 0 {
             text.push(b',');
         }
-        match plain_item(&object.text).filter(|_| call.known.is_shown_as_kept()) {
+        match plain_item(&object.text).filter(|_| call.served.is_served_as_stored()) {
             _ if quick => text.extend(&object.text),
             Some(plain) => text.extend(plain),
             None => text.extend(json::write_raw(&item(call, object)).unwrap_or_default()),
@@ -318,11 +326,11 @@ mod tests {
 
     #[test]
     fn tokens_lead_back_to_where_the_page_ended() {
-        let token = token(7, "configmaps/a/", &"configmaps/a/b".into());
-        let start = read_token(&token).ok().unwrap();
+        let continue_token = continue_token(7, "configmaps/a/", &"configmaps/a/b".into());
+        let start = parse_continue_token(&continue_token).ok().unwrap();
         assert_eq!((start.revision, start.key), (Some(7), Some("b".into())));
         for nonsense in ["x", "nonsense", "e30", "!!"] {
-            assert_eq!(read_token(nonsense).err().unwrap().code, 400, "{nonsense}");
+            assert_eq!(parse_continue_token(nonsense).err().unwrap().code, 400, "{nonsense}");
         }
     }
 }

@@ -5,8 +5,8 @@ use http::Response;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use pintle_tree::{Node, json};
 
-use super::accept::{Format, Wanted};
-use super::body::{Body, Pieces};
+use super::body::{Body, ByteStream};
+use super::negotiation::{Format, Negotiated};
 use crate::status::Status;
 
 /// What an answer carries.
@@ -15,7 +15,7 @@ enum Content {
     /// JSON that is written already.
     Json(Bytes),
     Text(String, &'static str),
-    Stream(Pieces),
+    Stream(ByteStream),
 }
 
 /// An answer.
@@ -45,15 +45,15 @@ impl Reply {
         Reply::new(code, Content::Text(text.into(), content_type))
     }
 
-    pub(super) fn stream(pieces: Pieces) -> Reply {
-        Reply::new(200, Content::Stream(pieces))
+    pub(super) fn stream(chunks: ByteStream) -> Reply {
+        Reply::new(200, Content::Stream(chunks))
     }
 
-    pub(super) fn refusal(status: &Status) -> Reply {
+    pub(super) fn error(status: &Status) -> Reply {
         if status.code == 404 && status.reason.is_empty() {
             return Reply::text(404, format!("{}\n", status.message), "text/plain; charset=utf-8");
         }
-        let mut reply = Reply::tree(status.code, status.object());
+        let mut reply = Reply::tree(status.code, status.to_object());
         reply.retry_after = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
         reply
     }
@@ -69,8 +69,8 @@ impl Reply {
         self
     }
 
-    pub(super) fn respond(self, wanted: Wanted) -> Response<Body> {
-        let yaml = wanted.format == Format::Yaml;
+    pub(super) fn respond(self, negotiated: Negotiated) -> Response<Body> {
+        let yaml = negotiated.format == Format::Yaml;
         let (body, content_type) = match self.content {
             Content::Tree(tree) if yaml => (Body::whole(yaml_of(&tree)), "application/yaml"),
             Content::Json(text) if yaml => {
@@ -79,7 +79,7 @@ impl Reply {
             Content::Tree(tree) => (Body::whole(json_of(&tree)), "application/json"),
             Content::Json(text) => (Body::whole(text), "application/json"),
             Content::Text(text, content_type) => (Body::whole(text), content_type),
-            Content::Stream(pieces) => (Body::stream(pieces), "application/json"),
+            Content::Stream(chunks) => (Body::stream(chunks), "application/json"),
         };
         let mut response = Response::new(body);
         *response.status_mut() =

@@ -1,6 +1,6 @@
 //! Addresses: what a path means.
 
-use super::query::decoded;
+use super::query::percent_decode;
 
 /// What a request is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) struct Target {
     pub(super) plural: String,
     pub(super) name: Option<String>,
     /// `status`, `scale` …
-    pub(super) part: Option<String>,
+    pub(super) subresource: Option<String>,
     /// Whether the address is of the old kind that watches.
     pub(super) watch: bool,
 }
@@ -50,7 +50,8 @@ pub(super) enum Route {
 impl Route {
     /// Reads a path.
     pub(super) fn read(path: &str) -> Route {
-        let segments: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(decoded).collect();
+        let segments: Vec<String> =
+            path.split('/').filter(|part| !part.is_empty()).map(percent_decode).collect();
         let words: Vec<&str> = segments.iter().map(String::as_str).collect();
         match words[..] {
             [] => Route::Root,
@@ -82,7 +83,7 @@ fn objects(group: &str, version: &str, rest: &[&str]) -> Route {
         target.namespace = namespace.map(str::to_owned);
         target.plural = plural.to_owned();
         target.name = name.map(str::to_owned);
-        target.part = part.map(str::to_owned);
+        target.subresource = part.map(str::to_owned);
     };
     match rest {
         ["namespaces", name, part @ ("status" | "finalize")] => {
@@ -120,11 +121,11 @@ mod tests {
             ("namespaces", Some("a"), None)
         );
         let part = target("/api/v1/namespaces/a/status");
-        assert_eq!((part.plural.as_str(), part.part.as_deref()), ("namespaces", Some("status")));
+        assert_eq!((part.plural.as_str(), part.subresource.as_deref()), ("namespaces", Some("status")));
         let pods = target("/api/v1/watch/namespaces/a/pods");
         assert_eq!((pods.namespace.as_deref(), pods.plural.as_str(), pods.watch), (Some("a"), "pods", true));
         let scale = target("/apis/apps/v1/namespaces/a/deployments/b/scale");
-        assert_eq!((scale.group.as_str(), scale.part.as_deref()), ("apps", Some("scale")));
+        assert_eq!((scale.group.as_str(), scale.subresource.as_deref()), ("apps", Some("scale")));
     }
 
     #[test]

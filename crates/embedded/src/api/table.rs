@@ -2,41 +2,47 @@
 
 use pintle_tree::Node;
 
-use super::custom::Column;
-use super::kinds::Known;
+use super::custom_resources::Column;
 use super::meta::{map, meta, set};
+use super::served_kind::ServedKind;
 use super::{Api, Call, print, read};
 use crate::store::Listing;
 
 /// The table of one object.
-pub(super) fn of_one(api: &Api, call: &Call<'_>, object: Node) -> Node {
+pub(super) fn from_object(api: &Api, call: &Call<'_>, object: Node) -> Node {
     let metadata = match meta(&object, "resourceVersion") {
         "" => Node::empty_map(),
         revision => map([("resourceVersion", revision.into())]),
     };
     let include = call.query.get("includeObject");
-    table(metadata, columns(api, &call.known), vec![row(api, &call.known, include, object)].into())
+    table(metadata, columns(api, &call.served), vec![row(api, &call.served, include, object)].into())
 }
 
 /// The table of a list.
-pub(super) fn of_list(api: &Api, call: &Call<'_>, listing: &Listing, metadata: Node) -> Node {
+pub(super) fn from_list(api: &Api, call: &Call<'_>, listing: &Listing, metadata: Node) -> Node {
     let include = call.query.get("includeObject");
     let rows = listing.objects.iter().map(|object| {
         let mut node = object.node();
-        call.known.show(&mut node);
-        row(api, &call.known, include, node)
+        call.served.convert_from_storage(&mut node);
+        row(api, &call.served, include, node)
     });
     let rows: Vec<Node> = rows.collect();
     // The real server has no empty list here.
-    let rows = if rows.is_empty() && !call.known.is_custom() { Node::Nil } else { rows.into() };
-    table(metadata, columns(api, &call.known), rows)
+    let rows = if rows.is_empty() && !call.served.is_custom() { Node::Nil } else { rows.into() };
+    table(metadata, columns(api, &call.served), rows)
 }
 
 /// The table of one event; only the first of a watch tells the columns.
-pub(super) fn of_event(api: &Api, known: &Known, include: &str, object: Node, with_columns: bool) -> Node {
+pub(super) fn from_event(
+    api: &Api,
+    served: &ServedKind,
+    include: &str,
+    object: Node,
+    with_columns: bool,
+) -> Node {
     let metadata = map([("resourceVersion", meta(&object, "resourceVersion").into())]);
-    let columns = if with_columns { columns(api, known) } else { Node::Nil };
-    table(metadata, columns, vec![row(api, known, include, object)].into())
+    let columns = if with_columns { columns(api, served) } else { Node::Nil };
+    table(metadata, columns, vec![row(api, served, include, object)].into())
 }
 
 fn table(metadata: Node, columns: Node, rows: Node) -> Node {
@@ -49,11 +55,11 @@ fn table(metadata: Node, columns: Node, rows: Node) -> Node {
     ])
 }
 
-fn row(api: &Api, known: &Known, include: &str, object: Node) -> Node {
+fn row(api: &Api, served: &ServedKind, include: &str, object: Node) -> Node {
     let now = api.0.clock.now();
-    let cells = match known {
-        Known::BuiltIn(resource) => print::cells(resource, &object, now),
-        Known::Custom(kind) => {
+    let cells = match served {
+        ServedKind::BuiltIn(resource) => print::cells(resource, &object, now),
+        ServedKind::Custom(kind) => {
             let mut cells = vec![Node::from(meta(&object, "name"))];
             cells.extend(
                 custom_columns(&kind.columns).iter().map(|column| print::by_path(&object, column, now)),
@@ -67,16 +73,16 @@ fn row(api: &Api, known: &Known, include: &str, object: Node) -> Node {
         _ => read::metadata_only(object.clone()),
     };
     let mut row = map([("cells", cells.into()), ("object", shown)]);
-    if let Some(condition) = finished(known, &object) {
+    if let Some(condition) = finished(served, &object) {
         set(&mut row, &["conditions"], vec![condition]);
     }
     row
 }
 
 /// Rows of pods that have ended say so, so that they can be left out.
-fn finished(known: &Known, object: &Node) -> Option<Node> {
+fn finished(served: &ServedKind, object: &Node) -> Option<Node> {
     let phase = super::meta::text_at(object, &["status", "phase"]);
-    if !known.is("", "Pod") || !matches!(phase, "Succeeded" | "Failed") {
+    if !served.is("", "Pod") || !matches!(phase, "Succeeded" | "Failed") {
         return None;
     }
     let message =
@@ -104,11 +110,11 @@ fn custom_columns(columns: &[Column]) -> Vec<Column> {
     }]
 }
 
-fn columns(api: &Api, known: &Known) -> Node {
-    let table = api.0.table;
-    match known {
-        Known::BuiltIn(resource) => Node::List(table.columns(resource).unwrap_or_default().to_vec()),
-        Known::Custom(kind) => {
+fn columns(api: &Api, served: &ServedKind) -> Node {
+    let table = api.0.catalog;
+    match served {
+        ServedKind::BuiltIn(resource) => Node::List(table.columns(resource).unwrap_or_default().to_vec()),
+        ServedKind::Custom(kind) => {
             // The first column is the same for all kinds, and so is the age where nothing else is said.
             let config_map = table.kind("", "v1", "ConfigMap").and_then(|resource| table.columns(resource));
             let common = config_map.unwrap_or_default();

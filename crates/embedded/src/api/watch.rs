@@ -10,24 +10,24 @@ use pintle_tree::Node;
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::accept::View;
-use super::kinds::Known;
 use super::meta::{map, set};
+use super::negotiation::View;
 use super::reply::{Reply, json_of};
-use super::select::Selector;
+use super::selector::Selector;
+use super::served_kind::ServedKind;
 use super::{Api, Call, read, table};
-use crate::status::{Cause, Status};
-use crate::store::{Clue, Event, Object, prefix};
+use crate::status::{Status, StatusCause};
+use crate::store::{Event, IndexHint, Object, prefix};
 
 /// How long a watch goes on that names no time; the real server chooses between this and twice this.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
 /// How often a quiet watch is told how far it is.
-const BOOKMARK: Duration = Duration::from_secs(60);
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A watch that is going on.
 struct Watch {
     api: Api,
-    known: Known,
+    served: ServedKind,
     view: View,
     with_columns: bool,
     include: String,
@@ -35,7 +35,7 @@ struct Watch {
     prefix: String,
     /// Everything up to this revision has been told.
     revision: u64,
-    news: Receiver<u64>,
+    updates: Receiver<u64>,
     ready: VecDeque<Bytes>,
     bookmarks: bool,
     next_bookmark: Instant,
@@ -50,63 +50,63 @@ impl Api {
             selector = selector.and_name(name);
         }
         let initial = call.query.is_set("sendInitialEvents");
-        if let Some(cause) = initial_fault(call) {
+        if let Some(cause) = initial_events_error(call) {
             return Err(Status::invalid("meta.k8s.io", "ListOptions", "", vec![cause]));
         }
-        let asked = call.query.get("resourceVersion");
-        let revision = parse_revision(asked)?;
+        let requested = call.query.get("resourceVersion");
+        let revision = parse_revision(requested)?;
         let seconds = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
         let timeout = seconds.filter(|seconds| *seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
         let now = Instant::now();
         let mut watch = Watch {
             api: self.clone(),
-            known: call.known.clone(),
-            view: call.wanted.view,
+            served: call.served.clone(),
+            view: call.negotiated.view,
             with_columns: true,
             include: call.query.get("includeObject").to_owned(),
             selector,
-            prefix: prefix(&call.known.store_name(), call.target.namespace.as_deref()),
+            prefix: prefix(&call.served.store_name(), call.target.namespace.as_deref()),
             revision,
-            news: self.0.store.subscribe(),
+            updates: self.0.store.subscribe(),
             ready: VecDeque::new(),
             bookmarks: call.query.is_set("allowWatchBookmarks"),
-            next_bookmark: now + BOOKMARK,
+            next_bookmark: now + BOOKMARK_INTERVAL,
             // A time that is too far away to be told is no end.
             end: now.checked_add(timeout).unwrap_or(now + DEFAULT_TIMEOUT),
             ended: false,
         };
         // Who names no revision is told of everything that is there first.
-        let from_now = !call.query.has("sendInitialEvents") && (asked.is_empty() || asked == "0");
+        let from_now = !call.query.has("sendInitialEvents") && (requested.is_empty() || requested == "0");
         if from_now || initial {
-            let clue = watch.selector.clue(&call.place());
-            watch.begin(initial, &clue);
+            let index_hint = watch.selector.index_hint(&call.scope());
+            watch.send_initial_events(initial, &index_hint);
         } else if call.query.has("sendInitialEvents") && revision == 0 {
             watch.revision = self.0.store.revision();
         }
-        let pieces =
-            stream::unfold(watch, |mut watch| async move { watch.next().await.map(|piece| (piece, watch)) });
-        Ok(Reply::stream(Box::pin(pieces)))
+        let chunks =
+            stream::unfold(watch, |mut watch| async move { watch.next().await.map(|chunk| (chunk, watch)) });
+        Ok(Reply::stream(Box::pin(chunks)))
     }
 }
 
-fn initial_fault(call: &Call<'_>) -> Option<Cause> {
+fn initial_events_error(call: &Call<'_>) -> Option<StatusCause> {
     let field = "resourceVersionMatch";
     let wanted = call.query.get(field);
     if !call.query.has("sendInitialEvents") {
         return (!wanted.is_empty()).then(|| {
-            Cause::forbidden(
+            StatusCause::forbidden(
                 field,
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
             )
         });
     }
     if wanted.is_empty() {
-        return Some(Cause::forbidden(
+        return Some(StatusCause::forbidden(
             field,
             "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
         ));
     }
-    (wanted != "NotOlderThan").then(|| Cause::not_supported(field, &wanted.into(), &["NotOlderThan"]))
+    (wanted != "NotOlderThan").then(|| StatusCause::not_supported(field, &wanted.into(), &["NotOlderThan"]))
 }
 
 fn parse_revision(text: &str) -> Result<u64, Status> {
@@ -121,53 +121,53 @@ fn parse_revision(text: &str) -> Result<u64, Status> {
 
 impl Watch {
     /// Tells of what is there now.
-    fn begin(&mut self, marked: bool, clue: &Clue) {
+    fn send_initial_events(&mut self, bookmark: bool, index_hint: &IndexHint) {
         let selector = self.selector.clone();
         let matches = move |object: &Object| selector.matches(object);
-        let Ok(listing) = self.api.0.store.find(&self.prefix, None, usize::MAX, None, (clue, &matches))
+        let Ok(listing) = self.api.0.store.find(&self.prefix, None, usize::MAX, None, (index_hint, &matches))
         else {
             return;
         };
         self.revision = listing.revision;
         for object in &listing.objects {
-            let piece = self.piece_of("ADDED", object);
-            self.ready.push_back(piece);
+            let chunk = self.encode_stored("ADDED", object);
+            self.ready.push_back(chunk);
         }
-        if marked && self.bookmarks {
-            let piece = self.bookmark(true);
-            self.ready.push_back(piece);
+        if bookmark && self.bookmarks {
+            let chunk = self.bookmark(true);
+            self.ready.push_back(chunk);
         }
     }
 
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(piece) = self.ready.pop_front() {
-                return Some(piece);
+            if let Some(chunk) = self.ready.pop_front() {
+                return Some(chunk);
             }
             if self.ended {
                 return None;
             }
-            self.news.mark_unchanged();
+            self.updates.mark_unchanged();
             self.catch_up();
             // Whoever waits for something to happen lets it happen.
-            if !self.ready.is_empty() || self.api.go_on().await {
+            if !self.ready.is_empty() || self.api.resume_controllers().await {
                 continue;
             }
             let wake = if self.bookmarks { self.next_bookmark.min(self.end) } else { self.end };
             tokio::select! {
-                changed = self.news.changed() => self.ended |= changed.is_err(),
-                () = sleep_until(wake) => self.wake(),
+                changed = self.updates.changed() => self.ended |= changed.is_err(),
+                () = sleep_until(wake) => self.on_timer(),
             }
         }
     }
 
-    fn wake(&mut self) {
+    fn on_timer(&mut self) {
         let now = Instant::now();
         self.ended |= now >= self.end;
         if self.bookmarks && now >= self.next_bookmark {
-            self.next_bookmark = now + BOOKMARK;
-            let piece = self.bookmark(false);
-            self.ready.push_back(piece);
+            self.next_bookmark = now + BOOKMARK_INTERVAL;
+            let chunk = self.bookmark(false);
+            self.ready.push_back(chunk);
         }
     }
 
@@ -178,55 +178,55 @@ impl Watch {
                 // A revision of the future is waited for.
                 self.revision = self.revision.max(revision);
                 for event in events {
-                    let told = self.tell(&event);
-                    self.ready.extend(told);
+                    let applied = self.event_for(&event);
+                    self.ready.extend(applied);
                 }
             }
             Err(too_old) => {
                 let message = format!("too old resource version: {} ({})", too_old.asked, too_old.oldest);
                 let status = Status::new(410, "Expired", message);
-                self.ready.push_back(event("ERROR", status.object()));
+                self.ready.push_back(event("ERROR", status.to_object()));
                 self.ended = true;
             }
         }
     }
 
     /// What a change looks like through the selector: what leaves it is deleted, what enters it is added.
-    fn tell(&mut self, change: &Arc<Event>) -> Option<Bytes> {
+    fn event_for(&mut self, change: &Arc<Event>) -> Option<Bytes> {
         let was_in = change.previous.as_ref().is_some_and(|previous| self.selector.matches(previous));
         let is_in = !change.removed && self.selector.matches(&change.object);
         match (was_in, is_in) {
             (false, false) => None,
-            (false, true) => Some(self.piece_of("ADDED", &change.object)),
-            (true, true) => Some(self.piece_of("MODIFIED", &change.object)),
-            (true, false) if change.removed => Some(self.piece_of("DELETED", &change.object)),
+            (false, true) => Some(self.encode_stored("ADDED", &change.object)),
+            (true, true) => Some(self.encode_stored("MODIFIED", &change.object)),
+            (true, false) if change.removed => Some(self.encode_stored("DELETED", &change.object)),
             (true, false) => {
                 // The last state that was in, with the revision at which it went.
                 let mut node = change.previous.as_ref()?.node();
                 set(&mut node, &["metadata", "resourceVersion"], change.object.revision.to_string());
-                Some(self.piece("DELETED", node))
+                Some(self.encode("DELETED", node))
             }
         }
     }
 
     /// What is told of an object. Where it is shown as it is kept, its text is enough, which spares reading it for each
     /// of those who watch.
-    fn piece_of(&mut self, kind: &str, object: &Object) -> Bytes {
-        if self.view == View::Whole && self.known.is_shown_as_kept() {
+    fn encode_stored(&mut self, kind: &str, object: &Object) -> Bytes {
+        if self.view == View::Whole && self.served.is_served_as_stored() {
             let parts: [&[u8]; 5] =
                 [b"{\"object\":", &object.text, b",\"type\":\"", kind.as_bytes(), b"\"}\n"];
             return parts.concat().into();
         }
-        self.piece(kind, object.node())
+        self.encode(kind, object.node())
     }
 
-    fn piece(&mut self, kind: &str, mut object: Node) -> Bytes {
-        self.known.show(&mut object);
+    fn encode(&mut self, kind: &str, mut object: Node) -> Bytes {
+        self.served.convert_from_storage(&mut object);
         let shown = match self.view {
             View::Metadata => read::metadata_only(object),
             View::Table => {
                 let with_columns = std::mem::take(&mut self.with_columns);
-                table::of_event(&self.api, &self.known, &self.include, object, with_columns)
+                table::from_event(&self.api, &self.served, &self.include, object, with_columns)
             }
             _ => object,
         };
@@ -234,9 +234,9 @@ impl Watch {
     }
 
     fn bookmark(&self, first: bool) -> Bytes {
-        let resource = self.known.resource();
+        let resource = self.served.resource();
         let mut metadata = map([("resourceVersion", self.revision.to_string().into())]);
-        if !self.known.is_custom() {
+        if !self.served.is_custom() {
             set(&mut metadata, &["creationTimestamp"], Node::Nil);
         }
         if first {

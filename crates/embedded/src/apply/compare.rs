@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use pintle_tree::{Map, Node, with_stack};
 
-use super::set::{Element, FieldSet, MAX_DEPTH};
-use super::typed::{Form, Keys, Place, first, same, zip};
+use super::field_set::{FieldSet, MAX_DEPTH, PathElement};
+use super::typed::{AtomKind, Keys, TypeRef, preferred_atom, values_equal, zip};
 
 /// The fields in which two objects differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares two objects.
-    pub(super) fn of(place: Place<'_>, old: &Node, new: &Node) -> Comparison {
+    pub(super) fn of(type_ref: TypeRef<'_>, old: &Node, new: &Node) -> Comparison {
         let mut walk = Walk { path: Vec::new(), found: Comparison::default() };
-        walk.both(place, Some(old), Some(new));
+        walk.both(type_ref, Some(old), Some(new));
         walk.found
     }
 
@@ -38,20 +38,20 @@ impl Comparison {
 }
 
 struct Walk {
-    path: Vec<Element>,
+    path: Vec<PathElement>,
     found: Comparison,
 }
 
 impl Walk {
-    fn both(&mut self, place: Place<'_>, old: Option<&Node>, new: Option<&Node>) {
-        let (before, after) = (place.open_forms(old), place.open_forms(new));
+    fn both(&mut self, type_ref: TypeRef<'_>, old: Option<&Node>, new: Option<&Node>) {
+        let (before, after) = (type_ref.allowed_atoms(old), type_ref.allowed_atoms(new));
         let is_leaf = if new.is_none() {
-            self.as_form(first(before), place, old, new)
+            self.as_atom(preferred_atom(before), type_ref, old, new)
         } else if old.is_none() || before == after {
-            self.as_form(first(after), place, old, new)
+            self.as_atom(preferred_atom(after), type_ref, old, new)
         } else {
-            self.as_form(first(before), place, old, new);
-            self.as_form(first(after), place, old, new)
+            self.as_atom(preferred_atom(before), type_ref, old, new);
+            self.as_atom(preferred_atom(after), type_ref, old, new)
         };
         if !is_leaf {
             if old.is_none() {
@@ -63,31 +63,37 @@ impl Walk {
     }
 
     /// Compares two values as what they are taken for, and says whether they were taken as a whole.
-    fn as_form(&mut self, form: Form, place: Place<'_>, old: Option<&Node>, new: Option<&Node>) -> bool {
-        match form {
+    fn as_atom(
+        &mut self,
+        atom_kind: AtomKind,
+        type_ref: TypeRef<'_>,
+        old: Option<&Node>,
+        new: Option<&Node>,
+    ) -> bool {
+        match atom_kind {
             _ if self.path.len() > MAX_DEPTH => self.leaf(old, new),
-            Form::Scalar => self.leaf(old, new),
-            Form::Map => {
+            AtomKind::Scalar => self.leaf(old, new),
+            AtomKind::Map => {
                 let (before, after) = (old.and_then(Node::as_map), new.and_then(Node::as_map));
                 let is_empty = |map: Option<&Map<Node>>| map.is_none_or(Map::is_empty);
-                if place.is_atomic_map() || (is_empty(before) && is_empty(after)) {
+                if type_ref.is_atomic_map() || (is_empty(before) && is_empty(after)) {
                     return self.leaf(old, new);
                 }
                 for (name, old, new) in zip(before, after) {
-                    self.path.push(Element::Field(name.clone()));
-                    let child = place.field(name).unwrap_or(Place::Deduced);
+                    self.path.push(PathElement::Field(name.clone()));
+                    let child = type_ref.field(name).unwrap_or(TypeRef::Deduced);
                     with_stack(|| self.both(child, old, new));
                     self.path.pop();
                 }
                 false
             }
-            Form::List => {
+            AtomKind::List => {
                 let (before, after) = (old.and_then(Node::as_list), new.and_then(Node::as_list));
                 let is_empty = |list: Option<&[Node]>| list.is_none_or(<[Node]>::is_empty);
-                if matches!(place.keys(), Keys::Atomic) || (is_empty(before) && is_empty(after)) {
+                if matches!(type_ref.keys(), Keys::Atomic) || (is_empty(before) && is_empty(after)) {
                     return self.leaf(old, new);
                 }
-                self.lists(place, before.unwrap_or_default(), after.unwrap_or_default());
+                self.lists(type_ref, before.unwrap_or_default(), after.unwrap_or_default());
                 false
             }
         }
@@ -97,53 +103,54 @@ impl Walk {
         match (old, new) {
             (None, _) => self.found.added.insert(&self.path),
             (_, None) => self.found.removed.insert(&self.path),
-            (Some(old), Some(new)) if !same(old, new) => self.found.modified.insert(&self.path),
+            (Some(old), Some(new)) if !values_equal(old, new) => self.found.modified.insert(&self.path),
             _ => {}
         }
         true
     }
 
-    fn lists(&mut self, place: Place<'_>, old: &[Node], new: &[Node]) {
-        let mut elements: BTreeMap<Element, (Vec<&Node>, Vec<&Node>)> = BTreeMap::new();
+    fn lists(&mut self, type_ref: TypeRef<'_>, old: &[Node], new: &[Node]) {
+        let mut elements: BTreeMap<PathElement, (Vec<&Node>, Vec<&Node>)> = BTreeMap::new();
         // Elements that are none cannot be told apart; they are left to those who check objects.
         for item in old {
-            if let Ok(element) = place.element(item) {
+            if let Ok(element) = type_ref.element(item) {
                 elements.entry(element).or_default().0.push(item);
             }
         }
         for item in new {
-            if let Ok(element) = place.element(item) {
+            if let Ok(element) = type_ref.element(item) {
                 elements.entry(element).or_default().1.push(item);
             }
         }
         for (element, (olds, news)) in elements {
             self.path.push(element);
-            self.elements(place.items(), &olds, &news);
+            self.elements(type_ref.items(), &olds, &news);
             self.path.pop();
         }
     }
 
     /// Compares what one name stands for in two lists: elements that are there twice count as one value.
-    fn elements(&mut self, place: Place<'_>, old: &[&Node], new: &[&Node]) {
+    fn elements(&mut self, type_ref: TypeRef<'_>, old: &[&Node], new: &[&Node]) {
         match (old, new) {
             ([] | [_], [] | [_]) => {
-                with_stack(|| self.both(place, old.first().copied(), new.first().copied()))
+                with_stack(|| self.both(type_ref, old.first().copied(), new.first().copied()))
             }
             ([_, _, ..], [_, _, ..]) => {
-                let equal = old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new));
+                let equal =
+                    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| values_equal(old, new));
                 if !equal {
                     self.found.modified.insert(&self.path);
                 }
             }
             ([_, _, ..], _) => {
                 if let Some(new) = new.first() {
-                    with_stack(|| self.both(place, None, Some(new)));
+                    with_stack(|| self.both(type_ref, None, Some(new)));
                 }
                 self.found.removed.insert(&self.path);
             }
             (_, _) => {
                 if let Some(old) = old.first() {
-                    with_stack(|| self.both(place, Some(old), None));
+                    with_stack(|| self.both(type_ref, Some(old), None));
                 }
                 self.found.added.insert(&self.path);
             }

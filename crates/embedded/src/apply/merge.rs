@@ -4,40 +4,40 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pintle_tree::{Map, Node, with_stack};
 
-use super::set::Element;
-use super::typed::{Form, Keys, Place, first, zip};
+use super::field_set::PathElement;
+use super::typed::{AtomKind, Keys, TypeRef, preferred_atom, zip};
 
 /// Lays `applied` over `live`.
-pub(super) fn merge(place: Place<'_>, live: &Node, applied: &Node) -> Node {
-    both(place, Some(live), Some(applied)).unwrap_or_default()
+pub(super) fn merge(type_ref: TypeRef<'_>, live: &Node, applied: &Node) -> Node {
+    both(type_ref, Some(live), Some(applied)).unwrap_or_default()
 }
 
-fn both(place: Place<'_>, live: Option<&Node>, applied: Option<&Node>) -> Option<Node> {
+fn both(type_ref: TypeRef<'_>, live: Option<&Node>, applied: Option<&Node>) -> Option<Node> {
     let value = applied.or(live);
-    match first(place.open_forms(value.filter(|value| !value.is_nil()).or(live))) {
-        Form::Scalar => value.cloned(),
-        Form::Map => {
+    match preferred_atom(type_ref.allowed_atoms(value.filter(|value| !value.is_nil()).or(live))) {
+        AtomKind::Scalar => value.cloned(),
+        AtomKind::Map => {
             let (under, over) = (live.and_then(Node::as_map), applied.and_then(Node::as_map));
             let is_empty = |map: Option<&Map<Node>>| map.is_none_or(Map::is_empty);
-            if place.is_atomic_map() || (is_empty(under) && is_empty(over)) {
+            if type_ref.is_atomic_map() || (is_empty(under) && is_empty(over)) {
                 return value.cloned();
             }
             let mut merged = Map::new();
             for (name, live, applied) in zip(under, over) {
-                let child = place.field(name).unwrap_or(Place::Deduced);
+                let child = type_ref.field(name).unwrap_or(TypeRef::Deduced);
                 if let Some(value) = with_stack(|| both(child, live, applied)) {
                     merged.insert(name.clone(), value);
                 }
             }
             (!merged.is_empty()).then_some(Node::Map(merged))
         }
-        Form::List => {
+        AtomKind::List => {
             let (under, over) = (live.and_then(Node::as_list), applied.and_then(Node::as_list));
             let is_empty = |list: Option<&[Node]>| list.is_none_or(<[Node]>::is_empty);
-            if matches!(place.keys(), Keys::Atomic) || (is_empty(under) && is_empty(over)) {
+            if matches!(type_ref.keys(), Keys::Atomic) || (is_empty(under) && is_empty(over)) {
                 return value.cloned();
             }
-            let merged = lists(place, under.unwrap_or_default(), over.unwrap_or_default());
+            let merged = lists(type_ref, under.unwrap_or_default(), over.unwrap_or_default());
             (!merged.is_empty()).then_some(Node::List(merged))
         }
     }
@@ -45,16 +45,16 @@ fn both(place: Place<'_>, live: Option<&Node>, applied: Option<&Node>) -> Option
 
 /// The elements of a list by their names.
 struct Named<'n> {
-    order: Vec<Element>,
+    order: Vec<PathElement>,
     /// Nothing where several elements have one name.
-    values: BTreeMap<Element, Option<&'n Node>>,
+    values: BTreeMap<PathElement, Option<&'n Node>>,
 }
 
 impl<'n> Named<'n> {
-    fn of(place: Place<'_>, list: &'n [Node]) -> Named<'n> {
+    fn of(type_ref: TypeRef<'_>, list: &'n [Node]) -> Named<'n> {
         let mut named = Named { order: Vec::with_capacity(list.len()), values: BTreeMap::new() };
         for item in list {
-            let Ok(element) = place.element(item) else { continue };
+            let Ok(element) = type_ref.element(item) else { continue };
             let value = if named.values.contains_key(&element) { None } else { Some(item) };
             named.values.insert(element.clone(), value);
             named.order.push(element);
@@ -62,24 +62,24 @@ impl<'n> Named<'n> {
         named
     }
 
-    fn has(&self, element: &Element) -> bool {
+    fn has(&self, element: &PathElement) -> bool {
         self.values.contains_key(element)
     }
 
-    fn value(&self, element: &Element) -> Option<&'n Node> {
+    fn value(&self, element: &PathElement) -> Option<&'n Node> {
         self.values.get(element).copied().flatten()
     }
 }
 
 /// Elements of both lists keep the order of the applied one; those of one list only stay where they stand between them.
-fn lists(place: Place<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
-    let (under, over) = (Named::of(place, live), Named::of(place, applied));
+fn lists(type_ref: TypeRef<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
+    let (under, over) = (Named::of(type_ref, live), Named::of(type_ref, applied));
     let mut shared = over.order.iter().filter(|element| under.has(element)).peekable();
     let mut merged = Vec::with_capacity(live.len().max(applied.len()));
-    let mut done: BTreeSet<&Element> = BTreeSet::new();
+    let mut done: BTreeSet<&PathElement> = BTreeSet::new();
     let (mut at, mut next) = (0, 0);
-    let item = |element: &Element, live: Option<&Node>, merged: &mut Vec<Node>| {
-        let value = with_stack(|| both(place.items(), live, over.value(element)));
+    let item = |element: &PathElement, live: Option<&Node>, merged: &mut Vec<Node>| {
+        let value = with_stack(|| both(type_ref.items(), live, over.value(element)));
         merged.extend(value);
     };
     while at < under.order.len() || next < over.order.len() {

@@ -1,34 +1,34 @@
 //! Who owns which field: server-side apply, and the bookkeeping of all other writes.
 //!
-//! [`apply`] lays what one owner wants over what is there; [`track`] notes what any other write has changed. Both keep
-//! `metadata.managedFields`, and both are pure: the time comes in with the [`Writer`].
+//! [`apply`] lays what one owner wants over what is there; [`update_managed_fields`] notes what any other write has changed. Both keep
+//! `metadata.managedFields`, and both are pure: the time comes in with the [`FieldManager`].
 
-mod check;
-mod collect;
 mod compare;
-mod managers;
+mod field_set;
+mod managed_fields;
 mod merge;
-mod set;
+mod to_set;
 mod typed;
+mod validate;
 
 pub use compare::Comparison;
-pub use set::{Element, FieldSet, Scalar, SetError, path_text};
+pub use field_set::{FieldSet, FieldSetError, PathElement, Scalar, path_string};
 
 use pintle_tree::{Map, Node, Str, json};
 
 use crate::schema::Schema;
-use crate::status::{Cause, Details, Status};
-use managers::{Manager, Managers, Operation, Owned};
-use typed::Place;
+use crate::status::{Status, StatusCause, StatusDetails};
+use managed_fields::{ManagedFields, ManagerKey, Operation, VersionedSet};
+use typed::TypeRef;
 
 /// What client-side apply keeps of the object that it has applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Who writes an object, and how.
 #[derive(Clone, Copy)]
-pub struct Writer<'a> {
+pub struct FieldManager<'a> {
     /// The name: `fieldManager`, or what stands before `/` in the user agent.
-    pub manager: &'a str,
+    pub name: &'a str,
     /// The API version that is written in: `apps/v1`.
     pub api_version: &'a str,
     /// `status`, `scale` …; empty for the object itself.
@@ -36,12 +36,12 @@ pub struct Writer<'a> {
     /// The time, as objects have it.
     pub now: &'a str,
     /// The fields that this write cannot change, such as `status` for a write of the object itself.
-    pub reset: &'a FieldSet,
+    pub reset_fields: &'a FieldSet,
 }
 
 /// What never belongs to anybody.
-fn nobodys() -> FieldSet {
-    FieldSet::of(&[
+fn unmanaged_fields() -> FieldSet {
+    FieldSet::from_paths(&[
         &["apiVersion"],
         &["kind"],
         &["metadata"],
@@ -59,8 +59,14 @@ fn nobodys() -> FieldSet {
 
 /// Notes in `new` what a write that is no apply has changed. `live` is the object before, or for one that is created the
 /// empty object of its kind; `created` tells them apart.
-pub fn track(schema: Schema<'_>, live: &Node, new: &mut Node, writer: &Writer<'_>, created: bool) {
-    let mut managers = taken_over(live, new, writer);
+pub fn update_managed_fields(
+    schema: Schema<'_>,
+    live: &Node,
+    new: &mut Node,
+    field_manager: &FieldManager<'_>,
+    created: bool,
+) {
+    let mut managers = effective_managers(live, new, field_manager);
     strip(new);
     // Objects whose entries were taken away stay without.
     if managers.0.is_empty() && !created {
@@ -69,52 +75,61 @@ pub fn track(schema: Schema<'_>, live: &Node, new: &mut Node, writer: &Writer<'_
     }
     let mut before = live.clone();
     strip(&mut before);
-    note(Place::root(schema), &before, new, &mut managers, writer);
+    record_update(TypeRef::root(schema), &before, new, &mut managers, field_manager);
     managers.cap();
     managers.write(new);
 }
 
 /// Whose entries count: those that the write brings, or those that are there. None if the write takes them away.
-fn taken_over(live: &Node, new: &Node, writer: &Writer<'_>) -> Managers {
-    let theirs = || Managers::read(live).unwrap_or_default();
-    if !writer.subresource.is_empty() {
-        return theirs();
+fn effective_managers(live: &Node, new: &Node, field_manager: &FieldManager<'_>) -> ManagedFields {
+    let existing = || ManagedFields::read(live).unwrap_or_default();
+    if !field_manager.subresource.is_empty() {
+        return existing();
     }
-    let brought =
-        new.get("metadata").and_then(|metadata| metadata.get("managedFields")).and_then(Node::as_list);
-    let is_reset = match brought {
+    let sent = new.get("metadata").and_then(|metadata| metadata.get("managedFields")).and_then(Node::as_list);
+    let is_reset = match sent {
         Some([]) => true,
         Some([only]) => only.as_map().is_some_and(Map::is_empty),
         _ => false,
     };
     if is_reset {
-        return Managers::default();
+        return ManagedFields::default();
     }
-    match Managers::read(new) {
+    match ManagedFields::read(new) {
         Ok(managers) if !managers.0.is_empty() => managers,
-        _ => theirs(),
+        _ => existing(),
     }
 }
 
 /// Gives the writer all that is new or other, and takes it from all others.
-fn note(place: Place<'_>, live: &Node, new: &Node, managers: &mut Managers, writer: &Writer<'_>) {
-    let version = Str::from(writer.api_version);
-    let found = Comparison::of(place, live, new);
-    yield_fields(managers, &found.without(writer.reset), None);
-    let taken = found.modified.union(&found.added).recursive_difference(writer.reset).difference(&nobodys());
+fn record_update(
+    type_ref: TypeRef<'_>,
+    live: &Node,
+    new: &Node,
+    managers: &mut ManagedFields,
+    field_manager: &FieldManager<'_>,
+) {
+    let version = Str::from(field_manager.api_version);
+    let found = Comparison::of(type_ref, live, new);
+    remove_from_others(managers, &found.without(field_manager.reset_fields), None);
+    let taken = found
+        .modified
+        .union(&found.added)
+        .recursive_difference(field_manager.reset_fields)
+        .difference(&unmanaged_fields());
     if taken.is_empty() {
         return;
     }
-    let manager = Manager::new(writer.manager, Operation::Update, &version, writer.subresource);
+    let manager = ManagerKey::new(field_manager.name, Operation::Update, &version, field_manager.subresource);
     let set = managers.0.get(&manager).map_or_else(|| taken.clone(), |owned| owned.set.union(&taken));
-    managers.0.insert(manager, Owned { version, set, time: Some(writer.now.into()) });
+    managers.0.insert(manager, VersionedSet { version, set, time: Some(field_manager.now.into()) });
 }
 
 /// Takes from all but one what has changed or is gone.
-fn yield_fields(managers: &mut Managers, found: &Comparison, but: Option<&Manager>) {
+fn remove_from_others(managers: &mut ManagedFields, found: &Comparison, except: Option<&ManagerKey>) {
     let changed = found.modified.union(&found.added).union(&found.removed);
     for (manager, owned) in &mut managers.0 {
-        if Some(manager) != but {
+        if Some(manager) != except {
             owned.set = owned.set.difference(&changed);
         }
     }
@@ -130,8 +145,8 @@ fn strip(object: &mut Node) {
 
 /// A field that someone else owns and that would be changed.
 struct Conflict {
-    manager: Manager,
-    path: Vec<Element>,
+    manager: ManagerKey,
+    path: Vec<PathElement>,
 }
 
 /// What came of an apply.
@@ -143,7 +158,7 @@ pub struct Applied {
     pub changed: bool,
 }
 
-/// Lays what `writer` applies over the live object. For an object that is not there yet, `live` is the empty object of
+/// Lays what `field_manager` applies over the live object. For an object that is not there yet, `live` is the empty object of
 /// its kind with its name, and `created` is set.
 ///
 /// # Errors
@@ -152,25 +167,25 @@ pub fn apply(
     schema: Schema<'_>,
     live: &Node,
     applied: &Node,
-    writer: &Writer<'_>,
+    field_manager: &FieldManager<'_>,
     force: bool,
     created: bool,
 ) -> Result<Applied, Status> {
-    let place = Place::root(schema);
-    check_applied(place, applied, writer)?;
-    let mut managers = Managers::read(live)
+    let type_ref = TypeRef::root(schema);
+    validate_applied(type_ref, applied, field_manager)?;
+    let mut managers = ManagedFields::read(live)
         .map_err(|error| internal(&format!("failed to decode managed fields: {error}")))?;
     let mut before = live.clone();
     strip(&mut before);
     if managers.0.is_empty() && !created {
-        let first = Writer { manager: "before-first-apply", ..*writer };
+        let first = FieldManager { name: "before-first-apply", ..*field_manager };
         let empty = empty_object(applied);
-        note(place, &empty, &before, &mut managers, &first);
+        record_update(type_ref, &empty, &before, &mut managers, &first);
     }
-    let attempt = |force| lay_over(place, &before, applied, managers.clone(), writer, force);
-    let laid = match attempt(force) {
-        Err(conflicts) if writer.manager == "kubectl" => {
-            match allowed_by_last_applied(place, &before, writer.api_version) {
+    let attempt = |force| merge_applied(type_ref, &before, applied, managers.clone(), field_manager, force);
+    let merged = match attempt(force) {
+        Err(conflicts) if field_manager.name == "kubectl" => {
+            match allowed_by_last_applied(type_ref, &before, field_manager.api_version) {
                 None => Err(conflicts),
                 Some(allowed) => {
                     let left: Vec<Conflict> =
@@ -181,29 +196,33 @@ pub fn apply(
         }
         other => other,
     };
-    let (mut object, managers) = laid.map_err(|conflicts| conflict_status(&conflicts))?;
+    let (mut object, managers) = merged.map_err(|conflicts| conflict_status(&conflicts))?;
     let changed = object.is_some();
     let mut object = object.take().unwrap_or(before);
-    if writer.manager == "kubectl" {
-        renew_last_applied(&mut object, applied);
+    if field_manager.name == "kubectl" {
+        update_last_applied(&mut object, applied);
     }
     managers.write(&mut object);
     Ok(Applied { object, changed })
 }
 
-fn check_applied(place: Place<'_>, applied: &Node, writer: &Writer<'_>) -> Result<(), Status> {
+fn validate_applied(
+    type_ref: TypeRef<'_>,
+    applied: &Node,
+    field_manager: &FieldManager<'_>,
+) -> Result<(), Status> {
     let metadata = applied.get("metadata");
     if metadata.is_some_and(|metadata| metadata.get("managedFields").is_some_and(|entries| !entries.is_nil()))
     {
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
-    let Some(fault) = check::check(place, applied) else { return Ok(()) };
+    let Some(fault) = validate::validate(type_ref, applied) else { return Ok(()) };
     let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
     let of = |key: &str| text(metadata.and_then(|metadata| metadata.get(key)));
-    let version = if writer.api_version.contains('/') {
-        writer.api_version.to_owned()
+    let version = if field_manager.api_version.contains('/') {
+        field_manager.api_version.to_owned()
     } else {
-        format!("/{}", writer.api_version)
+        format!("/{}", field_manager.api_version)
     };
     Err(internal(&format!(
         "failed to create typed patch object ({}/{}; {version}, Kind={}): {fault}",
@@ -222,48 +241,48 @@ fn empty_object(applied: &Node) -> Node {
     Node::Map(["apiVersion", "kind"].into_iter().filter_map(keep).collect())
 }
 
-type Laid = (Option<Node>, Managers);
+type MergeResult = (Option<Node>, ManagedFields);
 
-fn lay_over(
-    place: Place<'_>,
+fn merge_applied(
+    type_ref: TypeRef<'_>,
     live: &Node,
     applied: &Node,
-    mut managers: Managers,
-    writer: &Writer<'_>,
+    mut managers: ManagedFields,
+    field_manager: &FieldManager<'_>,
     force: bool,
-) -> Result<Laid, Vec<Conflict>> {
-    let version = Str::from(writer.api_version);
-    let manager = Manager::new(writer.manager, Operation::Apply, &version, writer.subresource);
-    let merged = merge::merge(place, live, applied);
+) -> Result<MergeResult, Vec<Conflict>> {
+    let version = Str::from(field_manager.api_version);
+    let manager = ManagerKey::new(field_manager.name, Operation::Apply, &version, field_manager.subresource);
+    let merged = merge::merge(type_ref, live, applied);
     let last = managers.0.get(&manager).map(|owned| owned.set.clone());
     let time = managers.0.get(&manager).and_then(|owned| owned.time.clone());
-    let set = collect::fields_of(place, applied).recursive_difference(writer.reset);
-    managers.0.insert(manager.clone(), Owned { version, set, time });
+    let set = to_set::to_field_set(type_ref, applied).recursive_difference(field_manager.reset_fields);
+    managers.0.insert(manager.clone(), VersionedSet { version, set, time });
     let object = match last.filter(|last| !last.is_empty()) {
-        Some(last) => pruned(place, merged, &managers, &last),
+        Some(last) => prune(type_ref, merged, &managers, &last),
         None => merged,
     };
-    let found = Comparison::of(place, live, &object).without(writer.reset);
+    let found = Comparison::of(type_ref, live, &object).without(field_manager.reset_fields);
     let conflicts = conflicts(&managers, &manager, &found);
     if !force && !conflicts.is_empty() {
         return Err(conflicts);
     }
-    yield_fields(&mut managers, &found, Some(&manager));
+    remove_from_others(&mut managers, &found, Some(&manager));
     if let Some(owned) = managers.0.get_mut(&manager) {
-        owned.set = owned.set.difference(&nobodys());
+        owned.set = owned.set.difference(&unmanaged_fields());
     }
     managers.0.retain(|_, owned| !owned.set.is_empty());
-    let changed = !typed::same(live, &object);
+    let changed = !typed::values_equal(live, &object);
     if changed && let Some(owned) = managers.0.get_mut(&manager) {
-        owned.time = Some(writer.now.into());
+        owned.time = Some(field_manager.now.into());
     }
     Ok((changed.then_some(object), managers))
 }
 
-fn conflicts(managers: &Managers, but: &Manager, found: &Comparison) -> Vec<Conflict> {
+fn conflicts(managers: &ManagedFields, except: &ManagerKey, found: &Comparison) -> Vec<Conflict> {
     let changed = found.modified.union(&found.added);
-    let others = managers.0.iter().filter(|(manager, _)| *manager != but);
-    let of = |(manager, owned): (&Manager, &Owned)| -> Vec<Conflict> {
+    let others = managers.0.iter().filter(|(manager, _)| *manager != except);
+    let of = |(manager, owned): (&ManagerKey, &VersionedSet)| -> Vec<Conflict> {
         let paths = owned.set.intersection(&changed).paths();
         paths.into_iter().map(|path| Conflict { manager: manager.clone(), path }).collect()
     };
@@ -271,34 +290,36 @@ fn conflicts(managers: &Managers, but: &Manager, found: &Comparison) -> Vec<Conf
 }
 
 /// Takes away what the owner has applied last time and not this time, unless others own it.
-fn pruned(place: Place<'_>, merged: Node, managers: &Managers, last: &FieldSet) -> Node {
-    let last = place.with_named(last);
-    let rest = collect::without(place, &merged, &last);
-    let all = place.with_named(&collect::fields_of(place, &merged));
+fn prune(type_ref: TypeRef<'_>, merged: Node, managers: &ManagedFields, last: &FieldSet) -> Node {
+    let last = type_ref.with_named_ancestors(last);
+    let rest = to_set::without(type_ref, &merged, &last);
+    let all = type_ref.with_named_ancestors(&to_set::to_field_set(type_ref, &merged));
     let owned = managers.0.values().fold(FieldSet::default(), |owned, entry| owned.union(&entry.set));
-    let kept = place.with_named(&collect::fields_of(place, &rest)).union(&place.with_named(&owned));
-    let rest = collect::without(place, &merged, &all.difference(&kept));
-    let left = place.with_named(&collect::fields_of(place, &rest));
-    collect::without(place, &merged, &all.difference(&left).intersection(&last))
+    let kept = type_ref
+        .with_named_ancestors(&to_set::to_field_set(type_ref, &rest))
+        .union(&type_ref.with_named_ancestors(&owned));
+    let rest = to_set::without(type_ref, &merged, &all.difference(&kept));
+    let left = type_ref.with_named_ancestors(&to_set::to_field_set(type_ref, &rest));
+    to_set::without(type_ref, &merged, &all.difference(&left).intersection(&last))
 }
 
 /// The fields that client-side apply has set and nobody has changed since; `kubectl` may take them over.
-fn allowed_by_last_applied(place: Place<'_>, live: &Node, api_version: &str) -> Option<FieldSet> {
+fn allowed_by_last_applied(type_ref: TypeRef<'_>, live: &Node, api_version: &str) -> Option<FieldSet> {
     let annotations = live.get("metadata")?.get("annotations")?;
     let text = annotations.get(LAST_APPLIED)?.as_text().filter(|text| !text.is_empty())?;
     let last = json::read_exact(text).ok()?;
     if last.get("apiVersion").and_then(Node::as_str) != Some(api_version)
-        || check::check(place, &last).is_some()
+        || validate::validate(type_ref, &last).is_some()
     {
         return None;
     }
-    let found = Comparison::of(place, &last, live);
-    let fields = collect::fields_of(place, &last);
+    let found = Comparison::of(type_ref, &last, live);
+    let fields = to_set::to_field_set(type_ref, &last);
     Some(fields.difference(&found.modified).difference(&found.added).difference(&found.removed))
 }
 
 /// Keeps what client-side apply looks at up to date, so that one can go back to it.
-fn renew_last_applied(object: &mut Node, applied: &Node) {
+fn update_last_applied(object: &mut Node, applied: &Node) {
     let annotations = object.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
     let annotations = annotations.and_then(|map| map.get_mut("annotations")).and_then(Node::as_map_mut);
     let Some(annotations) = annotations else { return };
@@ -307,8 +328,8 @@ fn renew_last_applied(object: &mut Node, applied: &Node) {
     }
     let mut applied = applied.clone();
     let metadata = applied.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
-    if let Some(Node::Map(theirs)) = metadata.and_then(|map| map.get_mut("annotations")) {
-        theirs.remove(LAST_APPLIED);
+    if let Some(Node::Map(existing)) = metadata.and_then(|map| map.get_mut("annotations")) {
+        existing.remove(LAST_APPLIED);
     }
     if let Ok(mut text) = json::write(&applied) {
         text.push(b'\n');
@@ -317,17 +338,17 @@ fn renew_last_applied(object: &mut Node, applied: &Node) {
 }
 
 fn conflict_status(conflicts: &[Conflict]) -> Status {
-    let cause = |conflict: &Conflict| Cause {
+    let cause = |conflict: &Conflict| StatusCause {
         reason: "FieldManagerConflict",
-        message: format!("conflict with {}", conflict.manager.spelled()),
-        field: path_text(&conflict.path),
+        message: format!("conflict with {}", conflict.manager.describe()),
+        field: path_string(&conflict.path),
     };
     let message = match conflicts {
         [only] => {
             format!(
                 "Apply failed with 1 conflict: conflict with {}: {}",
-                only.manager.spelled(),
-                path_text(&only.path)
+                only.manager.describe(),
+                path_string(&only.path)
             )
         }
         several => {
@@ -335,16 +356,16 @@ fn conflict_status(conflicts: &[Conflict]) -> Status {
             let mut last = None;
             for conflict in several {
                 if last != Some(&conflict.manager) {
-                    lines.push(format!("conflicts with {}:", conflict.manager.spelled()));
+                    lines.push(format!("conflicts with {}:", conflict.manager.describe()));
                     last = Some(&conflict.manager);
                 }
-                lines.push(format!("- {}", path_text(&conflict.path)));
+                lines.push(format!("- {}", path_string(&conflict.path)));
             }
             format!("Apply failed with {} conflicts: {}", several.len(), lines.join("\n"))
         }
     };
-    let details = Details { causes: conflicts.iter().map(cause).collect(), ..Details::default() };
-    Status::new(409, "Conflict", message).about(details)
+    let details = StatusDetails { causes: conflicts.iter().map(cause).collect(), ..StatusDetails::default() };
+    Status::new(409, "Conflict", message).with_details(details)
 }
 
 #[cfg(test)]

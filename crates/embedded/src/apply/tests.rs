@@ -3,19 +3,25 @@
 use pintle_tree::{Node, json};
 
 use super::*;
-use crate::schema::{Shape, Table};
+use crate::schema::{ApiCatalog, Shape};
 
 fn node(text: &str) -> Node {
     json::read_exact(text.as_bytes()).unwrap()
 }
 
 fn schema(group: &str, version: &str, kind: &str) -> Schema<'static> {
-    let table = Table::newest();
+    let table = ApiCatalog::newest();
     table.schema(table.kind(group, version, kind).unwrap()).unwrap()
 }
 
-fn writer<'a>(manager: &'a str, api_version: &'a str, reset: &'a FieldSet) -> Writer<'a> {
-    Writer { manager, api_version, subresource: "", now: "2026-01-01T00:00:00Z", reset }
+fn field_manager<'a>(manager: &'a str, api_version: &'a str, reset: &'a FieldSet) -> FieldManager<'a> {
+    FieldManager {
+        name: manager,
+        api_version,
+        subresource: "",
+        now: "2026-01-01T00:00:00Z",
+        reset_fields: reset,
+    }
 }
 
 fn config_map(data: &str) -> Node {
@@ -29,7 +35,7 @@ fn apply_config_map(live: &Node, data: &str, manager: &str, force: bool) -> Resu
         schema("", "v1", "ConfigMap"),
         live,
         &config_map(data),
-        &writer(manager, "v1", &nothing),
+        &field_manager(manager, "v1", &nothing),
         force,
         created,
     )
@@ -86,13 +92,13 @@ fn deployment(containers: &str, more: &str) -> Node {
 }
 
 fn apply_deployment(live: &Node, applied: &Node, manager: &str) -> Result<Applied, Status> {
-    let status = FieldSet::of(&[&["status"]]);
+    let status = FieldSet::from_paths(&[&["status"]]);
     let created = live.get("spec").is_none();
     apply(
         schema("apps", "v1", "Deployment"),
         live,
         applied,
-        &writer(manager, "apps/v1", &status),
+        &field_manager(manager, "apps/v1", &status),
         false,
         created,
     )
@@ -109,11 +115,11 @@ fn elements_are_told_apart_by_keys_with_their_defaults() {
     assert!(owners(&live).contains(
         r#""f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}"#
     ));
-    let theirs = deployment(
+    let existing = deployment(
         r#"[{"name":"c","ports":[{"containerPort":80,"protocol":"TCP","name":"x"}]},{"name":"d","image":"k"}]"#,
         r#","replicas":3"#,
     );
-    live = apply_deployment(&live, &theirs, "m2").unwrap().object;
+    live = apply_deployment(&live, &existing, "m2").unwrap().object;
     let containers = |live: &Node| {
         live.get("spec")
             .unwrap()
@@ -188,18 +194,30 @@ fn what_does_not_fit_is_refused_in_the_words_of_the_server() {
 
 #[test]
 fn updates_own_what_they_change_and_take_it_from_others() {
-    let status = FieldSet::of(&[&["status"]]);
+    let status = FieldSet::from_paths(&[&["status"]]);
     let blank = node(
         r#"{"spec":{"selector":null,"strategy":{},"template":{"metadata":{},"spec":{"containers":null}}},"status":{},"metadata":{}}"#,
     );
     let mut live = deployment(r#"[{"name":"c","image":"i","resources":{}}]"#, "");
-    track(schema("apps", "v1", "Deployment"), &blank, &mut live, &writer("h", "apps/v1", &status), true);
+    update_managed_fields(
+        schema("apps", "v1", "Deployment"),
+        &blank,
+        &mut live,
+        &field_manager("h", "apps/v1", &status),
+        true,
+    );
     assert_eq!(
         owners(&live),
         r#"h Update {"f:spec":{"f:selector":{},"f:template":{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{},"f:resources":{}}}}}}}"#
     );
     let mut new = deployment(r#"[{"name":"c","image":"j","resources":{}}]"#, r#","replicas":1"#);
-    track(schema("apps", "v1", "Deployment"), &live, &mut new, &writer("g", "apps/v1", &status), false);
+    update_managed_fields(
+        schema("apps", "v1", "Deployment"),
+        &live,
+        &mut new,
+        &field_manager("g", "apps/v1", &status),
+        false,
+    );
     let lines = owners(&new);
     assert!(lines.starts_with(r#"g Update {"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{"f:image":{}}}}}}}"#), "{lines}");
     assert!(!lines.split_once('\n').unwrap().1.contains("f:image"));
@@ -213,7 +231,13 @@ fn entries_can_be_taken_away_and_come_back_with_the_first_apply() {
     if let Some(Node::Map(metadata)) = bare.as_map_mut().unwrap().get_mut("metadata") {
         metadata.insert("managedFields".into(), node("[{}]"));
     }
-    track(schema("", "v1", "ConfigMap"), &live, &mut bare, &writer("u", "v1", &nothing), false);
+    update_managed_fields(
+        schema("", "v1", "ConfigMap"),
+        &live,
+        &mut bare,
+        &field_manager("u", "v1", &nothing),
+        false,
+    );
     assert_eq!(owners(&bare), "");
     let refused = apply_config_map(&bare, r#"{"a":"3"}"#, "m1", false).unwrap_err();
     assert!(refused.message.contains(r#"conflict with "before-first-apply" using v1: .data.a"#), "{refused}");
@@ -225,11 +249,11 @@ fn kubectl_takes_over_what_client_side_apply_has_set() {
     let mut live = config_map(r#"{"a":"1"}"#);
     let annotations = r#"{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"1\"}}"},"name":"c"}"#;
     live.as_map_mut().unwrap().insert("metadata".into(), node(annotations));
-    track(
+    update_managed_fields(
         schema("", "v1", "ConfigMap"),
         &empty(),
         &mut live,
-        &writer("kubectl-client-side-apply", "v1", &nothing),
+        &field_manager("kubectl-client-side-apply", "v1", &nothing),
         true,
     );
     assert!(apply_config_map(&live, r#"{"a":"2"}"#, "other", false).is_err());
@@ -242,15 +266,21 @@ fn kubectl_takes_over_what_client_side_apply_has_set() {
 fn more_than_ten_who_update_are_joined() {
     let nothing = FieldSet::default();
     let mut live = config_map("{}");
-    track(schema("", "v1", "ConfigMap"), &empty(), &mut live, &writer("m00", "v1", &nothing), true);
+    update_managed_fields(
+        schema("", "v1", "ConfigMap"),
+        &empty(),
+        &mut live,
+        &field_manager("m00", "v1", &nothing),
+        true,
+    );
     for number in 1..14 {
         let mut new = live.clone();
         let data =
             (0..number).map(|at| (Str::from(format!("k{at}")), Node::from("x"))).collect::<Map<Node>>();
         new.as_map_mut().unwrap().insert("data".into(), Node::Map(data));
         let (name, now) = (format!("m{number:02}"), format!("2026-01-01T00:00:{number:02}Z"));
-        let writer = Writer { now: &now, ..writer(&name, "v1", &nothing) };
-        track(schema("", "v1", "ConfigMap"), &live, &mut new, &writer, false);
+        let field_manager = FieldManager { now: &now, ..field_manager(&name, "v1", &nothing) };
+        update_managed_fields(schema("", "v1", "ConfigMap"), &live, &mut new, &field_manager, false);
         live = new;
     }
     let lines = owners(&live);
@@ -260,29 +290,30 @@ fn more_than_ten_who_update_are_joined() {
 
 /// The schema of a custom resource that keeps whatever it is given.
 fn free() -> Shape {
-    Shape::read(&node(r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#)).unwrap()
+    Shape::parse(&node(r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#)).unwrap()
 }
 
 #[test]
 fn objects_as_deep_as_can_be_read_are_applied_and_tracked() {
     let shape = free();
-    let schema = Schema::new(&shape, Table::newest().definitions());
+    let schema = Schema::new(&shape, ApiCatalog::newest().definitions());
     let (depth, nothing) = (9_000, FieldSet::default());
     let deep = |leaf: &str| node(&format!("{}{leaf}{}", r#"{"a":"#.repeat(depth), "}".repeat(depth)));
     let first =
-        apply(schema, &Node::empty_map(), &deep("1"), &writer("m", "a/v1", &nothing), false, true).unwrap();
-    let other = apply(schema, &first.object, &deep("2"), &writer("n", "a/v1", &nothing), false, false);
+        apply(schema, &Node::empty_map(), &deep("1"), &field_manager("m", "a/v1", &nothing), false, true)
+            .unwrap();
+    let other = apply(schema, &first.object, &deep("2"), &field_manager("n", "a/v1", &nothing), false, false);
     assert_eq!(other.unwrap_err().code, 409);
     let mut changed = first.object.clone();
     changed.as_map_mut().unwrap().insert("a".into(), deep("3"));
-    track(schema, &first.object, &mut changed, &writer("u", "a/v1", &nothing), false);
+    update_managed_fields(schema, &first.object, &mut changed, &field_manager("u", "a/v1", &nothing), false);
     assert!(owners(&changed).contains("u Update"));
 }
 
 #[test]
 fn entries_as_deep_as_can_be_read_are_kept() {
     let shape = free();
-    let schema = Schema::new(&shape, Table::newest().definitions());
+    let schema = Schema::new(&shape, ApiCatalog::newest().definitions());
     let fields = format!("{}{{}}{}", r#"{"f:a":"#.repeat(4_000), "}".repeat(4_000));
     let text = format!(
         r#"{{"metadata":{{"managedFields":[{{"manager":"m","operation":"Update","apiVersion":"a/v1","fieldsType":"FieldsV1","fieldsV1":{fields}}}]}}}}"#
@@ -290,7 +321,7 @@ fn entries_as_deep_as_can_be_read_are_kept() {
     let (live, nothing) = (node(&text), FieldSet::default());
     let mut new = live.clone();
     new.as_map_mut().unwrap().insert("x".into(), Node::Int(1));
-    track(schema, &live, &mut new, &writer("u", "a/v1", &nothing), false);
+    update_managed_fields(schema, &live, &mut new, &field_manager("u", "a/v1", &nothing), false);
     assert_eq!(owners(&new).lines().count(), 2);
 }
 
@@ -308,10 +339,12 @@ fn long_lists_and_wide_maps_take_no_long_time() {
     let nothing = FieldSet::default();
     let schema = schema("", "v1", "ConfigMap");
     let start = std::time::Instant::now();
-    let live =
-        apply(schema, &empty(), &object(""), &writer("m", "v1", &nothing), false, true).unwrap().object;
+    let live = apply(schema, &empty(), &object(""), &field_manager("m", "v1", &nothing), false, true)
+        .unwrap()
+        .object;
     let more =
-        apply(schema, &live, &object(r#","b.io/x""#), &writer("m", "v1", &nothing), false, false).unwrap();
+        apply(schema, &live, &object(r#","b.io/x""#), &field_manager("m", "v1", &nothing), false, false)
+            .unwrap();
     assert!(more.changed);
     assert!(start.elapsed().as_secs() < 200, "{:?}", start.elapsed());
 }

@@ -2,7 +2,7 @@
 
 use pintle_tree::{Map, Node, Str};
 
-use super::set::{Element, FieldSet, Scalar};
+use super::field_set::{FieldSet, PathElement, Scalar};
 use crate::schema::{Additional, ListType, Schema, Type};
 
 /// Where raw objects stand, which are one value whatever they hold.
@@ -10,7 +10,7 @@ const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
 /// A place in an object, as server-side apply sees it.
 #[derive(Clone, Copy)]
-pub(super) enum Place<'t> {
+pub(super) enum TypeRef<'t> {
     /// A place that the schema describes; whether some place above it keeps unknown fields.
     Known(Schema<'t>, bool),
     /// A place whose type shows in its value: maps are merged, lists are one value.
@@ -21,7 +21,7 @@ pub(super) enum Place<'t> {
 
 /// What stands at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
+pub(super) enum AtomKind {
     Map,
     Scalar,
     List,
@@ -46,22 +46,22 @@ pub(super) enum Keys<'t> {
     Fields(&'t [Str]),
 }
 
-impl<'t> Place<'t> {
+impl<'t> TypeRef<'t> {
     /// The root of an object.
-    pub(super) fn root(schema: Schema<'t>) -> Place<'t> {
-        Place::of(schema, false)
+    pub(super) fn root(schema: Schema<'t>) -> TypeRef<'t> {
+        TypeRef::of(schema, false)
     }
 
-    fn of(schema: Schema<'t>, keeps: bool) -> Place<'t> {
+    fn of(schema: Schema<'t>, keeps: bool) -> TypeRef<'t> {
         if schema.definition().is_some_and(|name| name == RAW) {
-            return Place::Whole;
+            return TypeRef::Whole;
         }
-        Place::Known(schema, keeps || schema.shape().preserve_unknown)
+        TypeRef::Known(schema, keeps || schema.shape().preserve_unknown)
     }
 
     /// What may stand here: map, scalar, list.
-    fn forms(&self) -> [bool; 3] {
-        let Place::Known(schema, _) = self else { return [true; 3] };
+    fn atoms(&self) -> [bool; 3] {
+        let TypeRef::Known(schema, _) = self else { return [true; 3] };
         match schema.kind() {
             Type::Object => [true, false, false],
             Type::List => [false, false, true],
@@ -76,8 +76,8 @@ impl<'t> Place<'t> {
     }
 
     /// The forms that a value leaves open: its own if that is allowed here, else all that are allowed.
-    pub(super) fn open_forms(&self, value: Option<&Node>) -> [bool; 3] {
-        let allowed = self.forms();
+    pub(super) fn allowed_atoms(&self, value: Option<&Node>) -> [bool; 3] {
+        let allowed = self.atoms();
         let own = match value {
             None | Some(Node::Nil) => None,
             Some(Node::Map(_)) => Some(0),
@@ -91,13 +91,13 @@ impl<'t> Place<'t> {
     }
 
     /// What a value is taken for.
-    pub(super) fn form(&self, value: Option<&Node>) -> Form {
-        first(self.open_forms(value))
+    pub(super) fn atom_kind(&self, value: Option<&Node>) -> AtomKind {
+        preferred_atom(self.allowed_atoms(value))
     }
 
     /// What scalars the place takes.
     pub(super) fn scalar(&self) -> ScalarType {
-        let Place::Known(schema, _) = self else { return ScalarType::Any };
+        let TypeRef::Known(schema, _) = self else { return ScalarType::Any };
         let plain = schema.shape().format.as_ref().is_none_or(|format| format == "byte");
         match schema.kind() {
             Type::Boolean => ScalarType::Bool,
@@ -110,44 +110,44 @@ impl<'t> Place<'t> {
     /// Whether a map here is one value.
     pub(super) fn is_atomic_map(&self) -> bool {
         match self {
-            Place::Known(schema, _) => schema.is_atomic_map(),
-            Place::Deduced => false,
-            Place::Whole => true,
+            TypeRef::Known(schema, _) => schema.is_atomic_map(),
+            TypeRef::Deduced => false,
+            TypeRef::Whole => true,
         }
     }
 
     /// Whether the schema names this field.
     pub(super) fn names(&self, name: &Str) -> bool {
-        matches!(self, Place::Known(schema, _) if schema.shape().fields.contains_key(name))
+        matches!(self, TypeRef::Known(schema, _) if schema.shape().fields.contains_key(name))
     }
 
     /// The place of a field, if there may be one of that name.
-    pub(super) fn field(&self, name: &Str) -> Option<Place<'t>> {
-        let Place::Known(schema, keeps) = self else { return Some(*self) };
+    pub(super) fn field(&self, name: &Str) -> Option<TypeRef<'t>> {
+        let TypeRef::Known(schema, keeps) = self else { return Some(*self) };
         if let Some(field) = schema.field(name) {
-            return Some(Place::of(field, *keeps));
+            return Some(TypeRef::of(field, *keeps));
         }
         match &schema.shape().additional {
-            Additional::Shape(_) => schema.additional().map(|other| Place::of(other, *keeps)),
-            Additional::Any => Some(Place::Deduced),
-            Additional::None if *keeps || schema.shape().fields.is_empty() => Some(Place::Deduced),
+            Additional::Shape(_) => schema.additional().map(|other| TypeRef::of(other, *keeps)),
+            Additional::Any => Some(TypeRef::Deduced),
+            Additional::None if *keeps || schema.shape().fields.is_empty() => Some(TypeRef::Deduced),
             Additional::None => None,
         }
     }
 
     /// The place of the elements of a list.
-    pub(super) fn items(&self) -> Place<'t> {
+    pub(super) fn items(&self) -> TypeRef<'t> {
         match self {
-            Place::Known(schema, keeps) => {
-                schema.items().map_or(Place::Whole, |items| Place::of(items, *keeps))
+            TypeRef::Known(schema, keeps) => {
+                schema.items().map_or(TypeRef::Whole, |items| TypeRef::of(items, *keeps))
             }
-            _ => Place::Whole,
+            _ => TypeRef::Whole,
         }
     }
 
     /// How the elements of a list are told apart.
     pub(super) fn keys(&self) -> Keys<'t> {
-        let Place::Known(schema, _) = self else { return Keys::Atomic };
+        let TypeRef::Known(schema, _) = self else { return Keys::Atomic };
         match schema.list() {
             ListType::Set => Keys::Set,
             ListType::Map(keys) => Keys::Fields(keys),
@@ -156,7 +156,7 @@ impl<'t> Place<'t> {
     }
 
     /// Which element of the list at this place `item` is.
-    pub(super) fn element(&self, item: &Node) -> Result<Element, String> {
+    pub(super) fn element(&self, item: &Node) -> Result<PathElement, String> {
         match self.keys() {
             Keys::Atomic => Err("invalid indexing of non-associative list".into()),
             Keys::Set => set_element(item),
@@ -165,24 +165,24 @@ impl<'t> Place<'t> {
     }
 
     /// The fields of `set` and all fields with names that lead to them.
-    pub(super) fn with_named(&self, set: &FieldSet) -> FieldSet {
+    pub(super) fn with_named_ancestors(&self, set: &FieldSet) -> FieldSet {
         let mut all = FieldSet::default();
         for member in set.members() {
             all.add_member(member.clone());
         }
         for (element, below) in set.children() {
             let child = match element {
-                Element::Field(name) => {
+                PathElement::Field(name) => {
                     if self.names(name) {
                         all.add_member(element.clone());
                     }
                     self.field(name)
                 }
-                Element::Key(_) => Some(self.items()),
+                PathElement::Key(_) => Some(self.items()),
                 _ => None,
             };
             let below = match child {
-                Some(child) => pintle_tree::with_stack(|| child.with_named(below)),
+                Some(child) => pintle_tree::with_stack(|| child.with_named_ancestors(below)),
                 None => below.clone(),
             };
             all.add_child(element.clone(), below);
@@ -192,25 +192,25 @@ impl<'t> Place<'t> {
 }
 
 /// The form that is tried first of those that are open.
-pub(super) fn first(open: [bool; 3]) -> Form {
+pub(super) fn preferred_atom(open: [bool; 3]) -> AtomKind {
     match open {
-        [true, ..] => Form::Map,
-        [_, true, _] => Form::Scalar,
-        _ => Form::List,
+        [true, ..] => AtomKind::Map,
+        [_, true, _] => AtomKind::Scalar,
+        _ => AtomKind::List,
     }
 }
 
-fn set_element(item: &Node) -> Result<Element, String> {
+fn set_element(item: &Node) -> Result<PathElement, String> {
     match item {
         Node::Map(_) => Err("associative list without keys has an element that's a map type".into()),
         Node::List(_) => Err("not supported: associative list with lists as elements".into()),
         Node::Nil => Err("associative list without keys has an element that's an explicit null".into()),
-        _ => Ok(Element::Value(Scalar::of(item))),
+        _ => Ok(PathElement::Value(Scalar::of(item))),
     }
 }
 
 /// Keys that an element lacks are taken from the schema, and left out if that has none.
-fn keyed_element(item: &Node, keys: &[Str], items: Place<'_>) -> Result<Element, String> {
+fn keyed_element(item: &Node, keys: &[Str], items: TypeRef<'_>) -> Result<PathElement, String> {
     let map = match item {
         Node::Map(map) => map,
         Node::Nil => return Err("associative list with keys may not have a null element".into()),
@@ -219,7 +219,7 @@ fn keyed_element(item: &Node, keys: &[Str], items: Place<'_>) -> Result<Element,
     let mut found: Vec<(Str, Scalar)> = Vec::with_capacity(keys.len());
     for key in keys {
         let default = || match items.field(key) {
-            Some(Place::Known(schema, _)) => schema.default(),
+            Some(TypeRef::Known(schema, _)) => schema.default(),
             _ => None,
         };
         if let Some(value) = map.get(key).or_else(default) {
@@ -235,30 +235,30 @@ fn keyed_element(item: &Node, keys: &[Str], items: Place<'_>) -> Result<Element,
         ));
     }
     found.sort();
-    Ok(Element::Key(found))
+    Ok(PathElement::Key(found))
 }
 
 /// Whether two values are the same; numbers are, however they are written.
-pub(super) fn same(left: &Node, right: &Node) -> bool {
+pub(super) fn values_equal(left: &Node, right: &Node) -> bool {
     match (left, right) {
         (Node::Int(left), Node::Float(right)) | (Node::Float(right), Node::Int(left)) => {
             *left as f64 == *right
         }
         (Node::List(left), Node::List(right)) => {
-            let all = || left.iter().zip(right).all(|(left, right)| same(left, right));
+            let all = || left.iter().zip(right).all(|(left, right)| values_equal(left, right));
             left.len() == right.len() && pintle_tree::with_stack(all)
         }
-        (Node::Map(left), Node::Map(right)) => pintle_tree::with_stack(|| same_maps(left, right)),
+        (Node::Map(left), Node::Map(right)) => pintle_tree::with_stack(|| maps_equal(left, right)),
         _ => left == right,
     }
 }
 
-fn same_maps(left: &Map<Node>, right: &Map<Node>) -> bool {
+fn maps_equal(left: &Map<Node>, right: &Map<Node>) -> bool {
     left.len() == right.len()
         && left
             .iter()
             .zip(right.iter())
-            .all(|((name, left), (other, right))| name == other && same(left, right))
+            .all(|((name, left), (other, right))| name == other && values_equal(left, right))
 }
 
 /// The fields that either map has, with both values, in order of their names.

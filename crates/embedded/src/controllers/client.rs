@@ -50,10 +50,10 @@ impl<'a> Client<'a> {
 
     /// What an object owns of a kind.
     pub(super) fn owned(&self, uid: &str, kind: &str) -> Vec<Node> {
-        let beginning = prefix(kind, None);
+        let key_prefix = prefix(kind, None);
         let all = self.api.store().dependents(&Str::from(uid));
         let mut found: Vec<_> =
-            all.iter().filter(|object| object.key.starts_with(beginning.as_bytes())).collect();
+            all.iter().filter(|object| object.key.starts_with(key_prefix.as_bytes())).collect();
         found.sort_by(|a, b| a.key.cmp(&b.key));
         found.into_iter().map(|object| object.node()).collect()
     }
@@ -117,7 +117,7 @@ impl<'a> Client<'a> {
             .body(Bytes::from(body));
         let internal = |message: String| ApiError { code: 500, message };
         let request = request.map_err(|error| internal(error.to_string()))?;
-        let response = self.api.call_still(request).await;
+        let response = self.api.call_without_controllers(request).await;
         let code = response.status().as_u16();
         let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes);
         let node = json::read_exact(&body.unwrap_or_default()).unwrap_or_default();

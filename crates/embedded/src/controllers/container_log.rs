@@ -133,7 +133,7 @@ impl Environment<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Window;
+    use crate::store::HistoryWindow;
 
     fn words(annotations: &str, container: &str, state: &str) -> ContainerLog {
         let read = |text: &str| pintle_yaml::read(text.as_bytes()).unwrap();
@@ -141,7 +141,7 @@ mod tests {
             "metadata: {{name: one, annotations: {{{annotations}}}}}\nspec:\n  initContainers: [{{name: first}}]\n  \
              containers: [{{name: main, env: [{{name: A, value: b}}, {{name: ME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}]}}]\n"
         ));
-        ContainerLog::new(&Store::in_memory(Window::default()), &pod, container, &read(state))
+        ContainerLog::new(&Store::in_memory(HistoryWindow::default()), &pod, container, &read(state))
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl Schedule {
         }
         // Sunday has two numbers.
         fields[4] |= fields[4] >> 7;
-        let free = |word: &str| word.starts_with(['*', '?']);
-        Some(Schedule { fields, either_day: !free(words[2]) && !free(words[4]) })
+        let unrestricted = |word: &str| word.starts_with(['*', '?']);
+        Some(Schedule { fields, either_day: !unrestricted(words[2]) && !unrestricted(words[4]) })
     }
 
     /// The first time after `after`.

@@ -8,7 +8,7 @@ use super::client::JOBS;
 use super::cron::Schedule;
 use super::reconcile::{Request, Requeue};
 use super::template::{condition, owner_reference, time};
-use crate::api::meta::{at, map, number_at, set, take_over, text_at};
+use crate::api::meta::{at, copy_field, map, number_at, set, text_at};
 use crate::status::Status;
 
 const SOURCE: &str = "cronjob-controller";
@@ -100,7 +100,7 @@ async fn update_status(request: &Request<'_>, jobs: &[Node], last: Option<&str>)
         }
         if let Some(job) = ended {
             let mut source = Node::empty_map();
-            take_over(&mut source, job, &["status", "completionTime"]);
+            copy_field(&mut source, job, &["status", "completionTime"]);
             set(it, &["status", "lastSuccessfulTime"], text_at(&source, &["status", "completionTime"]));
         }
     };

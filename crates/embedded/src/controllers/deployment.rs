@@ -10,7 +10,7 @@ use super::replica_set::{ReplicaCounts, replica_counts};
 use super::scale::scaled_value;
 use super::status::{observe, remove_condition, set_condition, set_count};
 use super::template::{condition, hash, label, owner_reference, time};
-use crate::api::meta::{at, list_at, map, number_at, set, take_over, text_at};
+use crate::api::meta::{at, copy_field, list_at, map, number_at, set, text_at};
 use crate::status::Status;
 use crate::store::key;
 
@@ -80,14 +80,14 @@ async fn create_replica_set(request: &Request<'_>, hash: &str, old: &[Node]) -> 
     set(&mut replica_set, &["metadata", "annotations", "deployment.kubernetes.io/max-replicas"], most);
     for field in ["selector", "template", "minReadySeconds"] {
         if at(&request.object, &["spec", field]).is_some() {
-            take_over(&mut replica_set, &request.object, &["spec", field]);
+            copy_field(&mut replica_set, &request.object, &["spec", field]);
         }
     }
     set(&mut replica_set, &["spec", "selector", "matchLabels", HASH], hash);
     set(&mut replica_set, &["spec", "template", "metadata", "labels", HASH], hash);
     set(&mut replica_set, &["spec", "replicas"], Node::Int(0));
     match request.client.create(REPLICA_SETS, request.namespace(), &replica_set).await {
-        Ok(made) => Ok(made),
+        Ok(created) => Ok(created),
         Err(error) => {
             let text = format!("Failed to create new replica set {name:?}: {}", error.message);
             request
@@ -159,9 +159,12 @@ async fn roll_out(request: &Request<'_>, new: &Node, old: &[Node]) -> Result<(),
     }
     let (surge, unavailable) = rollout_limits(request);
     if new_counts.desired != desired {
-        let free = (desired + surge - new_counts.desired - old_desired).max(0);
-        let next =
-            if new_counts.desired > desired { desired } else { (new_counts.desired + free).min(desired) };
+        let available_surge = (desired + surge - new_counts.desired - old_desired).max(0);
+        let next = if new_counts.desired > desired {
+            desired
+        } else {
+            (new_counts.desired + available_surge).min(desired)
+        };
         if next != new_counts.desired {
             return scale_replica_set(request, new, next).await;
         }
@@ -264,7 +267,7 @@ async fn update_status(
         set_count(it, "readyReplicas", ready);
         set_count(it, "availableReplicas", available);
         set_count(it, "unavailableReplicas", (desired.max(current) - available).max(0));
-        if request.client.api.table().minor() >= 35 {
+        if request.client.api.catalog().minor() >= 35 {
             set(it, &["status", "terminatingReplicas"], Node::Int(sum(|it| it.terminating)));
         }
         if available >= desired - unavailable {

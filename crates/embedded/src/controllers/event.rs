@@ -5,7 +5,7 @@ use pintle_tree::{Node, Str};
 use super::client::Client;
 use crate::api::meta::{map, number_at, set, text_at};
 use crate::status::Status;
-use crate::store::{Expect, Refusal, key, prefix};
+use crate::store::{Precondition, WriteError, key, prefix};
 
 /// Who tells something.
 pub(super) const KUBELET: &str = "kubelet";
@@ -63,8 +63,8 @@ impl Client<'_> {
         if !field_path.is_empty() {
             set(&mut event, &["involvedObject", "fieldPath"], field_path);
         }
-        match self.api.store().put(key("events", namespace, &name), Expect::Absent, event).await {
-            Err(Refusal::Broken(why)) => Err(Status::new(500, "InternalError", why.to_string())),
+        match self.api.store().put(key("events", namespace, &name), Precondition::Absent, event).await {
+            Err(WriteError::Broken(why)) => Err(Status::new(500, "InternalError", why.to_string())),
             _ => Ok(()),
         }
     }

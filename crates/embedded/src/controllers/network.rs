@@ -10,7 +10,7 @@ use super::status::{observe, set_condition};
 use super::template::{hash_text, is_active, owner_reference, ready_since};
 use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, text_at};
 use crate::status::Status;
-use crate::store::{Clue, Head, Object, key, prefix};
+use crate::store::{IndexHint, Object, ObjectMeta, key, prefix};
 
 /// Tells when what is behind a service changed last.
 const LAST_CHANGE_TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
@@ -29,16 +29,16 @@ pub(super) fn selector(object: &Node) -> Labels {
 }
 
 /// Whether pods with these labels are meant. No labels mean no pods.
-pub(super) fn selects(labels: &[(Str, Str)], pod: &Head) -> bool {
+pub(super) fn selects(labels: &[(Str, Str)], pod: &ObjectMeta) -> bool {
     !labels.is_empty() && labels.iter().all(|pair| pod.labels.contains(pair))
 }
 
 fn selected_pods(request: &Request<'_>) -> Vec<Node> {
     let labels = selector(&request.object);
     let prefix = prefix("pods", Some(request.namespace()));
-    let matches = |pod: &Object| selects(&labels, &pod.head);
-    let clue = Clue::Labels(labels.clone());
-    let listing = request.client.api.store().find(&prefix, None, usize::MAX, None, (&clue, &matches));
+    let matches = |pod: &Object| selects(&labels, &pod.meta);
+    let hint = IndexHint::Labels(labels.clone());
+    let listing = request.client.api.store().find(&prefix, None, usize::MAX, None, (&hint, &matches));
     let pods = listing.map(|listing| listing.objects).unwrap_or_default();
     pods.iter().map(|pod| pod.node()).filter(|pod| !is_deleted(pod)).collect()
 }

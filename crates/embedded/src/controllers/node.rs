@@ -29,7 +29,7 @@ pub(super) async fn ensure(client: &Client<'_>) -> Result<(), Status> {
     let node = map([("apiVersion", "v1".into()), ("kind", "Node".into()), ("metadata", metadata)]);
     client.create(NODES, "", &node).await?;
     let now = client.api.timestamp();
-    let version = format!("v{}", client.api.table().version());
+    let version = format!("v{}", client.api.catalog().version());
     client.update(&key, |node| set_status(node, &now, &version)).await
 }
 

@@ -5,7 +5,7 @@ use pintle_tree::Node;
 use super::client::VOLUMES;
 use super::reconcile::{Request, Requeue};
 use crate::api::meta::{
-    at, finalizers, has_finalizer, is_deleted, list_at, map, set, set_finalizers, take_over, text_at,
+    at, copy_field, finalizers, has_finalizer, is_deleted, list_at, map, set, set_finalizers, text_at,
 };
 use crate::status::Status;
 use crate::store::key;
@@ -53,7 +53,7 @@ async fn provision(request: &Request<'_>, class: &str) -> Result<String, Status>
     let mut volume = map([("apiVersion", "v1".into()), ("kind", "PersistentVolume".into())]);
     set(&mut volume, &["metadata", "name"], name.as_str());
     set(&mut volume, &["metadata", "annotations", "pv.kubernetes.io/provisioned-by"], "pintle.dev/embedded");
-    take_over(&mut volume, &request.object, &["spec", "accessModes"]);
+    copy_field(&mut volume, &request.object, &["spec", "accessModes"]);
     if let Some(room) = at(&request.object, &["spec", "resources", "requests"]) {
         set(&mut volume, &["spec", "capacity"], room.clone());
     }
@@ -69,7 +69,7 @@ async fn provision(request: &Request<'_>, class: &str) -> Result<String, Status>
     set(&mut volume, &["spec", "persistentVolumeReclaimPolicy"], "Delete");
     set(&mut volume, &["spec", "storageClassName"], class);
     if at(&request.object, &["spec", "volumeMode"]).is_some() {
-        take_over(&mut volume, &request.object, &["spec", "volumeMode"]);
+        copy_field(&mut volume, &request.object, &["spec", "volumeMode"]);
     }
     match request.client.create(VOLUMES, "", &volume).await {
         Ok(_) => {

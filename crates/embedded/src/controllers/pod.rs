@@ -161,7 +161,7 @@ fn part(kind: &str, container: &str) -> String {
 async fn record_start_events(request: &Request<'_>, kind: &str, container: &Node) -> Result<(), Status> {
     let (name, image) = (text_at(container, &["name"]), text_at(container, &["image"]));
     let pulled = format!("Container image {image:?} already present on machine");
-    let events = if request.client.api.table().minor() < 35 {
+    let events = if request.client.api.catalog().minor() < 35 {
         [
             ("Pulled", pulled),
             ("Created", format!("Created container: {name}")),

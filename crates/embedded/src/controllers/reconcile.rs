@@ -214,7 +214,7 @@ impl WorkQueue {
             self.index_waiters(kind, object);
             self.add(object.key.clone());
         }
-        for owner in &object.head.owners {
+        for owner in &object.meta.owners {
             if let Some(owner) = api.store().by_uid(owner) {
                 self.add(owner.key.clone());
             }
@@ -234,13 +234,13 @@ impl WorkQueue {
     fn index_waiters(&mut self, kind: &str, object: &Object) {
         if selector_index::KINDS.contains(&kind) {
             self.selectors.insert(object);
-        } else if kind == CLAIMS && object.head.leaving {
+        } else if kind == CLAIMS && object.meta.deleting {
             self.terminating.insert(object.key.clone());
         }
     }
 
     fn enqueue_for_pod(&mut self, namespace: &str, event: &Event) {
-        for key in self.selectors.matching(&event.object.key, &event.object.head) {
+        for key in self.selectors.matching(&event.object.key, &event.object.meta) {
             self.add(key);
         }
         if event.removed {
@@ -273,7 +273,7 @@ impl WorkQueue {
                 self.delayed.insert(key.clone(), requeue);
             }
         }
-        api.store().count_dependents(&object.head.uid)
+        api.store().count_dependents(&object.meta.uid)
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
         set_count(set_, "fullyLabeledReplicas", count(&pods, is_labelled));
         set_count(set_, "readyReplicas", counted.ready);
         set_count(set_, "availableReplicas", counted.available);
-        if request.client.api.table().minor() >= 35 {
+        if request.client.api.catalog().minor() >= 35 {
             set(set_, &["status", "terminatingReplicas"], Node::Int(terminating));
         }
         observe(set_);

@@ -27,11 +27,11 @@ pub(super) async fn create_pod(
     set(&mut pod, &["metadata", field], name);
     set(&mut pod, &["metadata", "namespace"], request.namespace());
     adjust(&mut pod);
-    let made = match request.client.api.store().count_dependents(&Str::from(request.uid())) {
+    let created = match request.client.api.store().count_dependents(&Str::from(request.uid())) {
         MAX_PODS_PER_OWNER.. => Err(too_many_pods(name)),
         _ => request.client.create(PODS, request.namespace(), &pod).await,
     };
-    match &made {
+    match &created {
         Ok(pod) if source == "statefulset-controller" => {
             let name = text_at(pod, &["metadata", "name"]);
             let text = format!(
@@ -56,7 +56,7 @@ pub(super) async fn create_pod(
             request.client.record_event(&request.object, source, ("Warning", "FailedCreate"), &text).await?;
         }
     }
-    Ok(made)
+    Ok(created)
 }
 
 fn too_many_pods(name: &str) -> ApiError {
@@ -87,7 +87,7 @@ pub(super) async fn delete_pod(request: &Request<'_>, source: &str, pod: &Node) 
 
 /// What a StatefulSet did, as its controller spells it.
 pub(super) fn verb(request: &Request<'_>, verb: &str) -> String {
-    if request.client.api.table().minor() < 35 { verb.to_lowercase() } else { verb.to_owned() }
+    if request.client.api.catalog().minor() < 35 { verb.to_lowercase() } else { verb.to_owned() }
 }
 
 /// How many of the pods are ready, how many have been for long enough, and when the next will have been.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pintle_tree::Str;
 
 use super::network::{self, Labels};
-use crate::store::{Head, Object};
+use crate::store::{Object, ObjectMeta};
 
 /// The kinds that do.
 pub(super) const KINDS: [&str; 2] = ["services", "poddisruptionbudgets.policy"];
@@ -53,14 +53,14 @@ impl SelectorIndex {
     }
 
     /// Those that mean this pod.
-    pub(super) fn matching(&self, pod: &Str, head: &Head) -> Vec<Str> {
+    pub(super) fn matching(&self, pod: &Str, meta: &ObjectMeta) -> Vec<Str> {
         let namespace = namespace(pod);
-        let by_label = head
+        let by_label = meta
             .labels
             .iter()
             .filter_map(|(name, value)| self.by_label.get(&(namespace.clone(), name.clone(), value.clone())));
         let selects =
-            |key: &&Str| self.selectors.get(*key).is_some_and(|labels| network::selects(labels, head));
+            |key: &&Str| self.selectors.get(*key).is_some_and(|labels| network::selects(labels, meta));
         let mut found: Vec<Str> = by_label.flatten().filter(selects).cloned().collect();
         found.sort();
         found

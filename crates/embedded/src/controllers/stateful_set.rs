@@ -8,7 +8,7 @@ use super::revision::{self, Label};
 use super::scale::{self, backoff, create_pod, delete_pod, verb};
 use super::status::{count, observe, set_count};
 use super::template::{hash, is_finished, label, owner_reference, ready_since};
-use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, take_over, text_at};
+use crate::api::meta::{at, copy_field, is_deleted, list_at, map, number_at, set, text_at};
 use crate::status::Status;
 use crate::store::key;
 
@@ -161,7 +161,7 @@ async fn create_claim(request: &Request<'_>, template: &Node, pod: &str) -> Resu
     let mut claim = map([("apiVersion", "v1".into()), ("kind", "PersistentVolumeClaim".into())]);
     for field in ["labels", "annotations"] {
         if at(template, &["metadata", field]).is_some() {
-            take_over(&mut claim, template, &["metadata", field]);
+            copy_field(&mut claim, template, &["metadata", field]);
         }
     }
     let labels = at(&request.object, &["spec", "selector", "matchLabels"]).and_then(Node::as_map);
@@ -174,9 +174,9 @@ async fn create_claim(request: &Request<'_>, template: &Node, pod: &str) -> Resu
     if request.text(&retention) == "Delete" {
         set(&mut claim, &["metadata", "ownerReferences"], vec![owner_reference(&request.object)]);
     }
-    take_over(&mut claim, template, &["spec"]);
-    let made = request.client.create(CLAIMS, request.namespace(), &claim).await;
-    let (kind, text) = match &made {
+    copy_field(&mut claim, template, &["spec"]);
+    let created = request.client.create(CLAIMS, request.namespace(), &claim).await;
+    let (kind, text) = match &created {
         Ok(_) => {
             let verb = verb(request, "Create");
             let text = format!("{verb} Claim {name} Pod {pod} in StatefulSet {} success", request.name());
@@ -193,5 +193,5 @@ async fn create_claim(request: &Request<'_>, template: &Node, pod: &str) -> Resu
         }
     };
     request.client.record_event(&request.object, SOURCE, kind, &text).await?;
-    made.map(drop).map_err(Status::from)
+    created.map(drop).map_err(Status::from)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pintle_time::{GoTime, Zone};
 use pintle_tree::{Node, json};
 
-use crate::api::meta::{at, is_deleted, list_at, map, set, take_over, text_at, unset};
+use crate::api::meta::{at, copy_field, is_deleted, list_at, map, set, text_at, unset};
 
 /// Letters of hashes: no vowels, so that they make no words.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -35,10 +35,10 @@ pub(super) fn pod_from_template(template: &Node, owner: &Node) -> Node {
     let mut pod = map([("apiVersion", "v1".into()), ("kind", "Pod".into())]);
     for field in ["labels", "annotations", "finalizers"] {
         if at(template, &["metadata", field]).is_some() {
-            take_over(&mut pod, template, &["metadata", field]);
+            copy_field(&mut pod, template, &["metadata", field]);
         }
     }
-    take_over(&mut pod, template, &["spec"]);
+    copy_field(&mut pod, template, &["spec"]);
     unset(&mut pod, &["spec", "nodeName"]);
     set(&mut pod, &["metadata", "ownerReferences"], vec![owner_reference(owner)]);
     pod

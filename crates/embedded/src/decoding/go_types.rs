@@ -270,9 +270,9 @@ mod tests {
     #[test]
     fn every_kind_that_can_be_made_has_a_type() {
         let types = GoTypes::all();
-        for resource in crate::schema::Table::newest().resources().iter().filter(|it| it.can("create")) {
+        for resource in crate::schema::ApiCatalog::newest().resources().iter().filter(|it| it.can("create")) {
             let kind = resource.kind.to_string();
-            assert!(types.kind(&resource.api_version(), &kind).is_some(), "{}", resource.qualified());
+            assert!(types.kind(&resource.api_version(), &kind).is_some(), "{}", resource.qualified_name());
         }
     }
 }

@@ -5,10 +5,10 @@
 use pintle_tree::{Node, json};
 
 use super::*;
-use crate::schema::Table;
+use crate::schema::ApiCatalog;
 
 fn built_in(api_version: &str, kind: &str) -> BuiltIn<'static> {
-    let table = Table::newest();
+    let table = ApiCatalog::newest();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let schema = table.schema(table.kind(group, version, kind).unwrap()).unwrap();
     BuiltIn::find(api_version, kind, schema).unwrap()

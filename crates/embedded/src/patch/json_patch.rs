@@ -5,10 +5,10 @@ use pintle_tree::{Map, Node, Str};
 
 use super::Patched;
 use crate::decoding::raw_json::RawJson;
-use crate::status::{Details, Status};
+use crate::status::{Status, StatusDetails};
 
 /// The most operations in one patch.
-const MOST_OPERATIONS: usize = 10_000;
+const MAX_OPERATIONS: usize = 10_000;
 
 /// Carries out a JSON patch.
 ///
@@ -23,9 +23,9 @@ pub fn json_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
             "json: cannot unmarshal {kind} into Go value of type []handlers.jsonPatchOp"
         )));
     };
-    if operations.len() > MOST_OPERATIONS {
+    if operations.len() > MAX_OPERATIONS {
         let message = format!(
-            "The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",
+            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
             operations.len()
         );
         return Err(Status::new(
@@ -33,12 +33,12 @@ pub fn json_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
             "RequestEntityTooLarge",
             format!("Request entity is too large: {message}"),
         )
-        .about(Details::default()));
+        .with_details(StatusDetails::default()));
     }
     let operations = operations.iter().map(Operation::read).collect::<Result<Vec<_>, _>>().map_err(refuse)?;
     let mut object = document.clone();
     for operation in &operations {
-        operation.carry_out(&mut object).ok_or_else(does_not_apply)?;
+        operation.execute(&mut object).ok_or_else(does_not_apply)?;
     }
     Ok(Patched { object, strict: raw.duplicates() })
 }
@@ -46,7 +46,7 @@ pub fn json_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
 /// The server does not tell what does not apply.
 fn does_not_apply() -> Status {
     let message = "the server rejected our request due to an error in our request";
-    Status::new(422, "Invalid", message).about(Details::default())
+    Status::new(422, "Invalid", message).with_details(StatusDetails::default())
 }
 
 struct Operation {
@@ -83,7 +83,7 @@ impl Operation {
         Ok(operation)
     }
 
-    fn carry_out(&self, document: &mut Node) -> Option<()> {
+    fn execute(&self, document: &mut Node) -> Option<()> {
         let path = self.path.as_ref()?;
         match self.name.as_str()? {
             "add" => add(document, path, self.value.clone()),
@@ -109,29 +109,29 @@ impl Operation {
 }
 
 /// The steps of a path; what stands before the first slash is not looked at.
-fn steps(path: &Str) -> Option<Vec<Str>> {
-    let mut steps: Vec<Str> = path.as_bytes().split(|byte| *byte == b'/').map(unescaped).collect();
-    (steps.len() >= 2).then(|| steps.split_off(1))
+fn segments(path: &Str) -> Option<Vec<Str>> {
+    let mut segments: Vec<Str> = path.as_bytes().split(|byte| *byte == b'/').map(unescaped).collect();
+    (segments.len() >= 2).then(|| segments.split_off(1))
 }
 
-fn unescaped(step: &[u8]) -> Str {
-    if !step.contains(&b'~') {
-        return Str::from(step);
+fn unescaped(segment: &[u8]) -> Str {
+    if !segment.contains(&b'~') {
+        return Str::from(segment);
     }
-    let text = String::from_utf8_lossy(step);
+    let text = String::from_utf8_lossy(segment);
     Str::from(text.replace("~1", "/").replace("~0", "~"))
 }
 
 /// The map or list that a path leads into, and the last step.
 fn parent<'n>(document: &'n mut Node, path: &Str) -> Option<(&'n mut Node, Str)> {
-    let mut steps = steps(path)?;
-    let last = steps.pop()?;
+    let mut segments = segments(path)?;
+    let last = segments.pop()?;
     let mut at = document;
-    for step in &steps {
+    for segment in &segments {
         at = match at {
-            Node::Map(map) => map.get_mut(step)?,
+            Node::Map(map) => map.get_mut(segment)?,
             Node::List(list) => {
-                let index = index(step, list.len())?;
+                let index = index(segment, list.len())?;
                 list.get_mut(index)?
             }
             _ => return None,
@@ -141,8 +141,8 @@ fn parent<'n>(document: &'n mut Node, path: &Str) -> Option<(&'n mut Node, Str)>
 }
 
 /// An index below `length`; negative ones count from the end.
-fn index(step: &Str, length: usize) -> Option<usize> {
-    let number: i64 = step.as_str()?.parse().ok()?;
+fn index(segment: &Str, length: usize) -> Option<usize> {
+    let number: i64 = segment.as_str()?.parse().ok()?;
     let length = i64::try_from(length).ok()?;
     let number = if number < 0 { number + length } else { number };
     (0..length).contains(&number).then_some(number as usize)
@@ -290,7 +290,7 @@ mod tests {
             patched("[1]").unwrap_err(),
             format!("{start} number into Go value of type handlers.jsonPatchOp")
         );
-        let operations = vec![r#"{"op":"test","path":"/q","value":null}"#; MOST_OPERATIONS + 1].join(",");
+        let operations = vec![r#"{"op":"test","path":"/q","value":null}"#; MAX_OPERATIONS + 1].join(",");
         assert!(patched(&format!("[{operations}]")).unwrap_err().contains("got 10001"));
     }
 }

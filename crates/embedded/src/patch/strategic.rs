@@ -41,9 +41,13 @@ fn unexpected(message: String) -> Status {
 }
 
 /// Where a value of a patch belongs. Nothing is known about what is below fields that no kind has.
-type Place<'t> = Option<Schema<'t>>;
+type PatchSchema<'t> = Option<Schema<'t>>;
 
-fn merge_maps(mut original: Map<Node>, mut patch: Map<Node>, place: Place<'_>) -> Result<Map<Node>, Status> {
+fn merge_maps(
+    mut original: Map<Node>,
+    mut patch: Map<Node>,
+    schema: PatchSchema<'_>,
+) -> Result<Map<Node>, Status> {
     if let Some(directive) = patch.get(DIRECTIVE) {
         return match directive.as_str() {
             Some("replace") => {
@@ -55,9 +59,9 @@ fn merge_maps(mut original: Map<Node>, mut patch: Map<Node>, place: Place<'_>) -
         };
     }
     retain_keys(&mut original, &mut patch)?;
-    merge_ordered(&mut original, &mut patch, place)?;
+    merge_ordered(&mut original, &mut patch, schema)?;
     for (key, value) in patch {
-        merge_field(&mut original, key, value, place)?;
+        merge_field(&mut original, key, value, schema)?;
     }
     Ok(original)
 }
@@ -70,7 +74,12 @@ fn unknown_directive(directive: &Node, map: &Map<Node>) -> Status {
     unexpected(format!("unknown patch type: {shown} in map: {}", go_value(&Node::Map(map.clone()))))
 }
 
-fn merge_field(original: &mut Map<Node>, key: Str, value: Node, place: Place<'_>) -> Result<(), Status> {
+fn merge_field(
+    original: &mut Map<Node>,
+    key: Str,
+    value: Node,
+    schema: PatchSchema<'_>,
+) -> Result<(), Status> {
     if let Some(key) = key.as_bytes().strip_prefix(DELETE_FROM) {
         if let (Node::List(gone), Some(Node::List(list))) = (&value, original.get_mut(key)) {
             list.retain(|item| !gone.contains(item));
@@ -84,7 +93,7 @@ fn merge_field(original: &mut Map<Node>, key: Str, value: Node, place: Place<'_>
         }
         _ => original.remove(&key),
     };
-    let child = place.and_then(|place| place.child(&key));
+    let child = schema.and_then(|schema| schema.child(&key));
     let strategy = child.and_then(|child| child.patch().cloned()).unwrap_or_default();
     let merged = match (old, value) {
         (Some(Node::Map(old)), Node::Map(new)) => {
@@ -97,7 +106,7 @@ fn merge_field(original: &mut Map<Node>, key: Str, value: Node, place: Place<'_>
         (Some(Node::List(old)), Node::List(new)) => {
             Some(Node::List(if strategy.merge { merge_lists(old, new, &strategy, child)? } else { new }))
         }
-        (_, new) => kept(new),
+        (_, new) => without_directives(new),
     };
     if let Some(merged) = merged {
         original.insert(key, merged);
@@ -106,14 +115,18 @@ fn merge_field(original: &mut Map<Node>, key: Str, value: Node, place: Place<'_>
 }
 
 /// What is new to the object: without nulls and without directives; nothing if it is a directive itself.
-fn kept(node: Node) -> Option<Node> {
+fn without_directives(node: Node) -> Option<Node> {
     match node {
         Node::Map(map) if map.contains_key(DIRECTIVE) => None,
         Node::Map(map) => with_stack(|| {
             let fields = map.into_iter().filter(|(_, value)| !value.is_nil());
-            Some(Node::Map(fields.filter_map(|(key, value)| Some((key, kept(value)?))).collect()))
+            Some(Node::Map(
+                fields.filter_map(|(key, value)| Some((key, without_directives(value)?))).collect(),
+            ))
         }),
-        Node::List(list) => with_stack(|| Some(Node::List(list.into_iter().filter_map(kept).collect()))),
+        Node::List(list) => {
+            with_stack(|| Some(Node::List(list.into_iter().filter_map(without_directives).collect())))
+        }
         other => Some(other),
     }
 }
@@ -135,12 +148,16 @@ fn retain_keys(original: &mut Map<Node>, patch: &mut Map<Node>) -> Result<(), St
 }
 
 /// Merges the lists whose order the patch gives.
-fn merge_ordered(original: &mut Map<Node>, patch: &mut Map<Node>, place: Place<'_>) -> Result<(), Status> {
+fn merge_ordered(
+    original: &mut Map<Node>,
+    patch: &mut Map<Node>,
+    schema: PatchSchema<'_>,
+) -> Result<(), Status> {
     let directives: Vec<Str> = patch.keys().filter(|key| key.starts_with(ELEMENT_ORDER)).cloned().collect();
     for directive in directives {
         let order = list_of(patch.remove(&directive).unwrap_or_default())?;
         let key = Str::from(directive.as_bytes().strip_prefix(ELEMENT_ORDER).unwrap_or_default());
-        let child = place.and_then(|place| place.child(&key));
+        let child = schema.and_then(|schema| schema.child(&key));
         let strategy = child.and_then(|child| child.patch().cloned()).unwrap_or_default();
         let old = original.get(&key).cloned().map(list_of).transpose()?;
         let new = patch.remove(&key).map(list_of).transpose()?;
@@ -150,11 +167,11 @@ fn merge_ordered(original: &mut Map<Node>, patch: &mut Map<Node>, place: Place<'
         let merged = match (old, new) {
             (None, None) => continue,
             (Some(old), None) => old,
-            (None, Some(new)) => new.into_iter().filter_map(kept).collect(),
+            (None, Some(new)) => new.into_iter().filter_map(without_directives).collect(),
             (Some(old), Some(new)) if strategy.merge => merge_lists(old, new, &strategy, child)?,
             (Some(_), Some(new)) => new,
         };
-        original.insert(key, Node::List(in_order(merged, &order, &server_order, merge_key)));
+        original.insert(key, Node::List(sort_by_order(merged, &order, &server_order, merge_key)));
     }
     Ok(())
 }
@@ -171,9 +188,9 @@ fn check_order(list: &[Node], order: &[Node], merge_key: Option<&Str>) -> Result
     if list.is_empty() || order.is_empty() {
         return Ok(());
     }
-    let mut places = order.iter();
+    let mut remaining = order.iter();
     for item in list.iter().filter(|item| item.get(DIRECTIVE).is_none()) {
-        if !places.any(|place| is_same(item, place, merge_key)) {
+        if !remaining.any(|other| is_same(item, other, merge_key)) {
             return Err(unexpected(format!(
                 "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
                 go_value(&Node::List(list.to_vec())),
@@ -195,7 +212,7 @@ fn merge_lists(
     mut old: Vec<Node>,
     new: Vec<Node>,
     strategy: &PatchStrategy,
-    place: Place<'_>,
+    schema: PatchSchema<'_>,
 ) -> Result<Vec<Node>, Status> {
     if old.is_empty() && new.is_empty() {
         return Ok(old);
@@ -207,14 +224,14 @@ fn merge_lists(
                 old.push(item.clone());
             }
         }
-        return Ok(in_order(old, &new, &before, None));
+        return Ok(sort_by_order(old, &new, &before, None));
     }
     let Some(key) = &strategy.merge_key else {
         return Err(unexpected("cannot merge lists without merge key for struct".into()));
     };
-    let new = take_directives(&mut old, new, key)?;
+    let new = apply_directives(&mut old, new, key)?;
     let before = old.clone();
-    let items = place.and_then(|place| place.items());
+    let items = schema.and_then(|schema| schema.items());
     for item in &new {
         let Node::Map(over) = item else { continue };
         let Some(name) = over.get(key) else { return Err(no_merge_key(over, key)) };
@@ -226,7 +243,7 @@ fn merge_lists(
             None => old.push(item.clone()),
         }
     }
-    Ok(in_order(old, &new, &before, Some(key)))
+    Ok(sort_by_order(old, &new, &before, Some(key)))
 }
 
 fn no_merge_key(map: &Map<Node>, key: &Str) -> Status {
@@ -235,7 +252,7 @@ fn no_merge_key(map: &Map<Node>, key: &Str) -> Status {
 }
 
 /// Carries out the directives among the elements, and returns the others.
-fn take_directives(old: &mut Vec<Node>, new: Vec<Node>, key: &Str) -> Result<Vec<Node>, Status> {
+fn apply_directives(old: &mut Vec<Node>, new: Vec<Node>, key: &Str) -> Result<Vec<Node>, Status> {
     let mut rest = Vec::with_capacity(new.len());
     let mut replaces = false;
     for item in new {
@@ -274,17 +291,17 @@ fn holds_maps(old: &[Node], new: &[Node]) -> Result<bool, Status> {
 }
 
 /// Puts the elements that `order` has into its order, and the others between them as the server has them.
-fn in_order(list: Vec<Node>, order: &[Node], server: &[Node], key: Option<&Str>) -> Vec<Node> {
-    let place = |list: &[Node], item: &Node| list.iter().position(|other| is_same(item, other, key));
+fn sort_by_order(list: Vec<Node>, order: &[Node], server: &[Node], key: Option<&Str>) -> Vec<Node> {
+    let position = |list: &[Node], item: &Node| list.iter().position(|other| is_same(item, other, key));
     let (mut ours, mut theirs): (Vec<Node>, Vec<Node>) =
-        list.into_iter().partition(|item| place(order, item).is_some());
-    ours.sort_by_cached_key(|item| place(order, item));
-    theirs.sort_by_cached_key(|item| place(server, item).unwrap_or(usize::MAX));
+        list.into_iter().partition(|item| position(order, item).is_some());
+    ours.sort_by_cached_key(|item| position(order, item));
+    theirs.sort_by_cached_key(|item| position(server, item).unwrap_or(usize::MAX));
     let mut merged = Vec::with_capacity(ours.len() + theirs.len());
     let mut theirs = theirs.into_iter().peekable();
     for item in ours {
-        let at = place(server, &item);
-        let is_before = |other: &Node| matches!((place(server, other), at), (Some(a), Some(b)) if a < b);
+        let at = position(server, &item);
+        let is_before = |other: &Node| matches!((position(server, other), at), (Some(a), Some(b)) if a < b);
         while let Some(other) = theirs.next_if(is_before) {
             merged.push(other);
         }
@@ -299,14 +316,14 @@ mod tests {
     use pintle_tree::json;
 
     use super::*;
-    use crate::schema::Table;
+    use crate::schema::ApiCatalog;
 
     const DEPLOYMENT: &str = r#"{"metadata":{"finalizers":["x/y"]},"spec":{"replicas":1,
         "strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1}},
         "template":{"spec":{"containers":[{"name":"c","image":"i"},{"name":"d","image":"k"}]}}}}"#;
 
     fn patched(patch: &str) -> Result<String, String> {
-        let table = Table::newest();
+        let table = ApiCatalog::newest();
         let schema = table.schema(table.kind("apps", "v1", "Deployment").unwrap()).unwrap();
         let document = json::read_exact(DEPLOYMENT.as_bytes()).unwrap();
         let patched =

@@ -8,18 +8,18 @@ use crate::fields::{at, int, is_true, list, text};
 
 /// The rules, in the order in which they are told.
 pub(super) const RULES: &[Rule] = &[
-    Rule { since: 0, replaced_since: None, judge: app_armor },
-    Rule { since: 0, replaced_since: Some(22), judge: capabilities },
-    Rule { since: 0, replaced_since: None, judge: host_namespaces },
-    Rule { since: 0, replaced_since: Some(0), judge: host_paths },
-    Rule { since: 0, replaced_since: None, judge: host_ports },
-    Rule { since: 34, replaced_since: None, judge: hosts_of_probes },
-    Rule { since: 0, replaced_since: None, judge: privileged },
-    Rule { since: 0, replaced_since: Some(35), judge: mounts_of_proc },
-    Rule { since: 0, replaced_since: None, judge: selinux },
-    Rule { since: 0, replaced_since: Some(19), judge: seccomp },
-    Rule { since: 0, replaced_since: None, judge: sysctls },
-    Rule { since: 0, replaced_since: None, judge: host_processes },
+    Rule { since: 0, replaced_since: None, check: app_armor },
+    Rule { since: 0, replaced_since: Some(22), check: capabilities },
+    Rule { since: 0, replaced_since: None, check: host_namespaces },
+    Rule { since: 0, replaced_since: Some(0), check: host_paths },
+    Rule { since: 0, replaced_since: None, check: host_ports },
+    Rule { since: 34, replaced_since: None, check: probe_hosts },
+    Rule { since: 0, replaced_since: None, check: privileged },
+    Rule { since: 0, replaced_since: Some(35), check: proc_mount },
+    Rule { since: 0, replaced_since: None, check: selinux },
+    Rule { since: 0, replaced_since: Some(19), check: seccomp },
+    Rule { since: 0, replaced_since: None, check: sysctls },
+    Rule { since: 0, replaced_since: None, check: host_processes },
 ];
 
 fn app_armor(pod: &Pod<'_>) -> Option<Violation> {
@@ -125,7 +125,7 @@ fn host_ports(pod: &Pod<'_>) -> Option<Violation> {
     violation("hostPort", format!("{who} {uses} {what} {}", ports.join(", ")))
 }
 
-fn hosts_of_probes(pod: &Pod<'_>) -> Option<Violation> {
+fn probe_hosts(pod: &Pod<'_>) -> Option<Violation> {
     const HANDLERS: [&[&str]; 5] = [
         &["livenessProbe"],
         &["readinessProbe"],
@@ -163,11 +163,11 @@ fn privileged(pod: &Pod<'_>) -> Option<Violation> {
 }
 
 /// Since 1.35, whoever has users of its own may see all of /proc.
-fn mounts_of_proc(pod: &Pod<'_>) -> Option<Violation> {
-    if pod.minor >= 35 && pod.has_users_of_its_own() { None } else { any_mounts_of_proc(pod) }
+fn proc_mount(pod: &Pod<'_>) -> Option<Violation> {
+    if pod.minor >= 35 && pod.has_user_namespace() { None } else { any_proc_mount(pod) }
 }
 
-pub(super) fn any_mounts_of_proc(pod: &Pod<'_>) -> Option<Violation> {
+pub(super) fn any_proc_mount(pod: &Pod<'_>) -> Option<Violation> {
     let mut values = Values::new();
     let containers = pod.containers_that(|it| match text(it, &["securityContext", "procMount"]) {
         "" | "Default" => false,

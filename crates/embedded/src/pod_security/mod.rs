@@ -37,7 +37,7 @@ struct Rule {
     since: u32,
     /// For rules of the baseline: the minor version from which a restricted rule says more about the same.
     replaced_since: Option<u32>,
-    judge: fn(&Pod<'_>) -> Option<Violation>,
+    check: fn(&Pod<'_>) -> Option<Violation>,
 }
 
 /// What a pod, or a template of one, violates of a standard. `newest` is the minor version of the server, which knows no
@@ -52,18 +52,18 @@ pub(crate) fn violations(standard: Standard, newest: u32, pod: &Node) -> Vec<Vio
     let rules = baseline.chain(others).filter(|rule| minor >= rule.since);
     match standard.level {
         Level::Privileged => Vec::new(),
-        _ => rules.filter_map(|rule| (rule.judge)(&pod)).collect(),
+        _ => rules.filter_map(|rule| (rule.check)(&pod)).collect(),
     }
 }
 
 /// All of it in one line, as it is told of one pod.
-pub(crate) fn in_detail(violations: &[Violation]) -> String {
+pub(crate) fn detailed_message(violations: &[Violation]) -> String {
     let all: Vec<String> = violations.iter().map(|it| format!("{} ({})", it.reason, it.detail)).collect();
     all.join(", ")
 }
 
 /// All of it in a few words, as it is told of many pods.
-pub(crate) fn in_short(violations: &[Violation]) -> String {
+pub(crate) fn short_message(violations: &[Violation]) -> String {
     violations.iter().map(|it| it.reason.as_str()).collect::<Vec<&str>>().join(", ")
 }
 
@@ -103,7 +103,7 @@ impl<'p> Pod<'p> {
     }
 
     /// Whether its users are none of the node's, so that its root is nobody there.
-    fn has_users_of_its_own(&self) -> bool {
+    fn has_user_namespace(&self) -> bool {
         at(self.spec, &["hostUsers"]) == Some(&Node::Bool(false))
     }
 
@@ -144,34 +144,34 @@ type Values = BTreeSet<String>;
 mod tests {
     use super::*;
 
-    fn told(level: Level, version: Option<u32>, pod: &str) -> String {
+    fn describe(level: Level, version: Option<u32>, pod: &str) -> String {
         let pod = pintle_yaml::read(pod.as_bytes()).unwrap();
-        in_detail(&violations(Standard { level, version }, 36, &pod))
+        detailed_message(&violations(Standard { level, version }, 36, &pod))
     }
 
     const PLAIN: &str = "spec: {containers: [{name: a}, {name: b}]}";
 
     #[test]
     fn the_standards_grow_with_their_level_and_their_version() {
-        assert_eq!(told(Level::Privileged, None, "spec: {hostPID: true, containers: [{name: a}]}"), "");
-        assert_eq!(told(Level::Baseline, None, PLAIN), "");
+        assert_eq!(describe(Level::Privileged, None, "spec: {hostPID: true, containers: [{name: a}]}"), "");
+        assert_eq!(describe(Level::Baseline, None, PLAIN), "");
         assert_eq!(
-            told(Level::Restricted, Some(7), PLAIN),
+            describe(Level::Restricted, Some(7), PLAIN),
             r#"runAsNonRoot != true (pod or containers "a", "b" must set securityContext.runAsNonRoot=true)"#
         );
-        let newest = told(Level::Restricted, None, PLAIN);
+        let newest = describe(Level::Restricted, None, PLAIN);
         assert!(newest.starts_with(
             r#"allowPrivilegeEscalation != false (containers "a", "b" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (containers"#
         ));
-        assert_eq!(newest, told(Level::Restricted, Some(99), PLAIN), "later ones are as the newest");
+        assert_eq!(newest, describe(Level::Restricted, Some(99), PLAIN), "later ones are as the newest");
     }
 
     #[test]
     fn a_restricted_rule_takes_the_place_of_one_of_the_baseline() {
         let pod = "spec: {volumes: [{name: v, hostPath: {path: /}}], containers: []}";
-        assert_eq!(told(Level::Baseline, None, pod), r#"hostPath volumes (volume "v")"#);
+        assert_eq!(describe(Level::Baseline, None, pod), r#"hostPath volumes (volume "v")"#);
         assert_eq!(
-            told(Level::Restricted, None, pod),
+            describe(Level::Restricted, None, pod),
             r#"restricted volume types (volume "v" uses restricted volume type "hostPath")"#
         );
     }
@@ -180,9 +180,9 @@ mod tests {
     fn users_of_its_own_let_a_pod_be_root_since_35() {
         let pod =
             "spec: {hostUsers: false, securityContext: {runAsUser: 0, runAsNonRoot: false}, containers: []}";
-        assert_eq!(told(Level::Restricted, None, pod), "");
+        assert_eq!(describe(Level::Restricted, None, pod), "");
         assert_eq!(
-            told(Level::Restricted, Some(34), pod),
+            describe(Level::Restricted, Some(34), pod),
             "runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), \
              runAsUser=0 (pod must not set runAsUser=0)"
         );

@@ -5,7 +5,7 @@ use std::fmt;
 use pintle_tree::Node;
 
 use crate::fields::at;
-use crate::status::Cause;
+use crate::status::StatusCause;
 
 /// How strict a standard is; later ones are stricter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +69,7 @@ const PREFIX: &str = "pod-security.kubernetes.io/";
 impl Policy {
     /// What the labels of a namespace say, and what is wrong with them. A standard to enforce that cannot be read is the
     /// strictest; one to warn of is none.
-    pub(crate) fn of(namespace: &Node) -> (Policy, Vec<Cause>) {
+    pub(crate) fn from_labels(namespace: &Node) -> (Policy, Vec<StatusCause>) {
         let mut labels = Labels { namespace, causes: Vec::new() };
         let (level, enforced_version) = labels.standard("enforce");
         let enforce = Standard {
@@ -95,7 +95,7 @@ impl Policy {
 
 struct Labels<'n> {
     namespace: &'n Node,
-    causes: Vec<Cause>,
+    causes: Vec<StatusCause>,
 }
 
 impl Labels<'_> {
@@ -127,7 +127,7 @@ impl Labels<'_> {
 
     fn refuse(&mut self, name: &str, word: &str, why: &str) {
         let field = format!("metadata.labels[{PREFIX}{name}]");
-        self.causes.push(Cause::invalid(field, &word.into(), why));
+        self.causes.push(StatusCause::invalid(field, &word.into(), why));
     }
 }
 
@@ -149,26 +149,26 @@ mod tests {
         let labels: Vec<String> =
             labels.iter().map(|(name, word)| format!("{PREFIX}{name}: {word}")).collect();
         let text = format!("metadata: {{labels: {{{}}}}}", labels.join(", "));
-        let (policy, causes) = Policy::of(&pintle_yaml::read(text.as_bytes()).unwrap());
+        let (policy, causes) = Policy::from_labels(&pintle_yaml::read(text.as_bytes()).unwrap());
         (policy.enforce.to_string(), policy.warn.to_string(), causes.len())
     }
 
     #[test]
     fn labels_say_what_holds() {
-        let told = |enforce: &str, warn: &str, causes| (enforce.to_owned(), warn.to_owned(), causes);
-        assert_eq!(read(&[]), told("privileged:latest", "privileged:latest", 0));
+        let expected = |enforce: &str, warn: &str, causes| (enforce.to_owned(), warn.to_owned(), causes);
+        assert_eq!(read(&[]), expected("privileged:latest", "privileged:latest", 0));
         assert_eq!(
             read(&[("enforce", "baseline"), ("enforce-version", "v1.30")]),
-            told("baseline:v1.30", "baseline:v1.30", 0),
+            expected("baseline:v1.30", "baseline:v1.30", 0),
             "what is enforced is warned of"
         );
         assert_eq!(
             read(&[("enforce", "restricted"), ("warn", "privileged"), ("warn-version", "v1.2")]),
-            told("restricted:latest", "privileged:v1.2", 0)
+            expected("restricted:latest", "privileged:v1.2", 0)
         );
         assert_eq!(
             read(&[("enforce", "none"), ("warn", "none"), ("audit", "none"), ("audit-version", "v1.01")]),
-            told("restricted:latest", "privileged:latest", 4),
+            expected("restricted:latest", "privileged:latest", 4),
             "what cannot be read is enforced, not warned of"
         );
     }

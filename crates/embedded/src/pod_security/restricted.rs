@@ -2,30 +2,30 @@
 
 use pintle_tree::Node;
 
-use super::baseline::{added, any_mounts_of_proc, is_forbidden_profile, must_not_add, must_not_set_seccomp};
+use super::baseline::{added, any_proc_mount, is_forbidden_profile, must_not_add, must_not_set_seccomp};
 use super::{Pod, Rule, Values, Violation, named, plural, quoted, violation};
 use crate::fields::{at, int, list, text};
 
 /// The rules, in the order in which they are told.
 pub(super) const RULES: &[Rule] = &[
-    Rule { since: 8, replaced_since: None, judge: escalation },
-    Rule { since: 22, replaced_since: None, judge: capabilities },
-    Rule { since: 35, replaced_since: None, judge: any_mounts_of_proc },
-    Rule { since: 0, replaced_since: None, judge: volumes },
-    Rule { since: 0, replaced_since: None, judge: root },
-    Rule { since: 23, replaced_since: None, judge: root_by_number },
-    Rule { since: 19, replaced_since: None, judge: seccomp },
+    Rule { since: 8, replaced_since: None, check: escalation },
+    Rule { since: 22, replaced_since: None, check: capabilities },
+    Rule { since: 35, replaced_since: None, check: any_proc_mount },
+    Rule { since: 0, replaced_since: None, check: volumes },
+    Rule { since: 0, replaced_since: None, check: run_as_non_root },
+    Rule { since: 23, replaced_since: None, check: run_as_user },
+    Rule { since: 19, replaced_since: None, check: seccomp },
 ];
 
 /// Since 1.25, some rules know that Windows has nothing of the kind.
-fn is_spared(pod: &Pod<'_>) -> bool {
+fn exempts_windows(pod: &Pod<'_>) -> bool {
     pod.minor >= 25 && pod.is_for_windows()
 }
 
 fn escalation(pod: &Pod<'_>) -> Option<Violation> {
     let field = ["securityContext", "allowPrivilegeEscalation"];
     let containers = pod.containers_that(|it| at(it, &field) != Some(&Node::Bool(false)));
-    if containers.is_empty() || is_spared(pod) {
+    if containers.is_empty() || exempts_windows(pod) {
         return None;
     }
     let who = named("container", &containers);
@@ -34,7 +34,7 @@ fn escalation(pod: &Pod<'_>) -> Option<Violation> {
 }
 
 fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
-    if is_spared(pod) {
+    if exempts_windows(pod) {
         return None;
     }
     let keeping = pod.containers_that(|it| {
@@ -85,10 +85,10 @@ fn volumes(pod: &Pod<'_>) -> Option<Violation> {
 
 /// Since 1.35, whoever has users of its own may be root among them.
 fn may_be_root(pod: &Pod<'_>) -> bool {
-    pod.minor >= 35 && pod.has_users_of_its_own()
+    pod.minor >= 35 && pod.has_user_namespace()
 }
 
-fn root(pod: &Pod<'_>) -> Option<Violation> {
+fn run_as_non_root(pod: &Pod<'_>) -> Option<Violation> {
     const REASON: &str = "runAsNonRoot != true";
     if may_be_root(pod) {
         return None;
@@ -108,7 +108,7 @@ fn root(pod: &Pod<'_>) -> Option<Violation> {
     violation(REASON, format!("pod or {who} must set securityContext.runAsNonRoot=true"))
 }
 
-fn root_by_number(pod: &Pod<'_>) -> Option<Violation> {
+fn run_as_user(pod: &Pod<'_>) -> Option<Violation> {
     if may_be_root(pod) {
         return None;
     }
@@ -118,7 +118,7 @@ fn root_by_number(pod: &Pod<'_>) -> Option<Violation> {
 
 fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     const REASON: &str = "seccompProfile";
-    if is_spared(pod) {
+    if exempts_windows(pod) {
         return None;
     }
     let mut values = Values::new();

@@ -59,7 +59,7 @@ impl Resource {
     }
 
     /// The plural with its group, as errors name it: `deployments.apps`.
-    pub fn qualified(&self) -> String {
+    pub fn qualified_name(&self) -> String {
         if self.group.is_empty() {
             self.plural.to_string()
         } else {
@@ -68,7 +68,7 @@ impl Resource {
     }
 
     /// The plural with its group and a dot even if there is no group, as namespaces count what is left in them.
-    pub fn qualified_with_dot(&self) -> String {
+    pub fn qualified_name_with_dot(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }
 

@@ -173,27 +173,27 @@ impl Shape {
     ///
     /// # Errors
     /// If it is no map, or nests too deep.
-    pub fn read(schema: &Node) -> Result<Shape, ShapeError> {
-        Shape::read_at(schema, 0)
+    pub fn parse(schema: &Node) -> Result<Shape, ShapeError> {
+        Shape::parse_at(schema, 0)
     }
 
-    fn read_at(schema: &Node, depth: usize) -> Result<Shape, ShapeError> {
+    fn parse_at(schema: &Node, depth: usize) -> Result<Shape, ShapeError> {
         if depth > MAX_DEPTH {
             return Err(ShapeError::TooDeep);
         }
         let map = schema.as_map().ok_or_else(|| ShapeError::NotAMap(schema.json_type()))?;
-        with_stack(|| Shape::of_map(map, depth))
+        with_stack(|| Shape::from_map(map, depth))
     }
 
-    fn of_map(map: &Map<Node>, depth: usize) -> Result<Shape, ShapeError> {
-        let child = |key: &str| map.get(key).map(|schema| Shape::read_at(schema, depth + 1)).transpose();
+    fn from_map(map: &Map<Node>, depth: usize) -> Result<Shape, ShapeError> {
+        let child = |key: &str| map.get(key).map(|schema| Shape::parse_at(schema, depth + 1)).transpose();
         let mut fields = Map::new();
         for (name, schema) in map.get("properties").and_then(Node::as_map).into_iter().flat_map(Map::iter) {
-            fields.insert(name.clone(), Shape::read_at(schema, depth + 1)?);
+            fields.insert(name.clone(), Shape::parse_at(schema, depth + 1)?);
         }
         let additional = match map.get("additionalProperties") {
             Some(Node::Bool(true)) => Additional::Any,
-            Some(schema @ Node::Map(_)) => Additional::Shape(Box::new(Shape::read_at(schema, depth + 1)?)),
+            Some(schema @ Node::Map(_)) => Additional::Shape(Box::new(Shape::parse_at(schema, depth + 1)?)),
             _ => Additional::None,
         };
         Ok(Shape {
@@ -296,11 +296,11 @@ fn limits(map: &Map<Node>, depth: usize) -> Result<Option<Limits>, ShapeError> {
         let list = map.get(key).and_then(Node::as_list).unwrap_or_default();
         list.iter()
             .filter(|item| item.get("$ref").is_none())
-            .map(|item| Shape::read_at(item, depth + 1))
+            .map(|item| Shape::parse_at(item, depth + 1))
             .collect()
     };
     let rules = map.get("x-kubernetes-validations").and_then(Node::as_list).unwrap_or_default();
-    const WORDS: [&str; 17] = [
+    const KEYWORDS: [&str; 17] = [
         "minimum",
         "maximum",
         "multipleOf",
@@ -319,7 +319,7 @@ fn limits(map: &Map<Node>, depth: usize) -> Result<Option<Limits>, ShapeError> {
         "exclusiveMinimum",
         "exclusiveMaximum",
     ];
-    if rules.is_empty() && !WORDS.iter().any(|word| map.contains_key(word)) {
+    if rules.is_empty() && !KEYWORDS.iter().any(|word| map.contains_key(word)) {
         return Ok(None);
     }
     let built_in = is_quantity(map) || text(map, "format").is_some_and(|word| word == "int-or-string");
@@ -341,7 +341,7 @@ fn limits(map: &Map<Node>, depth: usize) -> Result<Option<Limits>, ShapeError> {
         all_of: shapes("allOf")?,
         any_of: shapes("anyOf")?,
         one_of: if built_in { Vec::new() } else { shapes("oneOf")? },
-        not: map.get("not").map(|schema| Shape::read_at(schema, depth + 1)).transpose()?.map(Box::new),
+        not: map.get("not").map(|schema| Shape::parse_at(schema, depth + 1)).transpose()?.map(Box::new),
         rules: rules.iter().filter_map(rule).collect(),
     }))
 }
@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     fn shape(text: &str) -> Shape {
-        Shape::read(&json::read_exact(text.as_bytes()).unwrap()).unwrap()
+        Shape::parse(&json::read_exact(text.as_bytes()).unwrap()).unwrap()
     }
 
     #[test]
@@ -401,7 +401,7 @@ mod tests {
     fn a_schema_that_nests_without_end_is_refused() {
         let text = format!("{}{{}}{}", r#"{"items":"#.repeat(3_000), "}".repeat(3_000));
         assert_eq!(
-            Shape::read(&json::read_exact(text.as_bytes()).unwrap()).unwrap_err(),
+            Shape::parse(&json::read_exact(text.as_bytes()).unwrap()).unwrap_err(),
             ShapeError::TooDeep
         );
     }

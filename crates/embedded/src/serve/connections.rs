@@ -23,14 +23,14 @@ const BUSY: u64 = u64::MAX;
 pub(super) struct Connections {
     tasks: JoinSet<u64>,
     open: HashMap<u64, (AbortHandle, Activity)>,
-    last: u64,
+    last_id: u64,
     common: Arc<Common>,
 }
 
 #[derive(Default)]
 struct Common {
     /// Counts up, so that who became idle first has the lowest number.
-    turns: AtomicU64,
+    idle_sequence: AtomicU64,
     /// Told when a connection becomes idle.
     idle: Notify,
 }
@@ -53,10 +53,10 @@ impl Connections {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let since = self.common.turns.fetch_add(1, Ordering::Relaxed);
+        let since = self.common.idle_sequence.fetch_add(1, Ordering::Relaxed);
         let activity = Activity { since: Arc::new(AtomicU64::new(since)), common: Arc::clone(&self.common) };
-        self.last += 1;
-        let (id, answered) = (self.last, answer(activity.clone()));
+        self.last_id += 1;
+        let (id, answered) = (self.last_id, answer(activity.clone()));
         let task = self.tasks.spawn(async move {
             answered.await;
             id
@@ -114,7 +114,7 @@ pub(super) struct Busy(Activity);
 
 impl Busy {
     /// Until the whole answer is sent, which for a watch is until it ends.
-    pub(super) fn until_the_end_of(self, response: Response<Body>) -> Response<BusyBody> {
+    pub(super) fn until_sent(self, response: Response<Body>) -> Response<BusyBody> {
         response.map(|body| BusyBody { body, _busy: self })
     }
 }
@@ -122,7 +122,7 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         let Activity { since, common } = &self.0;
-        since.store(common.turns.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        since.store(common.idle_sequence.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         common.idle.notify_one();
     }
 }

@@ -32,10 +32,10 @@ impl Token {
 /// Whether a request may be answered.
 pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Result<(), Status> {
     let forbidden = |message: &str| Err(Status::new(403, "Forbidden", message));
-    if !is_for_this_machine(&head.headers) {
+    if !is_loopback_host(&head.headers) {
         return forbidden("this cluster answers to names of its own machine only");
     }
-    if is_from_a_page(&head.headers) {
+    if is_cross_origin(&head.headers) {
         return forbidden("this cluster does not answer to web pages");
     }
     if token.is_some_and(|token| !is_public(head) && !is_known(&head.headers, token)) {
@@ -50,7 +50,7 @@ pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Resu
 }
 
 /// Whether the sender knows whom he asks. A page in a browser that was led here by a name of its own does not.
-fn is_for_this_machine(headers: &HeaderMap) -> bool {
+fn is_loopback_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let Some(host) = hosts.next() else { return true };
     let Ok(host) = host.to_str() else { return false };
@@ -63,7 +63,7 @@ fn is_for_this_machine(headers: &HeaderMap) -> bool {
 
 /// Whether a browser sends this on behalf of a page that did not come from here. No page comes from here, but the API is
 /// also looked at in a browser, with an address that was typed. Other clients send neither header.
-fn is_from_a_page(headers: &HeaderMap) -> bool {
+fn is_cross_origin(headers: &HeaderMap) -> bool {
     let foreign_site =
         headers.get_all("sec-fetch-site").iter().any(|site| site != "same-origin" && site != "none");
     let own = headers.get(HOST).and_then(|host| host.to_str().ok());
@@ -160,8 +160,8 @@ mod tests {
 
     #[test]
     fn a_body_needs_a_content_type() {
-        let known = "Authorization: Bearer sesame";
-        assert_eq!(code("/api/v1/pods", known, true), 415);
-        assert_eq!(code("/api/v1/pods", &format!("{known}\nContent-Type: application/json"), true), 0);
+        let authorized = "Authorization: Bearer sesame";
+        assert_eq!(code("/api/v1/pods", authorized, true), 415);
+        assert_eq!(code("/api/v1/pods", &format!("{authorized}\nContent-Type: application/json"), true), 0);
     }
 }

@@ -6,7 +6,7 @@
 
 mod connections;
 mod guard;
-mod stalled;
+mod write_timeout;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -31,11 +31,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use crate::api::{self, Api, Body, Incomplete, receive};
+use crate::api::{self, Api, Body, IncompleteBody, receive};
 use crate::status::Status;
 use connections::{Activity, Connections};
 use guard::Token;
-use stalled::Stalled;
+use write_timeout::WriteTimeout;
 
 /// How the API is served. Without an identity it is plain HTTP that asks for no token.
 #[derive(Clone, Debug, Default)]
@@ -69,22 +69,22 @@ impl std::fmt::Debug for Identity {
 pub struct Limits {
     /// The most connections at a time. Above that, those on which nothing is asked are closed; if there are none, new
     /// clients wait.
-    pub connections: usize,
+    pub max_connections: usize,
     /// How long a client may take to send the head of a request, or the next one.
-    pub head: Duration,
+    pub header_timeout: Duration,
     /// How long it may take to send a whole body.
-    pub body: Duration,
+    pub body_timeout: Duration,
     /// How long it may leave an answer unread.
-    pub unread: Duration,
+    pub write_timeout: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            connections: 2_000,
-            head: Duration::from_secs(30),
-            body: Duration::from_secs(60),
-            unread: Duration::from_secs(60),
+            max_connections: 2_000,
+            header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
         }
     }
 }
@@ -115,7 +115,7 @@ pub async fn serve(
     let mut connections = Connections::default();
     tokio::pin!(end);
     loop {
-        if connections.len() >= limits.connections && !connections.has_idle() {
+        if connections.len() >= limits.max_connections && !connections.has_idle() {
             tokio::select! {
                 () = &mut end => return Ok(()),
                 () = connections.changed() => continue,
@@ -126,13 +126,13 @@ pub async fn serve(
             () = connections.ended() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    if connections.len() >= limits.connections {
+                    if connections.len() >= limits.max_connections {
                         connections.close_idle();
                     }
                     let shared = Arc::clone(&shared);
-                    connections.spawn(|activity| answer_all(shared, stream, activity));
+                    connections.spawn(|activity| accept_connection(shared, stream, activity));
                 }
-                Err(error) if is_passing(&error) => {
+                Err(error) if is_transient(&error) => {
                     // Too many open files are too many connections. Otherwise a client that is gone already: the next
                     // one may do better.
                     connections.close_idle();
@@ -144,7 +144,7 @@ pub async fn serve(
     }
 }
 
-fn is_passing(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     // Too many open files has no kind of its own.
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | WouldBlock)
@@ -164,32 +164,32 @@ fn acceptor(identity: &Identity) -> io::Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-async fn answer_all(shared: Arc<Shared>, stream: TcpStream, activity: Activity) {
+async fn accept_connection(shared: Arc<Shared>, stream: TcpStream, activity: Activity) {
     // Small answers should not wait for more.
     let _ = stream.set_nodelay(true);
-    let stream = Stalled::new(stream, shared.limits.unread);
+    let stream = WriteTimeout::new(stream, shared.limits.write_timeout);
     match &shared.tls {
-        None => answer_on(&shared, stream, &activity).await,
+        None => serve_connection(&shared, stream, &activity).await,
         Some(tls) => {
             // Whoever does not finish, or speaks no TLS, gets no answer.
-            if let Ok(Ok(stream)) = timeout(shared.limits.head, tls.accept(stream)).await {
-                answer_on(&shared, stream, &activity).await;
+            if let Ok(Ok(stream)) = timeout(shared.limits.header_timeout, tls.accept(stream)).await {
+                serve_connection(&shared, stream, &activity).await;
             }
         }
     }
 }
 
-async fn answer_on(
+async fn serve_connection(
     shared: &Arc<Shared>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     activity: &Activity,
 ) {
     let service = service_fn(|request| {
         let (shared, busy) = (Arc::clone(shared), activity.begin());
-        async move { Ok::<_, Infallible>(busy.until_the_end_of(answer(&shared, request).await)) }
+        async move { Ok::<_, Infallible>(busy.until_sent(answer(&shared, request).await)) }
     });
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(shared.limits.head);
+    server.timer(TokioTimer::new()).header_read_timeout(shared.limits.header_timeout);
     // A connection that breaks is the client's affair.
     let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }
@@ -198,18 +198,22 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     let (head, body) = request.into_parts();
     // Before the body: a client that may not speak is not listened to.
     if let Err(status) = guard::check(&head, !body.is_end_stream(), shared.token.as_ref()) {
-        return last(&status);
+        return closing_error(&status);
     }
-    match timeout(shared.limits.body, receive(body)).await {
+    match timeout(shared.limits.body_timeout, receive(body)).await {
         Ok(Ok(body)) => shared.api.call(Request::from_parts(head, body)).await,
-        Ok(Err(Incomplete)) => last(&Status::bad_request("the body of the request is incomplete")),
-        Err(_) => last(&Status::new(408, "Timeout", "the body of the request did not arrive in time")),
+        Ok(Err(IncompleteBody)) => {
+            closing_error(&Status::bad_request("the body of the request is incomplete"))
+        }
+        Err(_) => {
+            closing_error(&Status::new(408, "Timeout", "the body of the request did not arrive in time"))
+        }
     }
 }
 
 /// A refusal after which the connection is closed, so that the rest of the request need not be read.
-fn last(status: &Status) -> Response<Body> {
-    let mut response = api::refuse(status);
+fn closing_error(status: &Status) -> Response<Body> {
+    let mut response = api::error_response(status);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

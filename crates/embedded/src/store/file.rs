@@ -16,18 +16,18 @@ use pintle_tree::Str;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 use tokio::sync::{oneshot, watch};
 
-use super::history::{Event, Window};
+use super::history::{Event, HistoryWindow};
 use super::object::Object;
-use super::state::{Change, Refusal, Staged, State};
+use super::state::{Change, Staged, State, WriteError};
 
 const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
 const NUMBERS: TableDefinition<'_, &str, u64> = TableDefinition::new("numbers");
 /// The layout of the file; another one is refused.
 const FORMAT: u64 = 1;
 /// All objects are in memory, so pages are rarely read twice.
-const CACHE: usize = 8 << 20;
+const CACHE_BYTES: usize = 8 << 20;
 /// The most writes that go together.
-const BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 /// The name of the thread that has the file. A panic there is contained and told as an error, so that no hook for panics
 /// need tell of it.
 pub const FILE_THREAD: &str = "cluster-file";
@@ -70,11 +70,11 @@ pub enum FileError {
 }
 
 /// Opens the file, after a look at the checksum of every page, and reads all that is in it.
-fn open(path: &Path, window: Window) -> Result<(Database, State), FileError> {
-    let refused = |error: redb::Error| refusal(path, &error);
+fn open(path: &Path, window: HistoryWindow) -> Result<(Database, State), FileError> {
+    let refused = |error: redb::Error| file_error(path, &error);
     let file = open_file(path).map_err(|error| refused(redb::Error::Io(error)))?;
     let mut database =
-        Builder::new().set_cache_size(CACHE).create_file(file).map_err(|error| match error {
+        Builder::new().set_cache_size(CACHE_BYTES).create_file(file).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => FileError::InUse(path.to_owned()),
             error => refused(error.into()),
         })?;
@@ -102,7 +102,7 @@ fn open_file(path: &Path) -> std::io::Result<File> {
 }
 
 /// Why a file cannot be used, for somebody who knows nothing of how it is kept.
-fn refusal(path: &Path, error: &redb::Error) -> FileError {
+fn file_error(path: &Path, error: &redb::Error) -> FileError {
     use std::io::ErrorKind::{InvalidData, IsADirectory, NotFound, PermissionDenied, UnexpectedEof};
     let path = path.to_owned();
     let redb::Error::Io(error) = error else {
@@ -120,7 +120,7 @@ fn refusal(path: &Path, error: &redb::Error) -> FileError {
 }
 
 /// Does something with redb that may panic.
-fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
+fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     // Whoever gets nothing does not use what the work was done with again.
     catch_unwind(AssertUnwindSafe(work)).ok()
 }
@@ -142,7 +142,7 @@ fn prepare(database: &Database) -> Result<u64, redb::Error> {
 }
 
 /// All that is in the file, or the key of an object that cannot be read.
-fn restore(database: &Database, window: Window) -> Result<Result<State, Str>, redb::Error> {
+fn restore(database: &Database, window: HistoryWindow) -> Result<Result<State, Str>, redb::Error> {
     let transaction = database.begin_read()?;
     let revision = transaction.open_table(NUMBERS)?.get("revision")?.map_or(0, |revision| revision.value());
     let mut state = State::new(revision, window);
@@ -152,15 +152,15 @@ fn restore(database: &Database, window: Window) -> Result<Result<State, Str>, re
         let Some(object) = Object::restore(key.clone(), Bytes::copy_from_slice(text.value())) else {
             return Ok(Err(key));
         };
-        state.remember(Arc::new(object));
+        state.restore(Arc::new(object));
     }
     Ok(Ok(state))
 }
 
-type Answer = oneshot::Sender<Result<Arc<Object>, Refusal>>;
+type Answer = oneshot::Sender<Result<Arc<Object>, WriteError>>;
 
 /// The thread that writes.
-pub(super) struct Log {
+pub(super) struct FileWriter {
     changes: Option<Sender<(Change, Answer)>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -169,19 +169,19 @@ pub(super) struct Log {
 pub(super) struct Opened {
     pub(super) state: Arc<RwLock<State>>,
     pub(super) revision: Arc<watch::Sender<u64>>,
-    pub(super) log: Log,
+    pub(super) log: FileWriter,
 }
 
-impl Log {
+impl FileWriter {
     /// Opens a file on a thread of its own.
-    pub(super) fn open(path: &Path, window: Window) -> Result<Opened, FileError> {
+    pub(super) fn open(path: &Path, window: HistoryWindow) -> Result<Opened, FileError> {
         let (changes, receiver) = channel();
         let (opened, outcome) = channel();
         let thread = std::thread::Builder::new().name(FILE_THREAD.to_owned());
         let file = path.to_owned();
         let damaged = || FileError::Damaged { path: path.to_owned(), reason: INCONSISTENT.to_owned() };
         let thread = thread.spawn(move || {
-            let (database, state) = match contained(|| open(&file, window)) {
+            let (database, state) = match catch_panic(|| open(&file, window)) {
                 Some(Ok(found)) => found,
                 // Who asked waits for it.
                 Some(Err(error)) => return drop(opened.send(Err(error))),
@@ -193,14 +193,14 @@ impl Log {
             write_all(&file, database, &state, &revision, &receiver);
         });
         let thread = Some(thread.map_err(FileError::NoThread)?);
-        let log = Log { changes: Some(changes), thread };
+        let log = FileWriter { changes: Some(changes), thread };
         let (state, revision) = outcome.recv().unwrap_or_else(|_| Err(damaged()))?;
         Ok(Opened { state, revision, log })
     }
 
     /// Writes one change and waits until it is on disk.
-    pub(super) async fn write(&self, change: Change) -> Result<Arc<Object>, Refusal> {
-        let ended = || Refusal::Broken("the file is closed".to_owned());
+    pub(super) async fn write(&self, change: Change) -> Result<Arc<Object>, WriteError> {
+        let ended = || WriteError::Broken("the file is closed".to_owned());
         let (answer, answered) = oneshot::channel();
         let sender = self.changes.as_ref().ok_or_else(ended)?;
         sender.send((change, answer)).map_err(|_| ended())?;
@@ -208,7 +208,7 @@ impl Log {
     }
 }
 
-impl Drop for Log {
+impl Drop for FileWriter {
     fn drop(&mut self) {
         drop(self.changes.take());
         if let Some(thread) = self.thread.take() {
@@ -227,9 +227,9 @@ fn write_all(
 ) {
     let mut is_broken = false;
     while let Ok(first) = changes.recv() {
-        let batch = std::iter::once(first).chain(changes.try_iter().take(BATCH - 1));
+        let batch = std::iter::once(first).chain(changes.try_iter().take(MAX_BATCH - 1));
         let (staged, answers) = decide(state, batch);
-        let written = write_contained(path, &database, &staged, &mut is_broken);
+        let written = write_catching_panics(path, &database, &staged, &mut is_broken);
         if written.is_ok() {
             let mut state = state.write().unwrap_or_else(PoisonError::into_inner);
             state.apply(staged);
@@ -238,24 +238,24 @@ fn write_all(
         for (answer, decided) in answers {
             let told = match &written {
                 Ok(()) => decided,
-                Err(why) => decided.and_then(|_| Err(Refusal::Broken(why.clone()))),
+                Err(why) => decided.and_then(|_| Err(WriteError::Broken(why.clone()))),
             };
             // Who asked may have gone away.
             let _ = answer.send(told);
         }
     }
     // All that was acknowledged is in the file. What closing adds only spares the next one who opens it some time.
-    contained(|| drop(database));
+    catch_panic(|| drop(database));
 }
 
 /// After a panic nothing more is written: nobody knows what redb still holds to be true.
-fn write_contained(
+fn write_catching_panics(
     path: &Path,
     database: &Database,
     staged: &Staged,
     is_broken: &mut bool,
 ) -> Result<(), String> {
-    let written = if *is_broken { None } else { contained(|| write_batch(database, staged)) };
+    let written = if *is_broken { None } else { catch_panic(|| write_batch(database, staged)) };
     *is_broken |= written.is_none();
     let told = |why: &str| format!("cannot write to {}: {why}", path.display());
     match written {
@@ -265,10 +265,10 @@ fn write_contained(
     }
 }
 
-type Decided = Vec<(Answer, Result<Arc<Object>, Refusal>)>;
+type Decisions = Vec<(Answer, Result<Arc<Object>, WriteError>)>;
 
 /// Nobody else writes, so what is decided here still holds when the batch is on disk.
-fn decide(state: &RwLock<State>, batch: impl Iterator<Item = (Change, Answer)>) -> (Staged, Decided) {
+fn decide(state: &RwLock<State>, batch: impl Iterator<Item = (Change, Answer)>) -> (Staged, Decisions) {
     let state = state.read().unwrap_or_else(PoisonError::into_inner);
     let mut staging = state.stage();
     let answers = batch.map(|(change, answer)| (answer, staging.add(change))).collect();

@@ -18,16 +18,16 @@ pub struct Event {
 
 /// How much of the past is kept; what is over either measure is forgotten.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub struct HistoryWindow {
     /// So many changes.
     pub events: usize,
     /// So many bytes of objects.
     pub bytes: usize,
 }
 
-impl Default for Window {
+impl Default for HistoryWindow {
     fn default() -> Self {
-        Window { events: 20_000, bytes: 64 << 20 }
+        HistoryWindow { events: 20_000, bytes: 64 << 20 }
     }
 }
 
@@ -44,14 +44,14 @@ pub struct TooOld {
 #[derive(Debug)]
 pub(super) struct History {
     events: VecDeque<Arc<Event>>,
-    window: Window,
+    window: HistoryWindow,
     bytes: usize,
     /// The revision before the first event: the oldest state that can be told.
     base: u64,
 }
 
 impl History {
-    pub(super) fn new(base: u64, window: Window) -> History {
+    pub(super) fn new(base: u64, window: HistoryWindow) -> History {
         History { events: VecDeque::new(), window, bytes: 0, base }
     }
 

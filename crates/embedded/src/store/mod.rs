@@ -3,7 +3,7 @@
 
 mod file;
 mod history;
-mod labelled;
+mod label_index;
 mod object;
 mod state;
 
@@ -13,20 +13,20 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pintle_tree::{Node, Str};
 use tokio::sync::watch;
 
-use file::Log;
+use file::FileWriter;
 pub use file::{FILE_THREAD, FileError};
-pub use history::{Event, TooOld, Window};
-pub use labelled::Clue;
-pub use object::{Head, Object, key, prefix};
+pub use history::{Event, HistoryWindow, TooOld};
+pub use label_index::IndexHint;
+pub use object::{Object, ObjectMeta, key, prefix};
 use state::{Change, State};
-pub use state::{Expect, Refusal};
+pub use state::{Precondition, WriteError};
 
 /// Objects, in memory or in memory and a file. Cheap to share behind an `Arc`.
 pub struct Store {
     state: Arc<RwLock<State>>,
     /// The last revision, for those who wait for the next.
     revision: Arc<watch::Sender<u64>>,
-    log: Option<Log>,
+    log: Option<FileWriter>,
 }
 
 /// A list as it was at one revision.
@@ -41,7 +41,7 @@ pub struct Listing {
 
 impl Store {
     /// A store that ends with the process.
-    pub fn in_memory(window: Window) -> Store {
+    pub fn in_memory(window: HistoryWindow) -> Store {
         let state = Arc::new(RwLock::new(State::new(0, window)));
         Store { state, revision: Arc::new(watch::Sender::new(0)), log: None }
     }
@@ -50,14 +50,14 @@ impl Store {
     ///
     /// # Errors
     /// If the file cannot be opened, is in use by another process, or is no store.
-    pub fn in_file(path: &Path, window: Window) -> Result<Store, FileError> {
-        let file::Opened { state, revision, log } = Log::open(path, window)?;
+    pub fn in_file(path: &Path, window: HistoryWindow) -> Result<Store, FileError> {
+        let file::Opened { state, revision, log } = FileWriter::open(path, window)?;
         Ok(Store { state, revision, log: Some(log) })
     }
 
-    fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+    fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
         // A thread that panicked while it changed the state is a bug that must not become everybody's.
-        look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+        read(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The last revision.
@@ -105,7 +105,7 @@ impl Store {
         self.read(|state| state.list(prefix, after, limit, revision, matches))
     }
 
-    /// The same as [`Store::list`], quicker where `clue` tells something of what `matches` accepts. How many more there
+    /// The same as [`Store::list`], quicker where `hint` tells something of what `matches` accepts. How many more there
     /// are is told as none or one then.
     ///
     /// # Errors
@@ -116,11 +116,11 @@ impl Store {
         after: Option<&Str>,
         limit: usize,
         revision: Option<u64>,
-        (clue, matches): (&Clue, &dyn Fn(&Object) -> bool),
+        (hint, matches): (&IndexHint, &dyn Fn(&Object) -> bool),
     ) -> Result<Listing, TooOld> {
         self.read(|state| {
             let is_now = revision.is_none_or(|revision| revision == state.revision());
-            let found = is_now.then(|| state.find(prefix, after, limit, clue, matches)).flatten();
+            let found = is_now.then(|| state.find(prefix, after, limit, hint, matches)).flatten();
             found.map_or_else(|| state.list(prefix, after, limit, revision, matches), Ok)
         })
     }
@@ -142,19 +142,24 @@ impl Store {
     ///
     /// # Errors
     /// If what is there is not what is expected, or the file cannot be written.
-    pub async fn put(&self, key: Str, expect: Expect, object: Node) -> Result<Arc<Object>, Refusal> {
-        self.write(Change { key, expect, object: Some(object) }).await
+    pub async fn put(
+        &self,
+        key: Str,
+        precondition: Precondition,
+        object: Node,
+    ) -> Result<Arc<Object>, WriteError> {
+        self.write(Change { key, precondition, object: Some(object) }).await
     }
 
     /// Removes an object and returns its last state, with the revision of the removal.
     ///
     /// # Errors
     /// If what is there is not what is expected, or the file cannot be written.
-    pub async fn remove(&self, key: Str, expect: Expect) -> Result<Arc<Object>, Refusal> {
-        self.write(Change { key, expect, object: None }).await
+    pub async fn remove(&self, key: Str, precondition: Precondition) -> Result<Arc<Object>, WriteError> {
+        self.write(Change { key, precondition, object: None }).await
     }
 
-    async fn write(&self, change: Change) -> Result<Arc<Object>, Refusal> {
+    async fn write(&self, change: Change) -> Result<Arc<Object>, WriteError> {
         if let Some(log) = &self.log {
             return log.write(change).await;
         }
@@ -179,8 +184,8 @@ mod tests {
         pintle_tree::json::read_exact(text.as_bytes()).unwrap()
     }
 
-    async fn put(store: &Store, name: &str, expect: Expect) -> Result<Arc<Object>, Refusal> {
-        store.put(key("configmaps", "a", name), expect, object(name)).await
+    async fn put(store: &Store, name: &str, precondition: Precondition) -> Result<Arc<Object>, WriteError> {
+        store.put(key("configmaps", "a", name), precondition, object(name)).await
     }
 
     fn names(listing: &Listing) -> Vec<String> {
@@ -197,11 +202,14 @@ mod tests {
 
     #[tokio::test]
     async fn every_write_has_a_revision_of_its_own_and_only_one_of_two_writers_wins() {
-        let store = Store::in_memory(Window::default());
-        let first = put(&store, "x", Expect::Absent).await.unwrap();
-        assert!(matches!(put(&store, "x", Expect::Absent).await, Err(Refusal::Exists)));
-        let second = put(&store, "x", Expect::Revision(first.revision)).await.unwrap();
-        assert!(matches!(put(&store, "x", Expect::Revision(first.revision)).await, Err(Refusal::Changed(_))));
+        let store = Store::in_memory(HistoryWindow::default());
+        let first = put(&store, "x", Precondition::Absent).await.unwrap();
+        assert!(matches!(put(&store, "x", Precondition::Absent).await, Err(WriteError::Exists)));
+        let second = put(&store, "x", Precondition::Revision(first.revision)).await.unwrap();
+        assert!(matches!(
+            put(&store, "x", Precondition::Revision(first.revision)).await,
+            Err(WriteError::Changed(_))
+        ));
         assert_eq!((first.revision, second.revision), (1, 2));
         let shown = second.node();
         assert_eq!(shown.get("metadata").unwrap().get("resourceVersion"), Some(&Node::from("2")));
@@ -209,11 +217,11 @@ mod tests {
 
     #[tokio::test]
     async fn lists_can_be_had_as_they_were() {
-        let store = Store::in_memory(Window::default());
+        let store = Store::in_memory(HistoryWindow::default());
         for name in ["b", "a", "c"] {
-            put(&store, name, Expect::Absent).await.unwrap();
+            put(&store, name, Precondition::Absent).await.unwrap();
         }
-        store.remove(key("configmaps", "a", "a"), Expect::Present).await.unwrap();
+        store.remove(key("configmaps", "a", "a"), Precondition::Present).await.unwrap();
         assert_eq!(names(&all(&store, None).unwrap()), ["b", "c"]);
         assert_eq!(names(&all(&store, Some(2)).unwrap()), ["a", "b"]);
         let page = store.list("configmaps/", None, 1, Some(3), &|_| true).unwrap();
@@ -225,7 +233,7 @@ mod tests {
     /// A list by labels is the same with and without the help of an index, whatever the page.
     #[tokio::test]
     async fn clues_change_nothing_but_the_time() {
-        let store = Store::in_memory(Window::default());
+        let store = Store::in_memory(HistoryWindow::default());
         let labelled = |name: &str, labels: &str| {
             let text = format!(r#"{{"metadata":{{"name":"{name}","labels":{{{labels}}}}}}}"#);
             (key("pods", "a", name), pintle_tree::json::read_exact(text.as_bytes()).unwrap())
@@ -233,36 +241,36 @@ mod tests {
         for index in 0..20 {
             let labels = format!(r#""even":"{}","all":"yes""#, index % 2 == 0);
             let (key, object) = labelled(&format!("p{index:02}"), &labels);
-            store.put(key, Expect::Absent, object).await.unwrap();
+            store.put(key, Precondition::Absent, object).await.unwrap();
         }
         let (moved, object) = labelled("p02", r#""even":"false""#);
-        store.put(moved, Expect::Present, object).await.unwrap();
-        store.remove(key("pods", "a", "p04"), Expect::Present).await.unwrap();
+        store.put(moved, Precondition::Present, object).await.unwrap();
+        store.remove(key("pods", "a", "p04"), Precondition::Present).await.unwrap();
         let pair = (Str::from("even"), Str::from("true"));
-        let matches = |object: &Object| object.head.labels.contains(&pair);
-        let clue = Clue::Labels(vec![pair.clone(), ("all".into(), "yes".into())]);
+        let matches = |object: &Object| object.meta.labels.contains(&pair);
+        let hint = IndexHint::Labels(vec![pair.clone(), ("all".into(), "yes".into())]);
         for limit in [1, 3, 8, 9, usize::MAX] {
             for (start, revision) in [(None, None), (Some("p09"), None), (None, Some(20))] {
                 let after = start.map(|name| key("pods", "a", name));
                 let plain = store.list("pods/a/", after.as_ref(), limit, revision, &matches).unwrap();
                 let found =
-                    store.find("pods/a/", after.as_ref(), limit, revision, (&clue, &matches)).unwrap();
+                    store.find("pods/a/", after.as_ref(), limit, revision, (&hint, &matches)).unwrap();
                 assert_eq!(names(&plain), names(&found));
                 assert_eq!(plain.remaining > 0, found.remaining > 0, "{limit} after {start:?}");
             }
         }
-        let one = Clue::Key(key("pods", "a", "p06"));
+        let one = IndexHint::Key(key("pods", "a", "p06"));
         let found = store.find("pods/a/", None, 9, None, (&one, &matches)).unwrap();
         assert_eq!(names(&found), ["p06"]);
-        let nobody = Clue::Labels(vec![("even".into(), "perhaps".into())]);
+        let nobody = IndexHint::Labels(vec![("even".into(), "perhaps".into())]);
         assert!(store.find("pods/a/", None, 9, None, (&nobody, &|_| true)).unwrap().objects.is_empty());
     }
 
     #[tokio::test]
     async fn what_left_the_window_is_too_old() {
-        let store = Store::in_memory(Window { events: 2, bytes: usize::MAX });
+        let store = Store::in_memory(HistoryWindow { events: 2, bytes: usize::MAX });
         for name in ["a", "b", "c", "d"] {
-            put(&store, name, Expect::Absent).await.unwrap();
+            put(&store, name, Precondition::Absent).await.unwrap();
         }
         assert_eq!(store.changes("configmaps/", 2).unwrap().0.len(), 2);
         assert!(store.changes("configmaps/", 1).is_err() && all(&store, Some(1)).is_err());
@@ -273,19 +281,19 @@ mod tests {
     async fn a_file_keeps_what_was_acknowledged_and_goes_on_counting() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cluster.db");
-        let store = Store::in_file(&path, Window::default()).unwrap();
+        let store = Store::in_file(&path, HistoryWindow::default()).unwrap();
         for name in ["a", "b"] {
-            put(&store, name, Expect::Absent).await.unwrap();
+            put(&store, name, Precondition::Absent).await.unwrap();
         }
-        store.remove(key("configmaps", "a", "a"), Expect::Present).await.unwrap();
-        let in_use = Store::in_file(&path, Window::default()).err().unwrap().to_string();
+        store.remove(key("configmaps", "a", "a"), Precondition::Present).await.unwrap();
+        let in_use = Store::in_file(&path, HistoryWindow::default()).err().unwrap().to_string();
         assert!(in_use.contains("another process"), "{in_use}");
         drop(store);
-        let store = Store::in_file(&path, Window::default()).unwrap();
+        let store = Store::in_file(&path, HistoryWindow::default()).unwrap();
         assert_eq!((store.revision(), names(&all(&store, None).unwrap())), (3, vec!["b".to_owned()]));
         assert!(store.by_uid(&"u-b".into()).is_some());
         assert!(store.changes("", 2).is_err(), "the past is gone");
-        assert_eq!(put(&store, "c", Expect::Absent).await.unwrap().revision, 4);
+        assert_eq!(put(&store, "c", Precondition::Absent).await.unwrap().revision, 4);
     }
 
     #[test]
@@ -293,7 +301,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         std::fs::write(&path, "not a store").unwrap();
-        let error = Store::in_file(&path, Window::default()).err().unwrap().to_string();
+        let error = Store::in_file(&path, HistoryWindow::default()).err().unwrap().to_string();
         assert!(error.contains("notes.txt"), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), b"not a store");
     }

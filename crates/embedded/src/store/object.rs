@@ -21,7 +21,7 @@ pub fn prefix(kind: &str, namespace: Option<&str>) -> String {
 
 /// What is looked at without reading the object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Head {
+pub struct ObjectMeta {
     /// `metadata.uid`.
     pub uid: Str,
     /// The uids of its owners.
@@ -29,23 +29,23 @@ pub struct Head {
     /// `metadata.labels`.
     pub labels: Vec<(Str, Str)>,
     /// Whether it is on its way out: there is a `metadata.deletionTimestamp`.
-    pub leaving: bool,
+    pub deleting: bool,
 }
 
-impl Head {
+impl ObjectMeta {
     /// The head of `object`.
-    pub fn of(object: &Node) -> Head {
+    pub fn from_object(object: &Node) -> ObjectMeta {
         let metadata = object.get("metadata");
         let owners =
             metadata.and_then(|it| it.get("ownerReferences")).and_then(Node::as_list).unwrap_or_default();
         let labels = metadata.and_then(|it| it.get("labels")).and_then(Node::as_map);
         let labels = labels.into_iter().flat_map(Map::iter);
         let deletion = metadata.and_then(|it| it.get("deletionTimestamp")).and_then(Node::as_text);
-        Head {
+        ObjectMeta {
             uid: metadata.and_then(|it| it.get("uid")).and_then(Node::as_text).cloned().unwrap_or_default(),
             owners: owners.iter().filter_map(|owner| owner.get("uid")?.as_text().cloned()).collect(),
             labels: labels.filter_map(|(key, value)| Some((key.clone(), value.as_text()?.clone()))).collect(),
-            leaving: deletion.is_some_and(|time| !time.is_empty()),
+            deleting: deletion.is_some_and(|time| !time.is_empty()),
         }
     }
 
@@ -56,11 +56,11 @@ impl Head {
 }
 
 /// The longest text whose tree is kept for a while.
-const MOST_KEPT: usize = 16 << 10;
+const MAX_CACHED_TEXT: usize = 16 << 10;
 
 /// The tree of an object that was written a short while ago, and will be looked at some times more.
 #[derive(Debug)]
-enum Tree {
+enum CachedTree {
     /// It is not kept.
     Cold,
     /// It is kept when it is read.
@@ -79,44 +79,50 @@ pub struct Object {
     /// The object as JSON, with its revision.
     pub text: Bytes,
     /// What is looked at without reading it.
-    pub head: Head,
-    tree: Mutex<Tree>,
+    pub meta: ObjectMeta,
+    tree: Mutex<CachedTree>,
 }
 
 impl Object {
     /// The object that `node` is from `revision` on.
     pub(super) fn new(key: Str, revision: u64, mut node: Node) -> Object {
         set_revision(&mut node, revision);
-        let head = Head::of(&node);
+        let meta = ObjectMeta::from_object(&node);
         // Only NaN and the infinities have no JSON, and nothing that reads JSON makes them.
         let text = json::write_raw(&node).unwrap_or_default();
-        let tree = if text.len() <= MOST_KEPT { Tree::Warm } else { Tree::Cold };
-        Object { key, revision, text: text.into(), head, tree: Mutex::new(tree) }
+        let tree = if text.len() <= MAX_CACHED_TEXT { CachedTree::Warm } else { CachedTree::Cold };
+        Object { key, revision, text: text.into(), meta, tree: Mutex::new(tree) }
     }
 
     /// The object as it was read from a file.
     pub(super) fn restore(key: Str, text: Bytes) -> Option<Object> {
         let node = json::read_exact(&text).ok()?;
         let revision = node.get("metadata")?.get("resourceVersion")?.as_str()?.parse().ok()?;
-        Some(Object { key, revision, head: Head::of(&node), text, tree: Mutex::new(Tree::Cold) })
+        Some(Object {
+            key,
+            revision,
+            meta: ObjectMeta::from_object(&node),
+            text,
+            tree: Mutex::new(CachedTree::Cold),
+        })
     }
 
     /// The object as a tree.
     pub fn node(&self) -> Node {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Tree::Read(node) = &*tree {
+        if let CachedTree::Read(node) = &*tree {
             return node.clone();
         }
         let node = json::read_exact(&self.text).unwrap_or_default();
-        if matches!(*tree, Tree::Warm) {
-            *tree = Tree::Read(node.clone());
+        if matches!(*tree, CachedTree::Warm) {
+            *tree = CachedTree::Read(node.clone());
         }
         node
     }
 
     /// Keeps the text alone from now on.
-    pub(super) fn cool_down(&self) {
-        *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = Tree::Cold;
+    pub(super) fn drop_tree(&self) {
+        *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = CachedTree::Cold;
     }
 }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use pintle_tree::{Node, Str};
 
 use super::Listing;
-use super::history::{Event, History, TooOld, Window};
-use super::labelled::{Clue, Labelled};
+use super::history::{Event, History, HistoryWindow, TooOld};
+use super::label_index::{IndexHint, LabelIndex};
 use super::object::Object;
 
 /// What a writer takes to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expect {
+pub enum Precondition {
     /// Nothing.
     Absent,
     /// Something.
@@ -24,7 +24,7 @@ pub enum Expect {
 
 /// Why a write did not happen.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum WriteError {
     /// Something is there.
     Exists,
     /// Nothing is there.
@@ -39,14 +39,14 @@ pub enum Refusal {
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) key: Str,
-    pub(super) expect: Expect,
+    pub(super) precondition: Precondition,
     /// Nothing to remove what is there.
     pub(super) object: Option<Node>,
 }
 
 /// So many objects that were written last keep their trees: whoever wrote them, and whoever follows what they do, will
 /// read them.
-const WARM: usize = 256;
+const MAX_CACHED_TREES: usize = 256;
 
 /// The objects as they are now.
 #[derive(Debug)]
@@ -55,21 +55,21 @@ pub(super) struct State {
     uids: BTreeMap<Str, Str>,
     /// The keys of those that an object owns, by its uid.
     dependents: BTreeMap<Str, BTreeSet<Str>>,
-    labels: Labelled,
+    labels: LabelIndex,
     /// Those that keep their trees, the oldest first.
-    warm: VecDeque<Arc<Object>>,
+    cached_trees: VecDeque<Arc<Object>>,
     revision: u64,
     history: History,
 }
 
 impl State {
-    pub(super) fn new(revision: u64, window: Window) -> State {
+    pub(super) fn new(revision: u64, window: HistoryWindow) -> State {
         State {
             objects: BTreeMap::new(),
             uids: BTreeMap::new(),
             dependents: BTreeMap::new(),
-            labels: Labelled::default(),
-            warm: VecDeque::new(),
+            labels: LabelIndex::default(),
+            cached_trees: VecDeque::new(),
             revision,
             history: History::new(revision, window),
         }
@@ -96,7 +96,7 @@ impl State {
         self.dependents.get(uid).map_or(0, BTreeSet::len)
     }
 
-    fn under(&self, prefix: &str, after: Option<&Str>) -> impl Iterator<Item = &Arc<Object>> {
+    fn with_prefix(&self, prefix: &str, after: Option<&Str>) -> impl Iterator<Item = &Arc<Object>> {
         let start = match after {
             Some(key) => Bound::Excluded(key.as_bytes()),
             None => Bound::Included(prefix.as_bytes()),
@@ -107,7 +107,7 @@ impl State {
     }
 
     pub(super) fn has(&self, prefix: &str) -> bool {
-        self.under(prefix, None).next().is_some()
+        self.with_prefix(prefix, None).next().is_some()
     }
 
     pub(super) fn list(
@@ -132,7 +132,7 @@ impl State {
             }
         };
         let mut past = past.iter().filter(|(key, _)| after.is_none_or(|after| *key > after)).peekable();
-        for object in self.under(prefix, after) {
+        for object in self.with_prefix(prefix, after) {
             while let Some((_, then)) = past.next_if(|(key, _)| **key < object.key) {
                 then.iter().for_each(&mut take);
             }
@@ -151,22 +151,22 @@ impl State {
         prefix: &str,
         after: Option<&Str>,
         limit: usize,
-        clue: &Clue,
+        hint: &IndexHint,
         matches: &dyn Fn(&Object) -> bool,
     ) -> Option<Listing> {
         let is_meant =
             |key: &&Str| key.starts_with(prefix.as_bytes()) && after.is_none_or(|after| *key > after);
-        let mut keys: Box<dyn Iterator<Item = &Str> + '_> = match clue {
-            Clue::Nothing => return None,
-            Clue::Key(key) => Box::new(self.objects.get_key_value(key).map(|(key, _)| key).into_iter()),
-            Clue::Labels(pairs) => self.labels.under(prefix, pairs)?,
+        let mut keys: Box<dyn Iterator<Item = &Str> + '_> = match hint {
+            IndexHint::Nothing => return None,
+            IndexHint::Key(key) => Box::new(self.objects.get_key_value(key).map(|(key, _)| key).into_iter()),
+            IndexHint::Labels(pairs) => self.labels.with_prefix(prefix, pairs)?,
         };
         let mut objects = Vec::new();
         let candidates = keys.by_ref().filter(is_meant).filter_map(|key| self.objects.get(key));
         objects.extend(candidates.filter(|object| matches(object)).take(limit).cloned());
         let is_full = objects.len() >= limit;
         let last = objects.last().map(|object: &Arc<Object>| &object.key);
-        let remaining = usize::from(is_full && self.under(prefix, last.or(after)).next().is_some());
+        let remaining = usize::from(is_full && self.with_prefix(prefix, last.or(after)).next().is_some());
         Some(Listing { revision: self.revision, objects, remaining })
     }
 
@@ -199,17 +199,17 @@ impl State {
     pub(super) fn apply(&mut self, staged: Staged) {
         for event in staged.events {
             if let Some(previous) = &event.previous {
-                previous.cool_down();
-                self.forget(previous);
+                previous.drop_tree();
+                self.unindex(previous);
             }
-            self.warm.push_back(Arc::clone(&event.object));
-            if self.warm.len() > WARM
-                && let Some(oldest) = self.warm.pop_front()
+            self.cached_trees.push_back(Arc::clone(&event.object));
+            if self.cached_trees.len() > MAX_CACHED_TREES
+                && let Some(oldest) = self.cached_trees.pop_front()
             {
-                oldest.cool_down();
+                oldest.drop_tree();
             }
             if !event.removed {
-                self.remember(Arc::clone(&event.object));
+                self.restore(Arc::clone(&event.object));
             }
             self.revision = event.object.revision;
             self.history.push(event);
@@ -217,20 +217,20 @@ impl State {
     }
 
     /// Puts in an object without a change, as it was read from a file.
-    pub(super) fn remember(&mut self, object: Arc<Object>) {
+    pub(super) fn restore(&mut self, object: Arc<Object>) {
         let key = &object.key;
-        for owner in &object.head.owners {
+        for owner in &object.meta.owners {
             self.dependents.entry(owner.clone()).or_default().insert(key.clone());
         }
-        if !object.head.uid.is_empty() {
-            self.uids.insert(object.head.uid.clone(), key.clone());
+        if !object.meta.uid.is_empty() {
+            self.uids.insert(object.meta.uid.clone(), key.clone());
         }
         self.labels.add(&object);
         self.objects.insert(key.clone(), object);
     }
 
-    fn forget(&mut self, object: &Object) {
-        for owner in &object.head.owners {
+    fn unindex(&mut self, object: &Object) {
+        for owner in &object.meta.owners {
             if let Some(keys) = self.dependents.get_mut(owner) {
                 keys.remove(&object.key);
                 if keys.is_empty() {
@@ -238,7 +238,7 @@ impl State {
                 }
             }
         }
-        self.uids.remove(&object.head.uid);
+        self.uids.remove(&object.meta.uid);
         self.labels.remove(object);
         self.objects.remove(&object.key);
     }
@@ -258,28 +258,28 @@ pub(super) struct Staging<'s> {
 
 impl Staging<'_> {
     /// Decides one change.
-    pub(super) fn add(&mut self, change: Change) -> Result<Arc<Object>, Refusal> {
-        let Change { key, expect, object } = change;
-        let there = match self.newest.get(&key) {
+    pub(super) fn add(&mut self, change: Change) -> Result<Arc<Object>, WriteError> {
+        let Change { key, precondition, object } = change;
+        let existing = match self.newest.get(&key) {
             Some(newest) => newest.clone(),
             None => self.state.get(&key).cloned(),
         };
-        match (expect, &there) {
-            (Expect::Absent, Some(_)) => return Err(Refusal::Exists),
-            (Expect::Present | Expect::Revision(_), None) => return Err(Refusal::Missing),
-            (Expect::Revision(revision), Some(there)) if there.revision != revision => {
-                return Err(Refusal::Changed(Arc::clone(there)));
+        match (precondition, &existing) {
+            (Precondition::Absent, Some(_)) => return Err(WriteError::Exists),
+            (Precondition::Present | Precondition::Revision(_), None) => return Err(WriteError::Missing),
+            (Precondition::Revision(revision), Some(existing)) if existing.revision != revision => {
+                return Err(WriteError::Changed(Arc::clone(existing)));
             }
             _ => {}
         }
         let removed = object.is_none();
-        let Some(node) = object.or_else(|| there.as_ref().map(|there| there.node())) else {
-            return Err(Refusal::Missing);
+        let Some(node) = object.or_else(|| existing.as_ref().map(|existing| existing.node())) else {
+            return Err(WriteError::Missing);
         };
         let revision = self.state.revision + self.staged.events.len() as u64 + 1;
         let object = Arc::new(Object::new(key.clone(), revision, node));
         self.newest.insert(key, (!removed).then(|| Arc::clone(&object)));
-        self.staged.events.push(Arc::new(Event { object: Arc::clone(&object), previous: there, removed }));
+        self.staged.events.push(Arc::new(Event { object: Arc::clone(&object), previous: existing, removed }));
         Ok(object)
     }
 

@@ -9,13 +9,13 @@ use pintle_tree::{Map, Node, Str, with_stack};
 
 use crate::go_format::go_value;
 use crate::schema::{Limits, ListType, Schema, Shape, Type};
-use crate::status::Cause;
+use crate::status::StatusCause;
 
 /// Where faults go that have no field.
 const NO_FIELD: &str = "<nil>";
 
 /// Returns what is wrong with a custom resource. Where it is the same as in `old`, nothing is.
-pub(super) fn validate(schema: Schema<'_>, object: &Node, old: Option<&Node>) -> Vec<Cause> {
+pub(super) fn validate(schema: Schema<'_>, object: &Node, old: Option<&Node>) -> Vec<StatusCause> {
     let mut checker = SchemaValidator { causes: Vec::new() };
     checker.fields(schema, object, old, "");
     let mut twice = Vec::new();
@@ -25,20 +25,20 @@ pub(super) fn validate(schema: Schema<'_>, object: &Node, old: Option<&Node>) ->
 }
 
 struct SchemaValidator {
-    causes: Vec<Cause>,
+    causes: Vec<StatusCause>,
 }
 
 impl SchemaValidator {
     fn add(&mut self, reason: &'static str, field: &str, message: String) {
-        self.causes.push(Cause { reason, message, field: field.to_owned() });
+        self.causes.push(StatusCause { reason, message, field: field.to_owned() });
     }
 
     fn invalid(&mut self, field: &str, value: &Node, detail: &str) {
-        self.causes.push(Cause::invalid(field, value, &format!("{field} in body {detail}")));
+        self.causes.push(StatusCause::invalid(field, value, &format!("{field} in body {detail}")));
     }
 
     fn without_field(&mut self, detail: String) {
-        self.causes.push(Cause::invalid(NO_FIELD, &"".into(), &detail));
+        self.causes.push(StatusCause::invalid(NO_FIELD, &"".into(), &detail));
     }
 
     fn wrong_type(&mut self, field: &str, shown: &str, wanted: &str) {
@@ -64,7 +64,7 @@ impl SchemaValidator {
         if !shape.one_of_values.is_empty() && !shape.one_of_values.contains(value) {
             let words: Vec<String> = shape.one_of_values.iter().map(go_value).collect();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            self.causes.push(Cause::not_supported(field, value, &words));
+            self.causes.push(StatusCause::not_supported(field, value, &words));
         }
         with_stack(|| self.below(schema, value, old, field));
     }
@@ -92,7 +92,7 @@ impl SchemaValidator {
         let required = shape.required.iter().map(|name| name.to_string());
         for name in required.chain(embedded.iter().map(|name| (*name).to_owned())) {
             if map.get(&name).is_none() {
-                self.causes.push(Cause::required(child_path(&name), ""));
+                self.causes.push(StatusCause::required(child_path(&name), ""));
             }
         }
         for (name, value) in map.iter() {
@@ -199,9 +199,9 @@ impl SchemaValidator {
 
     /// `allOf`, `anyOf`, `oneOf` and `not`.
     fn alternatives(&mut self, schema: Schema<'_>, limits: &Limits, value: &Node, field: &str) {
-        let errors = |shape: &Shape| -> Vec<Cause> {
+        let errors = |shape: &Shape| -> Vec<StatusCause> {
             let mut checker = SchemaValidator { causes: Vec::new() };
-            with_stack(|| checker.value(schema.at(shape), value, None, field));
+            with_stack(|| checker.value(schema.with_shape(shape), value, None, field));
             checker.causes
         };
         let first_faults = |shapes: &[Shape]| shapes.first().map(&errors).unwrap_or_default();
@@ -219,7 +219,7 @@ impl SchemaValidator {
                 self.without_field(format!("{start} Found {valid} valid alternatives"));
             }
         }
-        let all: Vec<Cause> = limits.all_of.iter().flat_map(&errors).collect();
+        let all: Vec<StatusCause> = limits.all_of.iter().flat_map(&errors).collect();
         if !all.is_empty() {
             self.causes.extend(all);
             self.without_field(format!("\"{field}\" must validate all the schemas (allOf)"));
@@ -290,7 +290,7 @@ fn find_duplicates(
     value: &Node,
     old: Option<&Node>,
     field: &str,
-    found: &mut Vec<Cause>,
+    found: &mut Vec<StatusCause>,
 ) {
     if old == Some(value) {
         return;
@@ -305,7 +305,11 @@ fn find_duplicates(
                     && !seen.insert(key.clone())
                 {
                     let message = format!("Duplicate value: {key}");
-                    found.push(Cause { reason: "FieldValueDuplicate", message, field: child_path.clone() });
+                    found.push(StatusCause {
+                        reason: "FieldValueDuplicate",
+                        message,
+                        field: child_path.clone(),
+                    });
                 }
                 if let Some(items) = items {
                     with_stack(|| find_duplicates(items, item, None, &child_path, found));
@@ -395,15 +399,15 @@ mod tests {
     use pintle_tree::json;
 
     use super::*;
-    use crate::schema::Table;
+    use crate::schema::ApiCatalog;
 
     fn errors(schema: &str, value: &str) -> Vec<String> {
         let read = |text: &str| json::read_exact(text.as_bytes()).unwrap();
         let shape =
-            Shape::read(&read(&format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#))).unwrap();
-        let schema = Schema::new(&shape, Table::newest().definitions());
+            Shape::parse(&read(&format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#))).unwrap();
+        let schema = Schema::new(&shape, ApiCatalog::newest().definitions());
         let object = read(&format!(r#"{{"a":{value}}}"#));
-        validate(schema, &object, None).iter().map(Cause::whole).collect()
+        validate(schema, &object, None).iter().map(StatusCause::to_message).collect()
     }
 
     #[test]
@@ -447,8 +451,8 @@ mod tests {
 
     #[test]
     fn what_has_not_changed_is_not_looked_at() {
-        let shape = Shape::read(&json::read_exact(br#"{"type":"object","properties":{"a":{"type":"integer","minimum":1},"b":{"type":"string"}}}"#).unwrap()).unwrap();
-        let schema = Schema::new(&shape, Table::newest().definitions());
+        let shape = Shape::parse(&json::read_exact(br#"{"type":"object","properties":{"a":{"type":"integer","minimum":1},"b":{"type":"string"}}}"#).unwrap()).unwrap();
+        let schema = Schema::new(&shape, ApiCatalog::newest().definitions());
         let (old, new) =
             (json::read_exact(br#"{"a":0}"#).unwrap(), json::read_exact(br#"{"a":0,"b":"x"}"#).unwrap());
         assert!(validate(schema, &new, Some(&old)).is_empty());

@@ -24,10 +24,10 @@ use pintle_tree::{Map, Node};
 
 use crate::fields::{at, int, text};
 use crate::schema::Kind;
-use crate::status::Cause;
+use crate::status::StatusCause;
 
 /// What is wrong with a new object, whose defaults are filled in and which is settled.
-pub fn validate_create(kind: Kind<'_>, object: &Node) -> Vec<Cause> {
+pub fn validate_create(kind: Kind<'_>, object: &Node) -> Vec<StatusCause> {
     let (group, name) = group_and_kind(kind);
     let mut errors = ErrorList::new(kind.minor);
     metadata::validate(kind, object, &mut errors);
@@ -41,7 +41,7 @@ pub fn validate_create(kind: Kind<'_>, object: &Node) -> Vec<Cause> {
 }
 
 /// What is wrong with a new state of an object that was there as `live`.
-pub fn validate_update(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Cause> {
+pub fn validate_update(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<StatusCause> {
     let (group, name) = group_and_kind(kind);
     let mut errors = ErrorList::new(kind.minor);
     metadata::validate_update(kind, object, &mut errors);
@@ -100,7 +100,7 @@ impl FieldPath {
 /// What is wrong with an object.
 #[derive(Default)]
 pub(super) struct ErrorList {
-    pub(super) causes: Vec<Cause>,
+    pub(super) causes: Vec<StatusCause>,
     /// The second number of the Kubernetes that finds them, for those that it tells in its own way.
     minor: u16,
 }
@@ -112,39 +112,39 @@ impl ErrorList {
     }
 
     fn invalid(&mut self, field: &FieldPath, value: impl Into<Node>, detail: &str) {
-        self.causes.push(Cause::invalid(&field.0, &value.into(), detail));
+        self.causes.push(StatusCause::invalid(&field.0, &value.into(), detail));
     }
 
     /// A value that is shown in a way of its own.
     fn invalid_shown(&mut self, field: &FieldPath, shown: &str, detail: &str) {
         let message = format!("Invalid value: {shown}: {detail}");
-        self.causes.push(Cause { reason: "FieldValueInvalid", message, field: field.0.clone() });
+        self.causes.push(StatusCause { reason: "FieldValueInvalid", message, field: field.0.clone() });
     }
 
     fn required(&mut self, field: &FieldPath, detail: &str) {
-        self.causes.push(Cause::required(&field.0, detail));
+        self.causes.push(StatusCause::required(&field.0, detail));
     }
 
     fn forbidden(&mut self, field: &FieldPath, detail: &str) {
-        self.causes.push(Cause::forbidden(&field.0, detail));
+        self.causes.push(StatusCause::forbidden(&field.0, detail));
     }
 
     fn duplicate(&mut self, field: &FieldPath, value: impl Into<Node>) {
-        self.causes.push(Cause::duplicate(&field.0, &value.into()));
+        self.causes.push(StatusCause::duplicate(&field.0, &value.into()));
     }
 
     fn not_supported(&mut self, field: &FieldPath, value: impl Into<Node>, words: &[&str]) {
-        self.causes.push(Cause::not_supported(&field.0, &value.into(), words));
+        self.causes.push(StatusCause::not_supported(&field.0, &value.into(), words));
     }
 
     fn too_long(&mut self, field: &FieldPath, most: usize) {
         let message = format!("Too long: may not be more than {most} bytes");
-        self.causes.push(Cause { reason: "FieldValueTooLong", message, field: field.0.clone() });
+        self.causes.push(StatusCause { reason: "FieldValueTooLong", message, field: field.0.clone() });
     }
 
     fn not_found(&mut self, field: &FieldPath, value: &str) {
         let message = format!("Not found: {value:?}");
-        self.causes.push(Cause { reason: "FieldValueNotFound", message, field: field.0.clone() });
+        self.causes.push(StatusCause { reason: "FieldValueNotFound", message, field: field.0.clone() });
     }
 
     /// All that is wrong with a text.

@@ -113,7 +113,7 @@ fn unique_ports(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
                 "Duplicate value: {{\"Name\":\"\",\"Protocol\":{:?},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
                 key.1, key.0
             );
-            errors.causes.push(crate::status::Cause {
+            errors.causes.push(crate::status::StatusCause {
                 reason: "FieldValueDuplicate",
                 message,
                 field: child_path.0,

@@ -134,7 +134,7 @@ fn not_supported_shown(strategy: &Node, field: &FieldPath, words: &[&str], error
         super::shown(strategy, &STRATEGY),
         words.join(", ")
     );
-    errors.causes.push(crate::status::Cause {
+    errors.causes.push(crate::status::StatusCause {
         reason: "FieldValueNotSupported",
         message,
         field: field.0.clone(),

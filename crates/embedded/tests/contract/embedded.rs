@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use pintle_embedded::schema::Table;
-use pintle_embedded::store::{Store, Window};
+use pintle_embedded::schema::ApiCatalog;
+use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Options, SystemClock};
 
 use super::answer::Answer;
@@ -22,10 +22,11 @@ impl Embedded {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         // The recorded answers are those of the newest; another version shows what is other about it.
         let version = std::env::var("PINTLE_CONTRACT_KUBERNETES");
-        let table = version.map_or_else(|_| Table::newest(), |version| Table::of(&version).unwrap());
+        let catalog = version
+            .map_or_else(|_| ApiCatalog::newest(), |version| ApiCatalog::for_version(&version).unwrap());
         let options = Options {
-            table,
-            store: Store::in_memory(Window::default()),
+            catalog,
+            store: Store::in_memory(HistoryWindow::default()),
             clock: Arc::new(SystemClock),
             seed: 1,
         };

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
-use pintle_embedded::schema::Table;
-use pintle_embedded::store::{Store, Window};
+use pintle_embedded::schema::ApiCatalog;
+use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Options, Pace, SystemClock};
 use pintle_tree::{Node, json};
 
 pub(crate) async fn over(store: Store) -> Api {
-    let options = Options { table: Table::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
-    Api::start_moving(options, Pace::Fast).await.unwrap()
+    let options = Options { catalog: ApiCatalog::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
+    Api::start_with_controllers(options, Pace::Fast).await.unwrap()
 }
 
 pub(crate) async fn cluster() -> Api {
-    over(Store::in_memory(Window::default())).await
+    over(Store::in_memory(HistoryWindow::default())).await
 }
 
 pub(crate) async fn raw(api: &Api, method: Method, path: &str, body: &str) -> (u16, String) {

@@ -28,12 +28,12 @@ impl Observer {
     }
 
     pub(super) fn kube_version(&self) -> String {
-        self.api.table().version().to_string()
+        self.api.catalog().version().to_string()
     }
 
     /// The minor version.
     pub(super) fn minor(&self) -> u64 {
-        u64::from(self.api.table().minor())
+        u64::from(self.api.catalog().minor())
     }
 
     fn all(&self, prefix: &str) -> Vec<(Str, Node)> {

@@ -86,7 +86,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         };
         tokio::select! {
             served = serve::serve(api.clone(), listener, &settings, end) => served.map_err(failed),
-            () = api.keep_moving() => Ok(()),
+            () = api.run_controllers() => Ok(()),
         }
     })
 }

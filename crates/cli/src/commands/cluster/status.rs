@@ -42,7 +42,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let mut text = format!(
             "FILE: {}\nKUBERNETES: {}\nREVISION: {}\nOBJECTS: {}\n",
             file.display(),
-            api.table().version(),
+            api.catalog().version(),
             api.store().revision(),
             objects.len()
         );

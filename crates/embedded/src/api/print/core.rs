@@ -2,40 +2,40 @@
 
 use pintle_tree::Node;
 
-use super::{Seen, labels};
+use super::{PrintRow, labels};
 use crate::api::meta::{at, list_at, number_at, text_at};
 
-pub(super) fn cells(kind: &str, seen: &Seen<'_>) -> Option<Vec<Node>> {
-    let name = seen.name();
+pub(super) fn cells(kind: &str, row: &PrintRow<'_>) -> Option<Vec<Node>> {
+    let name = row.name();
     Some(match kind {
-        "Pod" => pod(seen),
-        "Service" => service(seen),
-        "ConfigMap" => vec![name, Node::Int(seen.count(&["data"]) + seen.count(&["binaryData"])), seen.age()],
-        "Secret" => vec![name, seen.text(&["type"]).into(), Node::Int(seen.count(&["data"])), seen.age()],
-        "ServiceAccount" => vec![name, seen.age()],
-        "Namespace" => vec![name, seen.text(&["status", "phase"]).into(), seen.age()],
-        "PersistentVolumeClaim" => claim(seen),
-        "PersistentVolume" => volume(seen),
-        "Event" => event(seen),
-        "Node" => node(seen),
-        "Endpoints" => vec![name, endpoints(seen.object).into(), seen.age()],
+        "Pod" => pod(row),
+        "Service" => service(row),
+        "ConfigMap" => vec![name, Node::Int(row.count(&["data"]) + row.count(&["binaryData"])), row.age()],
+        "Secret" => vec![name, row.text(&["type"]).into(), Node::Int(row.count(&["data"])), row.age()],
+        "ServiceAccount" => vec![name, row.age()],
+        "Namespace" => vec![name, row.text(&["status", "phase"]).into(), row.age()],
+        "PersistentVolumeClaim" => claim(row),
+        "PersistentVolume" => volume(row),
+        "Event" => event(row),
+        "Node" => node(row),
+        "Endpoints" => vec![name, endpoints(row.object).into(), row.age()],
         "ReplicationController" => {
             let mut cells = vec![
                 name,
-                Node::Int(seen.number(&["spec", "replicas"])),
-                Node::Int(seen.number(&["status", "replicas"])),
-                Node::Int(seen.number(&["status", "readyReplicas"])),
-                seen.age(),
+                Node::Int(row.number(&["spec", "replicas"])),
+                Node::Int(row.number(&["status", "replicas"])),
+                Node::Int(row.number(&["status", "readyReplicas"])),
+                row.age(),
             ];
-            cells.extend(seen.containers(&["spec", "template", "spec", "containers"]));
-            cells.push(seen.labels(&["spec", "selector"]));
+            cells.extend(row.containers(&["spec", "template", "spec", "containers"]));
+            cells.push(row.labels(&["spec", "selector"]));
             cells
         }
-        "ResourceQuota" => quota(seen),
+        "ResourceQuota" => quota(row),
         "PodTemplate" => {
             let mut cells = vec![name];
-            cells.extend(seen.containers(&["template", "spec", "containers"]));
-            cells.push(seen.labels(&["template", "metadata", "labels"]));
+            cells.extend(row.containers(&["template", "spec", "containers"]));
+            cells.push(row.labels(&["template", "metadata", "labels"]));
             cells
         }
         _ => return None,
@@ -49,37 +49,37 @@ struct Containers {
     reason: String,
 }
 
-fn pod(seen: &Seen<'_>) -> Vec<Node> {
-    let pod = seen.object;
+fn pod(row: &PrintRow<'_>) -> Vec<Node> {
+    let pod = row.object;
     let restartable = |container: &&Node| text_at(container, &["restartPolicy"]) == "Always";
     let sidecars = list_at(pod, &["spec", "initContainers"]).iter().filter(restartable).count();
     let total = list_at(pod, &["spec", "containers"]).len() + sidecars;
-    let state = containers(seen);
+    let state = containers(row);
     let or_none = |text: &str| Node::from(if text.is_empty() { "<none>" } else { text });
     vec![
-        seen.name(),
+        row.name(),
         format!("{}/{total}", state.ready).into(),
         state.reason.clone().into(),
-        restarts(seen, state.restarts).into(),
-        seen.age(),
+        restarts(row, state.restarts).into(),
+        row.age(),
         or_none(list_at(pod, &["status", "podIPs"]).first().map_or("", |address| text_at(address, &["ip"]))),
-        or_none(seen.text(&["spec", "nodeName"])),
-        or_none(seen.text(&["status", "nominatedNodeName"])),
-        gates(seen).into(),
+        or_none(row.text(&["spec", "nodeName"])),
+        or_none(row.text(&["status", "nominatedNodeName"])),
+        gates(row).into(),
     ]
 }
 
-fn gates(seen: &Seen<'_>) -> String {
-    let gates = list_at(seen.object, &["spec", "readinessGates"]);
+fn gates(row: &PrintRow<'_>) -> String {
+    let gates = list_at(row.object, &["spec", "readinessGates"]);
     if gates.is_empty() {
         return "<none>".to_owned();
     }
-    let open = gates.iter().filter(|gate| seen.has_condition(text_at(gate, &["conditionType"]))).count();
+    let open = gates.iter().filter(|gate| row.has_condition(text_at(gate, &["conditionType"]))).count();
     format!("{open}/{}", gates.len())
 }
 
-fn restarts(seen: &Seen<'_>, count: i64) -> String {
-    let statuses = list_at(seen.object, &["status", "containerStatuses"]).iter();
+fn restarts(row: &PrintRow<'_>, count: i64) -> String {
+    let statuses = list_at(row.object, &["status", "containerStatuses"]).iter();
     let last = statuses
         .map(|status| text_at(status, &["lastState", "terminated", "finishedAt"]))
         .max()
@@ -87,17 +87,17 @@ fn restarts(seen: &Seen<'_>, count: i64) -> String {
     if count == 0 || last.is_empty() {
         return count.to_string();
     }
-    format!("{count} ({} ago)", super::since(last, seen.now))
+    format!("{count} ({} ago)", super::since(last, row.now))
 }
 
-fn containers(seen: &Seen<'_>) -> Containers {
-    let pod = seen.object;
-    let phase = seen.text(&["status", "phase"]).to_owned();
-    let said = seen.text(&["status", "reason"]);
+fn containers(row: &PrintRow<'_>) -> Containers {
+    let pod = row.object;
+    let phase = row.text(&["status", "phase"]).to_owned();
+    let reason = row.text(&["status", "reason"]);
     let mut state = Containers {
         ready: 0,
         restarts: 0,
-        reason: if said.is_empty() { phase.clone() } else { said.to_owned() },
+        reason: if reason.is_empty() { phase.clone() } else { reason.to_owned() },
     };
     let gated = list_at(pod, &["status", "conditions"])
         .iter()
@@ -106,13 +106,13 @@ fn containers(seen: &Seen<'_>) -> Containers {
         "SchedulingGated".clone_into(&mut state.reason);
     }
     let initializing = initial_containers(pod, &mut state);
-    if !initializing || seen.has_condition("Initialized") {
-        main_containers(seen, &mut state);
+    if !initializing || row.has_condition("Initialized") {
+        main_containers(row, &mut state);
     }
     let ended = matches!(phase.as_str(), "Succeeded" | "Failed");
-    if seen.is_deleted() && said == "NodeLost" {
+    if row.is_deleted() && reason == "NodeLost" {
         "Unknown".clone_into(&mut state.reason);
-    } else if seen.is_deleted() && !ended {
+    } else if row.is_deleted() && !ended {
         "Terminating".clone_into(&mut state.reason);
     }
     state
@@ -155,10 +155,10 @@ fn end_reason(ended: &Node) -> String {
     }
 }
 
-fn main_containers(seen: &Seen<'_>, state: &mut Containers) {
+fn main_containers(row: &PrintRow<'_>, state: &mut Containers) {
     let (mut running, mut failure) = (false, String::new());
     state.restarts = 0;
-    for status in list_at(seen.object, &["status", "containerStatuses"]).iter().rev() {
+    for status in list_at(row.object, &["status", "containerStatuses"]).iter().rev() {
         state.restarts += number_at(status, &["restartCount"]).unwrap_or(0);
         let waiting = text_at(status, &["state", "waiting", "reason"]);
         if !waiting.is_empty() {
@@ -178,7 +178,7 @@ fn main_containers(seen: &Seen<'_>, state: &mut Containers) {
     if state.reason != "Completed" {
         return;
     }
-    if running && seen.has_condition("Ready") {
+    if running && row.has_condition("Ready") {
         "Running".clone_into(&mut state.reason);
     } else if !failure.is_empty() {
         state.reason = failure;
@@ -187,8 +187,8 @@ fn main_containers(seen: &Seen<'_>, state: &mut Containers) {
     }
 }
 
-fn service(seen: &Seen<'_>) -> Vec<Node> {
-    let object = seen.object;
+fn service(row: &PrintRow<'_>) -> Vec<Node> {
+    let object = row.object;
     let texts = |path: &[&str]| {
         list_at(object, path).iter().filter_map(Node::as_str).map(str::to_owned).collect::<Vec<String>>()
     };
@@ -196,24 +196,24 @@ fn service(seen: &Seen<'_>) -> Vec<Node> {
     let joined = |texts: &[String], otherwise: &str| {
         if texts.is_empty() { otherwise.to_owned() } else { texts.join(",") }
     };
-    let external = match seen.text(&["spec", "type"]) {
+    let external = match row.text(&["spec", "type"]) {
         "ClusterIP" | "NodePort" => joined(&external_addresses, "<none>"),
         "LoadBalancer" => {
             let mut all = balancers(object);
             all.extend(external_addresses);
             joined(&all, "<pending>")
         }
-        "ExternalName" => seen.text(&["spec", "externalName"]).to_owned(),
+        "ExternalName" => row.text(&["spec", "externalName"]).to_owned(),
         _ => "<unknown>".to_owned(),
     };
     let ports: Vec<String> = list_at(object, &["spec", "ports"]).iter().map(port).collect();
     vec![
-        seen.name(),
-        seen.text(&["spec", "type"]).into(),
+        row.name(),
+        row.text(&["spec", "type"]).into(),
         texts(&["spec", "clusterIPs"]).first().cloned().unwrap_or_else(|| "<none>".to_owned()).into(),
         external.into(),
         joined(&ports, "<none>").into(),
-        seen.age(),
+        row.age(),
         labels(at(object, &["spec", "selector"])).into(),
     ]
 }
@@ -247,66 +247,66 @@ fn access_modes(modes: &[Node]) -> String {
         ("ReadWriteMany", "RWX"),
         ("ReadWriteOncePod", "RWOP"),
     ];
-    let there = all.iter().filter(|(mode, _)| modes.iter().any(|it| it.as_str() == Some(mode)));
-    there.map(|(_, short)| *short).collect::<Vec<_>>().join(",")
+    let present = all.iter().filter(|(mode, _)| modes.iter().any(|it| it.as_str() == Some(mode)));
+    present.map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }
 
-fn claim(seen: &Seen<'_>) -> Vec<Node> {
-    let phase = if seen.is_deleted() { "Terminating" } else { seen.text(&["status", "phase"]) };
-    let volume = seen.text(&["spec", "volumeName"]);
+fn claim(row: &PrintRow<'_>) -> Vec<Node> {
+    let phase = if row.is_deleted() { "Terminating" } else { row.text(&["status", "phase"]) };
+    let volume = row.text(&["spec", "volumeName"]);
     let bound = !volume.is_empty();
     let modes =
-        if bound { access_modes(list_at(seen.object, &["status", "accessModes"])) } else { String::new() };
+        if bound { access_modes(list_at(row.object, &["status", "accessModes"])) } else { String::new() };
     vec![
-        seen.name(),
+        row.name(),
         phase.into(),
         volume.into(),
-        if bound { seen.shown(&["status", "capacity", "storage"], "0") } else { "".into() },
+        if bound { row.shown(&["status", "capacity", "storage"], "0") } else { "".into() },
         modes.into(),
-        seen.text(&["spec", "storageClassName"]).into(),
-        seen.text_or(&["spec", "volumeAttributesClassName"], "<unset>"),
-        seen.age(),
-        seen.text_or(&["spec", "volumeMode"], "<unset>"),
+        row.text(&["spec", "storageClassName"]).into(),
+        row.text_or(&["spec", "volumeAttributesClassName"], "<unset>"),
+        row.age(),
+        row.text_or(&["spec", "volumeMode"], "<unset>"),
     ]
 }
 
-fn volume(seen: &Seen<'_>) -> Vec<Node> {
-    let claim = at(seen.object, &["spec", "claimRef"]);
+fn volume(row: &PrintRow<'_>) -> Vec<Node> {
+    let claim = at(row.object, &["spec", "claimRef"]);
     let claim =
         claim.map(|claim| format!("{}/{}", text_at(claim, &["namespace"]), text_at(claim, &["name"])));
-    let phase = if seen.is_deleted() { "Terminating" } else { seen.text(&["status", "phase"]) };
+    let phase = if row.is_deleted() { "Terminating" } else { row.text(&["status", "phase"]) };
     vec![
-        seen.name(),
-        seen.shown(&["spec", "capacity", "storage"], "0"),
-        access_modes(list_at(seen.object, &["spec", "accessModes"])).into(),
-        seen.text(&["spec", "persistentVolumeReclaimPolicy"]).into(),
+        row.name(),
+        row.shown(&["spec", "capacity", "storage"], "0"),
+        access_modes(list_at(row.object, &["spec", "accessModes"])).into(),
+        row.text(&["spec", "persistentVolumeReclaimPolicy"]).into(),
         phase.into(),
         claim.unwrap_or_default().into(),
-        seen.text(&["spec", "storageClassName"]).into(),
-        seen.text_or(&["spec", "volumeAttributesClassName"], "<unset>"),
-        seen.text(&["status", "reason"]).into(),
-        seen.age(),
-        seen.text_or(&["spec", "volumeMode"], "<unset>"),
+        row.text(&["spec", "storageClassName"]).into(),
+        row.text_or(&["spec", "volumeAttributesClassName"], "<unset>"),
+        row.text(&["status", "reason"]).into(),
+        row.age(),
+        row.text_or(&["spec", "volumeMode"], "<unset>"),
     ]
 }
 
 /// An event; its own group has other names for the same.
-pub(super) fn event(seen: &Seen<'_>) -> Vec<Node> {
+pub(super) fn event(row: &PrintRow<'_>) -> Vec<Node> {
     let either = |core: &[&str], own: &[&str]| {
-        let text = seen.text(core);
-        if text.is_empty() { seen.text(own).to_owned() } else { text.to_owned() }
+        let text = row.text(core);
+        if text.is_empty() { row.text(own).to_owned() } else { text.to_owned() }
     };
-    let since = |text: &str| super::since(text, seen.now);
-    let event_time = seen.text(&["eventTime"]).to_owned();
+    let since = |text: &str| super::since(text, row.now);
+    let event_time = row.text(&["eventTime"]).to_owned();
     let first = either(&["firstTimestamp"], &["deprecatedFirstTimestamp"]);
     let first = since(if first.is_empty() { &event_time } else { &first });
     let last = either(&["lastTimestamp"], &["deprecatedLastTimestamp"]);
     let mut last = if last.is_empty() { first.clone() } else { since(&last) };
-    let count = seen.number(&["count"]).max(seen.number(&["deprecatedCount"]));
+    let count = row.number(&["count"]).max(row.number(&["deprecatedCount"]));
     let mut count = count.max(1);
-    if at(seen.object, &["series"]).is_some_and(|series| !series.is_nil()) {
-        last = since(seen.text(&["series", "lastObservedTime"]));
-        count = seen.number(&["series", "count"]);
+    if at(row.object, &["series"]).is_some_and(|series| !series.is_nil()) {
+        last = since(row.text(&["series", "lastObservedTime"]));
+        count = row.number(&["series", "count"]);
     }
     let kind = either(&["involvedObject", "kind"], &["regarding", "kind"]).to_lowercase();
     let name = either(&["involvedObject", "name"], &["regarding", "name"]);
@@ -315,59 +315,59 @@ pub(super) fn event(seen: &Seen<'_>) -> Vec<Node> {
     let reporter = either(&["reportingComponent"], &["reportingController"]);
     let component = if component.is_empty() { reporter } else { component };
     let host = either(&["source", "host"], &["deprecatedSource", "host"]);
-    let host = if host.is_empty() { seen.text(&["reportingInstance"]).to_owned() } else { host };
+    let host = if host.is_empty() { row.text(&["reportingInstance"]).to_owned() } else { host };
     let source = if host.is_empty() { component } else { format!("{component}, {host}") };
     vec![
         last.into(),
-        seen.text(&["type"]).into(),
-        seen.text(&["reason"]).into(),
+        row.text(&["type"]).into(),
+        row.text(&["reason"]).into(),
         target.into(),
         either(&["involvedObject", "fieldPath"], &["regarding", "fieldPath"]).into(),
         source.into(),
         either(&["message"], &["note"]).trim().into(),
         first.into(),
         Node::Int(count),
-        seen.name(),
+        row.name(),
     ]
 }
 
-fn node(seen: &Seen<'_>) -> Vec<Node> {
-    let conditions = list_at(seen.object, &["status", "conditions"]);
+fn node(row: &PrintRow<'_>) -> Vec<Node> {
+    let conditions = list_at(row.object, &["status", "conditions"]);
     let ready = conditions.iter().find(|condition| text_at(condition, &["type"]) == "Ready");
     let mut status = match ready.map(|condition| text_at(condition, &["status"])) {
         Some("True") => "Ready".to_owned(),
         Some(_) => "NotReady".to_owned(),
         None => "Unknown".to_owned(),
     };
-    if at(seen.object, &["spec", "unschedulable"]).and_then(Node::as_bool) == Some(true) {
+    if at(row.object, &["spec", "unschedulable"]).and_then(Node::as_bool) == Some(true) {
         status.push_str(",SchedulingDisabled");
     }
-    let all = at(seen.object, &["metadata", "labels"]).and_then(Node::as_map);
+    let all = at(row.object, &["metadata", "labels"]).and_then(Node::as_map);
     let roles = all.into_iter().flat_map(pintle_tree::Map::iter);
     let roles = roles
         .filter_map(|(key, _)| key.as_str()?.strip_prefix("node-role.kubernetes.io/").map(str::to_owned));
     let roles = roles.filter(|role| !role.is_empty()).collect::<Vec<_>>().join(",");
     let address = |kind: &str| {
-        let all = list_at(seen.object, &["status", "addresses"]);
+        let all = list_at(row.object, &["status", "addresses"]);
         let found = all.iter().find(|address| text_at(address, &["type"]) == kind);
         Node::from(found.map_or("<none>", |address| text_at(address, &["address"])))
     };
-    let kernel = seen.text(&["status", "nodeInfo", "kernelVersion"]);
-    let architecture = seen.text(&["status", "nodeInfo", "architecture"]);
+    let kernel = row.text(&["status", "nodeInfo", "kernelVersion"]);
+    let architecture = row.text(&["status", "nodeInfo", "architecture"]);
     let kernel = if kernel.is_empty() { "<unknown>" } else { kernel };
     let kernel =
         if architecture.is_empty() { kernel.to_owned() } else { format!("{kernel} ({architecture})") };
     vec![
-        seen.name(),
+        row.name(),
         status.into(),
         if roles.is_empty() { "<none>".into() } else { roles.into() },
-        seen.age(),
-        seen.text(&["status", "nodeInfo", "kubeletVersion"]).into(),
+        row.age(),
+        row.text(&["status", "nodeInfo", "kubeletVersion"]).into(),
         address("InternalIP"),
         address("ExternalIP"),
-        seen.text_or(&["status", "nodeInfo", "osImage"], "<unknown>"),
+        row.text_or(&["status", "nodeInfo", "osImage"], "<unknown>"),
         kernel.into(),
-        seen.text_or(&["status", "nodeInfo", "containerRuntimeVersion"], "<unknown>"),
+        row.text_or(&["status", "nodeInfo", "containerRuntimeVersion"], "<unknown>"),
     ]
 }
 
@@ -404,17 +404,17 @@ pub(super) fn shortened(all: &[String], most: usize) -> String {
     if all.len() > most { format!("{shown} + {} more...", all.len() - most) } else { shown }
 }
 
-fn quota(seen: &Seen<'_>) -> Vec<Node> {
-    let hard = at(seen.object, &["status", "hard"]).and_then(Node::as_map);
+fn quota(row: &PrintRow<'_>) -> Vec<Node> {
+    let hard = at(row.object, &["status", "hard"]).and_then(Node::as_map);
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     for (name, _) in hard.into_iter().flat_map(pintle_tree::Map::iter) {
         let name = name.to_str_lossy();
-        let amount = |which: &str| match seen.shown(&["status", which, &name], "0") {
+        let amount = |which: &str| match row.shown(&["status", which, &name], "0") {
             Node::Str(text) => text.to_string(),
             _ => "0".to_owned(),
         };
         let text = format!("{name}: {}/{}", amount("used"), amount("hard"));
         if name.starts_with("limits.") { limits.push(text) } else { requests.push(text) }
     }
-    vec![seen.name(), requests.join(", ").into(), limits.join(", ").into(), seen.age()]
+    vec![row.name(), requests.join(", ").into(), limits.join(", ").into(), row.age()]
 }

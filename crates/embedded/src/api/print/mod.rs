@@ -1,8 +1,8 @@
 //! What tables show of objects of each kind, in the order of the kind's columns.
 
 mod core;
+mod json_path;
 mod others;
-mod path;
 mod workloads;
 
 use std::time::Duration;
@@ -11,31 +11,31 @@ use pintle_time::{GoTime, RFC3339, Zone};
 use pintle_tree::{Map, Node};
 
 use super::meta::{at, meta, number_at, text_at};
-use super::part::selector_text;
+use super::subresource::selector_text;
 use crate::schema::Resource;
 
-pub(super) use path::by_path;
+pub(super) use json_path::by_path;
 
 /// The cells of an object of a built-in kind.
 pub(super) fn cells(resource: &Resource, object: &Node, now: Duration) -> Vec<Node> {
-    let seen = Seen { object, now };
+    let row = PrintRow { object, now };
     let (group, kind) = (resource.group.to_str_lossy(), resource.kind.to_str_lossy());
     let cells = match (&*group, &*kind) {
-        ("", kind) => core::cells(kind, &seen),
-        ("apps" | "batch" | "autoscaling" | "policy", kind) => workloads::cells(kind, &seen),
-        (group, kind) => others::cells(group, kind, &seen),
+        ("", kind) => core::cells(kind, &row),
+        ("apps" | "batch" | "autoscaling" | "policy", kind) => workloads::cells(kind, &row),
+        (group, kind) => others::cells(group, kind, &row),
     };
     // Kinds that the server has no columns for show when they were made.
     cells.unwrap_or_else(|| vec![meta(object, "name").into(), meta(object, "creationTimestamp").into()])
 }
 
 /// An object and the time at which it is looked at.
-pub(super) struct Seen<'o> {
+pub(super) struct PrintRow<'o> {
     pub(super) object: &'o Node,
     now: Duration,
 }
 
-impl Seen<'_> {
+impl PrintRow<'_> {
     fn name(&self) -> Node {
         meta(self.object, "name").into()
     }

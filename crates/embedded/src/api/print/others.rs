@@ -2,103 +2,103 @@
 
 use pintle_tree::Node;
 
-use super::Seen;
+use super::PrintRow;
 use super::core::{balancers, event, shortened};
 use crate::api::meta::{at, list_at, number_at, text_at};
 
-pub(super) fn cells(group: &str, kind: &str, seen: &Seen<'_>) -> Option<Vec<Node>> {
-    let mut cells = vec![seen.name()];
+pub(super) fn cells(group: &str, kind: &str, row: &PrintRow<'_>) -> Option<Vec<Node>> {
+    let mut cells = vec![row.name()];
     match (group, kind) {
-        ("events.k8s.io", "Event") => return Some(event(seen)),
-        ("networking.k8s.io", "Ingress") => ingress(seen, &mut cells),
-        ("networking.k8s.io", "IngressClass") => ingress_class(seen, &mut cells),
+        ("events.k8s.io", "Event") => return Some(event(row)),
+        ("networking.k8s.io", "Ingress") => ingress(row, &mut cells),
+        ("networking.k8s.io", "IngressClass") => ingress_class(row, &mut cells),
         ("networking.k8s.io", "NetworkPolicy") => {
-            cells.extend([seen.selector(&["spec", "podSelector"]), seen.age()])
+            cells.extend([row.selector(&["spec", "podSelector"]), row.age()])
         }
         ("networking.k8s.io", "ServiceCIDR") => {
             let ranges: Vec<&str> =
-                list_at(seen.object, &["spec", "cidrs"]).iter().filter_map(Node::as_str).collect();
-            cells.extend([ranges.join(",").into(), seen.age()]);
+                list_at(row.object, &["spec", "cidrs"]).iter().filter_map(Node::as_str).collect();
+            cells.extend([ranges.join(",").into(), row.age()]);
         }
-        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(seen, &mut cells),
-        ("storage.k8s.io", "StorageClass") => storage_class(seen, &mut cells),
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(row, &mut cells),
+        ("storage.k8s.io", "StorageClass") => storage_class(row, &mut cells),
         ("scheduling.k8s.io", "PriorityClass") => {
-            let global = at(seen.object, &["globalDefault"]).and_then(Node::as_bool).unwrap_or(false);
-            cells.extend([Node::Int(seen.number(&["value"])), global.into(), seen.age()]);
-            cells.push(seen.text(&["preemptionPolicy"]).into());
+            let global = at(row.object, &["globalDefault"]).and_then(Node::as_bool).unwrap_or(false);
+            cells.extend([Node::Int(row.number(&["value"])), global.into(), row.age()]);
+            cells.push(row.text(&["preemptionPolicy"]).into());
         }
         ("coordination.k8s.io", "Lease") => {
-            cells.extend([seen.text(&["spec", "holderIdentity"]).into(), seen.age()])
+            cells.extend([row.text(&["spec", "holderIdentity"]).into(), row.age()])
         }
-        ("discovery.k8s.io", "EndpointSlice") => slice(seen, &mut cells),
-        ("node.k8s.io", "RuntimeClass") => cells.extend([seen.text(&["handler"]).into(), seen.age()]),
+        ("discovery.k8s.io", "EndpointSlice") => slice(row, &mut cells),
+        ("node.k8s.io", "RuntimeClass") => cells.extend([row.text(&["handler"]).into(), row.age()]),
         (
             "admissionregistration.k8s.io",
             "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
         ) => {
-            cells.extend([Node::Int(seen.count(&["webhooks"])), seen.age()]);
+            cells.extend([Node::Int(row.count(&["webhooks"])), row.age()]);
         }
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
-            policy(seen, "validations", &mut cells)
+            policy(row, "validations", &mut cells)
         }
-        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => policy(seen, "mutations", &mut cells),
-        ("apiregistration.k8s.io", "APIService") => service(seen, &mut cells),
-        ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => cells.push(seen.age()),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => policy(row, "mutations", &mut cells),
+        ("apiregistration.k8s.io", "APIService") => service(row, &mut cells),
+        ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => cells.push(row.age()),
         ("storage.k8s.io", "VolumeAttributesClass") => {
-            cells.extend([seen.text(&["driverName"]).into(), seen.age()])
+            cells.extend([row.text(&["driverName"]).into(), row.age()])
         }
         ("storage.k8s.io", "CSINode") => {
-            cells.extend([Node::Int(seen.count(&["spec", "drivers"])), seen.age()])
+            cells.extend([Node::Int(row.count(&["spec", "drivers"])), row.age()])
         }
         _ => return None,
     }
     Some(cells)
 }
 
-fn ingress(seen: &Seen<'_>, cells: &mut Vec<Node>) {
+fn ingress(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
     let rules =
-        list_at(seen.object, &["spec", "rules"]).iter().map(|rule| text_at(rule, &["host"]).to_owned());
+        list_at(row.object, &["spec", "rules"]).iter().map(|rule| text_at(rule, &["host"]).to_owned());
     let hosts: Vec<String> = rules.filter(|host| !host.is_empty()).collect();
     let hosts = if hosts.is_empty() { "*".to_owned() } else { shortened(&hosts, 3) };
-    let ports = if list_at(seen.object, &["spec", "tls"]).is_empty() { "80" } else { "80, 443" };
+    let ports = if list_at(row.object, &["spec", "tls"]).is_empty() { "80" } else { "80, 443" };
     cells.extend([
-        seen.text_or(&["spec", "ingressClassName"], "<none>"),
+        row.text_or(&["spec", "ingressClassName"], "<none>"),
         hosts.into(),
-        balancers(seen.object).join(",").into(),
+        balancers(row.object).join(",").into(),
         ports.into(),
-        seen.age(),
+        row.age(),
     ]);
 }
 
-fn is_default(seen: &Seen<'_>, annotation: &str) -> bool {
-    seen.text(&["metadata", "annotations", annotation]) == "true"
+fn is_default(row: &PrintRow<'_>, annotation: &str) -> bool {
+    row.text(&["metadata", "annotations", annotation]) == "true"
 }
 
-fn mark_default(seen: &Seen<'_>, annotation: &str, cells: &mut [Node]) {
-    if is_default(seen, annotation)
+fn mark_default(row: &PrintRow<'_>, annotation: &str, cells: &mut [Node]) {
+    if is_default(row, annotation)
         && let Some(Node::Str(name)) = cells.first_mut()
     {
         *name = format!("{name} (default)").into();
     }
 }
 
-fn ingress_class(seen: &Seen<'_>, cells: &mut Vec<Node>) {
-    mark_default(seen, "ingressclass.kubernetes.io/is-default-class", cells);
-    let parameters = at(seen.object, &["spec", "parameters"]).map(|parameters| {
+fn ingress_class(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
+    mark_default(row, "ingressclass.kubernetes.io/is-default-class", cells);
+    let parameters = at(row.object, &["spec", "parameters"]).map(|parameters| {
         let (kind, group) = (text_at(parameters, &["kind"]), text_at(parameters, &["apiGroup"]));
         let dot = if group.is_empty() { "" } else { "." };
         format!("{kind}{dot}{group}/{}", text_at(parameters, &["name"]))
     });
-    cells.push(seen.text(&["spec", "controller"]).into());
-    cells.extend([parameters.unwrap_or_else(|| "<none>".to_owned()).into(), seen.age()]);
+    cells.push(row.text(&["spec", "controller"]).into());
+    cells.extend([parameters.unwrap_or_else(|| "<none>".to_owned()).into(), row.age()]);
 }
 
-fn binding(seen: &Seen<'_>, cells: &mut Vec<Node>) {
-    let role = format!("{}/{}", seen.text(&["roleRef", "kind"]), seen.text(&["roleRef", "name"]));
-    cells.extend([role.into(), seen.age()]);
+fn binding(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
+    let role = format!("{}/{}", row.text(&["roleRef", "kind"]), row.text(&["roleRef", "name"]));
+    cells.extend([role.into(), row.age()]);
     for kind in ["User", "Group", "ServiceAccount"] {
         let subjects =
-            list_at(seen.object, &["subjects"]).iter().filter(|subject| text_at(subject, &["kind"]) == kind);
+            list_at(row.object, &["subjects"]).iter().filter(|subject| text_at(subject, &["kind"]) == kind);
         let names = subjects.map(|subject| match kind {
             "ServiceAccount" => {
                 format!("{}/{}", text_at(subject, &["namespace"]), text_at(subject, &["name"]))
@@ -109,21 +109,21 @@ fn binding(seen: &Seen<'_>, cells: &mut Vec<Node>) {
     }
 }
 
-fn storage_class(seen: &Seen<'_>, cells: &mut Vec<Node>) {
+fn storage_class(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
     let default = "storageclass.kubernetes.io/is-default-class";
-    mark_default(seen, default, cells);
-    let expands = at(seen.object, &["allowVolumeExpansion"]).and_then(Node::as_bool).unwrap_or(false);
+    mark_default(row, default, cells);
+    let expands = at(row.object, &["allowVolumeExpansion"]).and_then(Node::as_bool).unwrap_or(false);
     cells.extend([
-        seen.text(&["provisioner"]).into(),
-        seen.text_or(&["reclaimPolicy"], "Delete"),
-        seen.text_or(&["volumeBindingMode"], "Immediate"),
+        row.text(&["provisioner"]).into(),
+        row.text_or(&["reclaimPolicy"], "Delete"),
+        row.text_or(&["volumeBindingMode"], "Immediate"),
         expands.into(),
-        seen.age(),
+        row.age(),
     ]);
 }
 
-fn slice(seen: &Seen<'_>, cells: &mut Vec<Node>) {
-    let ports = list_at(seen.object, &["ports"]).iter().map(|port| {
+fn slice(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
+    let ports = list_at(row.object, &["ports"]).iter().map(|port| {
         let name = text_at(port, &["name"]);
         match number_at(port, &["port"]) {
             Some(number) => number.to_string(),
@@ -133,25 +133,25 @@ fn slice(seen: &Seen<'_>, cells: &mut Vec<Node>) {
     });
     let ports: Vec<String> = ports.collect();
     let ports = if ports.is_empty() { "<unset>".to_owned() } else { shortened(&ports, 3) };
-    let addresses = list_at(seen.object, &["endpoints"]).iter().flat_map(|it| list_at(it, &["addresses"]));
+    let addresses = list_at(row.object, &["endpoints"]).iter().flat_map(|it| list_at(it, &["addresses"]));
     let addresses: Vec<String> = addresses.filter_map(Node::as_str).map(str::to_owned).collect();
     let addresses = if addresses.is_empty() { "<unset>".to_owned() } else { shortened(&addresses, 3) };
-    cells.extend([seen.text(&["addressType"]).into(), ports.into(), addresses.into(), seen.age()]);
+    cells.extend([row.text(&["addressType"]).into(), ports.into(), addresses.into(), row.age()]);
 }
 
-fn policy(seen: &Seen<'_>, field: &str, cells: &mut Vec<Node>) {
-    let parameter = at(seen.object, &["spec", "paramKind"]);
+fn policy(row: &PrintRow<'_>, field: &str, cells: &mut Vec<Node>) {
+    let parameter = at(row.object, &["spec", "paramKind"]);
     let parameter =
         parameter.map(|kind| format!("{}/{}", text_at(kind, &["apiVersion"]), text_at(kind, &["kind"])));
-    cells.push(Node::Int(seen.count(&["spec", field])));
-    cells.extend([parameter.unwrap_or_else(|| "<unset>".to_owned()).into(), seen.age()]);
+    cells.push(Node::Int(row.count(&["spec", field])));
+    cells.extend([parameter.unwrap_or_else(|| "<unset>".to_owned()).into(), row.age()]);
 }
 
-fn service(seen: &Seen<'_>, cells: &mut Vec<Node>) {
-    let service = at(seen.object, &["spec", "service"]).filter(|service| !service.is_nil());
+fn service(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
+    let service = at(row.object, &["spec", "service"]).filter(|service| !service.is_nil());
     let service = service.map(|it| format!("{}/{}", text_at(it, &["namespace"]), text_at(it, &["name"])));
-    let conditions = list_at(seen.object, &["status", "conditions"]);
+    let conditions = list_at(row.object, &["status", "conditions"]);
     let available = conditions.iter().find(|condition| text_at(condition, &["type"]) == "Available");
     let available = available.map_or("Unknown", |condition| text_at(condition, &["status"]));
-    cells.extend([service.unwrap_or_else(|| "Local".to_owned()).into(), available.into(), seen.age()]);
+    cells.extend([service.unwrap_or_else(|| "Local".to_owned()).into(), available.into(), row.age()]);
 }

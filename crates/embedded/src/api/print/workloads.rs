@@ -2,32 +2,32 @@
 
 use pintle_tree::Node;
 
-use super::{Seen, span, unix};
+use super::{PrintRow, span, unix};
 use crate::api::meta::{at, list_at, number_at, text_at};
 
 const TEMPLATE: [&str; 4] = ["spec", "template", "spec", "containers"];
 
-pub(super) fn cells(kind: &str, seen: &Seen<'_>) -> Option<Vec<Node>> {
-    let status = |field: &str| seen.number(&["status", field]);
-    let wanted = seen.number(&["spec", "replicas"]);
-    let mut cells = vec![seen.name()];
+pub(super) fn cells(kind: &str, row: &PrintRow<'_>) -> Option<Vec<Node>> {
+    let status = |field: &str| row.number(&["status", field]);
+    let wanted = row.number(&["spec", "replicas"]);
+    let mut cells = vec![row.name()];
     match kind {
         "Deployment" => {
             cells.push(format!("{}/{wanted}", status("readyReplicas")).into());
             cells.extend(["updatedReplicas", "availableReplicas"].map(|field| Node::Int(status(field))));
-            cells.push(seen.age());
-            cells.extend(seen.containers(&TEMPLATE));
-            cells.push(seen.selector(&["spec", "selector"]));
+            cells.push(row.age());
+            cells.extend(row.containers(&TEMPLATE));
+            cells.push(row.selector(&["spec", "selector"]));
         }
         "ReplicaSet" => {
             cells.extend([wanted, status("replicas"), status("readyReplicas")].map(Node::Int));
-            cells.push(seen.age());
-            cells.extend(seen.containers(&TEMPLATE));
-            cells.push(seen.selector(&["spec", "selector"]));
+            cells.push(row.age());
+            cells.extend(row.containers(&TEMPLATE));
+            cells.push(row.selector(&["spec", "selector"]));
         }
         "StatefulSet" => {
-            cells.extend([format!("{}/{wanted}", status("readyReplicas")).into(), seen.age()]);
-            cells.extend(seen.containers(&TEMPLATE));
+            cells.extend([format!("{}/{wanted}", status("readyReplicas")).into(), row.age()]);
+            cells.extend(row.containers(&TEMPLATE));
         }
         "DaemonSet" => {
             let numbers = [
@@ -38,24 +38,24 @@ pub(super) fn cells(kind: &str, seen: &Seen<'_>) -> Option<Vec<Node>> {
                 "numberAvailable",
             ];
             cells.extend(numbers.map(|field| Node::Int(status(field))));
-            cells.extend([seen.labels(&["spec", "template", "spec", "nodeSelector"]), seen.age()]);
-            cells.extend(seen.containers(&TEMPLATE));
-            cells.push(seen.selector(&["spec", "selector"]));
+            cells.extend([row.labels(&["spec", "template", "spec", "nodeSelector"]), row.age()]);
+            cells.extend(row.containers(&TEMPLATE));
+            cells.push(row.selector(&["spec", "selector"]));
         }
-        "Job" => job(seen, &mut cells),
-        "CronJob" => cron_job(seen, &mut cells),
+        "Job" => job(row, &mut cells),
+        "CronJob" => cron_job(row, &mut cells),
         "ControllerRevision" => {
-            let owners = list_at(seen.object, &["metadata", "ownerReferences"]);
+            let owners = list_at(row.object, &["metadata", "ownerReferences"]);
             let is_controller = |owner: &&Node| owner.get("controller").and_then(Node::as_bool) == Some(true);
             let controller = owners.iter().find(is_controller).map(controller_name);
             cells.push(controller.unwrap_or_else(|| "<none>".to_owned()).into());
-            cells.extend([Node::Int(seen.number(&["revision"])), seen.age()]);
+            cells.extend([Node::Int(row.number(&["revision"])), row.age()]);
         }
-        "HorizontalPodAutoscaler" => scaler(seen, &mut cells),
+        "HorizontalPodAutoscaler" => scaler(row, &mut cells),
         "PodDisruptionBudget" => {
-            cells.push(seen.shown(&["spec", "minAvailable"], "N/A"));
-            cells.push(seen.shown(&["spec", "maxUnavailable"], "N/A"));
-            cells.extend([Node::Int(status("disruptionsAllowed")), seen.age()]);
+            cells.push(row.shown(&["spec", "minAvailable"], "N/A"));
+            cells.push(row.shown(&["spec", "maxUnavailable"], "N/A"));
+            cells.extend([Node::Int(status("disruptionsAllowed")), row.age()]);
         }
         _ => return None,
     }
@@ -71,7 +71,7 @@ fn controller_name(owner: &Node) -> String {
     }
 }
 
-fn job(seen: &Seen<'_>, cells: &mut Vec<Node>) {
+fn job(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
     let states = [
         ("Complete", "Complete"),
         ("Failed", "Failed"),
@@ -80,66 +80,66 @@ fn job(seen: &Seen<'_>, cells: &mut Vec<Node>) {
         ("FailureTarget", "FailureTarget"),
         ("SuccessCriteriaMet", "SuccessCriteriaMet"),
     ];
-    let holds = |kind: &str| if kind.is_empty() { seen.is_deleted() } else { seen.has_condition(kind) };
+    let holds = |kind: &str| if kind.is_empty() { row.is_deleted() } else { row.has_condition(kind) };
     let state = states.iter().find(|(kind, _)| holds(kind)).map_or("Running", |(_, state)| state);
-    let done = seen.number(&["status", "succeeded"]);
-    let parallelism = seen.number(&["spec", "parallelism"]);
-    let completions = match number_at(seen.object, &["spec", "completions"]) {
+    let done = row.number(&["status", "succeeded"]);
+    let parallelism = row.number(&["spec", "parallelism"]);
+    let completions = match number_at(row.object, &["spec", "completions"]) {
         Some(wanted) => format!("{done}/{wanted}"),
         None if parallelism > 1 => format!("{done}/1 of {parallelism}"),
         None => format!("{done}/1"),
     };
-    let start = unix(seen.text(&["status", "startTime"]));
-    let now = i64::try_from(seen.now.as_secs()).unwrap_or(i64::MAX);
-    let end = unix(seen.text(&["status", "completionTime"])).unwrap_or(now);
+    let start = unix(row.text(&["status", "startTime"]));
+    let now = i64::try_from(row.now.as_secs()).unwrap_or(i64::MAX);
+    let end = unix(row.text(&["status", "completionTime"])).unwrap_or(now);
     let duration = start.map(|start| span(end - start)).unwrap_or_default();
-    cells.extend([state.into(), completions.into(), duration.into(), seen.age()]);
-    cells.extend(seen.containers(&TEMPLATE));
-    cells.push(seen.selector(&["spec", "selector"]));
+    cells.extend([state.into(), completions.into(), duration.into(), row.age()]);
+    cells.extend(row.containers(&TEMPLATE));
+    cells.push(row.selector(&["spec", "selector"]));
 }
 
-fn cron_job(seen: &Seen<'_>, cells: &mut Vec<Node>) {
-    let last = seen.text(&["status", "lastScheduleTime"]);
-    let last = if last.is_empty() { "<none>".to_owned() } else { super::since(last, seen.now) };
-    let suspended = match at(seen.object, &["spec", "suspend"]).and_then(Node::as_bool) {
+fn cron_job(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
+    let last = row.text(&["status", "lastScheduleTime"]);
+    let last = if last.is_empty() { "<none>".to_owned() } else { super::since(last, row.now) };
+    let suspended = match at(row.object, &["spec", "suspend"]).and_then(Node::as_bool) {
         Some(true) => "True",
         Some(false) => "False",
         None => "<unset>",
     };
     cells.extend([
-        seen.text(&["spec", "schedule"]).into(),
-        seen.text_or(&["spec", "timeZone"], "<none>"),
+        row.text(&["spec", "schedule"]).into(),
+        row.text_or(&["spec", "timeZone"], "<none>"),
         suspended.into(),
-        Node::Int(seen.count(&["status", "active"])),
+        Node::Int(row.count(&["status", "active"])),
         last.into(),
-        seen.age(),
+        row.age(),
     ]);
-    cells.extend(seen.containers(&["spec", "jobTemplate", "spec", "template", "spec", "containers"]));
-    cells.push(seen.selector(&["spec", "jobTemplate", "spec", "selector"]));
+    cells.extend(row.containers(&["spec", "jobTemplate", "spec", "template", "spec", "containers"]));
+    cells.push(row.selector(&["spec", "jobTemplate", "spec", "selector"]));
 }
 
-fn scaler(seen: &Seen<'_>, cells: &mut Vec<Node>) {
-    let target = |field: &str| seen.text(&["spec", "scaleTargetRef", field]);
+fn scaler(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
+    let target = |field: &str| row.text(&["spec", "scaleTargetRef", field]);
     cells.extend([
         format!("{}/{}", target("kind"), target("name")).into(),
-        metrics(seen).into(),
-        seen.shown(&["spec", "minReplicas"], "<unset>"),
-        Node::Int(seen.number(&["spec", "maxReplicas"])),
-        Node::Int(seen.number(&["status", "currentReplicas"])),
-        seen.age(),
+        metrics(row).into(),
+        row.shown(&["spec", "minReplicas"], "<unset>"),
+        Node::Int(row.number(&["spec", "maxReplicas"])),
+        Node::Int(row.number(&["status", "currentReplicas"])),
+        row.age(),
     ]);
 }
 
-fn metrics(seen: &Seen<'_>) -> String {
+fn metrics(row: &PrintRow<'_>) -> String {
     const MOST: usize = 2;
     let mut all: Vec<String> = Vec::new();
-    if let Some(target) = number_at(seen.object, &["spec", "targetCPUUtilizationPercentage"]) {
-        let current = number_at(seen.object, &["status", "currentCPUUtilizationPercentage"]);
+    if let Some(target) = number_at(row.object, &["spec", "targetCPUUtilizationPercentage"]) {
+        let current = number_at(row.object, &["status", "currentCPUUtilizationPercentage"]);
         let current = current.map_or_else(|| "<unknown>".to_owned(), |current| format!("{current}%"));
         all.push(format!("cpu: {current}/{target}%"));
     }
-    let currents = list_at(seen.object, &["status", "currentMetrics"]);
-    for (index, metric) in list_at(seen.object, &["spec", "metrics"]).iter().enumerate() {
+    let currents = list_at(row.object, &["status", "currentMetrics"]);
+    for (index, metric) in list_at(row.object, &["spec", "metrics"]).iter().enumerate() {
         all.push(one_metric(metric, currents.get(index)));
     }
     if all.is_empty() {

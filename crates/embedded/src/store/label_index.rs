@@ -8,7 +8,7 @@ use super::object::Object;
 
 /// What is known beforehand about the objects that are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Clue {
+pub enum IndexHint {
     /// Nothing: all are looked at.
     #[default]
     Nothing,
@@ -20,17 +20,17 @@ pub enum Clue {
 
 /// The keys of objects by their labels.
 #[derive(Debug, Default)]
-pub(super) struct Labelled(BTreeMap<(Str, Str), BTreeSet<Str>>);
+pub(super) struct LabelIndex(BTreeMap<(Str, Str), BTreeSet<Str>>);
 
-impl Labelled {
+impl LabelIndex {
     pub(super) fn add(&mut self, object: &Object) {
-        for pair in &object.head.labels {
+        for pair in &object.meta.labels {
             self.0.entry(pair.clone()).or_default().insert(object.key.clone());
         }
     }
 
     pub(super) fn remove(&mut self, object: &Object) {
-        for pair in &object.head.labels {
+        for pair in &object.meta.labels {
             if let Some(keys) = self.0.get_mut(pair) {
                 keys.remove(&object.key);
                 if keys.is_empty() {
@@ -41,7 +41,7 @@ impl Labelled {
     }
 
     /// The keys from `prefix` on that have the rarest of these labels; nothing without labels.
-    pub(super) fn under<'a>(
+    pub(super) fn with_prefix<'a>(
         &'a self,
         prefix: &str,
         pairs: &[(Str, Str)],

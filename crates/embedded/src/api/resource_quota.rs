@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pintle_tree::{Map, Node};
 use tokio::sync::MutexGuard;
 
-use super::control::Queue;
+use super::inline_controllers::Queue;
 use super::meta::{at, list_at, meta, set, text_at};
 use super::{Api, Call, forbidden};
 use crate::quantity::Quantity;
@@ -40,10 +40,10 @@ impl Api {
             return Ok(None);
         }
         let turn = self.0.quotas.lock().await;
-        let kind = call.known.store_name();
+        let kind = call.served.store_name();
         for quota in self.quotas(call.namespace()) {
             let hard = hard(&quota);
-            let asked: Amounts = hard
+            let requested: Amounts = hard
                 .keys()
                 .filter_map(|name| Some((name.clone(), amount(name, &kind, object)?)))
                 .filter(|(_, amount)| !amount.is_zero())
@@ -51,28 +51,29 @@ impl Api {
             let name = meta(&quota, "name");
             if let Some(why) = unspecified(&hard, &kind, object) {
                 return Err(forbidden(
-                    call.known.resource(),
+                    call.served.resource(),
                     meta(object, "name"),
                     &format!("failed quota: {name}: must specify {why}"),
                 ));
             }
             let used = self.used(call.namespace(), &hard);
             let is_over =
-                |name: &String| Some(used.get(name)?.plus(asked.get(name)?).exceeds(hard.get(name)?));
-            let over: Vec<&String> = asked.keys().filter(|name| is_over(name) == Some(true)).collect();
+                |name: &String| Some(used.get(name)?.plus(requested.get(name)?).exceeds(hard.get(name)?));
+            let over: Vec<&String> = requested.keys().filter(|name| is_over(name) == Some(true)).collect();
             if over.is_empty() {
                 continue;
             }
-            let [requested, used, limited] = [&asked, &used, &hard].map(|amounts| written(amounts, &over));
+            let [requested, used, limited] =
+                [&requested, &used, &hard].map(|amounts| written(amounts, &over));
             let why =
                 format!("exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}");
-            return Err(forbidden(call.known.resource(), meta(object, "name"), &why));
+            return Err(forbidden(call.served.resource(), meta(object, "name"), &why));
         }
         Ok(Some(turn))
     }
 
     /// Writes down how much there is, where something has changed.
-    pub(super) async fn count_for_quotas(&self, object: &Object, queue: &mut Queue) -> Result<(), Status> {
+    pub(super) async fn update_quota_usage(&self, object: &Object, queue: &mut Queue) -> Result<(), Status> {
         let text = object.key.to_str_lossy();
         let namespace = text.split('/').nth(1).unwrap_or_default();
         if namespace.is_empty() || !self.0.store.has(&prefix(QUOTAS, Some(namespace))) {
@@ -90,7 +91,7 @@ impl Api {
                 set(quota, &["status"], status);
                 is_new
             };
-            self.rewrite(&key(QUOTAS, namespace, meta(&quota, "name")), queue, act).await?;
+            self.update_with_retry(&key(QUOTAS, namespace, meta(&quota, "name")), queue, act).await?;
         }
         Ok(())
     }
@@ -178,8 +179,8 @@ fn amount(name: &str, kind: &str, object: &Node) -> Option<Quantity> {
         name if PLAIN.contains(&name) => Some(Quantity::from_int(1)),
         name => {
             let (part, of) = compute(name);
-            let asked = |container: &Node| Quantity::from_node(at(container, &["resources", part, of])?);
-            let amounts = list_at(object, &["spec", "containers"]).iter().filter_map(asked);
+            let requested = |container: &Node| Quantity::from_node(at(container, &["resources", part, of])?);
+            let amounts = list_at(object, &["spec", "containers"]).iter().filter_map(requested);
             Some(amounts.fold(Quantity::from_int(0), |sum, amount| sum.plus(&amount)))
         }
     }
@@ -246,8 +247,8 @@ mod tests {
     fn containers_have_to_tell_what_is_limited() {
         let hard = hard(&read("spec: {hard: {limits.cpu: '1', memory: 1Gi, pods: '3'}}"));
         let pod = read("spec: {containers: [{name: b, resources: {limits: {cpu: '1'}}}, {name: a}]}");
-        let told = "limits.cpu for: a; memory for: a,b";
-        assert_eq!(unspecified(&hard, "pods", &pod).as_deref(), Some(told));
+        let applied = "limits.cpu for: a; memory for: a,b";
+        assert_eq!(unspecified(&hard, "pods", &pod).as_deref(), Some(applied));
         assert_eq!(unspecified(&hard, "services", &pod), None);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pintle_tree::{Map, Node, Str};
 
-use super::set::{FieldSet, SetError};
+use super::field_set::{FieldSet, FieldSetError};
 
 /// How one came to own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +15,7 @@ pub(super) enum Operation {
 
 /// Who owns fields. Those who apply are the same in every version of an API; those who update are not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Manager {
+pub(super) struct ManagerKey {
     pub(super) name: Str,
     pub(super) operation: Operation,
     /// Empty for those who apply.
@@ -23,15 +23,15 @@ pub(super) struct Manager {
     pub(super) subresource: Str,
 }
 
-impl Manager {
-    pub(super) fn new(name: &str, operation: Operation, version: &Str, subresource: &str) -> Manager {
+impl ManagerKey {
+    pub(super) fn new(name: &str, operation: Operation, version: &Str, subresource: &str) -> ManagerKey {
         let name = Str::from(if name.is_empty() { "unknown" } else { name });
         let version = if operation == Operation::Apply { Str::default() } else { version.clone() };
-        Manager { name, operation, version, subresource: Str::from(subresource) }
+        ManagerKey { name, operation, version, subresource: Str::from(subresource) }
     }
 
     /// The owner as conflicts name it.
-    pub(super) fn spelled(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let mut text = pintle_tree::quote::quote(&self.name);
         if !self.subresource.is_empty() {
             text += &format!(" with subresource {}", pintle_tree::quote::quote(&self.subresource));
@@ -45,7 +45,7 @@ impl Manager {
 
 /// What one owns.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Owned {
+pub(super) struct VersionedSet {
     pub(super) version: Str,
     pub(super) set: FieldSet,
     pub(super) time: Option<Str>,
@@ -53,7 +53,7 @@ pub(super) struct Owned {
 
 /// Who owns what of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Managers(pub(super) BTreeMap<Manager, Owned>);
+pub(super) struct ManagedFields(pub(super) BTreeMap<ManagerKey, VersionedSet>);
 
 /// Why entries cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,15 +67,15 @@ pub(super) enum EntryError {
     #[error("invalid fieldsType {0} in managed fields entry {1}")]
     Type(String, usize),
     #[error("error decoding set: {0}")]
-    Set(#[from] SetError),
+    Set(#[from] FieldSetError),
 }
 
-impl Managers {
+impl ManagedFields {
     /// Reads the entries of an object.
-    pub(super) fn read(object: &Node) -> Result<Managers, EntryError> {
+    pub(super) fn read(object: &Node) -> Result<ManagedFields, EntryError> {
         let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
         let entries = entries.and_then(Node::as_list).unwrap_or_default();
-        let mut managers = Managers::default();
+        let mut managers = ManagedFields::default();
         for (index, entry) in entries.iter().enumerate() {
             let text = |key: &str| entry.get(key).and_then(Node::as_text).cloned().unwrap_or_default();
             let operation = match text("operation").as_str() {
@@ -92,7 +92,7 @@ impl Managers {
                 Some("") => return Err(EntryError::NoType(index)),
                 other => return Err(EntryError::Type(format!("{:?}", other.unwrap_or_default()), index)),
             }
-            let manager = Manager {
+            let manager = ManagerKey {
                 name: text("manager"),
                 operation,
                 version: if operation == Operation::Apply { Str::default() } else { version.clone() },
@@ -100,7 +100,7 @@ impl Managers {
             };
             let set = FieldSet::read(entry.get("fieldsV1").unwrap_or(&Node::Nil))?;
             let time = entry.get("time").and_then(Node::as_text).cloned();
-            managers.0.insert(manager, Owned { version, set, time });
+            managers.0.insert(manager, VersionedSet { version, set, time });
         }
         Ok(managers)
     }
@@ -116,7 +116,7 @@ impl Managers {
             metadata.remove("managedFields");
             return;
         }
-        let mut entries: Vec<(&Manager, &Owned)> = self.0.iter().collect();
+        let mut entries: Vec<(&ManagerKey, &VersionedSet)> = self.0.iter().collect();
         // Those who apply first, then by time; times in one zone are in the order of their texts.
         entries.sort_by(|(a, x), (b, y)| {
             let order = a.operation.cmp(&b.operation).then_with(|| x.time.cmp(&y.time));
@@ -129,14 +129,14 @@ impl Managers {
 
     /// Joins the oldest of those who update once there are more than ten.
     pub(super) fn cap(&mut self) {
-        const MOST: usize = 10;
-        let updates = |manager: &&Manager| manager.operation == Operation::Update;
-        let mut updaters: Vec<Manager> = self.0.keys().filter(updates).cloned().collect();
+        const MAX_UPDATE_ENTRIES: usize = 10;
+        let updates = |manager: &&ManagerKey| manager.operation == Operation::Update;
+        let mut updaters: Vec<ManagerKey> = self.0.keys().filter(updates).cloned().collect();
         let mut count = updaters.len();
         updaters.sort_by_cached_key(|manager| (self.0[manager].time.clone(), manager.clone()));
-        let mut firsts: BTreeMap<Str, Manager> = BTreeMap::new();
+        let mut firsts: BTreeMap<Str, ManagerKey> = BTreeMap::new();
         for manager in updaters {
-            if count <= MOST {
+            if count <= MAX_UPDATE_ENTRIES {
                 break;
             }
             let version = self.0[&manager].version.clone();
@@ -144,7 +144,7 @@ impl Managers {
                 firsts.insert(version, manager);
                 continue;
             };
-            let bucket = Manager::new("ancient-changes", Operation::Update, &version, "");
+            let bucket = ManagerKey::new("ancient-changes", Operation::Update, &version, "");
             if !self.0.contains_key(&bucket)
                 && let Some(owned) = self.0.remove(first)
             {
@@ -159,7 +159,7 @@ impl Managers {
     }
 }
 
-fn entry(manager: &Manager, owned: &Owned) -> Node {
+fn entry(manager: &ManagerKey, owned: &VersionedSet) -> Node {
     let mut map = Map::new();
     map.insert("manager".into(), manager.name.clone().into());
     map.insert(

@@ -9,25 +9,25 @@ use std::sync::Arc;
 
 use pintle_tree::{Node, Str, json};
 
-use super::change::{broken, is_let_go};
-use super::delete::{DeleteOptions, Policy};
-use super::kinds::Known;
+use super::delete::{DeleteOptions, PropagationPolicy};
 use super::meta::{at, has_finalizer, is_deleted, list_at, map, set, text_at};
-use super::{Api, custom};
+use super::served_kind::ServedKind;
+use super::update::{should_delete, storage_error};
+use super::{Api, custom_resources};
 use crate::status::Status;
-use crate::store::{Expect, Object, Refusal, key, prefix};
+use crate::store::{Object, Precondition, WriteError, key, prefix};
 
 /// A change that was made.
-pub(super) struct Happened {
-    pub(super) known: Known,
+pub(super) struct ObjectChange {
+    pub(super) served: ServedKind,
     pub(super) object: Arc<Object>,
     pub(super) removed: bool,
 }
 
-pub(super) type Queue = VecDeque<Happened>;
+pub(super) type Queue = VecDeque<ObjectChange>;
 
 /// What every cluster has from the start beside namespaces: group, kind, namespace, name and the rest.
-const FIRST: [(&str, &str, &str, &str, &str); 4] = [
+const BOOTSTRAP_OBJECTS: [(&str, &str, &str, &str, &str); 4] = [
     (
         "storage.k8s.io",
         "StorageClass",
@@ -66,23 +66,23 @@ const FIRST: [(&str, &str, &str, &str, &str); 4] = [
 ];
 
 /// The finalizer of a definition whose objects are still there.
-pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+pub(super) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 impl Api {
     /// Does what follows from a change, and what follows from that.
-    pub(super) async fn follow(
+    pub(super) async fn reconcile_change(
         &self,
-        known: &Known,
+        served: &ServedKind,
         object: &Arc<Object>,
         removed: bool,
     ) -> Result<(), Status> {
-        let first = Happened { known: known.clone(), object: Arc::clone(object), removed };
-        self.follow_all(VecDeque::from([first])).await
+        let first = ObjectChange { served: served.clone(), object: Arc::clone(object), removed };
+        self.drain(VecDeque::from([first])).await
     }
 
-    async fn follow_all(&self, mut queue: Queue) -> Result<(), Status> {
-        while let Some(happened) = queue.pop_front() {
-            self.react(&happened, &mut queue).await?;
+    async fn drain(&self, mut queue: Queue) -> Result<(), Status> {
+        while let Some(change) = queue.pop_front() {
+            self.reconcile_one(&change, &mut queue).await?;
         }
         Ok(())
     }
@@ -94,94 +94,96 @@ impl Api {
     /// If the store cannot be written.
     pub async fn edit(&self, key: &Str, act: impl Fn(&mut Node) -> bool) -> Result<(), Status> {
         let mut queue = VecDeque::new();
-        self.rewrite(key, &mut queue, act).await?;
-        self.follow_all(queue).await
+        self.update_with_retry(key, &mut queue, act).await?;
+        self.drain(queue).await
     }
 
-    async fn react(&self, happened: &Happened, queue: &mut Queue) -> Result<(), Status> {
-        let Happened { known, object, removed } = happened;
-        if known.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-            self.definition_changed(happened, queue).await?;
+    async fn reconcile_one(&self, change: &ObjectChange, queue: &mut Queue) -> Result<(), Status> {
+        let ObjectChange { served, object, removed } = change;
+        if served.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            self.reconcile_definition(change, queue).await?;
         }
-        if known.is("", "Namespace") && !removed {
-            self.namespace_changed(object, queue).await?;
+        if served.is("", "Namespace") && !removed {
+            self.reconcile_namespace(object, queue).await?;
         }
-        self.count_for_quotas(object, queue).await?;
+        self.update_quota_usage(object, queue).await?;
         if *removed {
-            for dependent in self.0.store.dependents(&object.head.uid) {
-                self.collect(&dependent.key, queue).await?;
+            for dependent in self.0.store.dependents(&object.meta.uid) {
+                self.collect_garbage(&dependent.key, queue).await?;
             }
-            for owner in &object.head.owners {
-                self.owned_is_gone(owner, queue).await?;
+            for owner in &object.meta.owners {
+                self.dependent_deleted(owner, queue).await?;
             }
-            self.namespace_is_emptier(object, queue).await?;
-            self.furnish_again(known, object, queue).await?;
-        } else if !object.head.owners.is_empty() {
-            self.collect(&object.key, queue).await?;
+            self.continue_namespace_deletion(object, queue).await?;
+            self.restore_namespace_defaults(served, object, queue).await?;
+        } else if !object.meta.owners.is_empty() {
+            self.collect_garbage(&object.key, queue).await?;
         }
-        if !removed && self.0.store.get(&object.key).is_some_and(|there| there.revision == object.revision) {
-            self.hold(object, queue).await?;
+        if !removed
+            && self.0.store.get(&object.key).is_some_and(|existing| existing.revision == object.revision)
+        {
+            self.process_gc_finalizers(object, queue).await?;
         }
         Ok(())
     }
 
     /// Changes what is there, however often somebody else is quicker. `act` says whether there is anything to change.
-    pub(super) async fn rewrite(
+    pub(super) async fn update_with_retry(
         &self,
         key: &Str,
         queue: &mut Queue,
         act: impl Fn(&mut Node) -> bool,
     ) -> Result<(), Status> {
-        let Some(known) = self.known_by_key(key) else { return Ok(()) };
+        let Some(served) = self.served_by_key(key) else { return Ok(()) };
         loop {
-            let Some(there) = self.0.store.get(key) else { return Ok(()) };
-            let mut node = there.node();
+            let Some(existing) = self.0.store.get(key) else { return Ok(()) };
+            let mut node = existing.node();
             if !act(&mut node) {
                 return Ok(());
             }
-            let removed = is_let_go(&node);
-            let expect = Expect::Revision(there.revision);
+            let removed = should_delete(&node);
+            let precondition = Precondition::Revision(existing.revision);
             let written = if removed {
-                self.0.store.remove(key.clone(), expect).await
+                self.0.store.remove(key.clone(), precondition).await
             } else {
-                self.0.store.put(key.clone(), expect, node).await
+                self.0.store.put(key.clone(), precondition, node).await
             };
             match written {
                 Ok(object) => {
-                    queue.push_back(Happened { known, object, removed });
+                    queue.push_back(ObjectChange { served, object, removed });
                     return Ok(());
                 }
-                Err(Refusal::Broken(why)) => return Err(broken(&why)),
+                Err(WriteError::Broken(why)) => return Err(storage_error(&why)),
                 Err(_) => {}
             }
         }
     }
 
-    fn known_by_key(&self, key: &Str) -> Option<Known> {
+    fn served_by_key(&self, key: &Str) -> Option<ServedKind> {
         let text = key.to_str_lossy();
         let name = text.split('/').next()?;
         let (plural, group) = name.split_once('.').unwrap_or((name, ""));
         let is_it = |it: &&crate::schema::Resource| {
             it.plural == *plural && it.group == *group && it.can("create") && it.can("delete")
         };
-        match self.0.table.resources().iter().find(is_it) {
-            Some(resource) => Some(Known::BuiltIn(resource)),
-            None => self.all_kinds().into_iter().find(|known| known.store_name() == name),
+        match self.0.catalog.resources().iter().find(is_it) {
+            Some(resource) => Some(ServedKind::BuiltIn(resource)),
+            None => self.all_kinds().into_iter().find(|served| served.store_name() == name),
         }
     }
 
     /// Deletes something on behalf of nobody.
-    pub(super) async fn discard(
+    pub(super) async fn delete_as_controller(
         &self,
         key: &Str,
-        policy: Option<Policy>,
+        policy: Option<PropagationPolicy>,
         queue: &mut Queue,
     ) -> Result<(), Status> {
-        let Some(known) = self.known_by_key(key) else { return Ok(()) };
+        let Some(served) = self.served_by_key(key) else { return Ok(()) };
         let options = DeleteOptions { policy, ..DeleteOptions::default() };
-        match self.delete_once(&known, key, &options).await {
-            Ok((_, happened)) => {
-                queue.extend(happened);
+        match self.delete_without_reconcile(&served, key, &options).await {
+            Ok((_, change)) => {
+                queue.extend(change);
                 Ok(())
             }
             Err(status) if matches!(status.code, 404 | 409) => Ok(()),
@@ -190,7 +192,7 @@ impl Api {
     }
 
     /// Makes an object of the core that controllers would have made, if it is not there.
-    pub(super) async fn make_plain(
+    pub(super) async fn ensure_core_object(
         &self,
         kind: &str,
         namespace: &str,
@@ -198,11 +200,11 @@ impl Api {
         object: Node,
         queue: &mut Queue,
     ) -> Result<(), Status> {
-        self.make_plain_of(("", kind), namespace, name, object, queue).await
+        self.ensure_object(("", kind), namespace, name, object, queue).await
     }
 
     /// The same for an object of any group.
-    async fn make_plain_of(
+    async fn ensure_object(
         &self,
         (group, kind): (&str, &str),
         namespace: &str,
@@ -210,8 +212,8 @@ impl Api {
         mut object: Node,
         queue: &mut Queue,
     ) -> Result<(), Status> {
-        let Some(resource) = self.0.table.kind(group, "v1", kind) else { return Ok(()) };
-        let known = Known::BuiltIn(resource);
+        let Some(resource) = self.0.catalog.kind(group, "v1", kind) else { return Ok(()) };
+        let served = ServedKind::BuiltIn(resource);
         set(&mut object, &["apiVersion"], resource.api_version());
         set(&mut object, &["kind"], kind);
         set(&mut object, &["metadata", "name"], name);
@@ -220,18 +222,18 @@ impl Api {
         }
         set(&mut object, &["metadata", "uid"], self.0.names.uid());
         set(&mut object, &["metadata", "creationTimestamp"], self.timestamp());
-        let key = key(&known.store_name(), namespace, name);
-        match self.0.store.put(key, Expect::Absent, object).await {
-            Ok(object) => queue.push_back(Happened { known, object, removed: false }),
-            Err(Refusal::Broken(why)) => return Err(broken(&why)),
+        let key = key(&served.store_name(), namespace, name);
+        match self.0.store.put(key, Precondition::Absent, object).await {
+            Ok(object) => queue.push_back(ObjectChange { served, object, removed: false }),
+            Err(WriteError::Broken(why)) => return Err(storage_error(&why)),
             Err(_) => {}
         }
         Ok(())
     }
 
-    async fn definition_changed(&self, happened: &Happened, queue: &mut Queue) -> Result<(), Status> {
-        let node = happened.object.node();
-        if !happened.removed && !is_deleted(&node) {
+    async fn reconcile_definition(&self, change: &ObjectChange, queue: &mut Queue) -> Result<(), Status> {
+        let node = change.object.node();
+        if !change.removed && !is_deleted(&node) {
             let now = self.timestamp();
             let act = |node: &mut Node| {
                 let names = at(node, &["spec", "names"]);
@@ -240,13 +242,13 @@ impl Api {
                 if is_done {
                     return false;
                 }
-                let status = custom::established(node, &now);
+                let status = custom_resources::established(node, &now);
                 set(node, &["status"], status);
                 true
             };
-            self.rewrite(&happened.object.key, queue, act).await?;
+            self.update_with_retry(&change.object.key, queue, act).await?;
         }
-        if is_deleted(&node) && has_finalizer(&node, CLEANUP) {
+        if is_deleted(&node) && has_finalizer(&node, CLEANUP_FINALIZER) {
             let kind = format!(
                 "{}.{}",
                 text_at(&node, &["spec", "names", "plural"]),
@@ -255,31 +257,32 @@ impl Api {
             let all = prefix(&kind, None);
             if let Ok(listing) = self.0.store.list(&all, None, usize::MAX, None, &|_| true) {
                 for object in &listing.objects {
-                    self.discard(&object.key, Some(Policy::Background), queue).await?;
+                    self.delete_as_controller(&object.key, Some(PropagationPolicy::Background), queue)
+                        .await?;
                 }
             }
             if !self.0.store.has(&all) {
-                self.let_go(&happened.object.key, CLEANUP, queue).await?;
+                self.remove_finalizer(&change.object.key, CLEANUP_FINALIZER, queue).await?;
             }
         }
-        self.read_customs_again();
+        self.reload_custom_resources();
         Ok(())
     }
 
     /// What every cluster has from the start.
-    pub(super) async fn make_first_objects(&self) -> Result<(), Status> {
+    pub(super) async fn create_bootstrap_objects(&self) -> Result<(), Status> {
         let mut queue = VecDeque::new();
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             let mut namespace = map([]);
             set(&mut namespace, &["metadata", "labels", "kubernetes.io/metadata.name"], name);
             set(&mut namespace, &["spec", "finalizers"], vec!["kubernetes".into()]);
             set(&mut namespace, &["status", "phase"], "Active");
-            self.make_plain("Namespace", "", name, namespace, &mut queue).await?;
+            self.ensure_core_object("Namespace", "", name, namespace, &mut queue).await?;
         }
-        for (group, kind, namespace, name, text) in FIRST {
+        for (group, kind, namespace, name, text) in BOOTSTRAP_OBJECTS {
             let object = json::read_exact(text.as_bytes()).unwrap_or_default();
-            self.make_plain_of((group, kind), namespace, name, object, &mut queue).await?;
+            self.ensure_object((group, kind), namespace, name, object, &mut queue).await?;
         }
-        self.follow_all(queue).await
+        self.drain(queue).await
     }
 }

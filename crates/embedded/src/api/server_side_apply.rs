@@ -2,27 +2,27 @@
 
 use pintle_tree::{Node, json};
 
-use super::change::{Edit, check_name, check_same_namespace};
-use super::meta::{meta, take_over};
+use super::meta::{copy_field, meta};
 use super::query::{FieldValidation, WriteOptions};
 use super::reply::Reply;
+use super::update::{UpdateSource, check_name, check_same_namespace};
 use super::{Api, Call, conflict, not_found};
-use crate::apply::{self, Writer};
-use crate::status::{Cause, Status};
+use crate::apply::{self, FieldManager};
+use crate::status::{Status, StatusCause};
 
 impl Api {
     /// Server-side apply, which makes what is not there.
     pub(super) async fn apply(&self, call: &Call<'_>, options: &WriteOptions) -> Result<Reply, Status> {
         if options.manager.is_empty() {
-            let cause = Cause::required("fieldManager", "is required for apply patch");
+            let cause = StatusCause::required("fieldManager", "is required for apply patch");
             return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
         }
         let applied = applied(call, options.validation)?;
         if self.0.store.get(&call.key()).is_some() {
-            return self.change(call, options, &Edit::Apply(&applied)).await;
+            return self.update(call, options, &UpdateSource::Apply(&applied)).await;
         }
-        let resource = call.known.resource();
-        if call.target.part.is_some() {
+        let resource = call.served.resource();
+        if call.target.subresource.is_some() {
             return Err(not_found(resource, call.name()));
         }
         let uid = meta(&applied, "uid");
@@ -32,39 +32,46 @@ impl Api {
             );
             return Err(conflict(resource, call.name(), &why));
         }
-        let laid = self.laid_new(call, options, &applied)?;
+        let applied_object = self.apply_to_empty(call, options, &applied)?;
         let (version, kind) = (resource.api_version(), resource.kind.to_string());
-        let text = json::write_raw(&laid).map_err(|error| Status::bad_request(error.to_string()))?;
-        let mut object = self.read_text(call, &text, FieldValidation::Ignore, &version, &kind)?;
-        take_over(&mut object, &laid, &["metadata", "managedFields"]);
+        let text =
+            json::write_raw(&applied_object).map_err(|error| Status::bad_request(error.to_string()))?;
+        let mut object = self.decode(call, &text, FieldValidation::Ignore, &version, &kind)?;
+        copy_field(&mut object, &applied_object, &["metadata", "managedFields"]);
         check_name(call, &applied, true)?;
-        match self.make(call, object, options, true).await {
-            Ok(made) => Ok(self.show(call, 201, made)),
+        match self.create_object(call, object, options, true).await {
+            Ok(created) => Ok(self.show(call, 201, created)),
             // Somebody else was faster, so that it is there now; the real server starts over, too.
             Err(status) if status.reason == "AlreadyExists" => {
-                self.change(call, options, &Edit::Apply(&applied)).await
+                self.update(call, options, &UpdateSource::Apply(&applied)).await
             }
             Err(status) => Err(status),
         }
     }
 
     /// What is applied, laid over nothing.
-    pub(super) fn laid_new(
+    pub(super) fn apply_to_empty(
         &self,
         call: &Call<'_>,
         options: &WriteOptions,
         applied: &Node,
     ) -> Result<Node, Status> {
         let (manager, now) = (call.manager(&options.manager), self.timestamp());
-        let version = call.known.resource().api_version();
-        let reset = self.untouched(call, "");
-        let writer =
-            Writer { manager: &manager, api_version: &version, subresource: "", now: &now, reset: &reset };
+        let version = call.served.resource().api_version();
+        let reset_fields = self.reset_fields(call, "");
+        let field_manager = FieldManager {
+            name: &manager,
+            api_version: &version,
+            subresource: "",
+            now: &now,
+            reset_fields: &reset_fields,
+        };
         let mut empty = self.empty(call);
-        take_over(&mut empty, applied, &["metadata", "name"]);
-        take_over(&mut empty, applied, &["metadata", "namespace"]);
-        let schema = call.known.schema(self.0.table);
-        apply::apply(schema, &empty, applied, &writer, options.force, true).map(|laid| laid.object)
+        copy_field(&mut empty, applied, &["metadata", "name"]);
+        copy_field(&mut empty, applied, &["metadata", "namespace"]);
+        let schema = call.served.schema(self.0.catalog);
+        apply::apply(schema, &empty, applied, &field_manager, options.force, true)
+            .map(|applied_object| applied_object.object)
     }
 }
 
@@ -87,7 +94,7 @@ fn applied(call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status>
         }
         text.lines().skip(1).for_each(|line| call.warn(line.trim().to_owned()));
     }
-    let resource = call.known.resource();
+    let resource = call.served.resource();
     let word = |key: &str| super::meta::text_at(&tree, &[key]).to_owned();
     let (version, kind) = (word("apiVersion"), word("kind"));
     if version != resource.api_version() || resource.kind != *kind {

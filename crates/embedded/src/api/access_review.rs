@@ -15,22 +15,22 @@ const USER: &str = "admin";
 impl Api {
     /// The answer to a review, if the request is one.
     pub(super) fn review(&self, method: &Method, call: &Call<'_>) -> Option<Result<Reply, Status>> {
-        let resource = call.known.resource();
+        let resource = call.served.resource();
         let group = resource.group.as_str()?;
         let is_review = matches!(group, "authorization.k8s.io" | "authentication.k8s.io");
-        if !is_review || call.known.is_custom() || *method != Method::POST {
+        if !is_review || call.served.is_custom() || *method != Method::POST {
             return None;
         }
         Some(self.reviewed(call))
     }
 
     fn reviewed(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let resource = call.known.resource();
+        let resource = call.served.resource();
         let options = WriteOptions::read(call.query, "CreateOptions")?;
         let mut review = self.read_body(call, options.validation)?;
         unset(&mut review, &["status"]);
         if resource.kind != *"SelfSubjectRulesReview" {
-            self.track_new(call, &mut review, &options);
+            self.track_create(call, &mut review, &options);
         }
         if review.get("metadata").is_none() {
             set(&mut review, &["metadata"], Node::empty_map());

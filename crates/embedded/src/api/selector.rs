@@ -4,7 +4,7 @@ use pintle_tree::{Node, Str};
 
 use crate::schema::Kind;
 use crate::status::Status;
-use crate::store::{Clue, Head, Object, key};
+use crate::store::{IndexHint, Object, ObjectMeta, key};
 
 /// One condition on labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,10 +60,10 @@ impl Selector {
 
     /// What it says about where to look. `place` is the kind, as keys begin with it, and the namespace, where only one
     /// is meant.
-    pub(super) fn clue(&self, (kind, namespace): &(String, Option<&str>)) -> Clue {
+    pub(super) fn index_hint(&self, (kind, namespace): &(String, Option<&str>)) -> IndexHint {
         let is_name = |it: &&FieldRequirement| it.path == "metadata.name" && it.equal;
         if let (Some(namespace), Some(name)) = (*namespace, self.fields.iter().find(is_name)) {
-            return Clue::Key(key(kind, namespace, &name.value));
+            return IndexHint::Key(key(kind, namespace, &name.value));
         }
         let pair = |requirement: &Requirement| match requirement {
             Requirement::In(key, values) => match values.as_slice() {
@@ -73,12 +73,12 @@ impl Selector {
             _ => None,
         };
         let pairs: Vec<(Str, Str)> = self.labels.iter().filter_map(pair).collect();
-        if pairs.is_empty() { Clue::Nothing } else { Clue::Labels(pairs) }
+        if pairs.is_empty() { IndexHint::Nothing } else { IndexHint::Labels(pairs) }
     }
 
     /// Whether an object is wanted.
     pub(super) fn matches(&self, object: &Object) -> bool {
-        self.labels.iter().all(|requirement| requirement.matches(&object.head)) && self.matches_fields(object)
+        self.labels.iter().all(|requirement| requirement.matches(&object.meta)) && self.matches_fields(object)
     }
 
     fn matches_fields(&self, object: &Object) -> bool {
@@ -114,7 +114,7 @@ fn field(object: &Node, path: &str) -> String {
 }
 
 impl Requirement {
-    fn matches(&self, head: &Head) -> bool {
+    fn matches(&self, head: &ObjectMeta) -> bool {
         let value = |key: &str| head.label(key).and_then(|value| value.as_str());
         let number = |key: &str| value(key).and_then(|value| value.parse::<i64>().ok());
         match self {
@@ -257,13 +257,13 @@ fn label_requirements(text: &str) -> Result<Vec<Requirement>, String> {
     }
 }
 
-fn is_word(token: &str) -> bool {
-    !matches!(token, "=" | "==" | "!=" | "!" | "(" | ")" | "," | "<" | ">")
+fn is_word(continue_token: &str) -> bool {
+    !matches!(continue_token, "=" | "==" | "!=" | "!" | "(" | ")" | "," | "<" | ">")
 }
 
 impl Parser {
     fn requirement(&mut self) -> Result<Requirement, String> {
-        let negated = self.tokens.next_if(|token| token == "!").is_some();
+        let negated = self.tokens.next_if(|continue_token| continue_token == "!").is_some();
         let key = self.tokens.next().unwrap_or_default();
         if !is_word(&key) || key.is_empty() {
             return Err(format!("found '{key}', expected: !, identifier, or 'end of string'"));
@@ -375,7 +375,7 @@ mod tests {
 
     fn selects(selector: &str, labels: &[(&str, &str)]) -> bool {
         let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-        let head = Head { labels, ..Head::default() };
+        let head = ObjectMeta { labels, ..ObjectMeta::default() };
         label_requirements(selector).unwrap().iter().all(|requirement| requirement.matches(&head))
     }
 

@@ -4,66 +4,66 @@ use std::sync::Arc;
 
 use pintle_tree::{Node, Str};
 
-use super::convert;
-use super::custom::{self, CustomKind, ScalePaths};
-use crate::schema::{Kind, Resource, Schema, Shape, Table};
+use super::conversion;
+use super::custom_resources::{self, CustomResource, ScalePaths};
+use crate::schema::{ApiCatalog, Kind, Resource, Schema, Shape};
 
 /// A kind that is served. Cheap to clone.
 #[derive(Clone)]
-pub(super) enum Known {
+pub(super) enum ServedKind {
     BuiltIn(&'static Resource),
-    Custom(Arc<CustomKind>),
+    Custom(Arc<CustomResource>),
 }
 
 /// What has no schema is free.
-fn free() -> &'static Shape {
-    static FREE: std::sync::LazyLock<Shape> = std::sync::LazyLock::new(|| {
-        Shape::read(&pintle_tree::Node::empty_map()).expect("an empty map is a schema")
+fn schemaless() -> &'static Shape {
+    static SCHEMALESS: std::sync::LazyLock<Shape> = std::sync::LazyLock::new(|| {
+        Shape::parse(&pintle_tree::Node::empty_map()).expect("an empty map is a schema")
     });
-    &FREE
+    &SCHEMALESS
 }
 
-impl Known {
+impl ServedKind {
     pub(super) fn resource(&self) -> &Resource {
         match self {
-            Known::BuiltIn(resource) => resource,
-            Known::Custom(kind) => &kind.resource,
+            ServedKind::BuiltIn(resource) => resource,
+            ServedKind::Custom(kind) => &kind.resource,
         }
     }
 
     /// Its schema, and what discovery says.
-    pub(super) fn kind(&self, table: &'static Table) -> Kind<'_> {
+    pub(super) fn kind(&self, catalog: &'static ApiCatalog) -> Kind<'_> {
         Kind {
             resource: self.resource(),
-            schema: Some(self.schema(table)),
-            custom: matches!(self, Known::Custom(_)),
-            minor: table.minor(),
+            schema: Some(self.schema(catalog)),
+            custom: matches!(self, ServedKind::Custom(_)),
+            minor: catalog.minor(),
         }
     }
 
-    pub(super) fn schema(&self, table: &'static Table) -> Schema<'_> {
+    pub(super) fn schema(&self, catalog: &'static ApiCatalog) -> Schema<'_> {
         match self {
-            Known::BuiltIn(resource) => {
-                table.schema(resource).unwrap_or_else(|| Schema::new(free(), table.definitions()))
+            ServedKind::BuiltIn(resource) => {
+                catalog.schema(resource).unwrap_or_else(|| Schema::new(schemaless(), catalog.definitions()))
             }
-            Known::Custom(kind) => Schema::new(&kind.shape, table.definitions()),
+            ServedKind::Custom(kind) => Schema::new(&kind.shape, catalog.definitions()),
         }
     }
 
     /// What keys of its objects begin with. Events are the same objects in both their groups.
     pub(super) fn store_name(&self) -> String {
         let resource = self.resource();
-        if resource.group == "events.k8s.io" { "events".to_owned() } else { resource.qualified() }
+        if resource.group == "events.k8s.io" { "events".to_owned() } else { resource.qualified_name() }
     }
 
     /// The version that its objects are kept in.
     pub(super) fn stored_version(&self) -> Str {
         let resource = self.resource();
         match self {
-            Known::Custom(kind) => Str::from(format!("{}/{}", resource.group, kind.storage_version)),
-            Known::BuiltIn(_) if resource.group == "events.k8s.io" => Str::from("v1"),
-            Known::BuiltIn(_) if resource.group == "autoscaling" => Str::from("autoscaling/v2"),
-            Known::BuiltIn(_) => Str::from(resource.api_version()),
+            ServedKind::Custom(kind) => Str::from(format!("{}/{}", resource.group, kind.storage_version)),
+            ServedKind::BuiltIn(_) if resource.group == "events.k8s.io" => Str::from("v1"),
+            ServedKind::BuiltIn(_) if resource.group == "autoscaling" => Str::from("autoscaling/v2"),
+            ServedKind::BuiltIn(_) => Str::from(resource.api_version()),
         }
     }
 
@@ -99,8 +99,8 @@ impl Known {
             "DeviceTaintRule",
         ];
         match self {
-            Known::Custom(_) => true,
-            Known::BuiltIn(resource) => WITH.iter().any(|kind| resource.kind == **kind),
+            ServedKind::Custom(_) => true,
+            ServedKind::BuiltIn(resource) => WITH.iter().any(|kind| resource.kind == **kind),
         }
     }
 
@@ -125,8 +125,8 @@ impl Known {
             "ClusterTrustBundle",
         ];
         match self {
-            Known::Custom(_) => false,
-            Known::BuiltIn(resource) => !NOT.iter().any(|kind| resource.kind == **kind),
+            ServedKind::Custom(_) => false,
+            ServedKind::BuiltIn(resource) => !NOT.iter().any(|kind| resource.kind == **kind),
         }
     }
 
@@ -144,7 +144,7 @@ impl Known {
             "Service",
             "Endpoints",
         ];
-        matches!(self, Known::BuiltIn(resource) if THESE.iter().any(|kind| resource.kind == **kind))
+        matches!(self, ServedKind::BuiltIn(resource) if THESE.iter().any(|kind| resource.kind == **kind))
     }
 
     /// Whether deleting answers with the object rather than with a success.
@@ -170,39 +170,43 @@ impl Known {
             "PodTemplate",
             "ResourcePoolStatusRequest",
         ];
-        matches!(self, Known::BuiltIn(resource) if THESE.iter().any(|kind| resource.kind == **kind))
+        matches!(self, ServedKind::BuiltIn(resource) if THESE.iter().any(|kind| resource.kind == **kind))
     }
 
     pub(super) fn is_custom(&self) -> bool {
-        matches!(self, Known::Custom(_))
+        matches!(self, ServedKind::Custom(_))
     }
 
     /// Whether objects are sent as they are kept. Custom ones may have been written in a version that no longer is the
     /// one to keep, so that only those with one version are.
-    pub(super) fn is_shown_as_kept(&self) -> bool {
+    pub(super) fn is_served_as_stored(&self) -> bool {
         match self {
-            Known::Custom(kind) => kind.only_version,
-            Known::BuiltIn(resource) => self.stored_version() == *resource.api_version(),
+            ServedKind::Custom(kind) => kind.only_version,
+            ServedKind::BuiltIn(resource) => self.stored_version() == *resource.api_version(),
         }
     }
 
     /// Turns an object as it is kept into one of the version that is asked for.
-    pub(super) fn show(&self, object: &mut Node) {
-        if !self.is_shown_as_kept() {
-            convert::show(object, self.resource());
+    pub(super) fn convert_from_storage(&self, object: &mut Node) {
+        if !self.is_served_as_stored() {
+            conversion::from_storage(object, self.resource());
         }
     }
 
     /// Turns an object of the version that was sent into what is kept.
-    pub(super) fn keep(&self, object: &mut Node, table: &'static Table) {
-        if self.is_shown_as_kept() {
+    pub(super) fn convert_to_storage(&self, object: &mut Node, catalog: &'static ApiCatalog) {
+        if self.is_served_as_stored() {
             return;
         }
-        convert::keep(object, self.resource(), &self.stored_version());
-        if let Known::Custom(kind) = self
-            && let Some(kept) = &kind.kept
+        conversion::to_storage(object, self.resource(), &self.stored_version());
+        if let ServedKind::Custom(kind) = self
+            && let Some(storage_shape) = &kind.storage_shape
         {
-            custom::fit_kept(Schema::new(kept, table.definitions()), &kind.resource, object);
+            custom_resources::prune_for_storage(
+                Schema::new(storage_shape, catalog.definitions()),
+                &kind.resource,
+                object,
+            );
         }
     }
 
@@ -210,10 +214,10 @@ impl Known {
     pub(super) fn scale_paths(&self) -> ScalePaths {
         let path = |steps: &[&str]| steps.iter().map(|step| (*step).to_owned()).collect::<Vec<String>>();
         match self {
-            Known::Custom(kind) => kind.scale.clone().unwrap_or_default(),
-            Known::BuiltIn(_) => ScalePaths {
-                wanted: path(&["spec", "replicas"]),
-                there: path(&["status", "replicas"]),
+            ServedKind::Custom(kind) => kind.scale.clone().unwrap_or_default(),
+            ServedKind::BuiltIn(_) => ScalePaths {
+                spec_replicas: path(&["spec", "replicas"]),
+                status_replicas: path(&["status", "replicas"]),
                 selector: path(&["spec", "selector"]),
             },
         }

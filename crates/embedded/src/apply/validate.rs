@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use pintle_tree::{Node, with_stack};
 
-use super::set::{Element, path_text};
-use super::typed::{Form, Keys, Place, ScalarType};
+use super::field_set::{PathElement, path_string};
+use super::typed::{AtomKind, Keys, ScalarType, TypeRef};
 use crate::go_format::{go_syntax, go_type, go_value};
 
 /// Returns why `object` does not fit, or nothing if it does.
-pub(super) fn check(place: Place<'_>, object: &Node) -> Option<String> {
+pub(super) fn validate(type_ref: TypeRef<'_>, object: &Node) -> Option<String> {
     let mut faults = ErrorList { path: Vec::new(), found: Vec::new() };
-    faults.value(place, object);
+    faults.value(type_ref, object);
     match &faults.found[..] {
         [] => None,
         [only] => Some(only.clone()),
@@ -20,24 +20,24 @@ pub(super) fn check(place: Place<'_>, object: &Node) -> Option<String> {
 }
 
 struct ErrorList {
-    path: Vec<Element>,
+    path: Vec<PathElement>,
     found: Vec<String>,
 }
 
 impl ErrorList {
     fn add(&mut self, message: String) {
-        let path = path_text(&self.path);
+        let path = path_string(&self.path);
         self.found.push(if path.is_empty() { message } else { format!("{path}: {message}") });
     }
 
-    fn value(&mut self, place: Place<'_>, value: &Node) {
-        match (place.form(Some(value)), value) {
+    fn value(&mut self, type_ref: TypeRef<'_>, value: &Node) {
+        match (type_ref.atom_kind(Some(value)), value) {
             (_, Node::Nil) => {}
-            (Form::Scalar, value) => self.scalar(place.scalar(), value),
-            (Form::Map, Node::Map(map)) => {
+            (AtomKind::Scalar, value) => self.scalar(type_ref.scalar(), value),
+            (AtomKind::Map, Node::Map(map)) => {
                 for (name, value) in map.iter() {
-                    self.path.push(Element::Field(name.clone()));
-                    let child = place.field(name);
+                    self.path.push(PathElement::Field(name.clone()));
+                    let child = type_ref.field(name);
                     match child {
                         Some(child) => with_stack(|| self.value(child, value)),
                         None => self.add("field not declared in schema".into()),
@@ -49,9 +49,9 @@ impl ErrorList {
                     }
                 }
             }
-            (Form::List, Node::List(list)) => self.list(place, list),
-            (Form::Map, other) => self.add(format!("expected map, got {}", spelled(other))),
-            (Form::List, other) => self.add(format!("expected list, got {}", spelled(other))),
+            (AtomKind::List, Node::List(list)) => self.list(type_ref, list),
+            (AtomKind::Map, other) => self.add(format!("expected map, got {}", describe(other))),
+            (AtomKind::List, other) => self.add(format!("expected list, got {}", describe(other))),
         }
     }
 
@@ -65,19 +65,19 @@ impl ErrorList {
             (ScalarType::Text, other) => {
                 format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_syntax(other))
             }
-            (ScalarType::Bool, other) => format!("expected boolean, got {}", spelled(other)),
-            (ScalarType::Any, other) => format!("expected any scalar, got {}", spelled(other)),
+            (ScalarType::Bool, other) => format!("expected boolean, got {}", describe(other)),
+            (ScalarType::Any, other) => format!("expected any scalar, got {}", describe(other)),
         };
         self.add(message);
     }
 
-    fn list(&mut self, place: Place<'_>, list: &[Node]) {
+    fn list(&mut self, type_ref: TypeRef<'_>, list: &[Node]) {
         let mut seen = BTreeSet::new();
         for (at, item) in list.iter().enumerate() {
-            let element = if matches!(place.keys(), Keys::Atomic) {
-                Element::Index(at as i64)
+            let element = if matches!(type_ref.keys(), Keys::Atomic) {
+                PathElement::Index(at as i64)
             } else {
-                match place.element(item) {
+                match type_ref.element(item) {
                     Ok(element) => element,
                     Err(message) => return self.add(format!("element {at}: {message}")),
                 }
@@ -86,13 +86,13 @@ impl ErrorList {
                 self.add(format!("duplicate entries for key {element}"));
             }
             self.path.push(element);
-            with_stack(|| self.value(place.items(), item));
+            with_stack(|| self.value(type_ref.items(), item));
             self.path.pop();
         }
     }
 }
 
 /// A value as Go prints the one that holds it.
-fn spelled(value: &Node) -> String {
+fn describe(value: &Node) -> String {
     format!("&{{{}}}", go_value(value))
 }

@@ -7,7 +7,7 @@ use pintle_tree::{Node, Str, json};
 
 use super::meta::{at, list_at, map, set, text_at};
 use crate::schema::{Additional, Kind, Resource, Schema, Shape, Subresource};
-use crate::status::{Cause, Status};
+use crate::status::{Status, StatusCause};
 use crate::store::Store;
 use crate::{decoding, defaulting};
 
@@ -20,8 +20,8 @@ const METADATA: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v
 /// Where the scale of an object is in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScalePaths {
-    pub(super) wanted: Vec<String>,
-    pub(super) there: Vec<String>,
+    pub(super) spec_replicas: Vec<String>,
+    pub(super) status_replicas: Vec<String>,
     pub(super) selector: Vec<String>,
 }
 
@@ -37,11 +37,11 @@ pub(super) struct Column {
 }
 
 /// One version of a custom kind.
-pub(super) struct CustomKind {
+pub(super) struct CustomResource {
     pub(super) resource: Resource,
     pub(super) shape: Shape,
     /// The shape of the version that objects are kept in, if that is another.
-    pub(super) kept: Option<Shape>,
+    pub(super) storage_shape: Option<Shape>,
     pub(super) storage_version: Str,
     /// Whether it is the only version, so that all objects are of it.
     pub(super) only_version: bool,
@@ -55,44 +55,44 @@ pub(super) struct CustomKind {
 
 /// All custom kinds.
 #[derive(Default)]
-pub(super) struct Customs {
-    kinds: Vec<Arc<CustomKind>>,
+pub(super) struct CustomResources {
+    kinds: Vec<Arc<CustomResource>>,
 }
 
-impl Customs {
+impl CustomResources {
     /// Reads all definitions in a store.
-    pub(super) fn read(store: &Store) -> Customs {
+    pub(super) fn read(store: &Store) -> CustomResources {
         let Ok(listing) = store.list(DEFINITIONS, None, usize::MAX, None, &|_| true) else {
-            return Customs::default();
+            return CustomResources::default();
         };
         let kinds = listing.objects.iter().flat_map(|object| kinds(&object.node()));
-        Customs { kinds: kinds.map(Arc::new).collect() }
+        CustomResources { kinds: kinds.map(Arc::new).collect() }
     }
 
     /// The versions that are served.
-    pub(super) fn served(&self) -> impl Iterator<Item = &Arc<CustomKind>> {
+    pub(super) fn served(&self) -> impl Iterator<Item = &Arc<CustomResource>> {
         self.kinds.iter().filter(|kind| kind.served)
     }
 
     /// One version of each kind: the one that is kept.
-    pub(super) fn stored(&self) -> impl Iterator<Item = &Arc<CustomKind>> {
+    pub(super) fn stored(&self) -> impl Iterator<Item = &Arc<CustomResource>> {
         self.kinds.iter().filter(|kind| kind.stored)
     }
 }
 
-fn kinds(definition: &Node) -> Vec<CustomKind> {
+fn kinds(definition: &Node) -> Vec<CustomResource> {
     let versions = list_at(definition, &["spec", "versions"]);
     let is_stored = |version: &&Node| version.get("storage").and_then(Node::as_bool) == Some(true);
     let Some(stored) = versions.iter().find(is_stored) else { return Vec::new() };
-    let Some(kept) = shape(stored) else { return Vec::new() };
+    let Some(storage_shape) = shape(stored) else { return Vec::new() };
     let storage_version = Str::from(text_at(stored, &["name"]));
     let hash = storage_hash(definition, &storage_version);
     let one = |version: &Node| {
         let stored = is_stored(&version);
-        Some(CustomKind {
+        Some(CustomResource {
             resource: resource(definition, version, &hash),
             shape: shape(version)?,
-            kept: (!stored).then(|| kept.clone()),
+            storage_shape: (!stored).then(|| storage_shape.clone()),
             storage_version: storage_version.clone(),
             only_version: versions.len() == 1,
             served: version.get("served").and_then(Node::as_bool) == Some(true),
@@ -114,29 +114,29 @@ fn shape(version: &Node) -> Option<Shape> {
     set(&mut schema, &["properties", "kind"], text());
     let metadata = map([("$ref", METADATA.into())]);
     set(&mut schema, &["properties", "metadata"], metadata);
-    let mut shape = Shape::read(&schema).ok()?;
-    close(&mut shape, 0);
+    let mut shape = Shape::parse(&schema).ok()?;
+    close_schema(&mut shape, 0);
     Some(shape)
 }
 
 /// Objects of custom kinds have only the fields that they are said to have.
-fn close(shape: &mut Shape, depth: usize) {
+fn close_schema(shape: &mut Shape, depth: usize) {
     shape.closed = true;
     if shape.embedded && !shape.fields.contains_key("metadata") {
         let metadata = map([("$ref", METADATA.into())]);
-        if let Ok(metadata) = Shape::read(&metadata) {
+        if let Ok(metadata) = Shape::parse(&metadata) {
             shape.fields.insert("metadata".into(), metadata);
         }
     }
     if depth > 300 {
         return;
     }
-    shape.fields.iter_mut().for_each(|(_, field)| close(field, depth + 1));
+    shape.fields.iter_mut().for_each(|(_, field)| close_schema(field, depth + 1));
     if let Some(items) = &mut shape.items {
-        close(items, depth + 1);
+        close_schema(items, depth + 1);
     }
     if let Additional::Shape(additional) = &mut shape.additional {
-        close(additional, depth + 1);
+        close_schema(additional, depth + 1);
     }
 }
 
@@ -212,8 +212,8 @@ fn scale_paths(scale: &Node) -> ScalePaths {
         steps.map(str::to_owned).collect::<Vec<String>>()
     };
     ScalePaths {
-        wanted: path("specReplicasPath"),
-        there: path("statusReplicasPath"),
+        spec_replicas: path("specReplicasPath"),
+        status_replicas: path("statusReplicasPath"),
         selector: path("labelSelectorPath"),
     }
 }
@@ -227,7 +227,7 @@ pub(super) fn read(schema: Schema<'_>, text: &[u8]) -> Result<decoding::Decoded,
 }
 
 /// Makes an object of another version fit the one that is kept.
-pub(super) fn fit_kept(schema: Schema<'_>, resource: &Resource, object: &mut Node) {
+pub(super) fn prune_for_storage(schema: Schema<'_>, resource: &Resource, object: &mut Node) {
     prune(schema, object, "", &mut Vec::new());
     defaulting::apply_defaults(Kind { resource, schema: Some(schema), custom: true, minor: 0 }, object);
 }
@@ -239,13 +239,13 @@ fn prune(schema: Schema<'_>, node: &mut Node, path: &str, unknown: &mut Vec<Stri
             let keeps = schema.keeps_unknown();
             map.retain(|key, child| {
                 let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
-                let known = schema.child(key);
-                if let Some(known) = known {
-                    pintle_tree::with_stack(|| prune(known, child, &path, unknown));
+                let child_schema = schema.child(key);
+                if let Some(child_schema) = child_schema {
+                    pintle_tree::with_stack(|| prune(child_schema, child, &path, unknown));
                 } else if !keeps {
                     unknown.push(format!("unknown field \"{path}\""));
                 }
-                known.is_some() || keeps
+                child_schema.is_some() || keeps
             });
         }
         Node::List(list) => {
@@ -284,7 +284,7 @@ fn rank(version: &str) -> Option<(u8, u64, u64)> {
 }
 
 /// What the server itself puts into a definition: names that were left out, and which versions are kept.
-pub(super) fn prepare_definition(object: &mut Node) {
+pub(super) fn default_definition(object: &mut Node) {
     let kind = text_at(object, &["spec", "names", "kind"]).to_owned();
     if text_at(object, &["spec", "names", "singular"]).is_empty() {
         set(object, &["spec", "names", "singular"], kind.to_lowercase());
@@ -298,30 +298,29 @@ pub(super) fn prepare_definition(object: &mut Node) {
 }
 
 /// What is wrong with a definition.
-pub(super) fn check_definition(object: &Node) -> Vec<Cause> {
+pub(super) fn validate_definition(object: &Node) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let name = super::meta::meta(object, "name");
     let (plural, group) =
         (text_at(object, &["spec", "names", "plural"]), text_at(object, &["spec", "group"]));
     if name != format!("{plural}.{group}") {
         let detail = r#"must be spec.names.plural+"."+spec.group"#;
-        causes.push(Cause::invalid("metadata.name", &name.into(), detail));
+        causes.push(StatusCause::invalid("metadata.name", &name.into(), detail));
     }
     for (field, text) in [("spec.group", group), ("spec.scope", text_at(object, &["spec", "scope"]))] {
         if text.is_empty() {
-            causes.push(Cause::required(field, ""));
+            causes.push(StatusCause::required(field, ""));
         }
     }
     let versions = list_at(object, &["spec", "versions"]);
     for (index, version) in versions.iter().enumerate() {
         match at(version, &["schema", "openAPIV3Schema"]) {
-            None => {
-                causes.push(Cause::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), ""))
-            }
+            None => causes
+                .push(StatusCause::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), "")),
             Some(schema) => {
-                if let Err(error) = Shape::read(schema) {
+                if let Err(error) = Shape::parse(schema) {
                     let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
-                    causes.push(Cause::invalid(field, &Node::Nil, &error.to_string()));
+                    causes.push(StatusCause::invalid(field, &Node::Nil, &error.to_string()));
                 }
             }
         }
@@ -330,13 +329,13 @@ pub(super) fn check_definition(object: &Node) -> Vec<Cause> {
         versions.iter().filter(|version| version.get("storage").and_then(Node::as_bool) == Some(true));
     if stored.count() != 1 {
         let detail = "must have exactly one version marked as storage version";
-        causes.push(Cause::invalid("spec.versions", &Node::List(versions.to_vec()), detail));
+        causes.push(StatusCause::invalid("spec.versions", &Node::List(versions.to_vec()), detail));
     }
     causes
 }
 
 /// The status of a definition that was just made.
-pub(super) fn first_status(object: &Node) -> Node {
+pub(super) fn initial_status(object: &Node) -> Node {
     let stored = list_at(object, &["spec", "versions"]).iter();
     let stored = stored.filter(|version| version.get("storage").and_then(Node::as_bool) == Some(true));
     let stored: Vec<Node> = stored.filter_map(|version| version.get("name").cloned()).collect();

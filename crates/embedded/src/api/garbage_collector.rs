@@ -5,18 +5,18 @@ use std::sync::Arc;
 use pintle_tree::{Node, Str};
 
 use super::Api;
-use super::control::Queue;
-use super::delete::{FOREGROUND, ORPHAN, Policy};
+use super::delete::{FOREGROUND, ORPHAN, PropagationPolicy};
+use super::inline_controllers::Queue;
 use super::meta::{finalizers, has_finalizer, is_deleted, list_at, set, set_finalizers, text_at, unset};
 use crate::status::Status;
 use crate::store::Object;
 
 impl Api {
     /// Deletes an object if none of its owners is there any longer, and takes those out of it that are not.
-    pub(super) async fn collect(&self, key: &Str, queue: &mut Queue) -> Result<(), Status> {
+    pub(super) async fn collect_garbage(&self, key: &Str, queue: &mut Queue) -> Result<(), Status> {
         let Some(object) = self.0.store.get(key) else { return Ok(()) };
-        let stays = |owner: &Str| self.0.store.by_uid(owner).is_some_and(|owner| !owner.head.leaving);
-        if object.head.owners.iter().all(stays) {
+        let stays = |owner: &Str| self.0.store.by_uid(owner).is_some_and(|owner| !owner.meta.deleting);
+        if object.meta.owners.iter().all(stays) {
             return Ok(());
         }
         let node = object.node();
@@ -26,7 +26,7 @@ impl Api {
             let uid = Str::from(text_at(reference, &["uid"]));
             match self.0.store.by_uid(&uid) {
                 None => gone.push(uid),
-                Some(owner) if is_waiting(&owner.node()) => {
+                Some(owner) if is_deleting_dependents(&owner.node()) => {
                     waiting += 1;
                     gone.push(uid);
                 }
@@ -37,18 +37,27 @@ impl Api {
             return Ok(());
         }
         if solid > 0 {
-            return self.disown(key, &gone, queue).await;
+            return self.remove_owner_references(key, &gone, queue).await;
         }
         if is_deleted(&node) {
             return Ok(());
         }
-        let has_dependents = !self.0.store.dependents(&object.head.uid).is_empty();
-        let policy = if waiting > 0 && has_dependents { Policy::Foreground } else { Policy::Background };
-        self.discard(key, Some(policy), queue).await
+        let has_dependents = !self.0.store.dependents(&object.meta.uid).is_empty();
+        let policy = if waiting > 0 && has_dependents {
+            PropagationPolicy::Foreground
+        } else {
+            PropagationPolicy::Background
+        };
+        self.delete_as_controller(key, Some(policy), queue).await
     }
 
     /// Takes owners out of an object.
-    pub(super) async fn disown(&self, key: &Str, owners: &[Str], queue: &mut Queue) -> Result<(), Status> {
+    pub(super) async fn remove_owner_references(
+        &self,
+        key: &Str,
+        owners: &[Str],
+        queue: &mut Queue,
+    ) -> Result<(), Status> {
         let act = |node: &mut Node| {
             let references = list_at(node, &["metadata", "ownerReferences"]);
             let stays = |reference: &&Node| {
@@ -65,24 +74,28 @@ impl Api {
             }
             true
         };
-        self.rewrite(key, queue, act).await?;
+        self.update_with_retry(key, queue, act).await?;
         for owner in owners {
-            self.owned_is_gone(owner, queue).await?;
+            self.dependent_deleted(owner, queue).await?;
         }
         Ok(())
     }
 
     /// Something that an object owned is gone: it may have waited for that.
-    pub(super) async fn owned_is_gone(&self, owner: &Str, queue: &mut Queue) -> Result<(), Status> {
+    pub(super) async fn dependent_deleted(&self, owner: &Str, queue: &mut Queue) -> Result<(), Status> {
         match self.0.store.by_uid(owner) {
-            Some(owner) if owner.head.leaving => self.hold(&owner, queue).await,
+            Some(owner) if owner.meta.deleting => self.process_gc_finalizers(&owner, queue).await,
             _ => Ok(()),
         }
     }
 
     /// Does what an object that is on its way out waits for.
-    pub(super) async fn hold(&self, object: &Arc<Object>, queue: &mut Queue) -> Result<(), Status> {
-        if !object.head.leaving {
+    pub(super) async fn process_gc_finalizers(
+        &self,
+        object: &Arc<Object>,
+        queue: &mut Queue,
+    ) -> Result<(), Status> {
+        if !object.meta.deleting {
             return Ok(());
         }
         let node = object.node();
@@ -90,25 +103,36 @@ impl Api {
             return Ok(());
         }
         if has_finalizer(&node, ORPHAN) {
-            for dependent in self.0.store.dependents(&object.head.uid) {
-                Box::pin(self.disown(&dependent.key, std::slice::from_ref(&object.head.uid), queue)).await?;
+            for dependent in self.0.store.dependents(&object.meta.uid) {
+                Box::pin(self.remove_owner_references(
+                    &dependent.key,
+                    std::slice::from_ref(&object.meta.uid),
+                    queue,
+                ))
+                .await?;
             }
-            return self.let_go(&object.key, ORPHAN, queue).await;
+            return self.remove_finalizer(&object.key, ORPHAN, queue).await;
         }
         if has_finalizer(&node, FOREGROUND) {
-            let uid = &object.head.uid;
+            let uid = &object.meta.uid;
             for dependent in self.0.store.dependents(uid) {
-                Box::pin(self.collect(&dependent.key, queue)).await?;
+                Box::pin(self.collect_garbage(&dependent.key, queue)).await?;
             }
-            let blocks = |dependent: &Arc<Object>| blocks(&dependent.node(), uid);
-            if !self.0.store.dependents(uid).iter().any(blocks) {
-                return self.let_go(&object.key, FOREGROUND, queue).await;
+            let blocks_owner_deletion =
+                |dependent: &Arc<Object>| blocks_owner_deletion(&dependent.node(), uid);
+            if !self.0.store.dependents(uid).iter().any(blocks_owner_deletion) {
+                return self.remove_finalizer(&object.key, FOREGROUND, queue).await;
             }
         }
         Ok(())
     }
 
-    pub(super) async fn let_go(&self, key: &Str, finalizer: &str, queue: &mut Queue) -> Result<(), Status> {
+    pub(super) async fn remove_finalizer(
+        &self,
+        key: &Str,
+        finalizer: &str,
+        queue: &mut Queue,
+    ) -> Result<(), Status> {
         let act = |node: &mut Node| {
             let left: Vec<Node> =
                 finalizers(node).iter().filter(|name| name.as_str() != Some(finalizer)).cloned().collect();
@@ -116,17 +140,17 @@ impl Api {
             set_finalizers(node, left);
             changes
         };
-        self.rewrite(key, queue, act).await
+        self.update_with_retry(key, queue, act).await
     }
 }
 
 /// Whether an owner waits for this object to go first.
-fn is_waiting(owner: &Node) -> bool {
+fn is_deleting_dependents(owner: &Node) -> bool {
     is_deleted(owner) && has_finalizer(owner, FOREGROUND)
 }
 
 /// Whether an object stands in the way of its owner.
-fn blocks(object: &Node, owner: &Str) -> bool {
+fn blocks_owner_deletion(object: &Node, owner: &Str) -> bool {
     list_at(object, &["metadata", "ownerReferences"]).iter().any(|reference| {
         **owner == *text_at(reference, &["uid"]).as_bytes()
             && reference.get("blockOwnerDeletion").and_then(Node::as_bool) == Some(true)

@@ -5,19 +5,19 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use pintle_tree::{Node, json};
 
-use super::accept::{self, BodyFormat};
 use super::meta::{map_at, meta, set, unset};
+use super::negotiation::{self, BodyFormat};
 use super::query::FieldValidation;
 use super::{Api, Call};
 use crate::decoding::{self, BuiltIn};
 use crate::defaulting;
-use crate::status::{Cause, Status};
+use crate::status::{Status, StatusCause};
 
 impl Api {
     /// Reads the body of a request as an object of its kind.
     pub(super) fn read_body(&self, call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
         let mut twice = None;
-        let text = match accept::body_format(call.headers)? {
+        let text = match negotiation::body_format(call.headers)? {
             BodyFormat::Json => call.body.clone(),
             BodyFormat::Yaml => {
                 twice = pintle_yaml::read_strict(call.body).err().map(|error| error.to_string());
@@ -30,17 +30,17 @@ impl Api {
             }
         };
         let (version, kind) = self.check_kind(call, &text)?;
-        let decoding::Decoded { object, mut strict } = self.read_strictly(call, &text, &version, &kind)?;
+        let decoding::Decoded { object, mut strict } = self.decode_strict(call, &text, &version, &kind)?;
         strict.splice(
             0..0,
             twice.map(|fault| fault.trim_start_matches("error converting YAML to JSON: ").to_owned()),
         );
-        self.judge(call, object, strict, validation)
+        self.apply_field_validation(call, object, strict, validation)
     }
 
     /// The version and kind of a body, which may leave them out, and must be those of the address.
     fn check_kind(&self, call: &Call<'_>, text: &Bytes) -> Result<(String, String), Status> {
-        let resource = call.known.resource();
+        let resource = call.served.resource();
         let (api_version, kind) = (resource.api_version(), resource.kind.to_string());
         let unrecognized = |why: String| {
             let shown = shown(text);
@@ -66,7 +66,7 @@ impl Api {
         }
         let word = |key: &str| map.get(key).and_then(Node::as_str).unwrap_or_default();
         let (sent_version, sent_kind) = (word("apiVersion"), word("kind"));
-        if call.known.is_custom() {
+        if call.served.is_custom() {
             check_custom_kind(call, text, sent_version, sent_kind, &tree)?;
         }
         let fits = |sent: &str, own: &str| sent.is_empty() || sent == own;
@@ -78,9 +78,9 @@ impl Api {
 
     /// What the server says about an object of another kind than that of the address.
     fn other_kind(&self, call: &Call<'_>, version: &str, kind: &str) -> String {
-        let resource = call.known.resource();
+        let resource = call.served.resource();
         let (group, number) = version.split_once('/').unwrap_or(("", version));
-        if self.0.table.kind(group, number, kind).is_none() {
+        if self.0.catalog.kind(group, number, kind).is_none() {
             return format!(
                 "{kind} in version {number:?} cannot be handled as a {}: no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\"",
                 resource.kind
@@ -97,7 +97,7 @@ impl Api {
     }
 
     /// Reads text as an object of the kind; what nobody knows is dropped, told or refused.
-    pub(super) fn read_text(
+    pub(super) fn decode(
         &self,
         call: &Call<'_>,
         text: &[u8],
@@ -105,39 +105,39 @@ impl Api {
         version: &str,
         kind: &str,
     ) -> Result<Node, Status> {
-        let decoding::Decoded { object, strict } = self.read_strictly(call, text, version, kind)?;
-        self.judge(call, object, strict, validation)
+        let decoding::Decoded { object, strict } = self.decode_strict(call, text, version, kind)?;
+        self.apply_field_validation(call, object, strict, validation)
     }
 
     /// Reads text as an object of the kind, and says what nobody knows.
-    pub(super) fn read_strictly(
+    pub(super) fn decode_strict(
         &self,
         call: &Call<'_>,
         text: &[u8],
         version: &str,
         kind: &str,
     ) -> Result<decoding::Decoded, Status> {
-        let schema = call.known.schema(self.0.table);
-        match BuiltIn::find(version, kind, schema).filter(|_| !call.known.is_custom()) {
+        let schema = call.served.schema(self.0.catalog);
+        match BuiltIn::find(version, kind, schema).filter(|_| !call.served.is_custom()) {
             Some(built_in) => built_in.decode(text).map_err(|error| {
                 let number = version.rsplit('/').next().unwrap_or_default();
                 Status::bad_request(format!(
                     "{kind} in version {number:?} cannot be handled as a {kind}: {error}"
                 ))
             }),
-            None => super::custom::read(schema, text),
+            None => super::custom_resources::read(schema, text),
         }
     }
 
     /// What is done about fields that nobody knows, or that are there twice. The object gets its defaults.
-    pub(super) fn judge(
+    pub(super) fn apply_field_validation(
         &self,
         call: &Call<'_>,
         mut object: Node,
         strict: Vec<String>,
         validation: FieldValidation,
     ) -> Result<Node, Status> {
-        let resource = call.known.resource();
+        let resource = call.served.resource();
         if validation == FieldValidation::Strict && !strict.is_empty() {
             let faults = strict.join(", ");
             let (kind, version) = (&resource.kind, &resource.version);
@@ -156,17 +156,17 @@ impl Api {
         }
         set(&mut object, &["apiVersion"], resource.api_version());
         set(&mut object, &["kind"], resource.kind.clone());
-        if call.known.is("", "Secret") {
-            encode_text(&mut object);
+        if call.served.is("", "Secret") {
+            encode_string_data(&mut object);
         }
-        defaulting::apply_defaults(call.known.kind(self.0.table), &mut object);
+        defaulting::apply_defaults(call.served.kind(self.0.catalog), &mut object);
         Ok(object)
     }
 }
 
 /// A body as a tree, of whatever kind it is.
 pub(super) fn plain(call: &Call<'_>) -> Result<Node, Status> {
-    match accept::body_format(call.headers)? {
+    match negotiation::body_format(call.headers)? {
         BodyFormat::Json => json::read_exact(call.body).map_err(|error| {
             Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
         }),
@@ -187,7 +187,7 @@ fn check_custom_kind(
     kind: &str,
     tree: &Node,
 ) -> Result<(), Status> {
-    let resource = call.known.resource();
+    let resource = call.served.resource();
     for (word, name) in [(kind, "Kind"), (version, "apiVersion")] {
         if word.is_empty() {
             return Err(Status::bad_request(format!(
@@ -205,14 +205,14 @@ fn check_custom_kind(
         )));
     }
     if resource.kind != *kind {
-        let cause = Cause::invalid("kind", &kind.into(), &format!("must be {}", resource.kind));
+        let cause = StatusCause::invalid("kind", &kind.into(), &format!("must be {}", resource.kind));
         return Err(Status::invalid(&resource.group.to_str_lossy(), kind, meta(tree, "name"), vec![cause]));
     }
     Ok(())
 }
 
 /// What a secret says as text is kept as all its data is.
-fn encode_text(object: &mut Node) {
+fn encode_string_data(object: &mut Node) {
     let Some(Node::Map(texts)) = unset(object, &["stringData"]) else { return };
     let data = map_at(object, &["data"]);
     for (key, text) in texts {
@@ -222,7 +222,7 @@ fn encode_text(object: &mut Node) {
 }
 
 fn yaml_to_json(call: &Call<'_>) -> Result<Bytes, Status> {
-    let kind = &call.known.resource().kind;
+    let kind = &call.served.resource().kind;
     let tree = pintle_yaml::read_exact(call.body).map_err(|error| {
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): error parsing YAML: {error}"

@@ -6,35 +6,35 @@ use pintle_tree::Node;
 
 use super::meta::{at, list_at, meta, text_at};
 use super::{Api, Call, forbidden};
-use crate::pod_security::{Level, Policy, Standard, Violation, in_detail, in_short, violations};
+use crate::pod_security::{Level, Policy, Standard, Violation, detailed_message, short_message, violations};
 use crate::status::Status;
 use crate::store::{key, prefix};
 
 /// The parts of a pod that say nothing about what may run in it.
-const HARMLESS: [&str; 8] =
+const EXEMPT_FIELDS: [&str; 8] =
     ["attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "status"];
 /// The most pods that are looked at when the standard of a namespace changes.
-const MOST_PODS: usize = 3_000;
+const MAX_PODS_CHECKED: usize = 3_000;
 
 impl Api {
     /// Refuses what the standard of a namespace forbids, or warns of it. `before` is the object as it is, if it is there.
-    pub(super) fn check_security(
+    pub(super) fn check_pod_security(
         &self,
         call: &Call<'_>,
         before: Option<&Node>,
         object: &Node,
     ) -> Result<(), Status> {
-        let part = call.target.part.as_deref();
-        if call.known.is("", "Namespace") {
-            return self.check_standards(call, before, object);
+        let subresource = call.target.subresource.as_deref();
+        if call.served.is("", "Namespace") {
+            return self.check_namespace_labels(call, before, object);
         }
-        if call.known.is("", "Pod") {
-            let is_harmless = part.is_some_and(|part| HARMLESS.contains(&part))
-                || before.is_some_and(|before| !runs_something_else(before, object));
+        if call.served.is("", "Pod") {
+            let is_harmless = subresource.is_some_and(|subresource| EXEMPT_FIELDS.contains(&subresource))
+                || before.is_some_and(|before| !changes_security(before, object));
             return if is_harmless { Ok(()) } else { self.check_pod(call, object) };
         }
         match template(call, object) {
-            Some(template) if part.is_none() => {
+            Some(template) if subresource.is_none() => {
                 let policy = self.policy(call.namespace());
                 self.warn_of(call, policy.warn, template);
             }
@@ -47,8 +47,8 @@ impl Api {
         let policy = self.policy(call.namespace());
         let found = self.violations(policy.enforce, pod);
         if !found.is_empty() {
-            let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, in_detail(&found));
-            return Err(forbidden(call.known.resource(), meta(pod, "name"), &why));
+            let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, detailed_message(&found));
+            return Err(forbidden(call.served.resource(), meta(pod, "name"), &why));
         }
         self.warn_of(call, policy.warn, pod);
         Ok(())
@@ -57,28 +57,28 @@ impl Api {
     fn warn_of(&self, call: &Call<'_>, standard: Standard, pod: &Node) {
         let found = self.violations(standard, pod);
         if !found.is_empty() {
-            call.warn(format!("would violate PodSecurity \"{standard}\": {}", in_detail(&found)));
+            call.warn(format!("would violate PodSecurity \"{standard}\": {}", detailed_message(&found)));
         }
     }
 
     fn violations(&self, standard: Standard, pod: &Node) -> Vec<Violation> {
-        violations(standard, self.0.table.minor().into(), pod)
+        violations(standard, self.0.catalog.minor().into(), pod)
     }
 
     fn policy(&self, namespace: &str) -> Policy {
         let namespace = self.0.store.get(&key("namespaces", "", namespace));
-        Policy::of(&namespace.map_or(Node::Nil, |namespace| namespace.node())).0
+        Policy::from_labels(&namespace.map_or(Node::Nil, |namespace| namespace.node())).0
     }
 
     /// The labels of a namespace, and what those pods are told that do not live up to a stricter standard.
-    fn check_standards(
+    fn check_namespace_labels(
         &self,
         call: &Call<'_>,
         before: Option<&Node>,
         namespace: &Node,
     ) -> Result<(), Status> {
-        let (policy, causes) = Policy::of(namespace);
-        let old = before.map(Policy::of);
+        let (policy, causes) = Policy::from_labels(namespace);
+        let old = before.map(Policy::from_labels);
         let is_new = old.as_ref().is_none_or(|(_, old)| *old != causes);
         if !causes.is_empty() && is_new {
             return Err(Status::invalid("", "Namespace", meta(namespace, "name"), causes));
@@ -93,7 +93,8 @@ impl Api {
     }
 
     fn warn_of_pods(&self, call: &Call<'_>, standard: Standard, namespace: &str) {
-        let listing = self.0.store.list(&prefix("pods", Some(namespace)), None, MOST_PODS, None, &|_| true);
+        let listing =
+            self.0.store.list(&prefix("pods", Some(namespace)), None, MAX_PODS_CHECKED, None, &|_| true);
         let pods = listing.map(|listing| listing.objects).unwrap_or_default();
         // Who violates the same is named by the first of them.
         let mut alike: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -101,7 +102,7 @@ impl Api {
             let pod = pod.node();
             let found = self.violations(standard, &pod);
             if !found.is_empty() {
-                alike.entry(in_short(&found)).or_default().push(meta(&pod, "name").to_owned());
+                alike.entry(short_message(&found)).or_default().push(meta(&pod, "name").to_owned());
             }
         }
         if alike.is_empty() {
@@ -110,7 +111,7 @@ impl Api {
         call.warn(format!(
             "existing pods in namespace \"{namespace}\" violate the new PodSecurity enforce level \"{standard}\""
         ));
-        let told = alike.into_iter().map(|(reasons, mut names)| {
+        let warnings = alike.into_iter().map(|(reasons, mut names)| {
             names.sort_unstable();
             let others = match names.len() - 1 {
                 0 => String::new(),
@@ -119,15 +120,15 @@ impl Api {
             };
             format!("{}{others}: {reasons}", names[0])
         });
-        let mut told: Vec<String> = told.collect();
-        told.sort_unstable();
-        told.into_iter().for_each(|text| call.warn(text));
+        let mut warnings: Vec<String> = warnings.collect();
+        warnings.sort_unstable();
+        warnings.into_iter().for_each(|text| call.warn(text));
     }
 }
 
 /// The template of pods that an object makes, if it is one of those that make pods.
 fn template<'o>(call: &Call<'_>, object: &'o Node) -> Option<&'o Node> {
-    let is = |group: &str, kinds: &[&str]| kinds.iter().any(|kind| call.known.is(group, kind));
+    let is = |group: &str, kinds: &[&str]| kinds.iter().any(|kind| call.served.is(group, kind));
     if is("apps", &["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"])
         || is("batch", &["Job"])
         || is("", &["ReplicationController"])
@@ -143,7 +144,7 @@ fn template<'o>(call: &Call<'_>, object: &'o Node) -> Option<&'o Node> {
 }
 
 /// Whether a change lets other images run, or more of them; nothing else of a pod that matters here can change.
-fn runs_something_else(before: &Node, after: &Node) -> bool {
+fn changes_security(before: &Node, after: &Node) -> bool {
     let images = |pod: &Node, list: &str| -> Vec<String> {
         list_at(pod, &["spec", list]).iter().map(|it| text_at(it, &["image"]).to_owned()).collect()
     };

@@ -11,15 +11,15 @@ use tokio::time::{Sleep, sleep};
 
 /// Ends with an error when what is written is not taken for `limit`. While there is nothing to write, as in a watch on
 /// which nothing happens, no time counts.
-pub(super) struct Stalled<S> {
+pub(super) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Stalled<S> {
-    pub(super) fn new(stream: S, limit: Duration) -> Stalled<S> {
-        Stalled { stream, limit, waiting: None }
+impl<S> WriteTimeout<S> {
+    pub(super) fn new(stream: S, limit: Duration) -> WriteTimeout<S> {
+        WriteTimeout { stream, limit, waiting: None }
     }
 
     fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -34,7 +34,7 @@ impl<S> Stalled<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stalled<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -44,7 +44,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalled<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stalled<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -12,54 +12,54 @@ const SERVICES: &str = "services/";
 
 /// What is taken, up to date with the store whenever it is asked.
 #[derive(Default)]
-pub(super) struct Allotted(Mutex<Taken>);
+pub(super) struct ServiceAllocator(Mutex<Allocations>);
 
 #[derive(Default)]
-struct Taken {
+struct Allocations {
     /// The revision up to which services are known; nothing before the first look.
     seen: Option<u64>,
     /// The keys of the services that have an address or a port.
     owners: BTreeMap<Str, BTreeSet<Str>>,
 }
 
-impl Allotted {
+impl ServiceAllocator {
     /// The first of `count` numbers, from a different one on each time, whose spelling no service has.
-    pub(super) fn free(&self, store: &Store, count: u64, spelled: impl Fn(u64) -> String) -> u64 {
+    pub(super) fn allocate(&self, store: &Store, count: u64, format: impl Fn(u64) -> String) -> u64 {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         taken.catch_up(store);
         let start = store.revision();
         let mut numbers = (0..count).map(|step| (start + step) % count);
-        let is_free = |number: &u64| !taken.owners.contains_key(&Str::from(spelled(*number)));
+        let is_free = |number: &u64| !taken.owners.contains_key(&Str::from(format(*number)));
         numbers.find(is_free).unwrap_or(0)
     }
 }
 
-impl Taken {
+impl Allocations {
     fn catch_up(&mut self, store: &Store) {
-        let news = self.seen.and_then(|seen| store.changes(SERVICES, seen).ok());
-        if let Some((events, revision)) = news {
+        let updates = self.seen.and_then(|seen| store.changes(SERVICES, seen).ok());
+        if let Some((events, revision)) = updates {
             for event in &events {
-                event.previous.iter().for_each(|previous| self.give_back(previous));
+                event.previous.iter().for_each(|previous| self.release(previous));
                 if !event.removed {
-                    self.take(&event.object);
+                    self.add(&event.object);
                 }
             }
             self.seen = Some(revision);
         } else if let Ok(listing) = store.list(SERVICES, None, usize::MAX, None, &|_| true) {
             self.owners.clear();
-            listing.objects.iter().for_each(|service| self.take(service));
+            listing.objects.iter().for_each(|service| self.add(service));
             self.seen = Some(listing.revision);
         }
     }
 
-    fn take(&mut self, service: &Object) {
-        for name in allotted(&service.node()) {
+    fn add(&mut self, service: &Object) {
+        for name in allocated(&service.node()) {
             self.owners.entry(name).or_default().insert(service.key.clone());
         }
     }
 
-    fn give_back(&mut self, service: &Object) {
-        for name in allotted(&service.node()) {
+    fn release(&mut self, service: &Object) {
+        for name in allocated(&service.node()) {
             if let Some(keys) = self.owners.get_mut(&name) {
                 keys.remove(&service.key);
                 if keys.is_empty() {
@@ -71,7 +71,7 @@ impl Taken {
 }
 
 /// The address and the ports of a service, as they are spelled.
-fn allotted(service: &Node) -> Vec<Str> {
+fn allocated(service: &Node) -> Vec<Str> {
     let mut found = Vec::new();
     found.extend(at(service, &["spec", "clusterIP"]).and_then(Node::as_text).cloned());
     let ports = list_at(service, &["spec", "ports"]).iter().filter_map(|port| port.get("nodePort"));
@@ -86,7 +86,7 @@ fn allotted(service: &Node) -> Vec<Str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Expect, Window, key};
+    use crate::store::{HistoryWindow, Precondition, key};
 
     fn service(port: i64) -> Node {
         let text = format!(r#"{{"spec":{{"clusterIP":"a","ports":[{{"nodePort":{port}}}]}}}}"#);
@@ -97,19 +97,19 @@ mod tests {
     async fn what_a_service_has_is_free_again_when_it_goes() {
         // The window is so small that the second look has to read everything again.
         for events in [1, 100] {
-            let store = Store::in_memory(Window { events, bytes: usize::MAX });
-            let allotted = Allotted::default();
-            let free = || allotted.free(&store, 3, |number| number.to_string());
-            assert_eq!(free(), 0);
+            let store = Store::in_memory(HistoryWindow { events, bytes: usize::MAX });
+            let allocated = ServiceAllocator::default();
+            let schemaless = || allocated.allocate(&store, 3, |number| number.to_string());
+            assert_eq!(schemaless(), 0);
             for (name, port) in [("a", 1), ("b", 2), ("c", 1)] {
-                store.put(key("services", "x", name), Expect::Absent, service(port)).await.unwrap();
+                store.put(key("services", "x", name), Precondition::Absent, service(port)).await.unwrap();
             }
-            assert_eq!(free(), 0, "the only one that is left");
-            store.put(key("services", "x", "b"), Expect::Present, service(0)).await.unwrap();
-            assert_eq!(free(), 2);
-            store.remove(key("services", "x", "b"), Expect::Present).await.unwrap();
-            store.remove(key("services", "x", "a"), Expect::Present).await.unwrap();
-            assert_eq!(free(), 0, "one is still taken by c");
+            assert_eq!(schemaless(), 0, "the only one that is left");
+            store.put(key("services", "x", "b"), Precondition::Present, service(0)).await.unwrap();
+            assert_eq!(schemaless(), 2);
+            store.remove(key("services", "x", "b"), Precondition::Present).await.unwrap();
+            store.remove(key("services", "x", "a"), Precondition::Present).await.unwrap();
+            assert_eq!(schemaless(), 0, "one is still taken by c");
         }
     }
 }

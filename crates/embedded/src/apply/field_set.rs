@@ -64,7 +64,7 @@ impl fmt::Display for Scalar {
 
 /// One step of the way to a field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Element {
+pub enum PathElement {
     /// A field of a map.
     Field(Str),
     /// The element of a list that has these fields, by name.
@@ -75,24 +75,24 @@ pub enum Element {
     Index(i64),
 }
 
-impl Element {
+impl PathElement {
     /// Reads a step as `fieldsV1` writes it; nothing for steps that only later versions of Kubernetes know.
-    fn read(text: &[u8]) -> Result<Option<Element>, SetError> {
-        let bad = || SetError::Element(String::from_utf8_lossy(text).into_owned());
+    fn read(text: &[u8]) -> Result<Option<PathElement>, FieldSetError> {
+        let bad = || FieldSetError::PathElement(String::from_utf8_lossy(text).into_owned());
         Ok(Some(match text {
-            [b'f', b':', name @ ..] => Element::Field(Str::from(name)),
+            [b'f', b':', name @ ..] => PathElement::Field(Str::from(name)),
             [b'v', b':', value @ ..] => {
-                Element::Value(Scalar::of(&json::read_exact(value).map_err(|_| bad())?))
+                PathElement::Value(Scalar::of(&json::read_exact(value).map_err(|_| bad())?))
             }
             [b'k', b':', keys @ ..] => match json::read_exact(keys) {
-                Ok(Node::Map(keys)) => {
-                    Element::Key(keys.iter().map(|(name, value)| (name.clone(), Scalar::of(value))).collect())
-                }
+                Ok(Node::Map(keys)) => PathElement::Key(
+                    keys.iter().map(|(name, value)| (name.clone(), Scalar::of(value))).collect(),
+                ),
                 _ => return Err(bad()),
             },
             [b'i', b':', index @ ..] => {
                 let index = std::str::from_utf8(index).ok().and_then(|index| index.parse().ok());
-                Element::Index(index.ok_or_else(bad)?)
+                PathElement::Index(index.ok_or_else(bad)?)
             }
             [_, b':', ..] => return Ok(None),
             _ => return Err(bad()),
@@ -101,59 +101,60 @@ impl Element {
 
     fn write(&self) -> Str {
         match self {
-            Element::Field(name) => Str::from([b"f:", name.as_bytes()].concat()),
-            Element::Key(keys) => {
+            PathElement::Field(name) => Str::from([b"f:", name.as_bytes()].concat()),
+            PathElement::Key(keys) => {
                 let keys: Map<Node> = keys.iter().map(|(name, value)| (name.clone(), value.node())).collect();
                 Str::from(format!("k:{}", text_of(&Node::Map(keys))))
             }
-            Element::Value(value) => Str::from(format!("v:{}", text_of(&value.node()))),
-            Element::Index(index) => Str::from(format!("i:{index}")),
+            PathElement::Value(value) => Str::from(format!("v:{}", text_of(&value.node()))),
+            PathElement::Index(index) => Str::from(format!("i:{index}")),
         }
     }
 }
 
-impl fmt::Display for Element {
+impl fmt::Display for PathElement {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Element::Field(name) => write!(out, ".{name}"),
-            Element::Key(keys) => {
+            PathElement::Field(name) => write!(out, ".{name}"),
+            PathElement::Key(keys) => {
                 let keys: Vec<String> = keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 write!(out, "[{}]", keys.join(","))
             }
-            Element::Value(value) => write!(out, "[={value}]"),
-            Element::Index(index) => write!(out, "[{index}]"),
+            PathElement::Value(value) => write!(out, "[={value}]"),
+            PathElement::Index(index) => write!(out, "[{index}]"),
         }
     }
 }
 
 /// Why something is no set of fields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SetError {
+pub enum FieldSetError {
     /// A key is no step of a way.
     #[error("parsing key as path element: {0}")]
-    Element(String),
+    PathElement(String),
 }
 
 /// A set of fields. That a field is in it says nothing about what is above or below that field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
-    members: BTreeSet<Element>,
-    children: BTreeMap<Element, FieldSet>,
+    members: BTreeSet<PathElement>,
+    children: BTreeMap<PathElement, FieldSet>,
 }
 
 impl FieldSet {
     /// Returns the set of these fields, each a way through maps: `["metadata", "name"]`.
-    pub fn of(ways: &[&[&str]]) -> FieldSet {
+    pub fn from_paths(paths: &[&[&str]]) -> FieldSet {
         let mut set = FieldSet::default();
-        for way in ways {
-            let path: Vec<Element> = way.iter().map(|name| Element::Field(Str::from(*name))).collect();
+        for path in paths {
+            let path: Vec<PathElement> =
+                path.iter().map(|name| PathElement::Field(Str::from(*name))).collect();
             set.insert(&path);
         }
         set
     }
 
     /// Adds a field. Nobody owns the object as a whole, so the empty path is left out.
-    pub fn insert(&mut self, path: &[Element]) {
+    pub fn insert(&mut self, path: &[PathElement]) {
         match path {
             [] => {}
             [last] => {
@@ -169,12 +170,12 @@ impl FieldSet {
     }
 
     /// Whether the field one step away is in the set.
-    pub fn has(&self, element: &Element) -> bool {
+    pub fn has(&self, element: &PathElement) -> bool {
         self.members.contains(element)
     }
 
     /// Whether the field at `path` is in the set.
-    pub fn has_path(&self, path: &[Element]) -> bool {
+    pub fn has_path(&self, path: &[PathElement]) -> bool {
         match path {
             [] => false,
             [last] => self.members.contains(last),
@@ -183,27 +184,27 @@ impl FieldSet {
     }
 
     /// The fields below the one that is one step away.
-    pub fn below(&self, element: &Element) -> Option<&FieldSet> {
+    pub fn below(&self, element: &PathElement) -> Option<&FieldSet> {
         self.children.get(element)
     }
 
     /// The members at this level.
-    pub(super) fn members(&self) -> &BTreeSet<Element> {
+    pub(super) fn members(&self) -> &BTreeSet<PathElement> {
         &self.members
     }
 
     /// The sets one level down.
-    pub(super) fn children(&self) -> &BTreeMap<Element, FieldSet> {
+    pub(super) fn children(&self) -> &BTreeMap<PathElement, FieldSet> {
         &self.children
     }
 
     /// Puts a member at this level.
-    pub(super) fn add_member(&mut self, element: Element) {
+    pub(super) fn add_member(&mut self, element: PathElement) {
         self.members.insert(element);
     }
 
     /// Puts a whole set one level down.
-    pub(super) fn add_child(&mut self, element: Element, set: FieldSet) {
+    pub(super) fn add_child(&mut self, element: PathElement, set: FieldSet) {
         self.children.insert(element, set);
     }
 
@@ -230,8 +231,8 @@ impl FieldSet {
             children: BTreeMap::new(),
         };
         for (element, set) in &self.children {
-            if let Some(theirs) = other.children.get(element) {
-                let shared = with_stack(|| set.intersection(theirs));
+            if let Some(existing) = other.children.get(element) {
+                let shared = with_stack(|| set.intersection(existing));
                 if !shared.is_empty() {
                     both.children.insert(element.clone(), shared);
                 }
@@ -262,7 +263,7 @@ impl FieldSet {
                 continue;
             }
             let left = match other.children.get(element) {
-                Some(theirs) => with_stack(|| set.without(theirs, recursive)),
+                Some(existing) => with_stack(|| set.without(existing, recursive)),
                 None => set.clone(),
             };
             if !left.is_empty() {
@@ -273,20 +274,20 @@ impl FieldSet {
     }
 
     /// The ways to all fields: those at a level before those below it.
-    pub fn paths(&self) -> Vec<Vec<Element>> {
+    pub fn paths(&self) -> Vec<Vec<PathElement>> {
         let mut paths = Vec::new();
         self.collect(&mut Vec::new(), &mut paths);
         paths
     }
 
-    fn collect(&self, way: &mut Vec<Element>, paths: &mut Vec<Vec<Element>>) {
+    fn collect(&self, path: &mut Vec<PathElement>, paths: &mut Vec<Vec<PathElement>>) {
         for element in &self.members {
-            paths.push(way.iter().chain([element]).cloned().collect());
+            paths.push(path.iter().chain([element]).cloned().collect());
         }
         for (element, set) in &self.children {
-            way.push(element.clone());
-            with_stack(|| set.collect(way, paths));
-            way.pop();
+            path.push(element.clone());
+            with_stack(|| set.collect(path, paths));
+            path.pop();
         }
     }
 
@@ -294,17 +295,17 @@ impl FieldSet {
     ///
     /// # Errors
     /// When a key is no step of a way.
-    pub fn read(fields: &Node) -> Result<FieldSet, SetError> {
+    pub fn read(fields: &Node) -> Result<FieldSet, FieldSetError> {
         FieldSet::read_at(fields, 0)
     }
 
-    fn read_at(fields: &Node, depth: usize) -> Result<FieldSet, SetError> {
+    fn read_at(fields: &Node, depth: usize) -> Result<FieldSet, FieldSetError> {
         let mut set = FieldSet::default();
         for (key, below) in fields.as_map().into_iter().flat_map(Map::iter) {
             if key == "." {
                 continue;
             }
-            let Some(element) = Element::read(key)? else { continue };
+            let Some(element) = PathElement::read(key)? else { continue };
             let below = below.as_map().filter(|_| depth < MAX_DEPTH);
             if below.is_none_or(|below| below.is_empty() || below.contains_key(".")) {
                 set.members.insert(element.clone());
@@ -321,7 +322,7 @@ impl FieldSet {
 
     /// Writes the set as `fieldsV1` has it.
     pub fn write(&self) -> Node {
-        let mut fields: BTreeMap<&Element, Map<Node>> = BTreeMap::new();
+        let mut fields: BTreeMap<&PathElement, Map<Node>> = BTreeMap::new();
         for element in &self.members {
             fields.insert(element, Map::new());
         }
@@ -340,7 +341,7 @@ impl FieldSet {
 }
 
 /// A path as errors have it.
-pub fn path_text(path: &[Element]) -> String {
+pub fn path_string(path: &[PathElement]) -> String {
     path.iter().map(ToString::to_string).collect()
 }
 
@@ -381,7 +382,7 @@ mod tests {
 
     #[test]
     fn paths_are_spelled_as_conflicts_have_them() {
-        let paths: Vec<String> = set(PORTS).paths().iter().map(|path| path_text(path)).collect();
+        let paths: Vec<String> = set(PORTS).paths().iter().map(|path| path_string(path)).collect();
         let port = r#".spec.ports[port=80,protocol="TCP"]"#;
         assert_eq!(paths, [".spec.ports".to_owned(), port.to_owned(), format!("{port}.port")]);
     }

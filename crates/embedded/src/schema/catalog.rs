@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use pintle_tree::{Node, Str, json};
 
-use super::place::Schema;
+use super::resolved::Schema;
 use super::resource::Resource;
 use super::shape::Shape;
 
@@ -19,7 +19,7 @@ static PACKED: &[u8] = include_bytes!("../../tables/kinds.z");
 static PACKED_DESCRIPTIONS: &[u8] = include_bytes!("../../tables/descriptions.z");
 
 /// The most versions that a table has room for.
-const MOST_VERSIONS: usize = 8;
+const MAX_VERSIONS: usize = 8;
 
 /// A group of kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Definitions {
     /// The definition called `name`.
     pub fn shape(&self, name: &Str) -> Option<&Shape> {
         let entry = self.find(name)?;
-        let read = || Some(Box::new(Shape::read(&json::read_exact(&entry.source).ok()?).ok()?));
+        let read = || Some(Box::new(Shape::parse(&json::read_exact(&entry.source).ok()?).ok()?));
         entry.shape.get_or_init(read).as_deref()
     }
 
@@ -68,18 +68,18 @@ impl Definitions {
 }
 
 /// Everything that one version of Kubernetes has built in.
-pub struct Table {
+pub struct ApiCatalog {
     version: Str,
     bit: u8,
     groups: Vec<Group>,
     resources: Vec<Resource>,
     definitions: Definitions,
-    descriptions: OnceLock<Descriptions>,
+    descriptions: OnceLock<Documentation>,
 }
 
 /// What only documents and tables for people need.
 #[derive(Default)]
-struct Descriptions {
+struct Documentation {
     /// By definition.
     fields: Vec<(Str, Node)>,
     /// By path.
@@ -88,7 +88,7 @@ struct Descriptions {
 
 /// Why there is no table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TableError {
+pub enum CatalogError {
     /// There is none for that version.
     #[error("there is no Kubernetes {asked} in the box; there are {known}")]
     Unknown {
@@ -99,49 +99,49 @@ pub enum TableError {
     },
 }
 
-impl Table {
+impl ApiCatalog {
     /// The versions of Kubernetes that there are tables for, all their numbers, newest first.
     pub fn versions() -> &'static [Str] {
         static VERSIONS: OnceLock<Vec<Str>> = OnceLock::new();
         VERSIONS.get_or_init(|| {
             let lines = text().as_bytes().split(|byte| *byte == b'\n');
             let words = lines.map_while(|line| line.strip_prefix(b"version "));
-            words.take(MOST_VERSIONS).map(Str::from).collect()
+            words.take(MAX_VERSIONS).map(Str::from).collect()
         })
     }
 
     /// The table of the newest version.
-    pub fn newest() -> &'static Table {
-        Table::nth(0)
+    pub fn newest() -> &'static ApiCatalog {
+        ApiCatalog::nth(0)
     }
 
     /// The table for `version`: `1.36`, `v1.36`, `1.36.3`.
     ///
     /// # Errors
     /// If there is none; the error lists those that there are.
-    pub fn of(version: &str) -> Result<&'static Table, TableError> {
+    pub fn for_version(version: &str) -> Result<&'static ApiCatalog, CatalogError> {
         let asked: Vec<&str> = version.trim_start_matches('v').split(['.', '-', '+']).take(2).collect();
         let is_asked = |known: &Str| {
             known.as_str().is_some_and(|known| known.split('.').take(2).eq(asked.iter().copied()))
         };
-        match Table::versions().iter().position(is_asked) {
-            Some(index) => Ok(Table::nth(index)),
+        match ApiCatalog::versions().iter().position(is_asked) {
+            Some(index) => Ok(ApiCatalog::nth(index)),
             None => {
-                let known: Vec<String> = Table::versions().iter().map(ToString::to_string).collect();
-                Err(TableError::Unknown { asked: version.to_owned(), known: known.join(", ") })
+                let known: Vec<String> = ApiCatalog::versions().iter().map(ToString::to_string).collect();
+                Err(CatalogError::Unknown { asked: version.to_owned(), known: known.join(", ") })
             }
         }
     }
 
-    fn nth(index: usize) -> &'static Table {
-        static TABLES: [OnceLock<Table>; MOST_VERSIONS] = [const { OnceLock::new() }; MOST_VERSIONS];
-        TABLES[index].get_or_init(|| Table::read(index))
+    fn nth(index: usize) -> &'static ApiCatalog {
+        static CATALOGS: [OnceLock<ApiCatalog>; MAX_VERSIONS] = [const { OnceLock::new() }; MAX_VERSIONS];
+        CATALOGS[index].get_or_init(|| ApiCatalog::read(index))
     }
 
-    fn read(index: usize) -> Table {
+    fn read(index: usize) -> ApiCatalog {
         let bit = 1 << index;
-        let mut table = Table {
-            version: Table::versions().get(index).cloned().unwrap_or_default(),
+        let mut table = ApiCatalog {
+            version: ApiCatalog::versions().get(index).cloned().unwrap_or_default(),
             bit,
             groups: Vec::new(),
             resources: Vec::new(),
@@ -208,19 +208,19 @@ impl Table {
     /// The descriptions of a definition, in the order in which a walk through it meets them: its own, then those of its
     /// properties by name.
     pub fn descriptions(&self, name: &Str) -> Option<&[Node]> {
-        find(&self.people().fields, name)
+        find(&self.documentation().fields, name)
     }
 
     /// The columns of the table of a kind, as the real server has them.
     pub fn columns(&self, resource: &Resource) -> Option<&[Node]> {
         let root = if resource.group.is_empty() { "/api" } else { "/apis" };
         let path = format!("{root}/{}/{}", resource.api_version(), resource.plural);
-        find(&self.people().columns, &Str::from(path))
+        find(&self.documentation().columns, &Str::from(path))
     }
 
-    fn people(&self) -> &Descriptions {
+    fn documentation(&self) -> &Documentation {
         self.descriptions.get_or_init(|| {
-            let mut all = Descriptions::default();
+            let mut all = Documentation::default();
             each_line(&unpack(PACKED_DESCRIPTIONS), self.bit, |word, rest| {
                 let list = if word == "columns" { &mut all.columns } else { &mut all.fields };
                 list.extend(
@@ -289,22 +289,22 @@ mod tests {
 
     #[test]
     fn every_definition_of_every_version_can_be_read() {
-        assert!(Table::versions().len() >= 3);
-        for version in Table::versions() {
-            let table = Table::of(version.as_str().unwrap()).unwrap();
+        assert!(ApiCatalog::versions().len() >= 3);
+        for version in ApiCatalog::versions() {
+            let table = ApiCatalog::for_version(version.as_str().unwrap()).unwrap();
             assert!(table.resources().len() > 60 && table.definitions().names().count() > 500);
             for name in table.definitions().names() {
                 assert!(table.definitions().shape(name).is_some(), "{version} {name}");
             }
             for resource in table.resources().iter().filter(|it| it.can("create")) {
-                assert!(table.schema(resource).is_some(), "{version} {}", resource.qualified());
+                assert!(table.schema(resource).is_some(), "{version} {}", resource.qualified_name());
             }
         }
     }
 
     #[test]
     fn the_ports_of_a_service_are_found_with_all_that_is_known_about_them() {
-        let table = Table::newest();
+        let table = ApiCatalog::newest();
         let service = table.schema(table.kind("", "v1", "Service").unwrap()).unwrap();
         let ports = service.field("spec").unwrap().field("ports").unwrap();
         assert_eq!(ports.list(), &ListType::Map(vec!["port".into(), "protocol".into()]));
@@ -316,9 +316,9 @@ mod tests {
 
     #[test]
     fn versions_are_found_by_their_first_two_numbers_and_others_are_refused() {
-        let newest = Table::newest().version().to_string();
-        assert_eq!(Table::of(&format!("v{newest}")).unwrap().version(), newest.as_str());
-        assert!(Table::of("1.2").err().unwrap().to_string().contains(&newest));
-        assert!(Table::of("").is_err());
+        let newest = ApiCatalog::newest().version().to_string();
+        assert_eq!(ApiCatalog::for_version(&format!("v{newest}")).unwrap().version(), newest.as_str());
+        assert!(ApiCatalog::for_version("1.2").err().unwrap().to_string().contains(&newest));
+        assert!(ApiCatalog::for_version("").is_err());
     }
 }

@@ -19,7 +19,7 @@ const EVENT_REPORTERS: [(&str, &str); 2] =
     [("reportingComponent", "reportingController"), ("reportingInstance", "reportingInstance")];
 
 /// Turns what is kept into the version of `resource`.
-pub(super) fn show(object: &mut Node, resource: &Resource) {
+pub(super) fn from_storage(object: &mut Node, resource: &Resource) {
     if resource.group == "events.k8s.io" {
         rename(object, EVENT_FIELDS.iter().chain(&EVENT_REPORTERS).copied());
         for field in ["reportingController", "reportingInstance"] {
@@ -29,19 +29,19 @@ pub(super) fn show(object: &mut Node, resource: &Resource) {
         }
     }
     if resource.group == "autoscaling" && resource.version == "v1" {
-        scaler_to_v1(object);
+        autoscaler_to_v1(object);
     }
     set(object, &["apiVersion"], resource.api_version());
     set(object, &["kind"], resource.kind.clone());
 }
 
 /// Turns what was sent in the version of `resource` into what is kept.
-pub(super) fn keep(object: &mut Node, resource: &Resource, version: &pintle_tree::Str) {
+pub(super) fn to_storage(object: &mut Node, resource: &Resource, version: &pintle_tree::Str) {
     if resource.group == "events.k8s.io" {
         rename(object, EVENT_FIELDS.iter().chain(&EVENT_REPORTERS).map(|(core, own)| (*own, *core)));
     }
     if resource.group == "autoscaling" && resource.version == "v1" {
-        scaler_to_v2(object);
+        autoscaler_to_v2(object);
     }
     set(object, &["apiVersion"], version.clone());
 }
@@ -55,7 +55,7 @@ fn rename<'f>(object: &mut Node, fields: impl Iterator<Item = (&'f str, &'f str)
 }
 
 /// The processor target of an autoscaler is a field in the first version and one of many metrics in the second.
-fn scaler_to_v1(object: &mut Node) {
+fn autoscaler_to_v1(object: &mut Node) {
     let is_processor = |metric: &&Node| {
         text_at(metric, &["resource", "name"]) == "cpu"
             && text_at(metric, &["resource", "target", "type"]) == "Utilization"
@@ -71,7 +71,7 @@ fn scaler_to_v1(object: &mut Node) {
     unset(object, &["status", "conditions"]);
 }
 
-fn scaler_to_v2(object: &mut Node) {
+fn autoscaler_to_v2(object: &mut Node) {
     let Some(target) = unset(object, &["spec", "targetCPUUtilizationPercentage"]) else { return };
     let mut metric = map([("type", "Resource".into())]);
     set(&mut metric, &["resource", "name"], "cpu");

@@ -11,29 +11,29 @@ use crate::status::Status;
 use crate::store::prefix;
 
 /// How objects of that kind are stored.
-const RANGES: &str = "limitranges";
+const LIMIT_RANGES: &str = "limitranges";
 /// The annotation that tells what a pod was given.
-const GIVEN: &str = "kubernetes.io/limit-ranger";
+const LIMIT_RANGER_ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
 /// Amounts by what they are of.
 type Amounts = BTreeMap<String, Quantity>;
 
 impl Api {
     /// Gives the containers of a new pod what their namespace gives to those that ask for nothing.
-    pub(super) fn give_limits(&self, call: &Call<'_>, pod: &mut Node) {
-        if !call.known.is("", "Pod") {
+    pub(super) fn apply_limit_defaults(&self, call: &Call<'_>, pod: &mut Node) {
+        if !call.served.is("", "Pod") {
             return;
         }
         for range in self.ranges(call.namespace()) {
-            let mut told = Vec::new();
+            let mut applied = Vec::new();
             for (kind, word) in [("containers", "container"), ("initContainers", "init container")] {
                 for index in 0..list_at(pod, &["spec", kind]).len() {
-                    give(&range, pod, kind, index, word, &mut told);
+                    apply_container_defaults(&range, pod, kind, index, word, &mut applied);
                 }
             }
-            if !told.is_empty() {
-                let text = format!("LimitRanger plugin set: {}", told.join("; "));
-                set(pod, &["metadata", "annotations", GIVEN], text);
+            if !applied.is_empty() {
+                let text = format!("LimitRanger plugin set: {}", applied.join("; "));
+                set(pod, &["metadata", "annotations", LIMIT_RANGER_ANNOTATION], text);
             }
         }
     }
@@ -46,39 +46,46 @@ impl Api {
         before: Option<&Node>,
         object: &Node,
     ) -> Result<(), Status> {
-        let is_pod = call.known.is("", "Pod") && before.is_none();
-        let is_claim = call.known.is("", "PersistentVolumeClaim") && !before.is_some_and(is_deleted);
-        if !(is_pod || is_claim) || call.target.part.is_some() {
+        let is_pod = call.served.is("", "Pod") && before.is_none();
+        let is_claim = call.served.is("", "PersistentVolumeClaim") && !before.is_some_and(is_deleted);
+        if !(is_pod || is_claim) || call.target.subresource.is_some() {
             return Ok(());
         }
         for range in self.ranges(call.namespace()) {
-            let mut faults = Vec::new();
+            let mut violations = Vec::new();
             for limit in list_at(&range, &["spec", "limits"]) {
-                check(limit, is_pod, object, &mut faults);
+                check(limit, is_pod, object, &mut violations);
             }
-            let why = match &faults[..] {
+            let why = match &violations[..] {
                 [] => continue,
                 [only] => only.clone(),
                 several => format!("[{}]", several.join(", ")),
             };
-            return Err(forbidden(call.known.resource(), meta(object, "name"), &why));
+            return Err(forbidden(call.served.resource(), meta(object, "name"), &why));
         }
         Ok(())
     }
 
     fn ranges(&self, namespace: &str) -> Vec<Node> {
-        let place = prefix(RANGES, Some(namespace));
-        if namespace.is_empty() || !self.0.store.has(&place) {
+        let prefix = prefix(LIMIT_RANGES, Some(namespace));
+        if namespace.is_empty() || !self.0.store.has(&prefix) {
             return Vec::new();
         }
-        let listing = self.0.store.list(&place, None, usize::MAX, None, &|_| true);
+        let listing = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true);
         let objects = listing.map(|listing| listing.objects).unwrap_or_default();
         objects.iter().map(|range| range.node()).collect()
     }
 }
 
 /// Gives one container what it lacks, and tells what that was.
-fn give(range: &Node, pod: &mut Node, kind: &str, index: usize, word: &str, told: &mut Vec<String>) {
+fn apply_container_defaults(
+    range: &Node,
+    pod: &mut Node,
+    kind: &str,
+    index: usize,
+    word: &str,
+    applied: &mut Vec<String>,
+) {
     let Some(Node::List(containers)) = map_at(pod, &["spec"]).get_mut(kind) else { return };
     let Some(container) = containers.get_mut(index) else { return };
     let name = text_at(container, &["name"]).to_owned();
@@ -96,7 +103,7 @@ fn give(range: &Node, pod: &mut Node, kind: &str, index: usize, word: &str, told
             continue;
         }
         let what: Vec<&str> = given.keys().map(String::as_str).collect();
-        told.push(format!("{} {} for {word} {name}", what.join(", "), of.trim_end_matches('s')));
+        applied.push(format!("{} {} for {word} {name}", what.join(", "), of.trim_end_matches('s')));
         for (what, amount) in given {
             set(container, &["resources", of, &what], amount);
         }
@@ -104,13 +111,14 @@ fn give(range: &Node, pod: &mut Node, kind: &str, index: usize, word: &str, told
 }
 
 /// Holds an object to one row of a range.
-fn check(limit: &Node, is_pod: bool, object: &Node, faults: &mut Vec<String>) {
+fn check(limit: &Node, is_pod: bool, object: &Node, violations: &mut Vec<String>) {
     let kind = text_at(limit, &["type"]);
-    let mut hold = |asked: &Asked| {
-        for (rule, judge) in RULES {
+    let mut check_usage = |requested: &ResourceUsage| {
+        for (rule, check) in RULES {
             for (name, bound) in amounts(at(limit, &[rule])) {
-                faults.extend(
-                    judge(&Bound { kind, name: &name, bound }, asked).filter(|text| !faults.contains(text)),
+                violations.extend(
+                    check(&Bound { kind, name: &name, bound }, requested)
+                        .filter(|text| !violations.contains(text)),
                 );
             }
         }
@@ -119,34 +127,34 @@ fn check(limit: &Node, is_pod: bool, object: &Node, faults: &mut Vec<String>) {
         ("Container", true) => {
             let kinds = ["containers", "initContainers"];
             let containers = kinds.into_iter().flat_map(|kind| list_at(object, &["spec", kind]));
-            containers.for_each(|container| hold(&Asked::of(container)));
+            containers.for_each(|container| check_usage(&ResourceUsage::of(container)));
         }
-        ("Pod", true) => hold(&Asked::of_pod(object)),
+        ("Pod", true) => check_usage(&ResourceUsage::of_pod(object)),
         ("PersistentVolumeClaim", false) => {
             let requests = amounts(at(object, &["spec", "resources", "requests"]));
             // Claims have no limits: what is asked for is what is had.
-            hold(&Asked { limits: requests.clone(), requests, is_claim: true });
+            check_usage(&ResourceUsage { limits: requests.clone(), requests, is_claim: true });
         }
         _ => {}
     }
 }
 
 /// What is asked for.
-struct Asked {
+struct ResourceUsage {
     requests: Amounts,
     limits: Amounts,
     is_claim: bool,
 }
 
-impl Asked {
-    fn of(container: &Node) -> Asked {
+impl ResourceUsage {
+    fn of(container: &Node) -> ResourceUsage {
         let part = |of: &str| amounts(at(container, &["resources", of]));
-        Asked { requests: part("requests"), limits: part("limits"), is_claim: false }
+        ResourceUsage { requests: part("requests"), limits: part("limits"), is_claim: false }
     }
 
     /// What all containers ask for together. Those that come first and end are counted one by one, beside the ones that
     /// came first and stay.
-    fn of_pod(pod: &Node) -> Asked {
+    fn of_pod(pod: &Node) -> ResourceUsage {
         let part = |of: &str| {
             let mut sum = Amounts::new();
             for container in list_at(pod, &["spec", "containers"]) {
@@ -168,7 +176,7 @@ impl Asked {
             sum.extend(of_pod.into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
             sum
         };
-        Asked { requests: part("requests"), limits: part("limits"), is_claim: false }
+        ResourceUsage { requests: part("requests"), limits: part("limits"), is_claim: false }
     }
 }
 
@@ -179,14 +187,14 @@ fn amounts(map: Option<&Node>) -> Amounts {
 
 fn add(sum: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
-        let whole = sum.get(name).map_or(*amount, |there| there.plus(amount));
+        let whole = sum.get(name).map_or(*amount, |existing| existing.plus(amount));
         sum.insert(name.clone(), whole);
     }
 }
 
 fn raise(most: &mut Amounts, others: Amounts) {
     for (name, amount) in others {
-        if most.get(&name).is_none_or(|there| amount.exceeds(there)) {
+        if most.get(&name).is_none_or(|existing| amount.exceeds(existing)) {
             most.insert(name, amount);
         }
     }
@@ -208,43 +216,43 @@ impl Bound<'_> {
 }
 
 /// Says what is wrong with what is asked for, if anything is.
-type Judge = fn(&Bound<'_>, &Asked) -> Option<String>;
+type LimitCheck = fn(&Bound<'_>, &ResourceUsage) -> Option<String>;
 
 /// The fields of a row of a range, and what they mean.
-const RULES: [(&str, Judge); 3] = [("min", least), ("max", most), ("maxLimitRequestRatio", ratio)];
+const RULES: [(&str, LimitCheck); 3] = [("min", least), ("max", most), ("maxLimitRequestRatio", ratio)];
 
-fn least(it: &Bound<'_>, asked: &Asked) -> Option<String> {
+fn least(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
     let usage = it.usage("minimum");
-    let Some(request) = asked.requests.get(it.name) else {
+    let Some(request) = requested.requests.get(it.name) else {
         return Some(format!("{usage}.  No request is specified"));
     };
     if it.bound.exceeds(request) {
         return Some(format!("{usage}, but request is {}", request.canonical()));
     }
-    let limit = asked.limits.get(it.name).filter(|limit| it.bound.exceeds(limit))?;
+    let limit = requested.limits.get(it.name).filter(|limit| it.bound.exceeds(limit))?;
     Some(format!("{usage}, but limit is {}", limit.canonical()))
 }
 
-fn most(it: &Bound<'_>, asked: &Asked) -> Option<String> {
-    let (usage, word) = (it.usage("maximum"), if asked.is_claim { "request" } else { "limit" });
-    let Some(limit) = asked.limits.get(it.name) else {
+fn most(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
+    let (usage, word) = (it.usage("maximum"), if requested.is_claim { "request" } else { "limit" });
+    let Some(limit) = requested.limits.get(it.name) else {
         return Some(format!("{usage}.  No {word} is specified"));
     };
     if limit.exceeds(&it.bound) {
         return Some(format!("{usage}, but {word} is {}", limit.canonical()));
     }
-    let request = asked.requests.get(it.name).filter(|request| request.exceeds(&it.bound))?;
+    let request = requested.requests.get(it.name).filter(|request| request.exceeds(&it.bound))?;
     Some(format!("{usage}, but request is {}", request.canonical()))
 }
 
-fn ratio(it: &Bound<'_>, asked: &Asked) -> Option<String> {
+fn ratio(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
     let (name, kind, bound) = (it.name, it.kind, it.bound.canonical());
     let what = format!("{name} max limit to request ratio per {kind} is {bound}");
     let part = |amounts: &Amounts| amounts.get(it.name).copied().filter(|amount| !amount.is_zero());
-    let Some(request) = part(&asked.requests) else {
+    let Some(request) = part(&requested.requests) else {
         return Some(format!("{what}, but no request is specified or request is 0"));
     };
-    let Some(limit) = part(&asked.limits) else {
+    let Some(limit) = part(&requested.limits) else {
         return Some(format!("{what}, but no limit is specified or limit is 0"));
     };
     let ratio = limit.as_float() / request.as_float();

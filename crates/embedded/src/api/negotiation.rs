@@ -3,7 +3,7 @@
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
 
-use crate::status::{Details, Status};
+use crate::status::{Status, StatusDetails};
 
 /// How text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,21 +35,21 @@ pub(super) enum View {
 
 /// What the sender wants to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct Negotiated {
     pub(super) format: Format,
     pub(super) view: View,
 }
 
-impl Wanted {
+impl Negotiated {
     /// What everybody understands.
-    pub(super) const PLAIN: Wanted = Wanted { format: Format::Json, view: View::Whole };
+    pub(super) const PLAIN: Negotiated = Negotiated { format: Format::Json, view: View::Whole };
 
     /// Reads `Accept`: the first that can be given.
-    pub(super) fn read(headers: &HeaderMap) -> Result<Wanted, Status> {
-        let Some(accept) = headers.get(ACCEPT) else { return Ok(Wanted::PLAIN) };
+    pub(super) fn read(headers: &HeaderMap) -> Result<Negotiated, Status> {
+        let Some(accept) = headers.get(ACCEPT) else { return Ok(Negotiated::PLAIN) };
         let accept = accept.to_str().unwrap_or_default();
         if accept.trim().is_empty() {
-            return Ok(Wanted::PLAIN);
+            return Ok(Negotiated::PLAIN);
         }
         accept.split(',').find_map(one).ok_or_else(|| not_acceptable(accept.contains(";as=")))
     }
@@ -63,10 +63,10 @@ fn not_acceptable(other_form: bool) -> Status {
         return Status::new(406, "NotAcceptable", message);
     }
     let message = format!("406: Not Acceptable\n\nAvailable representations: {KNOWN}");
-    Status::new(406, "NotAcceptable", message).about(Details::default())
+    Status::new(406, "NotAcceptable", message).with_details(StatusDetails::default())
 }
 
-fn one(text: &str) -> Option<Wanted> {
+fn one(text: &str) -> Option<Negotiated> {
     let mut parts = text.split(';').map(str::trim);
     let format = match parts.next()?.to_ascii_lowercase().as_str() {
         "application/json" | "*/*" | "application/*" => Format::Json,
@@ -83,7 +83,7 @@ fn one(text: &str) -> Option<Wanted> {
         ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => View::Discovery,
         _ => return None,
     };
-    Some(Wanted { format, view })
+    Some(Negotiated { format, view })
 }
 
 /// What a body is written in.
@@ -114,19 +114,22 @@ pub(super) fn unsupported(accepted: &str) -> Status {
 mod tests {
     use super::*;
 
-    fn wanted(accept: &str) -> Option<Wanted> {
+    fn negotiate(accept: &str) -> Option<Negotiated> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, accept.parse().unwrap());
-        Wanted::read(&headers).ok()
+        Negotiated::read(&headers).ok()
     }
 
     #[test]
     fn the_first_that_can_be_given_is_given() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-        assert_eq!(wanted(table).unwrap().view, View::Table);
-        assert_eq!(wanted("application/vnd.kubernetes.protobuf,application/json"), Some(Wanted::PLAIN));
-        assert_eq!(wanted("application/vnd.kubernetes.protobuf"), None);
-        assert_eq!(wanted("application/yaml").unwrap().format, Format::Yaml);
-        assert_eq!(wanted("*/*"), Some(Wanted::PLAIN));
+        assert_eq!(negotiate(table).unwrap().view, View::Table);
+        assert_eq!(
+            negotiate("application/vnd.kubernetes.protobuf,application/json"),
+            Some(Negotiated::PLAIN)
+        );
+        assert_eq!(negotiate("application/vnd.kubernetes.protobuf"), None);
+        assert_eq!(negotiate("application/yaml").unwrap().format, Format::Yaml);
+        assert_eq!(negotiate("*/*"), Some(Negotiated::PLAIN));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pintle_tree::{Node, json};
 
 use super::since;
-use crate::api::custom::Column;
+use crate::api::custom_resources::Column;
 
 /// What a column shows of an object: what the path finds, of the column's type.
 pub(in crate::api) fn by_path(object: &Node, column: &Column, now: Duration) -> Node {
@@ -47,27 +47,27 @@ fn text(node: &Node) -> String {
 /// with a text, which is what definitions use.
 fn find<'n>(object: &'n Node, path: &str) -> Vec<&'n Node> {
     let mut found = vec![object];
-    for step in steps(path) {
-        let next = found.into_iter().flat_map(|node| take(node, &step));
+    for segment in segments(path) {
+        let next = found.into_iter().flat_map(|node| take(node, &segment));
         found = next.collect();
     }
     found
 }
 
-enum Step {
+enum Segment {
     Name(String),
     Index(i64),
     All,
     Filter(String, String),
 }
 
-fn steps(path: &str) -> Vec<Step> {
-    let mut steps = Vec::new();
+fn segments(path: &str) -> Vec<Segment> {
+    let mut segments = Vec::new();
     let mut rest = path.trim_start_matches(['{', '$']).trim_end_matches('}');
     while !rest.is_empty() {
         if let Some(inside) = rest.strip_prefix('[') {
             let end = inside.find(']').unwrap_or(inside.len());
-            steps.push(bracket(&inside[..end]));
+            segments.push(bracket(&inside[..end]));
             rest = inside.get(end + 1..).unwrap_or_default();
             continue;
         }
@@ -88,39 +88,39 @@ fn steps(path: &str) -> Vec<Step> {
         }
         rest = &name[end..];
         if !word.is_empty() {
-            steps.push(if word == "*" { Step::All } else { Step::Name(word) });
+            segments.push(if word == "*" { Segment::All } else { Segment::Name(word) });
         } else if end == name.len() {
             break;
         }
     }
-    steps
+    segments
 }
 
-fn bracket(text: &str) -> Step {
+fn bracket(text: &str) -> Segment {
     let unquoted = |text: &str| text.trim().trim_matches(['\'', '"']).to_owned();
     if text == "*" {
-        return Step::All;
+        return Segment::All;
     }
     if let Ok(index) = text.parse() {
-        return Step::Index(index);
+        return Segment::Index(index);
     }
     let filter = text.strip_prefix("?(@.").and_then(|text| text.strip_suffix(')'));
     match filter.and_then(|filter| filter.split_once("==")) {
-        Some((field, value)) => Step::Filter(field.trim().to_owned(), unquoted(value)),
-        None => Step::Name(unquoted(text)),
+        Some((field, value)) => Segment::Filter(field.trim().to_owned(), unquoted(value)),
+        None => Segment::Name(unquoted(text)),
     }
 }
 
-fn take<'n>(node: &'n Node, step: &Step) -> Vec<&'n Node> {
-    match (step, node) {
-        (Step::Name(name), node) => node.get(name).into_iter().collect(),
-        (Step::All, Node::List(list)) => list.iter().collect(),
-        (Step::All, Node::Map(map)) => map.values().collect(),
-        (Step::Index(index), Node::List(list)) => {
+fn take<'n>(node: &'n Node, segment: &Segment) -> Vec<&'n Node> {
+    match (segment, node) {
+        (Segment::Name(name), node) => node.get(name).into_iter().collect(),
+        (Segment::All, Node::List(list)) => list.iter().collect(),
+        (Segment::All, Node::Map(map)) => map.values().collect(),
+        (Segment::Index(index), Node::List(list)) => {
             let index = if *index < 0 { index + list.len() as i64 } else { *index };
             usize::try_from(index).ok().and_then(|index| list.get(index)).into_iter().collect()
         }
-        (Step::Filter(field, value), Node::List(list)) => {
+        (Segment::Filter(field, value), Node::List(list)) => {
             list.iter().filter(|item| item.get(field).map(text).as_ref() == Some(value)).collect()
         }
         _ => Vec::new(),

@@ -3,21 +3,21 @@
 use http::Method;
 use pintle_tree::Node;
 
-use super::change::Edit;
-use super::fitting::plain;
-use super::meta::{at, list_at, map, meta, number_at, set, take_over, text_at};
+use super::meta::{at, copy_field, list_at, map, meta, number_at, set, text_at};
 use super::query::WriteOptions;
 use super::reply::Reply;
+use super::request_body::plain;
+use super::update::UpdateSource;
 use super::{Api, Call, method_not_allowed, no_such_resource, not_found};
 use crate::patch;
 use crate::schema::Resource;
-use crate::status::{Cause, Details, Status};
+use crate::status::{Status, StatusCause, StatusDetails};
 
 impl Api {
     /// A request about a part of an object.
-    pub(super) async fn part(&self, method: &Method, call: &Call<'_>) -> Result<Reply, Status> {
-        let name = call.target.part.as_deref().unwrap_or_default();
-        let resource = call.known.resource();
+    pub(super) async fn subresource(&self, method: &Method, call: &Call<'_>) -> Result<Reply, Status> {
+        let name = call.target.subresource.as_deref().unwrap_or_default();
+        let resource = call.served.resource();
         let part = resource.subresource(name).ok_or_else(no_such_resource)?;
         if call.target.namespace.is_some() != resource.namespaced {
             return Err(no_such_resource());
@@ -29,52 +29,54 @@ impl Api {
             Method::POST => "create",
             _ => return Err(method_not_allowed()),
         };
-        if !part.verbs.iter().any(|known| *known == *verb) {
+        if !part.verbs.iter().any(|served| *served == *verb) {
             return Err(method_not_allowed());
         }
         match (name, verb) {
             ("status" | "resize" | "ephemeralcontainers" | "approval", "get") => self.get(call),
             ("status" | "approval", "update") => self.replace(call).await,
             ("status" | "approval", "patch") => self.patch(call).await,
-            ("scale", "get") => self.get_scale(call),
+            ("scale", "get") => self.read_scale_subresource(call),
             ("scale", _) => self.scale(method, call).await,
             ("finalize", "update") => self.finalize(call).await,
             ("eviction", "create") => self.evict(call).await,
             ("binding", "create") => self.bind(call).await,
             ("log", "get") if self.0.controllers.is_some() => self.log(call),
-            (part, _) if self.0.controllers.is_some() => self.there(call).and_then(|_| Err(beyond(part))),
+            (part, _) if self.0.controllers.is_some() => {
+                self.live_object(call).and_then(|_| Err(unsupported_subresource(part)))
+            }
             // Containers are not here, and what would talk to them is not found.
-            _ => self.there(call).and_then(|_| Err(no_such_resource())),
+            _ => self.live_object(call).and_then(|_| Err(no_such_resource())),
         }
     }
 
-    pub(super) fn there(&self, call: &Call<'_>) -> Result<Node, Status> {
-        let there = self.0.store.get(&call.key());
-        let mut node = there.ok_or_else(|| not_found(call.known.resource(), call.name()))?.node();
-        call.known.show(&mut node);
+    pub(super) fn live_object(&self, call: &Call<'_>) -> Result<Node, Status> {
+        let existing = self.0.store.get(&call.key());
+        let mut node = existing.ok_or_else(|| not_found(call.served.resource(), call.name()))?.node();
+        call.served.convert_from_storage(&mut node);
         Ok(node)
     }
 
-    fn get_scale(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let object = self.there(call)?;
-        let path = call.known.scale_paths().wanted;
+    fn read_scale_subresource(&self, call: &Call<'_>) -> Result<Reply, Status> {
+        let object = self.live_object(call)?;
+        let path = call.served.scale_paths().spec_replicas;
         let steps: Vec<&str> = path.iter().map(String::as_str).collect();
-        if call.known.is_custom() && at(&object, &steps).is_none() {
+        if call.served.is_custom() && at(&object, &steps).is_none() {
             let fault = format!("the spec replicas field \".{}\" does not exist", path.join("."));
-            let cause = Cause { reason: "", message: fault.clone(), field: String::new() };
-            let details = Details { causes: vec![cause], ..Details::default() };
+            let cause = StatusCause { reason: "", message: fault.clone(), field: String::new() };
+            let details = StatusDetails { causes: vec![cause], ..StatusDetails::default() };
             let message = format!("Internal error occurred: {fault}");
-            return Err(Status::new(500, "InternalError", message).about(details));
+            return Err(Status::new(500, "InternalError", message).with_details(details));
         }
         Ok(Reply::tree(200, self.scale_of(call, &object)))
     }
 
     /// The scale of an object: how many there should be, how many there are, and how they are found.
     pub(super) fn scale_of(&self, call: &Call<'_>, object: &Node) -> Node {
-        let paths = call.known.scale_paths();
+        let paths = call.served.scale_paths();
         let mut scale = map([("apiVersion", "autoscaling/v1".into()), ("kind", "Scale".into())]);
         for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-            take_over(&mut scale, object, &["metadata", field]);
+            copy_field(&mut scale, object, &["metadata", field]);
         }
         let number = |path: &[String]| {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -82,10 +84,10 @@ impl Api {
         };
         set(&mut scale, &["spec"], Node::empty_map());
         // None at all are not written.
-        if let Some(replicas) = number(&paths.wanted).filter(|replicas| *replicas != 0) {
+        if let Some(replicas) = number(&paths.spec_replicas).filter(|replicas| *replicas != 0) {
             set(&mut scale, &["spec", "replicas"], Node::Int(replicas));
         }
-        set(&mut scale, &["status", "replicas"], Node::Int(number(&paths.there).unwrap_or(0)));
+        set(&mut scale, &["status", "replicas"], Node::Int(number(&paths.status_replicas).unwrap_or(0)));
         let selector: Vec<&str> = paths.selector.iter().map(String::as_str).collect();
         let selector = match at(object, &selector).filter(|_| !selector.is_empty()) {
             Some(Node::Str(text)) => text.to_string(),
@@ -101,8 +103,8 @@ impl Api {
     async fn scale(&self, method: &Method, call: &Call<'_>) -> Result<Reply, Status> {
         let kind = if *method == Method::PUT { "UpdateOptions" } else { "PatchOptions" };
         let options = WriteOptions::read(call.query, kind)?;
-        let paths = call.known.scale_paths();
-        let path: Vec<&str> = paths.wanted.iter().map(String::as_str).collect();
+        let paths = call.served.scale_paths();
+        let path: Vec<&str> = paths.spec_replicas.iter().map(String::as_str).collect();
         let put = *method == Method::PUT;
         let act = |object: &mut Node| {
             let before = self.scale_of(call, object);
@@ -110,11 +112,11 @@ impl Api {
             let revision = meta(&scale, "resourceVersion");
             if !revision.is_empty() && revision != meta(&before, "resourceVersion") {
                 let why = "the object has been modified; please apply your changes to the latest version and try again";
-                return Err(super::conflict(call.known.resource(), call.name(), why));
+                return Err(super::conflict(call.served.resource(), call.name(), why));
             }
             let replicas = number_at(&scale, &["spec", "replicas"]).unwrap_or(0);
             if replicas < 0 {
-                let cause = Cause::invalid(
+                let cause = StatusCause::invalid(
                     "spec.replicas",
                     &Node::Int(replicas),
                     "must be greater than or equal to 0",
@@ -124,7 +126,7 @@ impl Api {
             set(object, &path, Node::Int(replicas));
             Ok(())
         };
-        self.change(call, &options, &Edit::With(&act)).await
+        self.update(call, &options, &UpdateSource::With(&act)).await
     }
 
     /// Replaces what holds a namespace from inside.
@@ -132,15 +134,15 @@ impl Api {
         let options = WriteOptions::read(call.query, "UpdateOptions")?;
         let sent = self.read_body(call, options.validation)?;
         let act = |object: &mut Node| {
-            take_over(object, &sent, &["spec", "finalizers"]);
+            copy_field(object, &sent, &["spec", "finalizers"]);
             Ok(())
         };
-        self.change(call, &options, &Edit::With(&act)).await
+        self.update(call, &options, &UpdateSource::With(&act)).await
     }
 
     /// Evicts a pod, which is to delete it.
     async fn evict(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        self.there(call)?;
+        self.live_object(call)?;
         self.delete(call).await?;
         Ok(Reply::tree(201, success(Some(201), None)))
     }
@@ -152,26 +154,27 @@ impl Api {
         let node = text_at(&binding, &["target", "name"]).to_owned();
         let act = |object: &mut Node| {
             if !text_at(object, &["spec", "nodeName"]).is_empty() {
-                let there = text_at(object, &["spec", "nodeName"]);
-                let why = format!("pod {} is already assigned to node {there:?}", call.name());
+                let existing = text_at(object, &["spec", "nodeName"]);
+                let why = format!("pod {} is already assigned to node {existing:?}", call.name());
                 let resource = Resource { plural: "pods/binding".into(), ..Resource::default() };
                 return Err(super::conflict(&resource, call.name(), &why));
             }
             set(object, &["spec", "nodeName"], node.as_str());
             Ok(())
         };
-        self.change(call, &options, &Edit::With(&act)).await?;
+        self.update(call, &options, &UpdateSource::With(&act)).await?;
         Ok(Reply::tree(201, success(Some(201), None)))
     }
 }
 
 /// What would need containers that run, or somebody who checks who one is.
-fn beyond(part: &str) -> Status {
+fn unsupported_subresource(part: &str) -> Status {
     let why = match part {
         "token" => "this cluster knows no users, and makes no tokens",
         _ => "containers do not really run in this cluster, and nothing can be done inside of them",
     };
-    Status::new(501, "NotImplemented", format!("{part} is not possible: {why}")).about(Details::default())
+    Status::new(501, "NotImplemented", format!("{part} is not possible: {why}"))
+        .with_details(StatusDetails::default())
 }
 
 fn read_scale(call: &Call<'_>) -> Result<Node, Status> {
@@ -183,11 +186,11 @@ fn read_scale(call: &Call<'_>) -> Result<Node, Status> {
 }
 
 fn patched_scale(call: &Call<'_>, scale: &Node) -> Result<Node, Status> {
-    let patched = match super::accept::content_type(call.headers).as_str() {
+    let apply_patch = match super::negotiation::content_type(call.headers).as_str() {
         "application/json-patch+json" => patch::json_patch(scale, call.body)?,
         _ => patch::merge_patch(scale, call.body)?,
     };
-    Ok(patched.object)
+    Ok(apply_patch.object)
 }
 
 /// A selector as text: labels by name, then expressions.
