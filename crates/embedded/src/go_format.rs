@@ -1,8 +1,8 @@
-//! Trees as Go prints them, which is how the real server shows values in its errors.
+//! Go's formatting of decoded JSON, which the real server uses for values in its errors.
 
 use pintle_tree::{Node, Str, number, quote, with_stack};
 
-/// A value in Go's `%v`.
+/// Formats a value as Go's `%v`.
 pub(crate) fn go_value(value: &Node) -> String {
     let joined = |items: Vec<String>| items.join(" ");
     match value {
@@ -19,7 +19,7 @@ pub(crate) fn go_value(value: &Node) -> String {
     }
 }
 
-/// A value in Go's `%#v`.
+/// Formats a value as Go's `%#v`.
 pub(crate) fn go_syntax(value: &Node) -> String {
     match value {
         Node::Str(text) => quote::quote(text),
@@ -37,7 +37,7 @@ pub(crate) fn go_syntax(value: &Node) -> String {
     }
 }
 
-/// The Go type of a value as JSON is read into.
+/// The Go type that encoding/json decodes a value into.
 pub(crate) fn go_type(value: &Node) -> &'static str {
     match value {
         Node::Nil => "<nil>",

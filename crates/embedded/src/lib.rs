@@ -1,16 +1,17 @@
-//! A Kubernetes API in one process: for trying, rehearsing and testing without a cluster.
+//! An embedded Kubernetes API server with workload controllers, for trying, rehearsing and testing without a cluster.
 //!
-//! [`Api`] answers requests as the real API server does: [`schema`] knows what objects of every built-in kind look
-//! like, from tables taken from real servers; [`fit`], [`settle`], [`patch`] and [`apply`] do to objects what the
-//! server does to them; `security` knows what pods may do where; [`store`] keeps them with revisions, in memory or in
-//! one file. One contract (`tests/contract`) is asked of this API and of the real server, case by case.
+//! [`Api`] answers requests as the real API server does. A write passes through [`decoding`], [`defaulting`],
+//! [`admission`] and [`validation`], or through [`patch`] and [`apply`] (server-side apply) before these, and ends in
+//! [`store`], which keeps objects with resource versions and a watch history, in memory or in one file. [`schema`] has
+//! the built-in kinds, from tables taken from real servers. One contract (`tests/contract`) is run against this API and
+//! against the real server, case by case.
 //!
-//! It knows no chart, no release and no client. What controllers do to objects themselves (furnishing and emptying
-//! namespaces, collecting what nobody owns, serving new kinds) is done before the answer is sent, so that the same
-//! requests always lead to the same state. Nothing runs in it; [`Api::start_with_controllers`] lets workloads go through the
-//! states that they would go through if something did.
+//! The crate knows no chart, no release and no client. Namespace lifecycle, garbage collection and
+//! CustomResourceDefinitions are reconciled before the response is sent, so that the same requests always lead to the
+//! same state. No container runs; [`Api::start_with_controllers`] adds the controllers, the scheduler and a simulated
+//! kubelet, which take workloads through the states that they would go through on a node.
 //!
-//! Enter at [`Api::start`] and [`Api::call`]; [`serve`] puts the same on a port.
+//! Start at [`Api::start`] and [`Api::call`]; [`serve`] puts the API on a port.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,12 +1,12 @@
-//! Amounts such as `500m` and `1Gi`, in the one spelling that the server keeps of each.
+//! Resource quantities such as `500m` and `1Gi`, with the canonical form that the server stores.
 
 use pintle_tree::Node;
 
-/// What the server says to everything that is no amount.
+/// The server's error for everything that is not a quantity.
 pub(crate) const NOT_A_QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/// How an amount was written.
+/// The notation of a quantity: it decides which suffix the canonical form has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Decimal,
@@ -14,7 +14,7 @@ enum Format {
     Binary,
 }
 
-/// An amount: a whole number times a power of ten.
+/// A quantity: an integer times a power of ten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quantity {
     digits: i128,
@@ -23,7 +23,7 @@ pub(crate) struct Quantity {
 }
 
 impl Quantity {
-    /// Reads an amount. Amounts are cut off at 10^18 and rounded up at 10^-9, as the server does.
+    /// Parses a quantity. As the server does, it is capped at 10^18 and rounded up to multiples of 10^-9.
     pub(crate) fn parse(text: &str) -> Option<Quantity> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let end =
@@ -56,7 +56,7 @@ impl Quantity {
         Some(Quantity { digits, exponent, format }.rounded_up(-9))
     }
 
-    /// The amount that a field holds.
+    /// Parses the quantity in a field.
     pub(crate) fn from_node(node: &Node) -> Option<Quantity> {
         match node {
             Node::Int(number) => Some(Quantity::from_int(*number)),
@@ -64,7 +64,7 @@ impl Quantity {
         }
     }
 
-    /// The amount without digits below 10^`least`, away from zero.
+    /// Rounds away from zero to a multiple of 10^`least`.
     #[must_use]
     pub(crate) fn rounded_up(mut self, least: i32) -> Quantity {
         let mut lost = false;
@@ -82,17 +82,15 @@ impl Quantity {
         self
     }
 
-    /// Whether it is zero.
     pub(crate) fn is_zero(&self) -> bool {
         self.digits == 0
     }
 
-    /// A whole number.
     pub(crate) fn from_int(number: i64) -> Quantity {
         Quantity { digits: number.into(), exponent: 0, format: Format::Decimal }
     }
 
-    /// The sum, written as the greater part is; one that is too large stays at what was there.
+    /// The sum, in the notation of the larger summand. Saturates: if it overflows, the left summand is returned.
     #[must_use]
     pub(crate) fn plus(&self, other: &Quantity) -> Quantity {
         let exponent = self.exponent.min(other.exponent);
@@ -105,12 +103,11 @@ impl Quantity {
         sum.map_or(*self, |digits| Quantity { digits, exponent, format })
     }
 
-    /// Whether it is below zero.
     pub(crate) fn is_negative(&self) -> bool {
         self.digits < 0
     }
 
-    /// Whether it is more than another.
+    /// Whether it is greater than `other`.
     pub(crate) fn exceeds(&self, other: &Quantity) -> bool {
         let scale = |quantity: &Quantity| {
             let lift = 10_i128.checked_pow((quantity.exponent + 9).clamp(0, 27).unsigned_abs());
@@ -120,14 +117,14 @@ impl Quantity {
         scale(self) > scale(other)
     }
 
-    /// The amount, as exactly as a float can tell it.
+    /// The nearest float.
     pub(crate) fn as_float(&self) -> f64 {
         #[allow(clippy::cast_precision_loss)]
         let digits = self.digits as f64;
         digits * 10_f64.powi(self.exponent)
     }
 
-    /// The amount if it is a whole number.
+    /// The integer value, or `None` if it has a fraction.
     pub(crate) fn whole(&self) -> Option<i128> {
         if self.exponent >= 0 {
             return self.digits.checked_mul(10_i128.checked_pow(self.exponent.unsigned_abs())?);
@@ -136,7 +133,7 @@ impl Quantity {
         (self.digits % divisor == 0).then(|| self.digits / divisor)
     }
 
-    /// The one spelling that the server keeps.
+    /// The canonical form, which the server stores whatever was sent.
     pub(crate) fn canonical(&self) -> String {
         if self.format == Format::Binary
             && let Some(whole) = self.whole()
@@ -175,7 +172,7 @@ impl Quantity {
     }
 }
 
-/// The base, the power and the format that a suffix stands for.
+/// Returns the base, the exponent and the notation of a suffix.
 fn parse_suffix(suffix: &str) -> Option<(i32, i32, Format)> {
     let decimal = |power| Some((10, power, Format::Decimal));
     let binary = |power| Some((2, power, Format::Binary));

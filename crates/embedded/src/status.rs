@@ -1,44 +1,44 @@
-//! What the API answers when something is refused: `Status` objects, in the words of the real server.
+//! `metav1.Status`: the body of every error answer, with the messages of the real API server.
 
 use pintle_tree::{Map, Node, Str};
 
-/// One thing that is wrong with an object, at a field of it.
+/// One problem of an object, at one field (`metav1.StatusCause`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusCause {
     /// `FieldValueInvalid`, `FieldValueRequired`, `FieldManagerConflict` …
     pub reason: &'static str,
-    /// What is wrong, without the field: `Invalid value: "x": must be …`.
+    /// The message without the field: `Invalid value: "x": must be …`.
     pub message: String,
-    /// The field: `spec.ports[0].port`. May be empty.
+    /// The field path: `spec.ports[0].port`. May be empty.
     pub field: String,
 }
 
 impl StatusCause {
-    /// A value that is not allowed. `value` is as the server prints it: text in quotes, the rest as JSON.
+    /// An invalid value (`field.Invalid` in Go). Strings are shown in quotes, other values as JSON.
     pub fn invalid(field: impl Into<String>, value: &Node, detail: &str) -> StatusCause {
         let message = format!("Invalid value: {}{}", format_value(value), detail_suffix(detail));
         StatusCause { reason: "FieldValueInvalid", message, field: field.into() }
     }
 
-    /// A value that must be there.
+    /// A missing value (`field.Required`).
     pub fn required(field: impl Into<String>, detail: &str) -> StatusCause {
         let message = format!("Required value{}", detail_suffix(detail));
         StatusCause { reason: "FieldValueRequired", message, field: field.into() }
     }
 
-    /// Something that must not be done.
+    /// A value that must not be set, or a change that is not allowed (`field.Forbidden`).
     pub fn forbidden(field: impl Into<String>, detail: &str) -> StatusCause {
         let message = format!("Forbidden{}", detail_suffix(detail));
         StatusCause { reason: "FieldValueForbidden", message, field: field.into() }
     }
 
-    /// A value that is there twice.
+    /// A value that occurs twice (`field.Duplicate`).
     pub fn duplicate(field: impl Into<String>, value: &Node) -> StatusCause {
         let message = format!("Duplicate value: {}", format_value(value));
         StatusCause { reason: "FieldValueDuplicate", message, field: field.into() }
     }
 
-    /// A value that is none of those there are.
+    /// A value that is not in an enumeration (`field.NotSupported`).
     pub fn not_supported(field: impl Into<String>, value: &Node, supported: &[&str]) -> StatusCause {
         let quoted: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
         let message =
@@ -46,7 +46,7 @@ impl StatusCause {
         StatusCause { reason: "FieldValueNotSupported", message, field: field.into() }
     }
 
-    /// The field and what is wrong with it, as messages have it.
+    /// The field path and the message, as in the message of a `Status`.
     pub fn to_message(&self) -> String {
         if self.field.is_empty() { self.message.clone() } else { format!("{}: {}", self.field, self.message) }
     }
@@ -56,7 +56,7 @@ fn detail_suffix(detail: &str) -> String {
     if detail.is_empty() { String::new() } else { format!(": {detail}") }
 }
 
-/// A value as the server prints it in messages.
+/// Formats a value as in the server's messages.
 fn format_value(value: &Node) -> String {
     match value {
         Node::Str(text) => format!("{:?}", text.to_str_lossy()),
@@ -67,28 +67,28 @@ fn format_value(value: &Node) -> String {
     }
 }
 
-/// What an error is about, as `details` of a `Status` have it. Empty fields are left out.
+/// The details of an error (`metav1.StatusDetails`). Empty fields are not sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusDetails {
     /// The name of the object.
     pub name: String,
-    /// The group of its kind.
+    /// The API group.
     pub group: String,
-    /// Its plural, or its kind where the server says the kind.
+    /// The plural of the resource, or its kind where the server uses the kind.
     pub kind: String,
     /// Its uid.
     pub uid: String,
-    /// What is wrong, one by one.
+    /// All problems, in the order of validation.
     pub causes: Vec<StatusCause>,
-    /// When to try again.
+    /// When the client may retry.
     pub retry_after_seconds: u32,
 }
 
-/// A refusal.
+/// An error answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Status {
-    /// The code of HTTP.
+    /// The HTTP status code.
     pub code: u16,
     /// `NotFound`, `Conflict` …; may be empty.
     pub reason: &'static str,
@@ -99,7 +99,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// A refusal without details.
+    /// An error without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Status {
         Status { code, reason, message: message.into(), details: None }
     }
@@ -110,13 +110,13 @@ impl Status {
         self
     }
 
-    /// A request that cannot be understood.
+    /// 400 for a request that cannot be decoded.
     pub fn bad_request(message: impl Into<String>) -> Status {
         Status::new(400, "BadRequest", message)
     }
 
-    /// An object that breaks rules. `kind` is the kind, not its plural. A cause that comes twice is told once in the
-    /// message.
+    /// 422 for an object that fails validation. `kind` is the kind, not its plural. The message lists a repeated
+    /// cause once; `details.causes` lists it as often as it occurs.
     pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<StatusCause>) -> Status {
         let mut texts: Vec<String> = Vec::new();
         for text in causes.iter().map(StatusCause::to_message) {
@@ -137,7 +137,7 @@ impl Status {
         Status::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {what}")).with_details(details)
     }
 
-    /// The object that is sent.
+    /// The `Status` object to send.
     pub fn to_object(&self) -> Node {
         let mut map = Map::new();
         map.insert("kind".into(), "Status".into());

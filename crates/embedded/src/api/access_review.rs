@@ -1,4 +1,4 @@
-//! Questions about what the sender may do: everything.
+//! Access reviews (`kubectl auth can-i`): there is no authorization, so everything is allowed.
 
 use http::Method;
 use pintle_tree::{Node, json};
@@ -9,11 +9,11 @@ use super::reply::Reply;
 use super::{Api, Call};
 use crate::status::Status;
 
-/// Who everybody is here.
+/// The user of every request.
 const USER: &str = "admin";
 
 impl Api {
-    /// The answer to a review, if the request is one.
+    /// Answers a review; `None` if the request is not one.
     pub(super) fn review(&self, method: &Method, call: &Call<'_>) -> Option<Result<Reply, Status>> {
         let resource = call.served.resource();
         let group = resource.group.as_str()?;

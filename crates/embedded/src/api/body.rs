@@ -1,4 +1,4 @@
-//! The body of an answer: whole, or a stream that goes on for as long as somebody watches.
+//! The body of a response: whole, or a stream for watches and followed logs.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,10 +8,9 @@ use bytes::Bytes;
 use futures::Stream;
 use http_body::Frame;
 
-/// A stream of pieces.
 pub(super) type ByteStream = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
-/// The body of an answer.
+/// The body of a response.
 pub struct Body(Inner);
 
 enum Inner {
@@ -20,12 +19,10 @@ enum Inner {
 }
 
 impl Body {
-    /// A body that is there at once.
     pub(crate) fn whole(text: impl Into<Bytes>) -> Body {
         Body(Inner::Whole(Some(text.into())))
     }
 
-    /// A body that comes piece by piece.
     pub(super) fn stream(chunks: ByteStream) -> Body {
         Body(Inner::Stream(chunks))
     }

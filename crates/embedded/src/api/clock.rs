@@ -1,17 +1,18 @@
-//! What time it is, and names that nobody has yet.
+//! Time and generated names. Both come in from outside ([`crate::Options`]), so that tests and rehearsals are
+//! reproducible.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pintle_time::{GoTime, Zone};
 
-/// Tells the time; a simulated one may run as it likes.
+/// The source of the current time. A simulated one need not run evenly.
 pub trait Clock: Send + Sync {
-    /// How long it is since 1970.
+    /// The time since 1970.
     fn now(&self) -> Duration;
 }
 
-/// The time of the machine.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -21,25 +22,25 @@ impl Clock for SystemClock {
     }
 }
 
-/// A time as objects have it: in whole seconds.
+/// Formats a time as `metav1.Time`: RFC 3339 in whole seconds.
 pub(super) fn format_time(time: Duration) -> String {
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     GoTime::from_unix(seconds, 0, Zone::utc()).format("2006-01-02T15:04:05Z")
 }
 
-/// Letters of made-up names: no vowels, so that they make no words.
+/// The alphabet of generated names, as in Kubernetes: no vowels, so that no words come about.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Makes uids and the ends of names.
+/// Generates uids and name suffixes.
 pub(super) struct NameGenerator(Mutex<u64>);
 
 impl NameGenerator {
-    /// Begins with a seed and what was already done, so that a store that is opened again makes others.
+    /// Starts from the seed and the store revision, so that a store which is opened again does not repeat names.
     pub(super) fn new(seed: u64, done: u64) -> NameGenerator {
         NameGenerator(Mutex::new(seed ^ done.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
     }
 
-    /// The next of a long row of numbers (splitmix64).
+    /// The next pseudorandom number (splitmix64). Uniqueness is enough here; nothing secret depends on it.
     fn next(&self) -> u64 {
         let mut state = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -49,7 +50,7 @@ impl NameGenerator {
         number ^ (number >> 31)
     }
 
-    /// A uid, of the random kind.
+    /// A version 4 UUID.
     pub(super) fn uid(&self) -> String {
         let (high, low) = (self.next(), self.next());
         format!(
@@ -62,7 +63,7 @@ impl NameGenerator {
         )
     }
 
-    /// The end of a made-up name.
+    /// Five characters, as for `generateName`.
     pub(super) fn suffix(&self) -> String {
         let mut number = self.next();
         let mut letter = || {

@@ -1,11 +1,11 @@
-//! Kinds with several versions: what is kept in one version is shown in another.
+//! Conversion between the served versions of a kind and the storage version.
 
 use pintle_tree::Node;
 
 use super::meta::{at, list_at, map, set, text_at, unset};
 use crate::schema::Resource;
 
-/// The fields of events that have one name in the core and another in their own group.
+/// Fields of Events that are named differently in `v1` and in `events.k8s.io/v1`.
 const EVENT_FIELDS: [(&str, &str); 6] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -14,11 +14,11 @@ const EVENT_FIELDS: [(&str, &str); 6] = [
     ("lastTimestamp", "deprecatedLastTimestamp"),
     ("count", "deprecatedCount"),
 ];
-/// And those of their own group that have the longer name in the core.
+/// The same, where `v1` has the longer name.
 const EVENT_REPORTERS: [(&str, &str); 2] =
     [("reportingComponent", "reportingController"), ("reportingInstance", "reportingInstance")];
 
-/// Turns what is kept into the version of `resource`.
+/// Converts an object from the storage version to the version of `resource`.
 pub(super) fn from_storage(object: &mut Node, resource: &Resource) {
     if resource.group == "events.k8s.io" {
         rename(object, EVENT_FIELDS.iter().chain(&EVENT_REPORTERS).copied());
@@ -35,7 +35,7 @@ pub(super) fn from_storage(object: &mut Node, resource: &Resource) {
     set(object, &["kind"], resource.kind.clone());
 }
 
-/// Turns what was sent in the version of `resource` into what is kept.
+/// Converts an object from the version of `resource` to the storage version.
 pub(super) fn to_storage(object: &mut Node, resource: &Resource, version: &pintle_tree::Str) {
     if resource.group == "events.k8s.io" {
         rename(object, EVENT_FIELDS.iter().chain(&EVENT_REPORTERS).map(|(core, own)| (*own, *core)));
@@ -54,7 +54,7 @@ fn rename<'f>(object: &mut Node, fields: impl Iterator<Item = (&'f str, &'f str)
     }
 }
 
-/// The processor target of an autoscaler is a field in the first version and one of many metrics in the second.
+/// `targetCPUUtilizationPercentage` of `autoscaling/v1` is one of the metrics of `v2`.
 fn autoscaler_to_v1(object: &mut Node) {
     let is_processor = |metric: &&Node| {
         text_at(metric, &["resource", "name"]) == "cpu"

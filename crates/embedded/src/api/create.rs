@@ -1,4 +1,4 @@
-//! Making objects: their namespace, their name, who made which fields.
+//! Create: namespace, name, managed fields, then the pipeline of admission, validation and quota before the write.
 
 use pintle_tree::Node;
 
@@ -13,7 +13,7 @@ use crate::decoding::BuiltIn;
 use crate::status::{Status, StatusCause, StatusDetails};
 use crate::store::{Object, Precondition, WriteError, key};
 
-/// How often a name is made up anew when it is taken.
+/// How often `generateName` is tried, as `maxNameGenerationCreateAttempts` in the real server.
 const MAX_NAME_ATTEMPTS: usize = 8;
 
 impl Api {
@@ -21,10 +21,10 @@ impl Api {
         let options = WriteOptions::read(call.query, "CreateOptions")?;
         let sent = self.read_body(call, options.validation)?;
         let created = self.create_object(call, sent, &options, false).await?;
-        Ok(self.show(call, 201, created))
+        Ok(self.object_reply(call, 201, created))
     }
 
-    /// Makes an object that was sent, or applied, in which case it says already who owns what.
+    /// Creates an object that was posted, or applied; an applied one already has its managed fields.
     pub(super) async fn create_object(
         &self,
         call: &Call<'_>,
@@ -80,7 +80,7 @@ impl Api {
     ) -> Result<Node, Status> {
         admission::normalize_for_storage(call.served.kind(self.0.catalog), &mut object);
         let name = meta(&object, "name").to_owned();
-        let key = key(&call.served.store_name(), call.namespace(), &name);
+        let key = key(&call.served.storage_prefix(), call.namespace(), &name);
         if dry_run {
             return match self.0.store.get(&key) {
                 Some(existing) => Err(already_exists(call, &name, &existing)),
@@ -109,7 +109,7 @@ impl Api {
         format!("{base}{}", self.0.names.suffix())
     }
 
-    /// The namespace of the address becomes that of the object, unless the object says another.
+    /// Sets the namespace of the URL, which a body may omit but not contradict.
     pub(super) fn default_namespace(&self, call: &Call<'_>, object: &mut Node) -> Result<(), Status> {
         check_same_namespace(call, object)?;
         let wanted = call.namespace();
@@ -121,7 +121,8 @@ impl Api {
         Ok(())
     }
 
-    /// Nothing new comes into a namespace that is not there, or that is on its way out.
+    /// The NamespaceLifecycle admission plugin: nothing is created in a namespace that does not exist or is
+    /// terminating.
     pub(super) fn check_namespace(&self, call: &Call<'_>, object: &Node) -> Result<(), Status> {
         let namespace = call.namespace();
         if namespace.is_empty() {
@@ -154,7 +155,7 @@ impl Api {
         Err(Status::new(403, "Forbidden", message).with_details(details))
     }
 
-    /// Notes who made which fields.
+    /// Records the field manager of a create.
     pub(super) fn track_create(&self, call: &Call<'_>, object: &mut Node, options: &WriteOptions) {
         let (manager, now) = (call.manager(&options.manager), self.timestamp());
         let version = call.served.resource().api_version();
@@ -170,7 +171,7 @@ impl Api {
         apply::update_managed_fields(schema, &self.empty(call), object, &field_manager, true);
     }
 
-    /// The empty object of a kind.
+    /// The object of a kind with no fields set. Comparing with it tells which fields a new object sets.
     pub(super) fn empty(&self, call: &Call<'_>) -> Node {
         let resource = call.served.resource();
         let (version, kind) = (resource.api_version(), resource.kind.to_string());
@@ -182,7 +183,8 @@ impl Api {
         empty
     }
 
-    /// The fields that a write at this address cannot change.
+    /// The fields that a write to this subresource resets, and therefore does not own (`GetResetFields` in the
+    /// registry's strategies).
     pub(super) fn reset_fields(&self, call: &Call<'_>, part: &str) -> FieldSet {
         let has_status = call.served.resource().subresource("status").is_some();
         match part {

@@ -1,4 +1,4 @@
-//! Custom resource definitions, and the kinds that they make.
+//! CustomResourceDefinitions and the custom resources that they define.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,13 +11,12 @@ use crate::status::{Status, StatusCause};
 use crate::store::Store;
 use crate::{decoding, defaulting};
 
-/// What keys of definitions begin with.
+/// The prefix of keys of definitions.
 pub(super) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io/";
 
-/// What the metadata of all objects is.
 const METADATA: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// Where the scale of an object is in it.
+/// The paths of the scale subresource.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScalePaths {
     pub(super) spec_replicas: Vec<String>,
@@ -25,7 +24,7 @@ pub(super) struct ScalePaths {
     pub(super) selector: Vec<String>,
 }
 
-/// A column of a table.
+/// An additional printer column.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) name: String,
@@ -36,31 +35,31 @@ pub(super) struct Column {
     pub(super) path: String,
 }
 
-/// One version of a custom kind.
+/// One version of a custom resource.
 pub(super) struct CustomResource {
     pub(super) resource: Resource,
     pub(super) shape: Shape,
-    /// The shape of the version that objects are kept in, if that is another.
+    /// The schema of the storage version, if this is another version.
     pub(super) storage_shape: Option<Shape>,
     pub(super) storage_version: Str,
-    /// Whether it is the only version, so that all objects are of it.
+    /// Whether it is the only version, so that no conversion is needed.
     pub(super) only_version: bool,
     pub(super) served: bool,
     pub(super) stored: bool,
     pub(super) columns: Vec<Column>,
     pub(super) scale: Option<ScalePaths>,
-    /// The fields that lists can be selected by, such as `spec.color`.
+    /// The selectable fields, such as `spec.color`.
     pub(super) selectable: Vec<String>,
 }
 
-/// All custom kinds.
+/// All custom resources.
 #[derive(Default)]
 pub(super) struct CustomResources {
     kinds: Vec<Arc<CustomResource>>,
 }
 
 impl CustomResources {
-    /// Reads all definitions in a store.
+    /// Reads all definitions from the store.
     pub(super) fn read(store: &Store) -> CustomResources {
         let Ok(listing) = store.list(DEFINITIONS, None, usize::MAX, None, &|_| true) else {
             return CustomResources::default();
@@ -69,12 +68,12 @@ impl CustomResources {
         CustomResources { kinds: kinds.map(Arc::new).collect() }
     }
 
-    /// The versions that are served.
+    /// The served versions.
     pub(super) fn served(&self) -> impl Iterator<Item = &Arc<CustomResource>> {
         self.kinds.iter().filter(|kind| kind.served)
     }
 
-    /// One version of each kind: the one that is kept.
+    /// The storage version of each.
     pub(super) fn stored(&self) -> impl Iterator<Item = &Arc<CustomResource>> {
         self.kinds.iter().filter(|kind| kind.stored)
     }
@@ -105,7 +104,7 @@ fn kinds(definition: &Node) -> Vec<CustomResource> {
     versions.iter().filter_map(one).collect()
 }
 
-/// The schema of a version, with the fields that all objects have.
+/// The schema of a version, with `apiVersion`, `kind` and `metadata` added.
 fn shape(version: &Node) -> Option<Shape> {
     let mut schema = at(version, &["schema", "openAPIV3Schema"]).cloned().unwrap_or_else(Node::empty_map);
     let text = || map([("type", "string".into())]);
@@ -119,7 +118,7 @@ fn shape(version: &Node) -> Option<Shape> {
     Some(shape)
 }
 
-/// Objects of custom kinds have only the fields that they are said to have.
+/// Marks objects without known fields as having none: structural schemas allow only the declared fields.
 fn close_schema(shape: &mut Shape, depth: usize) {
     shape.closed = true;
     if shape.embedded && !shape.fields.contains_key("metadata") {
@@ -180,7 +179,7 @@ fn resource(definition: &Node, version: &Node, hash: &str) -> Resource {
     }
 }
 
-/// What the real server makes of the group, the version and the kind: the first bytes of a digest.
+/// The storage version hash of discovery: the real server's digest of group, version and kind.
 fn storage_hash(definition: &Node, version: &Str) -> String {
     use base64::Engine as _;
     use sha2::Digest as _;
@@ -218,7 +217,7 @@ fn scale_paths(scale: &Node) -> ScalePaths {
     }
 }
 
-/// Reads an object of a custom kind: what is not in its schema is left out and told.
+/// Decodes a custom resource: unknown fields are pruned and reported.
 pub(super) fn read(schema: Schema<'_>, text: &[u8]) -> Result<decoding::Decoded, Status> {
     let mut object = json::read_exact(text).map_err(|error| Status::bad_request(error.to_string()))?;
     let mut strict = Vec::new();
@@ -226,13 +225,13 @@ pub(super) fn read(schema: Schema<'_>, text: &[u8]) -> Result<decoding::Decoded,
     Ok(decoding::Decoded { object, strict })
 }
 
-/// Makes an object of another version fit the one that is kept.
+/// Prunes and defaults a converted object by the schema of the storage version.
 pub(super) fn prune_for_storage(schema: Schema<'_>, resource: &Resource, object: &mut Node) {
     prune(schema, object, "", &mut Vec::new());
     defaulting::apply_defaults(Kind { resource, schema: Some(schema), custom: true, minor: 0 }, object);
 }
 
-/// Leaves out what is in no schema.
+/// Removes fields that the schema does not declare.
 fn prune(schema: Schema<'_>, node: &mut Node, path: &str, unknown: &mut Vec<String>) {
     match node {
         Node::Map(map) => {
@@ -258,7 +257,8 @@ fn prune(schema: Schema<'_>, node: &mut Node, path: &str, unknown: &mut Vec<Stri
     }
 }
 
-/// Versions by how they are preferred: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, then all others by name.
+/// Compares versions by priority: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, then others by name
+/// (`CompareKubeAwareVersionStrings`).
 pub(super) fn compare_versions(a: &str, b: &str) -> Ordering {
     match (rank(a), rank(b)) {
         (Some(a), Some(b)) => b.cmp(&a),
@@ -283,7 +283,7 @@ fn rank(version: &str) -> Option<(u8, u64, u64)> {
     Some((stability, major, minor.parse().ok()?))
 }
 
-/// What the server itself puts into a definition: names that were left out, and which versions are kept.
+/// Defaults a definition: omitted names, and `status.storedVersions`.
 pub(super) fn default_definition(object: &mut Node) {
     let kind = text_at(object, &["spec", "names", "kind"]).to_owned();
     if text_at(object, &["spec", "names", "singular"]).is_empty() {
@@ -297,7 +297,7 @@ pub(super) fn default_definition(object: &mut Node) {
     }
 }
 
-/// What is wrong with a definition.
+/// Validates a definition.
 pub(super) fn validate_definition(object: &Node) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let name = super::meta::meta(object, "name");
@@ -334,7 +334,7 @@ pub(super) fn validate_definition(object: &Node) -> Vec<StatusCause> {
     causes
 }
 
-/// The status of a definition that was just made.
+/// The status of a new definition.
 pub(super) fn initial_status(object: &Node) -> Node {
     let stored = list_at(object, &["spec", "versions"]).iter();
     let stored = stored.filter(|version| version.get("storage").and_then(Node::as_bool) == Some(true));
@@ -346,7 +346,7 @@ pub(super) fn initial_status(object: &Node) -> Node {
     ])
 }
 
-/// The status of a definition whose kind is served.
+/// The status of a definition whose resources are served.
 pub(super) fn established(object: &Node, now: &str) -> Node {
     let condition = |kind: &str, reason: &str, message: &str| {
         map([
@@ -371,7 +371,7 @@ pub(super) fn established(object: &Node, now: &str) -> Node {
     status
 }
 
-/// The definition as JSON schema documents want it, for OpenAPI.
+/// The schema of a version as it is published in OpenAPI.
 pub(super) fn schema_of(definition: &Node, version: &str) -> Option<Node> {
     let versions = list_at(definition, &["spec", "versions"]);
     let version = versions.iter().find(|it| text_at(it, &["name"]) == version)?;

@@ -1,4 +1,4 @@
-//! Deleting: at once, when nothing holds an object any longer, with or without what it owns.
+//! Delete: grace periods, finalizers and propagation policies. An object is removed when neither is left.
 
 use pintle_tree::{Map, Node, Str};
 
@@ -14,12 +14,12 @@ use super::{Api, Call, not_found, read, subresource};
 use crate::status::{Status, StatusCause, StatusDetails};
 use crate::store::{Object, Precondition, WriteError, prefix};
 
-/// The finalizer of an object that waits for what it owns to go first.
+/// The finalizer of foreground deletion: dependents are deleted first.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer of an object that lets go of what it owns.
+/// The finalizer of orphaning: dependents lose their owner reference first.
 pub(super) const ORPHAN: &str = "orphan";
 
-/// What becomes of what an object owns.
+/// What happens to dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PropagationPolicy {
     Background,
@@ -27,7 +27,6 @@ pub(super) enum PropagationPolicy {
     Orphan,
 }
 
-/// How to delete.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeleteOptions {
     pub(super) dry_run: bool,
@@ -37,11 +36,11 @@ pub(super) struct DeleteOptions {
     pub(super) revision: Option<String>,
 }
 
-/// What came of it.
+/// The result of a delete.
 pub(super) enum Deleted {
-    /// It is gone; this was it.
+    /// The object was removed; this was its last state.
     Gone(Node),
-    /// Something holds it; this is it now.
+    /// Finalizers or the grace period hold it; this is its new state.
     Held(Node),
 }
 
@@ -59,9 +58,9 @@ impl Api {
         self.check_deletable(call)?;
         let uid = existing.meta.uid.clone();
         match self.delete_object(&call.served, &call.key(), &options).await? {
-            Deleted::Held(object) => Ok(self.show(call, 200, object)),
-            Deleted::Gone(object) if call.served.is_returned_when_deleted() => {
-                Ok(self.show(call, 200, object))
+            Deleted::Held(object) => Ok(self.object_reply(call, 200, object)),
+            Deleted::Gone(object) if call.served.returns_deleted_object() => {
+                Ok(self.object_reply(call, 200, object))
             }
             Deleted::Gone(_) => {
                 let resource = call.served.resource();
@@ -83,7 +82,7 @@ impl Api {
     pub(super) async fn delete_collection(&self, call: &Call<'_>) -> Result<Reply, Status> {
         let options = DeleteOptions::read(call)?;
         let selector = self.selector(call)?;
-        let prefix = prefix(&call.served.store_name(), call.target.namespace.as_deref());
+        let prefix = prefix(&call.served.storage_prefix(), call.target.namespace.as_deref());
         let matches = |object: &Object| selector.matches(object);
         let index_hint = selector.index_hint(&call.scope());
         let listing = self.0.store.find(&prefix, None, usize::MAX, None, (&index_hint, &matches));
@@ -92,7 +91,7 @@ impl Api {
         for object in &listing.objects {
             match self.delete_object(&call.served, &object.key, &options).await {
                 Ok(_) => items.push(object.node()),
-                // Somebody else was quicker.
+                // Deleted by another request in the meantime.
                 Err(status) if status.code == 404 => {}
                 Err(status) => return Err(status),
             }
@@ -112,7 +111,7 @@ impl Api {
         ))
     }
 
-    /// Some namespaces are there for good.
+    /// The built-in namespaces cannot be deleted.
     fn check_deletable(&self, call: &Call<'_>) -> Result<(), Status> {
         let forever = ["default", "kube-system", "kube-public"];
         if !call.served.is("", "Namespace") || !forever.contains(&call.name()) {
@@ -127,7 +126,7 @@ impl Api {
         Err(Status::new(403, "Forbidden", message).with_details(details))
     }
 
-    /// Deletes the object under a key, or marks it as deleted if something holds it, and does what follows from that.
+    /// Deletes an object, or marks it as deleted while finalizers hold it, and runs the inline controllers.
     pub(super) async fn delete_object(
         &self,
         served: &ServedKind,
@@ -141,7 +140,7 @@ impl Api {
         Ok(deleted)
     }
 
-    /// The same without what follows from it.
+    /// The same without running the controllers: callers that are controllers themselves queue the change.
     pub(super) async fn delete_without_reconcile(
         &self,
         served: &ServedKind,
@@ -173,13 +172,13 @@ impl Api {
                     return Ok((Deleted::of(shown, removed), Some(change)));
                 }
                 Err(WriteError::Broken(why)) => return Err(storage_error(&why)),
-                // Somebody else was quicker: look again.
+                // A conflicting write came first; retry on the new state.
                 Err(_) => {}
             }
         }
     }
 
-    /// The object with the marks of having been deleted.
+    /// Sets the deletion timestamp and the finalizers of the propagation policy.
     fn mark_deleted(
         &self,
         served: &ServedKind,
@@ -233,7 +232,7 @@ impl Api {
         Ok(object)
     }
 
-    /// A definition waits for the objects of its kind to go.
+    /// A CustomResourceDefinition is held until all custom resources are deleted.
     fn mark_definition_deleted(&self, mut object: Node) -> Node {
         let mut all = finalizers(&object).to_vec();
         if !has_finalizer(&object, CLEANUP_FINALIZER) {
@@ -258,7 +257,7 @@ impl Api {
         object
     }
 
-    /// Deleting a namespace that is on its way out.
+    /// The server answers 409 to a second delete of a namespace while its content is being deleted.
     fn delete_terminating_namespace(&self, live: &Node, object: Node) -> Result<Node, Status> {
         if super::meta::list_at(live, &["spec", "finalizers"]).is_empty() {
             return Ok(object);
@@ -269,12 +268,12 @@ impl Api {
     }
 }
 
-/// Pods and what else is deleted with grace show that they were deleted; all others are shown as they were.
+/// The answer to a delete: pods show the deletion timestamp, other objects are shown as they were.
 fn deleted_response(served: &ServedKind, live: Node, marked: Node) -> Node {
     if served.is("", "Pod") { marked } else { live }
 }
 
-/// How long an object may go on: only pods that are on a node may.
+/// The grace period. Only pods that are bound to a node have one.
 fn grace(served: &ServedKind, live: &Node, options: &DeleteOptions) -> i64 {
     let ended = matches!(text_at(live, &["status", "phase"]), "Succeeded" | "Failed");
     if !served.is("", "Pod") || ended || text_at(live, &["spec", "nodeName"]).is_empty() {
@@ -286,7 +285,7 @@ fn grace(served: &ServedKind, live: &Node, options: &DeleteOptions) -> i64 {
 
 impl DeleteOptions {
     fn read(call: &Call<'_>) -> Result<DeleteOptions, Status> {
-        // Options in the body leave those of the query without a meaning.
+        // Options in the body take precedence over the query, as in the real server.
         let in_body = !call.body.is_empty() && call.target.subresource.is_none();
         let body = if in_body { read_options(call)? } else { Node::empty_map() };
         let nothing = Query::default();
@@ -334,7 +333,7 @@ impl DeleteOptions {
         Ok(DeleteOptions { dry_run, policy, grace, uid: text("uid"), revision: text("resourceVersion") })
     }
 
-    /// The sender's idea of which object this is.
+    /// Checks the preconditions.
     fn check(&self, resource: &crate::schema::Resource, name: &str, existing: &Object) -> Result<(), Status> {
         let refused = |why: String| {
             let kind = &resource.kind;

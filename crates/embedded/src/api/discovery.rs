@@ -1,4 +1,4 @@
-//! What there is: versions, groups, kinds, and whether the server is well.
+//! Discovery: `/version`, `/api`, `/apis`, aggregated discovery, and the health endpoints.
 
 use pintle_tree::{Node, Str};
 
@@ -12,14 +12,13 @@ use crate::status::Status;
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// A group with its versions, the preferred one first.
 struct Group {
     name: Str,
     versions: Vec<Str>,
 }
 
 impl Api {
-    /// Answers what is not about objects.
+    /// Answers requests that are not about resources.
     pub(super) fn describe(&self, route: &Route, negotiated: Negotiated) -> Result<Reply, Status> {
         let aggregated = negotiated.view == View::Discovery;
         match route {
@@ -92,7 +91,7 @@ impl Api {
         paths.into_iter().map(Node::from).collect()
     }
 
-    /// All groups, the core first, custom ones last.
+    /// All groups: core, built-in, then custom.
     fn groups(&self) -> Vec<Group> {
         let built_in = self.0.catalog.groups().iter();
         let mut groups: Vec<Group> = built_in
@@ -117,7 +116,7 @@ impl Api {
         groups
     }
 
-    /// The kinds of a group and version, in the order in which the real server lists them.
+    /// The resources of a group version, in the order of the real server.
     pub(super) fn resources_of(&self, group: &str, version: &str) -> Vec<Resource> {
         let is_it = |resource: &&Resource| resource.group == *group && resource.version == *version;
         let mut found: Vec<Resource> = self.0.catalog.resources().iter().filter(is_it).cloned().collect();
@@ -138,7 +137,7 @@ impl Api {
         let mut entries = Vec::new();
         for resource in &resources {
             entries.push(kind_entry(resource));
-            entries.extend(resource.subresources.iter().map(|part| part_entry(resource, part)));
+            entries.extend(resource.subresources.iter().map(|part| subresource_entry(resource, part)));
         }
         let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
         let mut list = map([
@@ -236,7 +235,7 @@ fn kind_entry(resource: &Resource) -> Node {
     entry
 }
 
-fn part_entry(resource: &Resource, part: &Subresource) -> Node {
+fn subresource_entry(resource: &Resource, part: &Subresource) -> Node {
     let mut entry = map([
         ("name", format!("{}/{}", resource.plural, part.name).into()),
         ("singularName", "".into()),
@@ -256,7 +255,7 @@ fn kind_reference(group: &Str, version: &Str, kind: &Str) -> Node {
     map([("group", group.clone().into()), ("version", version.clone().into()), ("kind", kind.clone().into())])
 }
 
-/// A kind of the group and version that a resource is in. Built-in ones leave out what stands above them already.
+/// The `responseKind` of a resource. Built-in ones omit group and version, which the enclosing entry has.
 fn own_kind(resource: &Resource, kind: &Str) -> Node {
     let nothing = Str::default();
     match resource.definition.is_empty() {

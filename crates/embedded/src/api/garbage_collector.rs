@@ -1,4 +1,5 @@
-//! Owners: what nobody owns any longer is collected, and who waits for what it owns is let go.
+//! The garbage collector: deletes objects whose owners are gone, and processes the finalizers `foregroundDeletion`
+//! and `orphan`.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use crate::status::Status;
 use crate::store::Object;
 
 impl Api {
-    /// Deletes an object if none of its owners is there any longer, and takes those out of it that are not.
+    /// Deletes an object that has no owner left, or removes the references to owners that are gone. Owners in
+    /// foreground deletion count as gone. Follows `attemptToDeleteItem` of kube-controller-manager.
     pub(super) async fn collect_garbage(&self, key: &Str, queue: &mut Queue) -> Result<(), Status> {
         let Some(object) = self.0.store.get(key) else { return Ok(()) };
         let stays = |owner: &Str| self.0.store.by_uid(owner).is_some_and(|owner| !owner.meta.deleting);
@@ -51,7 +53,6 @@ impl Api {
         self.delete_as_controller(key, Some(policy), queue).await
     }
 
-    /// Takes owners out of an object.
     pub(super) async fn remove_owner_references(
         &self,
         key: &Str,
@@ -81,7 +82,7 @@ impl Api {
         Ok(())
     }
 
-    /// Something that an object owned is gone: it may have waited for that.
+    /// A dependent is gone: an owner in foreground deletion may have waited for it.
     pub(super) async fn dependent_deleted(&self, owner: &Str, queue: &mut Queue) -> Result<(), Status> {
         match self.0.store.by_uid(owner) {
             Some(owner) if owner.meta.deleting => self.process_gc_finalizers(&owner, queue).await,
@@ -89,7 +90,7 @@ impl Api {
         }
     }
 
-    /// Does what an object that is on its way out waits for.
+    /// Processes the garbage collector's finalizers of an object that is being deleted.
     pub(super) async fn process_gc_finalizers(
         &self,
         object: &Arc<Object>,
@@ -144,12 +145,12 @@ impl Api {
     }
 }
 
-/// Whether an owner waits for this object to go first.
+/// Whether an owner is in foreground deletion.
 fn is_deleting_dependents(owner: &Node) -> bool {
     is_deleted(owner) && has_finalizer(owner, FOREGROUND)
 }
 
-/// Whether an object stands in the way of its owner.
+/// Whether a dependent blocks the foreground deletion of its owner (`blockOwnerDeletion`).
 fn blocks_owner_deletion(object: &Node, owner: &Str) -> bool {
     list_at(object, &["metadata", "ownerReferences"]).iter().any(|reference| {
         **owner == *text_at(reference, &["uid"]).as_bytes()

@@ -1,8 +1,8 @@
-//! What follows from a change: namespaces are furnished and emptied, what nobody owns any longer is collected, and new
-//! kinds are served.
+//! Controllers that run inside the request: namespace lifecycle, garbage collection, quota usage and
+//! CustomResourceDefinitions.
 //!
-//! On a real cluster controllers do this a moment later. Here it is done before the answer is sent, one thing after
-//! another, so that the same requests always lead to the same state.
+//! On a real cluster these run asynchronously. Here they run to completion before the answer is sent, in one order,
+//! so that the same requests always lead to the same state.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::{Api, custom_resources};
 use crate::status::Status;
 use crate::store::{Object, Precondition, WriteError, key, prefix};
 
-/// A change that was made.
+/// A change in the store, for the controllers.
 pub(super) struct ObjectChange {
     pub(super) served: ServedKind,
     pub(super) object: Arc<Object>,
@@ -26,7 +26,7 @@ pub(super) struct ObjectChange {
 
 pub(super) type Queue = VecDeque<ObjectChange>;
 
-/// What every cluster has from the start beside namespaces: group, kind, namespace, name and the rest.
+/// The objects that every cluster has, besides namespaces: group, kind, namespace, name and the rest as JSON.
 const BOOTSTRAP_OBJECTS: [(&str, &str, &str, &str, &str); 4] = [
     (
         "storage.k8s.io",
@@ -65,11 +65,11 @@ const BOOTSTRAP_OBJECTS: [(&str, &str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// The finalizer of a definition whose objects are still there.
+/// The finalizer of a CustomResourceDefinition that still has custom resources.
 pub(super) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 impl Api {
-    /// Does what follows from a change, and what follows from that.
+    /// Runs the controllers for a change, and for the changes that they make.
     pub(super) async fn reconcile_change(
         &self,
         served: &ServedKind,
@@ -87,10 +87,11 @@ impl Api {
         Ok(())
     }
 
-    /// Changes an object from inside, as controllers do: no rules, no bookkeeping, and its generation stays. `act` says
-    /// whether there is anything to change; it is asked again when somebody else was quicker.
+    /// Updates an object as controllers do: without validation, admission and managed fields, and without a new
+    /// generation. `act` returns whether it has changed anything; on a conflict it is called again.
     ///
     /// # Errors
+    ///
     /// If the store cannot be written.
     pub async fn edit(&self, key: &Str, act: impl Fn(&mut Node) -> bool) -> Result<(), Status> {
         let mut queue = VecDeque::new();
@@ -127,7 +128,8 @@ impl Api {
         Ok(())
     }
 
-    /// Changes what is there, however often somebody else is quicker. `act` says whether there is anything to change.
+    /// Updates an object until there is no conflict, as client-go's `RetryOnConflict` without a limit: the store is
+    /// local, and each conflict means that another write has succeeded. `act` returns whether anything has changed.
     pub(super) async fn update_with_retry(
         &self,
         key: &Str,
@@ -168,11 +170,11 @@ impl Api {
         };
         match self.0.catalog.resources().iter().find(is_it) {
             Some(resource) => Some(ServedKind::BuiltIn(resource)),
-            None => self.all_kinds().into_iter().find(|served| served.store_name() == name),
+            None => self.all_kinds().into_iter().find(|served| served.storage_prefix() == name),
         }
     }
 
-    /// Deletes something on behalf of nobody.
+    /// Deletes an object without preconditions and queues the change.
     pub(super) async fn delete_as_controller(
         &self,
         key: &Str,
@@ -191,7 +193,7 @@ impl Api {
         }
     }
 
-    /// Makes an object of the core that controllers would have made, if it is not there.
+    /// Creates an object of the core group, if it does not exist.
     pub(super) async fn ensure_core_object(
         &self,
         kind: &str,
@@ -203,7 +205,7 @@ impl Api {
         self.ensure_object(("", kind), namespace, name, object, queue).await
     }
 
-    /// The same for an object of any group.
+    /// The same for any group.
     async fn ensure_object(
         &self,
         (group, kind): (&str, &str),
@@ -222,7 +224,7 @@ impl Api {
         }
         set(&mut object, &["metadata", "uid"], self.0.names.uid());
         set(&mut object, &["metadata", "creationTimestamp"], self.timestamp());
-        let key = key(&served.store_name(), namespace, name);
+        let key = key(&served.storage_prefix(), namespace, name);
         match self.0.store.put(key, Precondition::Absent, object).await {
             Ok(object) => queue.push_back(ObjectChange { served, object, removed: false }),
             Err(WriteError::Broken(why)) => return Err(storage_error(&why)),
@@ -269,7 +271,7 @@ impl Api {
         Ok(())
     }
 
-    /// What every cluster has from the start.
+    /// Creates the namespaces and objects that every cluster has.
     pub(super) async fn create_bootstrap_objects(&self) -> Result<(), Status> {
         let mut queue = VecDeque::new();
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {

@@ -1,4 +1,4 @@
-//! Ranges of limits: what those containers get that do not say what they need, and what is too little or too much.
+//! The LimitRanger admission plugin: default requests and limits, and the bounds of LimitRanges.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::quantity::Quantity;
 use crate::status::Status;
 use crate::store::prefix;
 
-/// How objects of that kind are stored.
+/// The prefix of keys of LimitRanges.
 const LIMIT_RANGES: &str = "limitranges";
-/// The annotation that tells what a pod was given.
+/// The annotation in which the plugin lists the defaults it has set.
 const LIMIT_RANGER_ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// Amounts by what they are of.
+/// Quantities by resource name.
 type Amounts = BTreeMap<String, Quantity>;
 
 impl Api {
-    /// Gives the containers of a new pod what their namespace gives to those that ask for nothing.
+    /// Sets default requests and limits of the containers of a new pod.
     pub(super) fn apply_limit_defaults(&self, call: &Call<'_>, pod: &mut Node) {
         if !call.served.is("", "Pod") {
             return;
@@ -38,8 +38,8 @@ impl Api {
         }
     }
 
-    /// Refuses what asks for too little or too much. `before` is the object as it is, if it is there: the containers of a
-    /// pod do not change.
+    /// Rejects an object outside the bounds. `before` is the live object of an update; pods are checked on create
+    /// only, as their containers cannot change.
     pub(super) fn check_limits(
         &self,
         call: &Call<'_>,
@@ -77,7 +77,7 @@ impl Api {
     }
 }
 
-/// Gives one container what it lacks, and tells what that was.
+/// Sets the defaults of one container and reports them in `applied`.
 fn apply_container_defaults(
     range: &Node,
     pod: &mut Node,
@@ -110,7 +110,7 @@ fn apply_container_defaults(
     }
 }
 
-/// Holds an object to one row of a range.
+/// Checks one entry of a LimitRange.
 fn check(limit: &Node, is_pod: bool, object: &Node, violations: &mut Vec<String>) {
     let kind = text_at(limit, &["type"]);
     let mut check_usage = |requested: &ResourceUsage| {
@@ -132,14 +132,14 @@ fn check(limit: &Node, is_pod: bool, object: &Node, violations: &mut Vec<String>
         ("Pod", true) => check_usage(&ResourceUsage::of_pod(object)),
         ("PersistentVolumeClaim", false) => {
             let requests = amounts(at(object, &["spec", "resources", "requests"]));
-            // Claims have no limits: what is asked for is what is had.
+            // Claims only have requests; they count as limits too.
             check_usage(&ResourceUsage { limits: requests.clone(), requests, is_claim: true });
         }
         _ => {}
     }
 }
 
-/// What is asked for.
+/// Requests and limits of a container, a pod or a claim.
 struct ResourceUsage {
     requests: Amounts,
     limits: Amounts,
@@ -152,8 +152,8 @@ impl ResourceUsage {
         ResourceUsage { requests: part("requests"), limits: part("limits"), is_claim: false }
     }
 
-    /// What all containers ask for together. Those that come first and end are counted one by one, beside the ones that
-    /// came first and stay.
+    /// The total of a pod, as the scheduler computes it: init containers run one after another, so they count with
+    /// their maximum, each on top of the sidecars started before it.
     fn of_pod(pod: &Node) -> ResourceUsage {
         let part = |of: &str| {
             let mut sum = Amounts::new();
@@ -200,11 +200,11 @@ fn raise(most: &mut Amounts, others: Amounts) {
     }
 }
 
-/// A bound of a range.
+/// One bound of a LimitRange.
 struct Bound<'b> {
-    /// What it is for: `Container`, `Pod` or `PersistentVolumeClaim`.
+    /// `Container`, `Pod` or `PersistentVolumeClaim`.
     kind: &'b str,
-    /// What it is a bound of.
+    /// The resource, such as `cpu`.
     name: &'b str,
     bound: Quantity,
 }
@@ -215,10 +215,10 @@ impl Bound<'_> {
     }
 }
 
-/// Says what is wrong with what is asked for, if anything is.
+/// Returns the server's message if the bound is violated.
 type LimitCheck = fn(&Bound<'_>, &ResourceUsage) -> Option<String>;
 
-/// The fields of a row of a range, and what they mean.
+/// The bounds of an entry and their checks.
 const RULES: [(&str, LimitCheck); 3] = [("min", least), ("max", most), ("maxLimitRequestRatio", ratio)];
 
 fn least(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {

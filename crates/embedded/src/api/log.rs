@@ -1,4 +1,4 @@
-//! Logs of containers: what pods are told to print.
+//! The subresource `log` of pods: the simulated output of a container.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,11 @@ use crate::controllers::container_log::ContainerLog;
 use crate::status::Status;
 use crate::store::Store;
 
-/// How long nothing may happen before somebody looks anyway, and how short a pause can be.
+/// Limits of the pause between two polls of a followed log.
 const MAX_PAUSE: Duration = Duration::from_secs(3600);
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 
 impl Api {
-    /// The log of one container.
     pub(super) fn log(&self, call: &Call<'_>) -> Result<Reply, Status> {
         let pod = self.live_object(call)?;
         let container = container(&pod, call.query.get("container"))?;
@@ -33,7 +32,7 @@ impl Api {
                 format!("previous terminated container {container:?} in pod {:?} not found", call.name());
             return Err(Status::bad_request(message));
         }
-        // A container that waits to be started again shows what it said before.
+        // A container in restart backoff shows the log of its last run.
         let has_run =
             has_run || status.as_ref().is_some_and(|it| at(it, &["lastState", "terminated"]).is_some());
         if !has_run {
@@ -59,18 +58,17 @@ impl Api {
     }
 }
 
-/// A container that is listened to.
+/// A log that is followed.
 struct LogStream {
     api: Api,
     key: Str,
     container: String,
     log: ContainerLog,
-    /// How many lines were told.
     printed: usize,
 }
 
 impl LogStream {
-    /// The next that it says; nothing when it no longer runs.
+    /// Waits for the next lines; `None` when the container has exited.
     async fn next(&mut self) -> Option<Bytes> {
         let mut changes = self.api.store().subscribe();
         loop {
@@ -102,7 +100,7 @@ fn runs(store: &Store, key: &Str, container: &str) -> bool {
         .is_some_and(|status| at(&status, &["state", "running"]).is_some())
 }
 
-/// The container that is meant.
+/// Resolves the query's `container`, which may be omitted if the pod has only one.
 fn container(pod: &Node, requested: &str) -> Result<String, Status> {
     let names = |field: &str| -> Vec<String> {
         list_at(pod, &["spec", field]).iter().map(|it| text_at(it, &["name"]).to_owned()).collect()
@@ -140,7 +138,7 @@ fn status_of(pod: &Node, container: &str) -> Option<Node> {
         .cloned()
 }
 
-/// What the container has said, as much of it as is asked for.
+/// The lines that `tailLines`, `limitBytes` and the other options select.
 fn shown(pod: &Node, lines: &[String], call: &Call<'_>) -> Result<String, Status> {
     let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     if let Some(last) = call.query.number("tailLines")? {

@@ -1,7 +1,8 @@
-//! The API: requests in, answers out, as the real server gives them.
+//! The API server: routing, then per verb the pipeline of the real one: decoding, defaulting, admission, validation,
+//! storage.
 //!
-//! [`Api`] needs no network: [`Api::call`] takes a request and gives the answer. The same goes over a port with
-//! [`crate::serve`].
+//! [`Api`] needs no network: [`Api::call`] takes a request and returns the response. [`crate::serve`] puts it on a
+//! port.
 
 mod access_review;
 mod body;
@@ -62,7 +63,7 @@ use reply::Reply;
 use route::{Route, Target};
 use served_kind::ServedKind;
 
-/// A Kubernetes API. Cheap to clone; all clones are one.
+/// A Kubernetes API server. Clones share their state.
 #[derive(Clone)]
 pub struct Api(Arc<Inner>);
 
@@ -73,25 +74,26 @@ struct Inner {
     names: clock::NameGenerator,
     service_allocator: service_allocator::ServiceAllocator,
     custom_resources: RwLock<Arc<CustomResources>>,
-    /// Who moves pods and what makes them, if anybody does.
+    /// `None` for an API without a node, such as in the contract tests.
     controllers: Option<ControllerManager>,
-    /// Held by whoever makes what a quota counts.
+    /// Held from the check of a quota until the object is stored, so that two requests cannot both take the last free
+    /// slot.
     quotas: tokio::sync::Mutex<()>,
 }
 
-/// What an API is made with.
+/// How to start an [`Api`].
 pub struct Options {
-    /// The Kubernetes that it is like.
+    /// The built-in kinds of the Kubernetes version to emulate.
     pub catalog: &'static ApiCatalog,
-    /// Where its objects are.
+    /// The storage.
     pub store: Store,
-    /// What time it is.
+    /// The source of timestamps.
     pub clock: Arc<dyn Clock>,
-    /// What uids and made-up names come from: the same seed gives the same.
+    /// The seed of uids and generated names; the same seed and requests give the same names.
     pub seed: u64,
 }
 
-/// A request as it came.
+/// The parts of an HTTP request.
 struct IncomingRequest<'r> {
     method: &'r Method,
     path: &'r str,
@@ -100,7 +102,7 @@ struct IncomingRequest<'r> {
     body: &'r Bytes,
 }
 
-/// A request about objects of a kind.
+/// A request to a resource, a collection or a subresource.
 struct Call<'r> {
     target: &'r Target,
     served: ServedKind,
@@ -108,27 +110,29 @@ struct Call<'r> {
     headers: &'r HeaderMap,
     body: &'r Bytes,
     negotiated: Negotiated,
-    /// What is told beside the answer, whatever that is.
+    /// `Warning` headers, which are sent with errors too.
     warnings: &'r Mutex<Vec<String>>,
 }
 
 impl Api {
-    /// An API over a store, with the objects that every cluster has from the start.
+    /// Starts an API over a store and creates the objects that every cluster has.
     ///
     /// # Errors
-    /// If these cannot be written.
+    ///
+    /// If the store cannot be written.
     pub async fn start(options: Options) -> Result<Api, Status> {
         Api::assemble(options, None).await
     }
 
-    /// The same with a node on which workloads move: pods run, become ready and end, and what makes pods makes them.
-    /// The annotations `pintle.dev/simulate-…` of a pod steer it.
+    /// The same with a simulated node and the workload controllers: pods are scheduled, become ready and exit. The
+    /// annotations `pintle.dev/simulate-…` of a pod control what happens to it.
     ///
-    /// With [`Pace::Fast`] everything that follows from a request has happened when its answer is there. With
-    /// [`Pace::Real`] things take their time, for as long as somebody runs [`Api::run_controllers`].
+    /// With [`Pace::Fast`] all controllers have run when a response is returned. With [`Pace::Real`] they run in the
+    /// background, in [`Api::run_controllers`].
     ///
     /// # Errors
-    /// If the first objects cannot be written.
+    ///
+    /// If the store cannot be written.
     pub async fn start_with_controllers(options: Options, pace: Pace) -> Result<Api, Status> {
         let clock = Arc::new(SimulatedClock::new(options.clock));
         let controllers = ControllerManager::new(Arc::clone(&clock), pace);
@@ -159,7 +163,7 @@ impl Api {
         Ok(api)
     }
 
-    /// Answers one request whose body is still to come, as clients in the same process have them.
+    /// Answers a request with a streaming body, as clients in the same process send it.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body,
@@ -173,7 +177,7 @@ impl Api {
         }
     }
 
-    /// Answers one request.
+    /// Answers a request.
     pub async fn call(&self, request: Request<Bytes>) -> Response<Body> {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         let response = self.call_without_controllers(request).await;
@@ -185,7 +189,7 @@ impl Api {
         response
     }
 
-    /// Goes on with what was too much for the last request, if anything was; says whether there was.
+    /// Continues to reconcile if the last request has hit its limit; returns whether there was anything to do.
     async fn resume_controllers(&self) -> bool {
         match &self.0.controllers {
             Some(controllers) if controllers.has_pending_work() => controllers.run_until_idle(self).await,
@@ -194,7 +198,7 @@ impl Api {
         true
     }
 
-    /// Moves what moves by itself as time goes by. Never ends.
+    /// Runs the controllers at [`Pace::Real`]. Never returns, so that it can be one branch of a `select!`.
     pub async fn run_controllers(&self) {
         match &self.0.controllers {
             Some(controllers) => controllers.run(self).await,
@@ -202,7 +206,8 @@ impl Api {
         }
     }
 
-    /// Answers one request; nothing moves because of it yet.
+    /// Answers a request without running the workload controllers. The controllers' own requests come here: they
+    /// would otherwise run recursively.
     pub(crate) async fn call_without_controllers(&self, request: Request<Bytes>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let query = Query::read(head.uri.query().unwrap_or_default());
@@ -275,7 +280,7 @@ impl Api {
         }
     }
 
-    /// The kind that a path names.
+    /// Looks up the kind that a URL names.
     fn find(&self, target: &Target) -> Result<ServedKind, Status> {
         let custom_resources = self.custom_resources();
         let matches_target = |resource: &crate::schema::Resource| {
@@ -318,43 +323,43 @@ impl Api {
         *self.0.custom_resources.write().unwrap_or_else(PoisonError::into_inner) = custom_resources;
     }
 
-    /// All kinds that are served, once each.
+    /// All kinds whose objects can be created and deleted, each in one version.
     fn all_kinds(&self) -> Vec<ServedKind> {
         let built_in = self.0.catalog.resources().iter().filter(|it| it.can("create") && it.can("delete"));
         let mut names = BTreeSet::new();
-        let built_in = built_in.map(ServedKind::BuiltIn).filter(|served| names.insert(served.store_name()));
+        let built_in =
+            built_in.map(ServedKind::BuiltIn).filter(|served| names.insert(served.storage_prefix()));
         let mut kinds: Vec<ServedKind> = built_in.collect();
         let custom_resources = self.custom_resources();
         kinds.extend(custom_resources.stored().map(|kind| ServedKind::Custom(Arc::clone(kind))));
         kinds
     }
 
-    /// The time, as objects have it.
+    /// The current time as `metav1.Time`.
     pub(crate) fn timestamp(&self) -> String {
         clock::format_time(self.0.clock.now())
     }
 
-    /// The time.
+    /// The current time since 1970.
     pub(crate) fn now(&self) -> std::time::Duration {
         self.0.clock.now()
     }
 
-    /// How fast things move, if anything does.
+    /// The pace of the controllers.
     pub(crate) fn pace(&self) -> Pace {
         self.0.controllers.as_ref().map_or(Pace::Fast, ControllerManager::pace)
     }
 
-    /// A uid that nobody has yet.
     pub(crate) fn new_uid(&self) -> String {
         self.0.names.uid()
     }
 
-    /// Where objects are kept, for whoever moves them from inside.
+    /// The storage, for code that bypasses the API as etcd clients do.
     pub fn store(&self) -> &Store {
         &self.0.store
     }
 
-    /// The kinds of the Kubernetes that this is like.
+    /// The built-in kinds.
     pub fn catalog(&self) -> &'static ApiCatalog {
         self.0.catalog
     }
@@ -370,17 +375,17 @@ impl Call<'_> {
     }
 
     fn key(&self) -> Str {
-        crate::store::key(&self.served.store_name(), self.namespace(), self.name())
+        crate::store::key(&self.served.storage_prefix(), self.namespace(), self.name())
     }
 
-    /// The kind, as keys begin with it, and the namespace, where only one is meant.
+    /// The prefix of keys, and the namespace if the request is limited to one.
     fn scope(&self) -> (String, Option<&str>) {
         let namespaced = self.served.resource().namespaced;
         let namespace = if namespaced { self.target.namespace.as_deref() } else { Some("") };
-        (self.served.store_name(), namespace)
+        (self.served.storage_prefix(), namespace)
     }
 
-    /// Tells something beside the answer, once.
+    /// Adds a `Warning` header, once per text.
     fn warn(&self, text: String) {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         if !warnings.contains(&text) {
@@ -399,7 +404,7 @@ impl Call<'_> {
         }
     }
 
-    /// Who writes: the field manager, or the first word of the user agent.
+    /// The field manager: the query's `fieldManager`, or the product of the user agent.
     fn manager(&self, given: &str) -> String {
         if !given.is_empty() {
             return given.to_owned();
@@ -410,7 +415,7 @@ impl Call<'_> {
     }
 }
 
-/// The answer to a request that is refused before anything is asked of the API.
+/// The response to a request that is rejected before it reaches the API.
 pub(crate) fn error_response(status: &Status) -> Response<Body> {
     Reply::error(status).respond(Negotiated::PLAIN)
 }
@@ -420,7 +425,7 @@ fn no_such_resource() -> Status {
         .with_details(StatusDetails::default())
 }
 
-/// What paths outside of all groups are answered with; [`Reply`] makes plain text of it.
+/// 404 for paths outside all groups, which [`Reply`] sends as plain text like the real server.
 fn page_not_found() -> Status {
     Status::new(404, "", "404 page not found")
 }
@@ -430,7 +435,6 @@ fn method_not_allowed() -> Status {
     Status::new(405, "MethodNotAllowed", message).with_details(StatusDetails::default())
 }
 
-/// Nothing of that name is there.
 fn not_found(resource: &crate::schema::Resource, name: &str) -> Status {
     let details = StatusDetails {
         name: name.to_owned(),
@@ -442,7 +446,7 @@ fn not_found(resource: &crate::schema::Resource, name: &str) -> Status {
         .with_details(details)
 }
 
-/// The cluster does not let it happen, though it makes sense.
+/// 403 by an admission plugin.
 fn forbidden(resource: &crate::schema::Resource, name: &str, why: &str) -> Status {
     let details = StatusDetails {
         name: name.to_owned(),
@@ -454,7 +458,7 @@ fn forbidden(resource: &crate::schema::Resource, name: &str, why: &str) -> Statu
     Status::new(403, "Forbidden", message).with_details(details)
 }
 
-/// Somebody was quicker, or a precondition does not hold.
+/// 409: a resourceVersion or another precondition does not match.
 fn conflict(resource: &crate::schema::Resource, name: &str, why: &str) -> Status {
     let details = StatusDetails {
         name: name.to_owned(),

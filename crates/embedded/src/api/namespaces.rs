@@ -1,4 +1,5 @@
-//! Namespaces: furnished when they are made, emptied when they are deleted.
+//! The namespace lifecycle controller: default objects of a new namespace, and deletion of all content of a deleted
+//! one.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ impl Api {
         self.ensure_namespace_defaults(&name, queue).await
     }
 
-    /// Every namespace has an account and the certificate of the server.
+    /// The objects that the service account and root CA controllers create in every namespace.
     pub(super) async fn ensure_namespace_defaults(
         &self,
         namespace: &str,
@@ -40,7 +41,7 @@ impl Api {
         self.ensure_core_object("ConfigMap", namespace, "kube-root-ca.crt", certificate, queue).await
     }
 
-    /// What every namespace has comes back when it is deleted.
+    /// Recreates these objects when they are deleted.
     pub(super) async fn restore_namespace_defaults(
         &self,
         served: &ServedKind,
@@ -59,11 +60,12 @@ impl Api {
         self.ensure_namespace_defaults(namespace, queue).await
     }
 
-    /// Deletes everything in a namespace, and then the namespace, unless something stays.
+    /// Deletes all objects in a namespace. Removes its finalizer when none is left, and otherwise reports the
+    /// remaining ones in its conditions.
     pub(super) async fn delete_namespace_content(&self, name: &str, queue: &mut Queue) -> Result<(), Status> {
         let mut left: Vec<(String, usize, Vec<Node>)> = Vec::new();
         for served in self.all_kinds().into_iter().filter(|served| served.resource().namespaced) {
-            let prefix = prefix(&served.store_name(), Some(name));
+            let prefix = prefix(&served.storage_prefix(), Some(name));
             let Ok(listing) = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true) else { continue };
             for object in &listing.objects {
                 if !object.meta.deleting {
@@ -91,7 +93,7 @@ impl Api {
         self.update_with_retry(&key("namespaces", "", name), queue, act).await
     }
 
-    /// Something is gone: if its namespace waits for that, it may go too.
+    /// An object is gone: if it was the last one of a terminating namespace, finishes the deletion.
     pub(super) async fn continue_namespace_deletion(
         &self,
         object: &Object,
@@ -103,10 +105,11 @@ impl Api {
             return Ok(());
         }
         let existing = self.0.store.get(&key("namespaces", "", namespace));
-        // While it is being emptied, each object that goes would ask again; the last one does.
+        // Each deleted object leads here; only the last one may continue, or emptying a namespace would take
+        // quadratic time.
         let is_last = || {
             let kinds = self.all_kinds();
-            kinds.iter().all(|served| !self.0.store.has(&prefix(&served.store_name(), Some(namespace))))
+            kinds.iter().all(|served| !self.0.store.has(&prefix(&served.storage_prefix(), Some(namespace))))
         };
         match existing {
             Some(existing) if existing.meta.deleting && is_last() => {
@@ -117,7 +120,7 @@ impl Api {
     }
 }
 
-/// What a namespace says about what is still in it.
+/// The conditions of a terminating namespace, with the real controller's types, reasons and messages.
 fn deletion_conditions(left: &[(String, usize, Vec<Node>)], now: &str, before: &[Node]) -> Node {
     let contents: Vec<String> =
         left.iter().map(|(kind, count, _)| format!("{kind} has {count} resource instances")).collect();

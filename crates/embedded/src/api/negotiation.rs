@@ -1,18 +1,18 @@
-//! What the sender wants to have: JSON or YAML; objects, tables or only metadata.
+//! Content negotiation: format and representation of the response, and the format of the request body.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
 
 use crate::status::{Status, StatusDetails};
 
-/// How text is written.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
     Yaml,
 }
 
-/// How the body of a request is written.
+/// The format of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyFormat {
     Json,
@@ -20,20 +20,20 @@ pub(super) enum BodyFormat {
     Protobuf,
 }
 
-/// What objects are turned into.
+/// The representation of objects, from the parameter `as` of the media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
-    /// Nothing else.
+    /// The objects themselves.
     Whole,
-    /// Rows for people.
+    /// `meta.k8s.io/v1 Table`, as `kubectl get` prints it.
     Table,
     /// `PartialObjectMetadata`, or a list of them.
     Metadata,
-    /// All groups with all their kinds.
+    /// Aggregated discovery.
     Discovery,
 }
 
-/// What the sender wants to have.
+/// The negotiated media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Negotiated {
     pub(super) format: Format,
@@ -41,10 +41,10 @@ pub(super) struct Negotiated {
 }
 
 impl Negotiated {
-    /// What everybody understands.
+    /// JSON, without conversion.
     pub(super) const PLAIN: Negotiated = Negotiated { format: Format::Json, view: View::Whole };
 
-    /// Reads `Accept`: the first that can be given.
+    /// Parses `Accept` and takes the first media type that is supported.
     pub(super) fn read(headers: &HeaderMap) -> Result<Negotiated, Status> {
         let Some(accept) = headers.get(ACCEPT) else { return Ok(Negotiated::PLAIN) };
         let accept = accept.to_str().unwrap_or_default();
@@ -55,7 +55,7 @@ impl Negotiated {
     }
 }
 
-/// The real server refuses other languages in one place and other forms in another.
+/// The real server answers unsupported media types and unsupported representations with different bodies.
 fn not_acceptable(other_form: bool) -> Status {
     const KNOWN: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     if other_form {
@@ -86,13 +86,13 @@ fn one(text: &str) -> Option<Negotiated> {
     Some(Negotiated { format, view })
 }
 
-/// What a body is written in.
+/// The media type of a request body, without parameters.
 pub(super) fn content_type(headers: &HeaderMap) -> String {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// How the body of a write is written.
+/// The format of a request body; protobuf is accepted because Go clients send it.
 pub(super) fn body_format(headers: &HeaderMap) -> Result<BodyFormat, Status> {
     match content_type(headers).as_str() {
         "" | "application/json" => Ok(BodyFormat::Json),
@@ -102,7 +102,7 @@ pub(super) fn body_format(headers: &HeaderMap) -> Result<BodyFormat, Status> {
     }
 }
 
-/// A body in a language that nobody here speaks.
+/// 415, with the media types that are supported.
 pub(super) fn unsupported(accepted: &str) -> Status {
     let message = format!(
         "the body of the request was in an unknown format - accepted media types include: {accepted}"

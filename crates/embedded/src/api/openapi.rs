@@ -1,4 +1,4 @@
-//! OpenAPI documents: what `kubectl explain` prints, and what clients look up before they patch.
+//! OpenAPI documents, for `kubectl explain` and for clients that look up schemas before they patch.
 
 use std::collections::BTreeSet;
 
@@ -11,21 +11,19 @@ use super::reply::Reply;
 use crate::schema::Resource;
 
 const REFERENCE: &str = "#/components/schemas/";
-/// A definition of the usual kind.
+/// Any built-in kind: all have the same `apiVersion`, `kind` and `metadata`.
 const EXAMPLE: &str = "io.k8s.api.apps.v1.Deployment";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
-/// How the older form is asked for and given in its own language.
+/// The media types of OpenAPI v2 as protobuf, in requests and in responses.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const PROTOBUF_CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// Whether the older form is wanted in its own language.
 pub(super) fn accepts_protobuf(headers: &http::HeaderMap) -> bool {
     headers.get(http::header::ACCEPT).and_then(|it| it.to_str().ok()).is_some_and(|it| it.contains(PROTOBUF))
 }
 
 impl Api {
-    /// The list of documents.
     pub(super) fn openapi_v3_index(&self) -> Node {
         let mut paths = Map::new();
         for (group, version) in self.group_versions() {
@@ -46,7 +44,7 @@ impl Api {
         built_in.chain(custom).collect()
     }
 
-    /// Changes whenever the document may have changed: clients keep documents for as long as it does not.
+    /// Changes whenever the document may have changed: clients cache documents by this hash in the URL.
     fn content_hash(&self, path: &str) -> u64 {
         let definitions = self.0.store.list(DEFINITIONS, None, usize::MAX, None, &|_| true);
         let revision =
@@ -101,7 +99,7 @@ impl Api {
         map([("title", "Kubernetes".into()), ("version", format!("v{}", self.0.catalog.version()).into())])
     }
 
-    /// Adds definitions and all that they refer to.
+    /// Adds definitions and everything they refer to.
     fn add_definitions(&self, mut wanted: Vec<Str>, schemas: &mut Map<Node>) {
         while let Some(name) = wanted.pop() {
             if schemas.contains_key(&name) {
@@ -115,12 +113,12 @@ impl Api {
         }
     }
 
-    /// The schema of a custom kind, under a name that is made of its group.
+    /// The schema of a custom resource and its definition name.
     fn custom_schema(&self, resource: &Resource) -> Option<(Str, Node)> {
         let key = Str::from(format!("{DEFINITIONS}/{}", resource.qualified_name()));
         let definition = self.0.store.get(&key)?.node();
         let mut schema = custom_resources::schema_of(&definition, &resource.version.to_str_lossy())?;
-        // What all objects have is told as it is of those that are built in.
+        // The fields that all objects have are described as for built-in kinds.
         let mut built_in = Map::new();
         self.add_definitions(vec![Str::from(EXAMPLE)], &mut built_in);
         for field in ["apiVersion", "kind", "metadata"] {
@@ -131,11 +129,11 @@ impl Api {
         Some((custom_name(resource), schema))
     }
 
-    /// The older form in a language of its own (protobuf), which clients ask for that have met a kind that nobody knows,
-    /// or that the newer form says nothing of. What they look up there is not there either, so that the head is enough.
+    /// OpenAPI v2 as protobuf. `kubectl` asks for it when it meets a kind that v3 does not describe. Such a kind
+    /// would not be in v2 either, so a document without definitions is enough.
     pub(super) fn openapi_v2_protobuf(&self) -> Reply {
         let field = |number: u8, text: &str| {
-            // Short texts have one byte for their length.
+            // Lengths below 128 take one byte.
             let length = u8::try_from(text.len()).unwrap_or(0).min(0x7f);
             format!("{}{}{text}", char::from(number << 3 | 2), char::from(length))
         };
@@ -143,7 +141,6 @@ impl Api {
         Reply::text(200, field(1, "2.0") + &field(2, &info), PROTOBUF_CONTENT_TYPE)
     }
 
-    /// The whole in the older form.
     pub(super) fn openapi_v2(&self) -> Reply {
         let mut schemas = Map::new();
         let names: Vec<Str> = self.0.catalog.definitions().names().cloned().collect();
@@ -171,7 +168,7 @@ fn custom_name(resource: &Resource) -> Str {
     Str::from(format!("{}.{}.{}", parts.join("."), resource.version, resource.kind))
 }
 
-/// Puts descriptions back, in the order in which they were taken out.
+/// Puts descriptions back into a schema; they are stored apart, in the order of a walk through it.
 fn describe<'d>(schema: &mut Node, descriptions: &mut impl Iterator<Item = &'d Node>) {
     let Node::Map(map) = schema else { return };
     if let Some(text @ Node::Str(_)) = descriptions.next() {
@@ -211,7 +208,7 @@ fn kind_of(resource: &Resource) -> Node {
     ])
 }
 
-/// The addresses of a kind, with what clients look for in them: which kind it is, and which options are understood.
+/// The paths of a resource, with what clients read from them: the kind, and the supported query options.
 fn add_paths(resource: &Resource, paths: &mut Map<Node>) {
     let root = if resource.group.is_empty() { "/api" } else { "/apis" };
     let place = if resource.namespaced { "/namespaces/{namespace}" } else { "" };

@@ -1,4 +1,4 @@
-//! Holding pods to the security standard of their namespace, as the admission plugin of the real server does.
+//! The PodSecurity admission plugin: enforces the Pod Security Standard of the namespace.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::pod_security::{Level, Policy, Standard, Violation, detailed_message, 
 use crate::status::Status;
 use crate::store::{key, prefix};
 
-/// The parts of a pod that say nothing about what may run in it.
+/// Subresources that do not change what runs in a pod.
 const EXEMPT_FIELDS: [&str; 8] =
     ["attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "status"];
-/// The most pods that are looked at when the standard of a namespace changes.
+/// How many pods are checked when the standard of a namespace changes, as in the real plugin.
 const MAX_PODS_CHECKED: usize = 3_000;
 
 impl Api {
-    /// Refuses what the standard of a namespace forbids, or warns of it. `before` is the object as it is, if it is there.
+    /// Rejects what the namespace's standard forbids, or warns. `before` is the live object of an update.
     pub(super) fn check_pod_security(
         &self,
         call: &Call<'_>,
@@ -70,7 +70,7 @@ impl Api {
         Policy::from_labels(&namespace.map_or(Node::Nil, |namespace| namespace.node())).0
     }
 
-    /// The labels of a namespace, and what those pods are told that do not live up to a stricter standard.
+    /// Validates the labels of a namespace, and warns of existing pods that violate a stricter new standard.
     fn check_namespace_labels(
         &self,
         call: &Call<'_>,
@@ -96,7 +96,7 @@ impl Api {
         let listing =
             self.0.store.list(&prefix("pods", Some(namespace)), None, MAX_PODS_CHECKED, None, &|_| true);
         let pods = listing.map(|listing| listing.objects).unwrap_or_default();
-        // Who violates the same is named by the first of them.
+        // Pods with the same violations are reported together, under the first name.
         let mut alike: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for pod in &pods {
             let pod = pod.node();
@@ -126,7 +126,7 @@ impl Api {
     }
 }
 
-/// The template of pods that an object makes, if it is one of those that make pods.
+/// The pod template of a workload, if the object is one.
 fn template<'o>(call: &Call<'_>, object: &'o Node) -> Option<&'o Node> {
     let is = |group: &str, kinds: &[&str]| kinds.iter().any(|kind| call.served.is(group, kind));
     if is("apps", &["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"])
@@ -143,7 +143,7 @@ fn template<'o>(call: &Call<'_>, object: &'o Node) -> Option<&'o Node> {
     }
 }
 
-/// Whether a change lets other images run, or more of them; nothing else of a pod that matters here can change.
+/// Whether an update of a pod changes images: the only change that is allowed and relevant here.
 fn changes_security(before: &Node, after: &Node) -> bool {
     let images = |pod: &Node, list: &str| -> Vec<String> {
         list_at(pod, &["spec", list]).iter().map(|it| text_at(it, &["image"]).to_owned()).collect()

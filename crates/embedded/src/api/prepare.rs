@@ -1,4 +1,5 @@
-//! What the server itself puts into objects before they are kept, and the rules that it holds them to.
+//! What happens between decoding and storage: the strategies' `PrepareForCreate` and `PrepareForUpdate`, mutating
+//! admission, and validation.
 
 use pintle_tree::{Node, Str};
 
@@ -12,7 +13,7 @@ use crate::store::key;
 use crate::validation;
 
 impl Api {
-    /// A new object, with everything that its sender does not say.
+    /// Sets the system fields of a new object and runs mutating admission.
     pub(super) fn prepare_for_create(&self, call: &Call<'_>, object: &mut Node) -> Result<(), Status> {
         set(object, &["metadata", "uid"], self.0.names.uid());
         set(object, &["metadata", "creationTimestamp"], self.timestamp());
@@ -37,13 +38,14 @@ impl Api {
         Ok(())
     }
 
-    /// Nobody can make an object with a status.
+    /// Status is only writable through its subresource.
     fn reset_status(&self, call: &Call<'_>, object: &mut Node) {
         let empty = if call.served.is_custom() { Node::Nil } else { self.empty(call) };
         copy_field(object, &empty, &["status"]);
     }
 
-    /// A new state of an object: what its address cannot change is as before, and a new spec is counted.
+    /// Resets the fields that this subresource cannot change, runs mutating admission and increments the generation
+    /// if the spec has changed.
     pub(super) fn prepare_for_update(
         &self,
         call: &Call<'_>,
@@ -93,7 +95,7 @@ impl Api {
     }
 
     pub(super) fn validate_update(&self, call: &Call<'_>, live: &Node, changed: &Node) -> Result<(), Status> {
-        // A scheduler may do what nobody else may.
+        // Binding sets `spec.nodeName`, which is immutable for all other writes.
         if call.target.subresource.as_deref() == Some("binding") {
             return Ok(());
         }
@@ -101,7 +103,7 @@ impl Api {
         let kind = call.served.kind(self.0.catalog);
         causes.extend(validation::validate_update(kind, live, changed));
         reject(call, changed, causes)?;
-        // What has not changed was warned of before, which the server does not look at in templates.
+        // Warnings about an unchanged spec were given when it was created.
         let spec_changed =
             ["spec", "template"].iter().any(|subresource| live.get(subresource) != changed.get(subresource));
         if (spec_changed || call.served.is("", "PodTemplate")) && call.target.subresource.is_none() {
@@ -116,10 +118,10 @@ impl Api {
     }
 }
 
-/// What new objects get from the rest of the cluster.
+/// The cluster state that admission reads, from the API.
 struct ApiContext<'a>(&'a Api, &'a Call<'a>);
 
-/// The addresses of services: 10.96.0.0/16 without its ends.
+/// Cluster IPs are from 10.96.0.0/16, without network and broadcast address.
 fn address(number: u64) -> String {
     let number = number + 10;
     format!("10.96.{}.{}", number >> 8, number & 255)
@@ -180,7 +182,7 @@ fn reject(call: &Call<'_>, object: &Node, causes: Vec<StatusCause>) -> Result<()
     Err(Status::invalid(&group, &kind, meta(object, "name"), causes))
 }
 
-/// Nothing may hold an object that is on its way out, if it did not before.
+/// No finalizer can be added to an object that is being deleted.
 fn new_finalizers(live: &Node, changed: &Node) -> Vec<StatusCause> {
     if !is_deleted(live) {
         return Vec::new();
@@ -191,7 +193,7 @@ fn new_finalizers(live: &Node, changed: &Node) -> Vec<StatusCause> {
         "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
         new.join(", ")
     );
-    // The real server looks twice and says so twice.
+    // The real server validates this twice and reports it twice.
     let cause = StatusCause::forbidden("metadata.finalizers", &detail);
     if new.is_empty() { Vec::new() } else { vec![cause.clone(), cause] }
 }
@@ -207,7 +209,7 @@ fn prepare_namespace(object: &mut Node) {
     set(object, &["status"], super::meta::map([("phase", "Active".into())]));
 }
 
-/// A write of the status changes nothing else, but for annotations and finalizers of built-in kinds.
+/// A status update changes nothing else, except annotations and finalizers of built-in kinds.
 fn reset_all_but_status(call: &Call<'_>, live: &Node, changed: &mut Node) {
     let status = at(changed, &["status"]).cloned();
     let metadata = at(changed, &["metadata"]).cloned();
@@ -227,10 +229,10 @@ fn reset_all_but_status(call: &Call<'_>, live: &Node, changed: &mut Node) {
     *changed = object;
 }
 
-/// Whether anything that counts as the spec is other than before.
+/// Whether anything has changed that increments the generation.
 fn spec_changed(live: &Node, changed: &Node, custom: bool, has_status: bool) -> bool {
     if !custom && changed.get("spec").is_some() {
-        // Deployments count new annotations too, because their controller looks at them.
+        // For Deployments annotations count as well, as the controller copies them to ReplicaSets.
         let annotations = |node: &Node| at(node, &["metadata", "annotations"]).cloned();
         let deployment = changed.get("kind").and_then(Node::as_str) == Some("Deployment");
         return live.get("spec") != changed.get("spec")

@@ -1,13 +1,11 @@
-//! The query of a request, and the options in it.
+//! The query string and the options in it.
 
 use crate::status::{Status, StatusCause};
 
-/// The pairs of a query, decoded, in their order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads what stands after the question mark.
     pub(super) fn read(text: &str) -> Query {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         Query(
@@ -18,27 +16,25 @@ impl Query {
         )
     }
 
-    /// The first value of `name`; empty if there is none.
+    /// The first value of `name`, or the empty string.
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
-    /// All values of `name`.
     pub(super) fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether `name` is there at all.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
 
-    /// Whether `name` is there and means yes: the server takes anything but `0` and `false` for that.
+    /// Whether `name` is a true boolean: everything but `0` and `false` is, even an empty value.
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.has(name) && !matches!(self.get(name).to_ascii_lowercase().as_str(), "0" | "false")
     }
 
-    /// The whole number `name`, if it is there.
+    /// The integer `name`, if present.
     pub(super) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
         let text = self.get(name);
         if text.is_empty() {
@@ -49,7 +45,7 @@ impl Query {
     }
 }
 
-/// Decodes `%xx` and `+`. What is no escape stays as it is.
+/// Decodes `%xx` and `+`. Invalid escapes are left as they are.
 pub(super) fn percent_decode(text: &str) -> String {
     if !text.contains(['%', '+']) {
         return text.to_owned();
@@ -73,29 +69,29 @@ pub(super) fn percent_decode(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// What is done with fields that nobody knows.
+/// What happens to unknown and duplicate fields (`fieldValidation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// They are dropped.
+    /// Dropped silently.
     Ignore,
-    /// They are dropped and told.
+    /// Dropped, with a warning.
     Warn,
-    /// They are refused.
+    /// Rejected.
     Strict,
 }
 
-/// What all writes have in common.
+/// The options that all writes share.
 #[derive(Clone, Debug)]
 pub(super) struct WriteOptions {
     pub(super) dry_run: bool,
     pub(super) validation: FieldValidation,
-    /// Empty if the user agent says who writes.
+    /// Empty if not set; the user agent is used then.
     pub(super) manager: String,
     pub(super) force: bool,
 }
 
 impl WriteOptions {
-    /// Reads the options of a request; `kind` is what the server calls them.
+    /// Parses the options; `kind` is their name in errors, such as `CreateOptions`.
     pub(super) fn read(query: &Query, kind: &str) -> Result<WriteOptions, Status> {
         let mut causes = Vec::new();
         let dry_run = dry_run(query.all("dryRun").collect::<Vec<_>>().as_slice(), &mut causes);
@@ -122,7 +118,7 @@ impl WriteOptions {
     }
 }
 
-/// Whether nothing is to be written.
+/// Whether `dryRun` is set. `All` is the only valid value.
 pub(super) fn dry_run(values: &[&str], causes: &mut Vec<StatusCause>) -> bool {
     if values.iter().any(|value| *value != "All") {
         let shown: Vec<pintle_tree::Node> = values.iter().map(|value| (*value).into()).collect();

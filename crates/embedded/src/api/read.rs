@@ -1,4 +1,4 @@
-//! Reading: one object, and lists with selectors, pages and revisions.
+//! Get and list: selectors, pagination and resource versions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ use crate::store::{Listing, Object, TooOld, prefix};
 
 impl Api {
     pub(super) fn get(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        self.parse_revision_not_future(call.query.get("resourceVersion"))?;
+        self.check_not_future(call.query.get("resourceVersion"))?;
         let object =
             self.0.store.get(&call.key()).ok_or_else(|| not_found(call.served.resource(), call.name()))?;
         if call.negotiated.view == View::Whole
@@ -25,11 +25,11 @@ impl Api {
         {
             return Ok(Reply::json(object.text.clone()));
         }
-        Ok(self.show(call, 200, object.node()))
+        Ok(self.object_reply(call, 200, object.node()))
     }
 
-    /// An object as it is wanted.
-    pub(super) fn show(&self, call: &Call<'_>, code: u16, mut object: Node) -> Reply {
+    /// The reply with an object, in the requested representation.
+    pub(super) fn object_reply(&self, call: &Call<'_>, code: u16, mut object: Node) -> Reply {
         call.served.convert_from_storage(&mut object);
         let tree = match call.negotiated.view {
             View::Table => table::from_object(self, call, object),
@@ -44,7 +44,7 @@ impl Api {
         let limit = call.query.number("limit")?.unwrap_or(0);
         let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         let start = self.list_start(call)?;
-        let prefix = prefix(&call.served.store_name(), call.target.namespace.as_deref());
+        let prefix = prefix(&call.served.storage_prefix(), call.target.namespace.as_deref());
         let after = start.key.as_ref().map(|key| Str::from(format!("{prefix}{key}")));
         let matches = |object: &Object| selector.matches(object);
         let index_hint = selector.index_hint(&call.scope());
@@ -63,10 +63,10 @@ impl Api {
                 set(&mut metadata, &["remainingItemCount"], Node::Int(listing.remaining as i64));
             }
         }
-        Ok(self.show_list(call, &listing, metadata))
+        Ok(self.list_reply(call, &listing, metadata))
     }
 
-    fn show_list(&self, call: &Call<'_>, listing: &Listing, metadata: Node) -> Reply {
+    fn list_reply(&self, call: &Call<'_>, listing: &Listing, metadata: Node) -> Reply {
         let resource = call.served.resource();
         match call.negotiated.view {
             View::Table => Reply::tree(200, table::from_list(self, call, listing, metadata)),
@@ -93,7 +93,7 @@ impl Api {
         Selector::read(labels, fields, &call.served.kind(self.0.catalog), own)
     }
 
-    /// Where a list begins, and at which revision it is.
+    /// The resourceVersion and the start key of a list, from the query or the continue token.
     fn list_start(&self, call: &Call<'_>) -> Result<ListStart, Status> {
         let (revision, wanted) = (call.query.get("resourceVersion"), call.query.get("resourceVersionMatch"));
         let continue_token = call.query.get("continue");
@@ -107,13 +107,13 @@ impl Api {
             }
             return parse_continue_token(continue_token);
         }
-        let number = self.parse_revision_not_future(revision)?;
+        let number = self.check_not_future(revision)?;
         let exact = wanted == "Exact" || (wanted.is_empty() && call.query.has("limit") && number > 0);
         Ok(ListStart { revision: exact.then_some(number), key: None, continued: false })
     }
 
-    /// The number of a revision, which must not be of the future.
-    pub(super) fn parse_revision_not_future(&self, revision: &str) -> Result<u64, Status> {
+    /// Parses a resourceVersion; one that is ahead of the store is an error, as the server cannot wait for it.
+    pub(super) fn check_not_future(&self, revision: &str) -> Result<u64, Status> {
         if revision.is_empty() {
             return Ok(0);
         }
@@ -140,11 +140,10 @@ impl Api {
     }
 }
 
-/// Where a list begins.
 struct ListStart {
-    /// Now, if there is none.
+    /// `None` for the newest state.
     revision: Option<u64>,
-    /// After this key, without the prefix.
+    /// The last key of the previous page, without the prefix.
     key: Option<Str>,
     continued: bool,
 }
@@ -184,7 +183,7 @@ fn expired(start: &ListStart, _: TooOld) -> Status {
     Status::new(410, "Expired", message)
 }
 
-/// What to ask for the next page with: what the real server's tokens are made of.
+/// The continue token, in the real server's format.
 fn continue_token(revision: u64, prefix: &str, last: &Str) -> String {
     let key = last.to_str_lossy();
     let start = key.strip_prefix(prefix).unwrap_or_default();
@@ -215,7 +214,7 @@ fn parse_continue_token(continue_token: &str) -> Result<ListStart, Status> {
     Ok(ListStart { revision, key: Some(Str::from(key)), continued: true })
 }
 
-/// An object as part of a list: without its kind, as the real server has it for built-in kinds.
+/// An object as a list item: the items of built-in lists have neither `apiVersion` nor `kind`.
 fn item(call: &Call<'_>, object: &Object) -> Node {
     let mut node = object.node();
     call.served.convert_from_storage(&mut node);
@@ -228,8 +227,8 @@ fn item(call: &Call<'_>, object: &Object) -> Node {
     node
 }
 
-/// The text of a list, put together from the texts of its objects. A list of a hundred thousand objects is written
-/// without a tree of it.
+/// Writes a list by concatenating the stored JSON of its objects: a list of a hundred thousand objects is sent
+/// without parsing any of them.
 fn list_text(call: &Call<'_>, listing: &Listing, metadata: &Node) -> Bytes {
     let resource = call.served.resource();
     let size: usize = listing.objects.iter().map(|object| object.text.len() + 1).sum();
@@ -257,7 +256,7 @@ fn list_text(call: &Call<'_>, listing: &Listing, metadata: &Node) -> Bytes {
     text.into()
 }
 
-/// The text of an object without its version, which is its first field, and its kind, which is cut out.
+/// The stored JSON of an object without `apiVersion`, which is its first field, and without `kind`.
 fn plain_item(text: &[u8]) -> Option<Vec<u8>> {
     let rest = text.strip_prefix(b"{\"apiVersion\":\"")?;
     let rest = &rest[rest.iter().position(|byte| *byte == b'"')? + 1..];
@@ -266,14 +265,14 @@ fn plain_item(text: &[u8]) -> Option<Vec<u8>> {
     let after = &word[word.iter().position(|byte| *byte == b'"')? + 1..];
     let mut plain = Vec::with_capacity(text.len());
     plain.push(b'{');
-    // One of both is empty or begins with a comma, and so does the other.
+    // Exactly one comma must be left between the two parts.
     let before = rest[..kind].strip_prefix(b",").unwrap_or_default();
     plain.extend(before);
     plain.extend(if before.is_empty() { after.strip_prefix(b",").unwrap_or(after) } else { after });
     Some(plain)
 }
 
-/// Where a field begins that is not inside of another one.
+/// The position of a field at the top level.
 fn top_field(text: &[u8], field: &[u8]) -> Option<usize> {
     let (mut depth, mut quoted, mut at) = (0_usize, false, 0);
     while at < text.len() {
@@ -292,7 +291,6 @@ fn top_field(text: &[u8], field: &[u8]) -> Option<usize> {
     None
 }
 
-/// A list with all that lists have.
 pub(super) fn list_of(api_version: &str, kind: &str, metadata: Node, items: Vec<Node>) -> Node {
     map([
         ("apiVersion", api_version.into()),
@@ -302,7 +300,7 @@ pub(super) fn list_of(api_version: &str, kind: &str, metadata: Node, items: Vec<
     ])
 }
 
-/// What is the same about all objects.
+/// The object as `PartialObjectMetadata`.
 pub(super) fn metadata_only(object: Node) -> Node {
     let mut partial = Map::new();
     partial.insert("apiVersion".into(), "meta.k8s.io/v1".into());

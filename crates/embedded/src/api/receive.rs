@@ -1,21 +1,21 @@
-//! Reading the body of a request.
+//! Reading request bodies.
 
 use std::pin::pin;
 
 use bytes::{Buf as _, Bytes};
 use http_body_util::BodyExt as _;
 
-/// The largest body that is read, as on the real server.
+/// The limit of a body, as in the real server.
 pub(super) const MAX_BODY_BYTES: usize = 3 << 20;
-/// How much of a body that is too large is listened to. A connection that is closed while its client still speaks
-/// breaks there, and the client never reads why; one who says more than this need not know.
+/// How much of a body that is too large is read and discarded. Closing the connection while the client is still
+/// sending would reset it, and the client would never see the error; beyond this limit that is accepted.
 const MAX_DRAINED_BYTES: usize = 64 << 20;
 
-/// The body did not arrive to its end. What did must not be taken for all: half of a YAML text is often YAML too.
+/// The body ended too early. It must not be decoded: a part of a YAML document is often a valid document.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct IncompleteBody;
 
-/// The whole body, or what is enough of it to be refused.
+/// Reads the whole body, or as much as is needed to reject it.
 pub(crate) async fn receive<B: http_body::Body>(body: B) -> Result<Bytes, IncompleteBody> {
     let mut body = pin!(body);
     let mut storage_shape = Vec::new();
@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    /// How much is kept of so many pieces of a mebibyte, and how many of them were listened to.
+    /// Sends `chunks` mebibytes; returns how many bytes were kept and how many chunks were read.
     async fn receive_chunks(chunks: usize) -> (usize, usize) {
         let mut heard = 0;
         let chunk = |_| {

@@ -1,4 +1,4 @@
-//! Answers on their way out: a code, warnings and a body in the language that was asked for.
+//! Responses: status code, warnings, and the body in the negotiated format.
 
 use bytes::Bytes;
 use http::Response;
@@ -9,16 +9,14 @@ use super::body::{Body, ByteStream};
 use super::negotiation::{Format, Negotiated};
 use crate::status::Status;
 
-/// What an answer carries.
 enum Content {
     Tree(Node),
-    /// JSON that is written already.
+    /// JSON that is already encoded.
     Json(Bytes),
     Text(String, &'static str),
     Stream(ByteStream),
 }
 
-/// An answer.
 pub(super) struct Reply {
     code: u16,
     warnings: Vec<String>,
@@ -36,7 +34,7 @@ impl Reply {
         Reply::new(code, Content::Tree(tree))
     }
 
-    /// An object as it is kept.
+    /// A stored object.
     pub(super) fn json(text: Bytes) -> Reply {
         Reply::new(200, Content::Json(text))
     }
@@ -63,7 +61,7 @@ impl Reply {
         self
     }
 
-    /// Says more exactly what kind of JSON it is.
+    /// Sets a more specific media type than `application/json`.
     pub(super) fn with_content_type(mut self, content_type: &str) -> Reply {
         self.content_type = Some(content_type.to_owned());
         self
@@ -103,13 +101,13 @@ impl Reply {
     }
 }
 
-/// A warning as its header has it.
+/// The value of a `Warning` header.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", escaped.replace(char::is_control, " "))
 }
 
-/// An answer that cannot be written as JSON would be one with NaN, which no reader makes.
+/// Encodes a tree. Only NaN and infinities have no JSON, and no decoder produces them.
 pub(super) fn json_of(tree: &Node) -> Vec<u8> {
     let mut text = json::write_raw(tree).unwrap_or_default();
     text.push(b'\n');

@@ -1,4 +1,4 @@
-//! Bodies to objects: what was sent, read as its kind, with defaults, and what is wrong with it.
+//! Decoding of request bodies: JSON, YAML or protobuf to an object of the requested kind, with defaults applied.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ use crate::defaulting;
 use crate::status::{Status, StatusCause};
 
 impl Api {
-    /// Reads the body of a request as an object of its kind.
+    /// Decodes the body of a request.
     pub(super) fn read_body(&self, call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
         let mut twice = None;
         let text = match negotiation::body_format(call.headers)? {
@@ -38,7 +38,7 @@ impl Api {
         self.apply_field_validation(call, object, strict, validation)
     }
 
-    /// The version and kind of a body, which may leave them out, and must be those of the address.
+    /// Reads `apiVersion` and `kind`, which built-in kinds may omit and which must match the URL.
     fn check_kind(&self, call: &Call<'_>, text: &Bytes) -> Result<(String, String), Status> {
         let resource = call.served.resource();
         let (api_version, kind) = (resource.api_version(), resource.kind.to_string());
@@ -76,7 +76,7 @@ impl Api {
         Err(Status::bad_request(self.other_kind(call, sent_version, sent_kind)))
     }
 
-    /// What the server says about an object of another kind than that of the address.
+    /// The server's message about a body of another kind than the URL's.
     fn other_kind(&self, call: &Call<'_>, version: &str, kind: &str) -> String {
         let resource = call.served.resource();
         let (group, number) = version.split_once('/').unwrap_or(("", version));
@@ -96,7 +96,7 @@ impl Api {
         )
     }
 
-    /// Reads text as an object of the kind; what nobody knows is dropped, told or refused.
+    /// Decodes an object and applies field validation.
     pub(super) fn decode(
         &self,
         call: &Call<'_>,
@@ -109,7 +109,7 @@ impl Api {
         self.apply_field_validation(call, object, strict, validation)
     }
 
-    /// Reads text as an object of the kind, and says what nobody knows.
+    /// Decodes an object and returns the strict decoding errors with it.
     pub(super) fn decode_strict(
         &self,
         call: &Call<'_>,
@@ -129,7 +129,7 @@ impl Api {
         }
     }
 
-    /// What is done about fields that nobody knows, or that are there twice. The object gets its defaults.
+    /// Rejects or warns about unknown and duplicate fields, then applies defaults.
     pub(super) fn apply_field_validation(
         &self,
         call: &Call<'_>,
@@ -147,7 +147,7 @@ impl Api {
             )));
         }
         if validation == FieldValidation::Warn {
-            // What YAML has twice is told line by line.
+            // Duplicate keys in YAML are reported one by one.
             let lines = |fault: &String| match fault.strip_prefix("yaml: unmarshal errors:\n") {
                 Some(lines) => lines.lines().map(|line| line.trim().to_owned()).collect(),
                 None => vec![fault.clone()],
@@ -164,7 +164,7 @@ impl Api {
     }
 }
 
-/// A body as a tree, of whatever kind it is.
+/// Decodes a body without regard to its kind.
 pub(super) fn plain(call: &Call<'_>) -> Result<Node, Status> {
     match negotiation::body_format(call.headers)? {
         BodyFormat::Json => json::read_exact(call.body).map_err(|error| {
@@ -179,7 +179,7 @@ pub(super) fn plain(call: &Call<'_>) -> Result<Node, Status> {
     }
 }
 
-/// Custom objects must say of what kind they are.
+/// Custom resources must set `apiVersion` and `kind`.
 fn check_custom_kind(
     call: &Call<'_>,
     text: &[u8],
@@ -211,7 +211,7 @@ fn check_custom_kind(
     Ok(())
 }
 
-/// What a secret says as text is kept as all its data is.
+/// Merges `stringData` of a Secret into `data`.
 fn encode_string_data(object: &mut Node) {
     let Some(Node::Map(texts)) = unset(object, &["stringData"]) else { return };
     let data = map_at(object, &["data"]);
@@ -232,7 +232,7 @@ fn yaml_to_json(call: &Call<'_>) -> Result<Bytes, Status> {
     Ok(text.into())
 }
 
-/// A body as the server shows it in errors: text, or hexadecimal digits, and not all of it.
+/// A body as in the server's errors: truncated, and in hex if it is not text.
 fn shown(text: &[u8]) -> String {
     const MOST: usize = 30;
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! Quotas: how much there may be in a namespace, and how much there is. Those with scopes are not counted.
+//! The ResourceQuota admission plugin and controller. Quotas with scopes are ignored.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::quantity::Quantity;
 use crate::status::Status;
 use crate::store::{Object, key, prefix};
 
-/// How objects of that kind are stored.
+/// The prefix of keys of ResourceQuotas.
 const QUOTAS: &str = "resourcequotas";
-/// The kinds whose objects can be counted by their name alone.
+/// The resources that can be counted by their plain name; all others need `count/`.
 const PLAIN: [&str; 7] = [
     "pods",
     "services",
@@ -25,12 +25,12 @@ const PLAIN: [&str; 7] = [
     "resourcequotas",
 ];
 
-/// Amounts by what they are of.
+/// Quantities by resource name.
 type Amounts = BTreeMap<String, Quantity>;
 
 impl Api {
-    /// Refuses an object that is one too many. Nobody else is asked until the answer is dropped, which should be when
-    /// the object is there.
+    /// Rejects an object that would exceed a quota. The guard must be held until the object is stored, so that no
+    /// other request takes the same slot.
     pub(super) async fn check_quotas(
         &self,
         call: &Call<'_>,
@@ -40,7 +40,7 @@ impl Api {
             return Ok(None);
         }
         let turn = self.0.quotas.lock().await;
-        let kind = call.served.store_name();
+        let kind = call.served.storage_prefix();
         for quota in self.quotas(call.namespace()) {
             let hard = hard(&quota);
             let requested: Amounts = hard
@@ -72,7 +72,7 @@ impl Api {
         Ok(Some(turn))
     }
 
-    /// Writes down how much there is, where something has changed.
+    /// Updates `status.used` of the quotas in a namespace.
     pub(super) async fn update_quota_usage(&self, object: &Object, queue: &mut Queue) -> Result<(), Status> {
         let text = object.key.to_str_lossy();
         let namespace = text.split('/').nth(1).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Api {
             .collect()
     }
 
-    /// How much there is of everything that is limited.
+    /// The usage of all limited resources.
     fn used(&self, namespace: &str, hard: &Amounts) -> Amounts {
         let used = |name: &String| {
             let kind = counted_kind(name);
@@ -126,7 +126,7 @@ impl Api {
     }
 }
 
-/// What a quota allows.
+/// The limits of a quota.
 fn hard(quota: &Node) -> Amounts {
     let entries = at(quota, &["spec", "hard"]).and_then(Node::as_map).into_iter().flat_map(Map::iter);
     entries
@@ -145,7 +145,7 @@ fn written(amounts: &Amounts, names: &[&String]) -> String {
     parts.collect::<Vec<String>>().join(",")
 }
 
-/// The kind of which there may be so much.
+/// The kind that a resource name counts.
 fn counted_kind(name: &str) -> &str {
     match name.strip_prefix("count/") {
         Some(kind) => kind,
@@ -156,7 +156,7 @@ fn counted_kind(name: &str) -> &str {
     }
 }
 
-/// How much an object takes of what is called `name`; nothing if it has nothing to do with it.
+/// How much of the resource `name` an object uses; `None` if it does not count.
 fn amount(name: &str, kind: &str, object: &Node) -> Option<Quantity> {
     if counted_kind(name) != kind {
         return None;
@@ -186,14 +186,14 @@ fn amount(name: &str, kind: &str, object: &Node) -> Option<Quantity> {
     }
 }
 
-/// Where containers tell how much they take: `requests.cpu`, which may be written `cpu`, or `limits.cpu`.
+/// The field and the resource of a compute resource name: `cpu` is short for `requests.cpu`.
 fn compute(name: &str) -> (&str, &str) {
     name.split_once('.')
         .filter(|(part, _)| matches!(*part, "requests" | "limits"))
         .unwrap_or(("requests", name))
 }
 
-/// What containers must tell and do not, in the server's words.
+/// The server's message about resources that containers must set because a quota limits them.
 fn unspecified(hard: &Amounts, kind: &str, object: &Node) -> Option<String> {
     if kind != "pods" {
         return None;

@@ -1,24 +1,23 @@
-//! Addresses: what a path means.
+//! URL paths.
 
 use super::query::percent_decode;
 
-/// What a request is about.
+/// The resource that a URL names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Target {
-    /// Empty for the core.
+    /// Empty for the core group.
     pub(super) group: String,
     pub(super) version: String,
-    /// Nothing for all namespaces, and for what has none.
+    /// `None` for cluster-scoped resources, and for requests across all namespaces.
     pub(super) namespace: Option<String>,
     pub(super) plural: String,
     pub(super) name: Option<String>,
     /// `status`, `scale` …
     pub(super) subresource: Option<String>,
-    /// Whether the address is of the old kind that watches.
+    /// Whether the path has the deprecated prefix `watch/`.
     pub(super) watch: bool,
 }
 
-/// What a path means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     /// `/version`.
@@ -41,14 +40,13 @@ pub(super) enum Route {
     OpenApi3,
     /// `/openapi/v3/…`.
     OpenApi3Of(String),
-    /// Objects.
+    /// Everything below a group version.
     Objects(Target),
-    /// Nothing.
+    /// 404.
     Nowhere,
 }
 
 impl Route {
-    /// Reads a path.
     pub(super) fn read(path: &str) -> Route {
         let segments: Vec<String> =
             path.split('/').filter(|part| !part.is_empty()).map(percent_decode).collect();

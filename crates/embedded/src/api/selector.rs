@@ -1,4 +1,4 @@
-//! Selectors: which objects of a list are wanted, by labels and by fields.
+//! Label and field selectors.
 
 use pintle_tree::{Node, Str};
 
@@ -6,7 +6,7 @@ use crate::schema::Kind;
 use crate::status::Status;
 use crate::store::{IndexHint, Object, ObjectMeta, key};
 
-/// One condition on labels.
+/// One requirement of a label selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Requirement {
     In(String, Vec<String>),
@@ -17,7 +17,7 @@ enum Requirement {
     Less(String, i64),
 }
 
-/// One condition on fields.
+/// One requirement of a field selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FieldRequirement {
     path: String,
@@ -25,7 +25,7 @@ struct FieldRequirement {
     equal: bool,
 }
 
-/// What objects must be like.
+/// A label selector and a field selector, both of which must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selector {
     labels: Vec<Requirement>,
@@ -33,7 +33,7 @@ pub(super) struct Selector {
 }
 
 impl Selector {
-    /// Reads both selectors of a request. `own` are the fields that a custom kind can be selected by.
+    /// Parses the selectors of a request. `own` are the selectable fields of a custom resource.
     pub(super) fn read(
         labels: &str,
         fields: &str,
@@ -46,20 +46,19 @@ impl Selector {
         Ok(Selector { labels, fields })
     }
 
-    /// The same, and only the object of this name.
+    /// Restricts the selector to one name, as in a watch of a single object.
     pub(super) fn and_name(mut self, name: &str) -> Selector {
         let (path, value) = ("metadata.name".to_owned(), name.to_owned());
         self.fields.push(FieldRequirement { path, value, equal: true });
         self
     }
 
-    /// Whether everything is wanted.
+    /// Whether it selects everything.
     pub(super) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// What it says about where to look. `place` is the kind, as keys begin with it, and the namespace, where only one
-    /// is meant.
+    /// Returns how the index can narrow the search. The argument is [`Call::scope`].
     pub(super) fn index_hint(&self, (kind, namespace): &(String, Option<&str>)) -> IndexHint {
         let is_name = |it: &&FieldRequirement| it.path == "metadata.name" && it.equal;
         if let (Some(namespace), Some(name)) = (*namespace, self.fields.iter().find(is_name)) {
@@ -76,7 +75,6 @@ impl Selector {
         if pairs.is_empty() { IndexHint::Nothing } else { IndexHint::Labels(pairs) }
     }
 
-    /// Whether an object is wanted.
     pub(super) fn matches(&self, object: &Object) -> bool {
         self.labels.iter().all(|requirement| requirement.matches(&object.meta)) && self.matches_fields(object)
     }
@@ -97,7 +95,7 @@ impl Selector {
     }
 }
 
-/// A field as selectors see it: text, and what is absent as its type's nothing.
+/// The value of a field for comparison: absent fields have the zero value of their type.
 fn field(object: &Node, path: &str) -> String {
     let found = path.split('.').try_fold(object, |node, step| node.get(step));
     match found {
@@ -132,7 +130,7 @@ impl Requirement {
     }
 }
 
-/// The fields that can be selected by, beside the name and the namespace.
+/// The selectable fields besides `metadata.name` and `metadata.namespace`.
 fn selectable(kind: &Kind<'_>) -> &'static [&'static str] {
     match (kind.resource.group.as_str().unwrap_or_default(), kind.resource.kind.as_str().unwrap_or_default())
     {
@@ -202,7 +200,6 @@ fn unknown_field(path: &str, kind: &Kind<'_>) -> String {
     }
 }
 
-/// The words and signs of a label selector.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -257,13 +254,13 @@ fn label_requirements(text: &str) -> Result<Vec<Requirement>, String> {
     }
 }
 
-fn is_word(continue_token: &str) -> bool {
-    !matches!(continue_token, "=" | "==" | "!=" | "!" | "(" | ")" | "," | "<" | ">")
+fn is_word(token: &str) -> bool {
+    !matches!(token, "=" | "==" | "!=" | "!" | "(" | ")" | "," | "<" | ">")
 }
 
 impl Parser {
     fn requirement(&mut self) -> Result<Requirement, String> {
-        let negated = self.tokens.next_if(|continue_token| continue_token == "!").is_some();
+        let negated = self.tokens.next_if(|token| token == "!").is_some();
         let key = self.tokens.next().unwrap_or_default();
         if !is_word(&key) || key.is_empty() {
             return Err(format!("found '{key}', expected: !, identifier, or 'end of string'"));
@@ -293,7 +290,7 @@ impl Parser {
         }
     }
 
-    /// One value, which may be empty.
+    /// A value, which may be empty.
     fn value(&mut self, key: &str) -> Result<String, String> {
         let value = match self.tokens.peek().map(String::as_str) {
             None | Some(",") => String::new(),
@@ -304,7 +301,7 @@ impl Parser {
         Ok(value)
     }
 
-    /// Values in brackets.
+    /// The values in parentheses.
     fn values(&mut self, key: &str) -> Result<Vec<String>, String> {
         let open = self.tokens.next().unwrap_or_default();
         if open != "(" {
@@ -339,7 +336,7 @@ impl Parser {
     }
 }
 
-/// Letters, digits, `-`, `_` and `.`, of which the outer ones are letters or digits.
+/// A label value: alphanumeric at both ends, with `-`, `_` and `.` inside.
 fn is_label_word(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! The kinds that are served: those that are built in, and those that custom resource definitions make.
+//! The served kinds: built-in ones and custom resources.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use super::conversion;
 use super::custom_resources::{self, CustomResource, ScalePaths};
 use crate::schema::{ApiCatalog, Kind, Resource, Schema, Shape};
 
-/// A kind that is served. Cheap to clone.
+/// A served kind. Cheap to clone.
 #[derive(Clone)]
 pub(super) enum ServedKind {
     BuiltIn(&'static Resource),
     Custom(Arc<CustomResource>),
 }
 
-/// What has no schema is free.
+/// The schema of kinds without one: every field is allowed.
 fn schemaless() -> &'static Shape {
     static SCHEMALESS: std::sync::LazyLock<Shape> = std::sync::LazyLock::new(|| {
         Shape::parse(&pintle_tree::Node::empty_map()).expect("an empty map is a schema")
@@ -31,7 +31,7 @@ impl ServedKind {
         }
     }
 
-    /// Its schema, and what discovery says.
+    /// What decoding, validation and admission need to know of the kind.
     pub(super) fn kind(&self, catalog: &'static ApiCatalog) -> Kind<'_> {
         Kind {
             resource: self.resource(),
@@ -50,14 +50,14 @@ impl ServedKind {
         }
     }
 
-    /// What keys of its objects begin with. Events are the same objects in both their groups.
-    pub(super) fn store_name(&self) -> String {
+    /// The prefix of keys. Events are stored once for both of their groups.
+    pub(super) fn storage_prefix(&self) -> String {
         let resource = self.resource();
         if resource.group == "events.k8s.io" { "events".to_owned() } else { resource.qualified_name() }
     }
 
-    /// The version that its objects are kept in.
-    pub(super) fn stored_version(&self) -> Str {
+    /// The storage version.
+    pub(super) fn storage_version_of(&self) -> Str {
         let resource = self.resource();
         match self {
             ServedKind::Custom(kind) => Str::from(format!("{}/{}", resource.group, kind.storage_version)),
@@ -67,7 +67,7 @@ impl ServedKind {
         }
     }
 
-    /// Whether a change of its spec counts up `metadata.generation`.
+    /// Whether changes of the spec increment `metadata.generation`.
     pub(super) fn has_generation(&self) -> bool {
         const WITH: [&str; 27] = [
             "PriorityClass",
@@ -104,8 +104,8 @@ impl ServedKind {
         }
     }
 
-    /// Whether objects may be replaced without naming their revision.
-    pub(super) fn may_replace_blindly(&self) -> bool {
+    /// Whether an update may omit the resourceVersion (`AllowUnconditionalUpdate`).
+    pub(super) fn allows_unconditional_update(&self) -> bool {
         const NOT: [&str; 16] = [
             "RuntimeClass",
             "PodDisruptionBudget",
@@ -130,8 +130,8 @@ impl ServedKind {
         }
     }
 
-    /// Whether replacing what is not there makes it.
-    pub(super) fn is_made_by_replacing(&self) -> bool {
+    /// Whether an update creates an object that does not exist (`AllowCreateOnUpdate`).
+    pub(super) fn allows_create_on_update(&self) -> bool {
         const THESE: [&str; 10] = [
             "RuntimeClass",
             "RoleBinding",
@@ -147,8 +147,8 @@ impl ServedKind {
         matches!(self, ServedKind::BuiltIn(resource) if THESE.iter().any(|kind| resource.kind == **kind))
     }
 
-    /// Whether deleting answers with the object rather than with a success.
-    pub(super) fn is_returned_when_deleted(&self) -> bool {
+    /// Whether a delete answers with the object instead of a `Status` (`ReturnDeletedObject`).
+    pub(super) fn returns_deleted_object(&self) -> bool {
         const THESE: [&str; 19] = [
             "ResourceClaimTemplate",
             "ResourceSlice",
@@ -177,28 +177,28 @@ impl ServedKind {
         matches!(self, ServedKind::Custom(_))
     }
 
-    /// Whether objects are sent as they are kept. Custom ones may have been written in a version that no longer is the
-    /// one to keep, so that only those with one version are.
+    /// Whether objects are served as stored, without conversion. Custom resources may have been written when another
+    /// version was the storage version, so only those with a single version are.
     pub(super) fn is_served_as_stored(&self) -> bool {
         match self {
             ServedKind::Custom(kind) => kind.only_version,
-            ServedKind::BuiltIn(resource) => self.stored_version() == *resource.api_version(),
+            ServedKind::BuiltIn(resource) => self.storage_version_of() == *resource.api_version(),
         }
     }
 
-    /// Turns an object as it is kept into one of the version that is asked for.
+    /// Converts an object from the storage version to the served one.
     pub(super) fn convert_from_storage(&self, object: &mut Node) {
         if !self.is_served_as_stored() {
             conversion::from_storage(object, self.resource());
         }
     }
 
-    /// Turns an object of the version that was sent into what is kept.
+    /// Converts an object from the served version to the storage version.
     pub(super) fn convert_to_storage(&self, object: &mut Node, catalog: &'static ApiCatalog) {
         if self.is_served_as_stored() {
             return;
         }
-        conversion::to_storage(object, self.resource(), &self.stored_version());
+        conversion::to_storage(object, self.resource(), &self.storage_version_of());
         if let ServedKind::Custom(kind) = self
             && let Some(storage_shape) = &kind.storage_shape
         {
@@ -210,7 +210,7 @@ impl ServedKind {
         }
     }
 
-    /// Where the scale of its objects is.
+    /// The paths of the scale subresource.
     pub(super) fn scale_paths(&self) -> ScalePaths {
         let path = |steps: &[&str]| steps.iter().map(|step| (*step).to_owned()).collect::<Vec<String>>();
         match self {

@@ -1,4 +1,4 @@
-//! Server-side apply: what one manager wants, laid over what is there or over nothing.
+//! Server-side apply: the HTTP side; the merge is in [`crate::apply`].
 
 use pintle_tree::{Node, json};
 
@@ -11,7 +11,7 @@ use crate::apply::{self, FieldManager};
 use crate::status::{Status, StatusCause};
 
 impl Api {
-    /// Server-side apply, which makes what is not there.
+    /// Applies a configuration; creates the object if it does not exist.
     pub(super) async fn apply(&self, call: &Call<'_>, options: &WriteOptions) -> Result<Reply, Status> {
         if options.manager.is_empty() {
             let cause = StatusCause::required("fieldManager", "is required for apply patch");
@@ -40,8 +40,8 @@ impl Api {
         copy_field(&mut object, &applied_object, &["metadata", "managedFields"]);
         check_name(call, &applied, true)?;
         match self.create_object(call, object, options, true).await {
-            Ok(created) => Ok(self.show(call, 201, created)),
-            // Somebody else was faster, so that it is there now; the real server starts over, too.
+            Ok(created) => Ok(self.object_reply(call, 201, created)),
+            // Another request has created it in the meantime; the real server retries as an update, too.
             Err(status) if status.reason == "AlreadyExists" => {
                 self.update(call, options, &UpdateSource::Apply(&applied)).await
             }
@@ -49,7 +49,7 @@ impl Api {
         }
     }
 
-    /// What is applied, laid over nothing.
+    /// Applies to an object that does not exist.
     pub(super) fn apply_to_empty(
         &self,
         call: &Call<'_>,
@@ -75,7 +75,7 @@ impl Api {
     }
 }
 
-/// Reads what is applied, which says of what kind it is.
+/// Parses the applied configuration, which must set `apiVersion` and `kind`.
 fn applied(call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
     let tree = pintle_yaml::read_exact(call.body)
         .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;

@@ -1,4 +1,5 @@
-//! The addresses and ports that services have, so that new ones get others without a look at every service.
+//! Allocation of cluster IPs and node ports. Keeps an index of those in use, so that creating a service does not read
+//! all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -10,20 +11,21 @@ use crate::store::{Object, Store};
 
 const SERVICES: &str = "services/";
 
-/// What is taken, up to date with the store whenever it is asked.
+/// The allocations, brought up to date with the store on each call.
 #[derive(Default)]
 pub(super) struct ServiceAllocator(Mutex<Allocations>);
 
 #[derive(Default)]
 struct Allocations {
-    /// The revision up to which services are known; nothing before the first look.
+    /// The revision up to which services are indexed; `None` before the first call.
     seen: Option<u64>,
-    /// The keys of the services that have an address or a port.
+    /// The keys of the services that use an address or a port.
     owners: BTreeMap<Str, BTreeSet<Str>>,
 }
 
 impl ServiceAllocator {
-    /// The first of `count` numbers, from a different one on each time, whose spelling no service has.
+    /// Returns the first of `count` numbers that is free in the format of `format`. Starts at the store revision, so
+    /// that a released number is not reused at once.
     pub(super) fn allocate(&self, store: &Store, count: u64, format: impl Fn(u64) -> String) -> u64 {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         taken.catch_up(store);
@@ -70,7 +72,7 @@ impl Allocations {
     }
 }
 
-/// The address and the ports of a service, as they are spelled.
+/// The cluster IP and the node ports of a service, as strings.
 fn allocated(service: &Node) -> Vec<Str> {
     let mut found = Vec::new();
     found.extend(at(service, &["spec", "clusterIP"]).and_then(Node::as_text).cloned());
@@ -95,7 +97,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_service_has_is_free_again_when_it_goes() {
-        // The window is so small that the second look has to read everything again.
+        // With a window of one event the index has to be rebuilt from a list.
         for events in [1, 100] {
             let store = Store::in_memory(HistoryWindow { events, bytes: usize::MAX });
             let allocated = ServiceAllocator::default();

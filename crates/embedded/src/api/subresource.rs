@@ -1,4 +1,4 @@
-//! Parts of objects that have addresses of their own: status, scale, and a few that do something.
+//! Subresources: status, scale, binding, eviction, log and the like.
 
 use http::Method;
 use pintle_tree::Node;
@@ -14,7 +14,6 @@ use crate::schema::Resource;
 use crate::status::{Status, StatusCause, StatusDetails};
 
 impl Api {
-    /// A request about a part of an object.
     pub(super) async fn subresource(&self, method: &Method, call: &Call<'_>) -> Result<Reply, Status> {
         let name = call.target.subresource.as_deref().unwrap_or_default();
         let resource = call.served.resource();
@@ -45,7 +44,7 @@ impl Api {
             (part, _) if self.0.controllers.is_some() => {
                 self.live_object(call).and_then(|_| Err(unsupported_subresource(part)))
             }
-            // Containers are not here, and what would talk to them is not found.
+            // Without a node there are no containers, and the subresources that reach into them do not exist.
             _ => self.live_object(call).and_then(|_| Err(no_such_resource())),
         }
     }
@@ -71,7 +70,7 @@ impl Api {
         Ok(Reply::tree(200, self.scale_of(call, &object)))
     }
 
-    /// The scale of an object: how many there should be, how many there are, and how they are found.
+    /// The `autoscaling/v1 Scale` of an object.
     pub(super) fn scale_of(&self, call: &Call<'_>, object: &Node) -> Node {
         let paths = call.served.scale_paths();
         let mut scale = map([("apiVersion", "autoscaling/v1".into()), ("kind", "Scale".into())]);
@@ -83,7 +82,7 @@ impl Api {
             number_at(object, &path)
         };
         set(&mut scale, &["spec"], Node::empty_map());
-        // None at all are not written.
+        // `omitempty`: zero is not written.
         if let Some(replicas) = number(&paths.spec_replicas).filter(|replicas| *replicas != 0) {
             set(&mut scale, &["spec", "replicas"], Node::Int(replicas));
         }
@@ -129,7 +128,7 @@ impl Api {
         self.update(call, &options, &UpdateSource::With(&act)).await
     }
 
-    /// Replaces what holds a namespace from inside.
+    /// Replaces the finalizers in the spec of a namespace.
     async fn finalize(&self, call: &Call<'_>) -> Result<Reply, Status> {
         let options = WriteOptions::read(call.query, "UpdateOptions")?;
         let sent = self.read_body(call, options.validation)?;
@@ -140,14 +139,14 @@ impl Api {
         self.update(call, &options, &UpdateSource::With(&act)).await
     }
 
-    /// Evicts a pod, which is to delete it.
+    /// Evicts a pod. No disruption budget is enforced; it is deleted.
     async fn evict(&self, call: &Call<'_>) -> Result<Reply, Status> {
         self.live_object(call)?;
         self.delete(call).await?;
         Ok(Reply::tree(201, success(Some(201), None)))
     }
 
-    /// Puts a pod on a node.
+    /// Binds a pod to a node, as schedulers do.
     async fn bind(&self, call: &Call<'_>) -> Result<Reply, Status> {
         let options = WriteOptions::read(call.query, "CreateOptions")?;
         let binding = plain(call)?;
@@ -167,7 +166,7 @@ impl Api {
     }
 }
 
-/// What would need containers that run, or somebody who checks who one is.
+/// 501 for subresources that need running containers or authentication.
 fn unsupported_subresource(part: &str) -> Status {
     let why = match part {
         "token" => "this cluster knows no users, and makes no tokens",
@@ -195,7 +194,7 @@ fn patched_scale(call: &Call<'_>, scale: &Node) -> Result<Node, Status> {
 
 /// A selector as text: labels by name, then expressions.
 pub(super) fn selector_text(selector: &Node) -> String {
-    // Replication controllers have plain labels.
+    // ReplicationControllers have a plain map of labels.
     let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
     let labels = if plain { selector.as_map() } else { selector.get("matchLabels").and_then(Node::as_map) };
     let labels = labels.into_iter().flat_map(pintle_tree::Map::iter);
@@ -218,7 +217,7 @@ pub(super) fn selector_text(selector: &Node) -> String {
     parts.join(",")
 }
 
-/// What is answered when something was done and there is nothing to show.
+/// The `Status` of a successful operation without a result.
 pub(super) fn success(code: Option<i64>, details: Option<Node>) -> Node {
     let mut status = map([
         ("apiVersion", "v1".into()),

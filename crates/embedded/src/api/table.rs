@@ -1,4 +1,4 @@
-//! Objects as rows of a table, which is what people see of them.
+//! `meta.k8s.io/v1 Table`: server-side printing for `kubectl get`.
 
 use pintle_tree::Node;
 
@@ -8,7 +8,6 @@ use super::served_kind::ServedKind;
 use super::{Api, Call, print, read};
 use crate::store::Listing;
 
-/// The table of one object.
 pub(super) fn from_object(api: &Api, call: &Call<'_>, object: Node) -> Node {
     let metadata = match meta(&object, "resourceVersion") {
         "" => Node::empty_map(),
@@ -18,7 +17,6 @@ pub(super) fn from_object(api: &Api, call: &Call<'_>, object: Node) -> Node {
     table(metadata, columns(api, &call.served), vec![row(api, &call.served, include, object)].into())
 }
 
-/// The table of a list.
 pub(super) fn from_list(api: &Api, call: &Call<'_>, listing: &Listing, metadata: Node) -> Node {
     let include = call.query.get("includeObject");
     let rows = listing.objects.iter().map(|object| {
@@ -27,12 +25,12 @@ pub(super) fn from_list(api: &Api, call: &Call<'_>, listing: &Listing, metadata:
         row(api, &call.served, include, node)
     });
     let rows: Vec<Node> = rows.collect();
-    // The real server has no empty list here.
+    // The real server sends `rows: null` for an empty list of built-in kinds.
     let rows = if rows.is_empty() && !call.served.is_custom() { Node::Nil } else { rows.into() };
     table(metadata, columns(api, &call.served), rows)
 }
 
-/// The table of one event; only the first of a watch tells the columns.
+/// The table of a watch event; only the first event of a watch has the column definitions.
 pub(super) fn from_event(
     api: &Api,
     served: &ServedKind,
@@ -79,7 +77,7 @@ fn row(api: &Api, served: &ServedKind, include: &str, object: Node) -> Node {
     row
 }
 
-/// Rows of pods that have ended say so, so that they can be left out.
+/// Rows of finished pods have the condition `Completed`, by which clients can hide them.
 fn finished(served: &ServedKind, object: &Node) -> Option<Node> {
     let phase = super::meta::text_at(object, &["status", "phase"]);
     if !served.is("", "Pod") || !matches!(phase, "Succeeded" | "Failed") {
@@ -95,7 +93,7 @@ fn finished(served: &ServedKind, object: &Node) -> Option<Node> {
     ]))
 }
 
-/// What a definition without columns has.
+/// The columns of a custom resource; `Age` if none are defined.
 fn custom_columns(columns: &[Column]) -> Vec<Column> {
     if !columns.is_empty() {
         return columns.to_vec();
@@ -111,12 +109,13 @@ fn custom_columns(columns: &[Column]) -> Vec<Column> {
 }
 
 fn columns(api: &Api, served: &ServedKind) -> Node {
-    let table = api.0.catalog;
+    let catalog = api.0.catalog;
     match served {
-        ServedKind::BuiltIn(resource) => Node::List(table.columns(resource).unwrap_or_default().to_vec()),
+        ServedKind::BuiltIn(resource) => Node::List(catalog.columns(resource).unwrap_or_default().to_vec()),
         ServedKind::Custom(kind) => {
-            // The first column is the same for all kinds, and so is the age where nothing else is said.
-            let config_map = table.kind("", "v1", "ConfigMap").and_then(|resource| table.columns(resource));
+            // The first column is the same for all kinds, and so is `Age`.
+            let config_map =
+                catalog.kind("", "v1", "ConfigMap").and_then(|resource| catalog.columns(resource));
             let common = config_map.unwrap_or_default();
             let mut columns: Vec<Node> = common.first().into_iter().cloned().collect();
             if kind.columns.is_empty() {

@@ -1,4 +1,4 @@
-//! Changing objects: they are replaced and patched, unless somebody else was quicker.
+//! Update and patch, with optimistic concurrency.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use crate::patch;
 use crate::status::{Status, StatusCause, StatusDetails};
 use crate::store::{Object, Precondition, WriteError};
 
-/// How often a patch is tried again when somebody else was quicker.
+/// How often a patch is retried on a conflict, as in the real server.
 const MAX_RETRIES: usize = 5;
 
-/// How a new state of an object comes about.
+/// Where the new state of an object comes from.
 pub(super) enum UpdateSource<'e> {
-    /// The whole object was sent.
+    /// A PUT with the whole object.
     Replace(&'e Node),
-    /// A patch was sent, of this kind.
+    /// A patch of this media type.
     Patch(&'e str),
-    /// What one manager wants was sent.
+    /// A server-side apply configuration.
     Apply(&'e Node),
-    /// Something else that is done to the object, such as scaling.
+    /// A modification by a subresource, such as scale.
     With(&'e (dyn Fn(&mut Node) -> Result<(), Status> + Sync)),
 }
 
@@ -38,10 +38,10 @@ impl Api {
         self.default_namespace(call, &mut sent)?;
         if self.0.store.get(&call.key()).is_none()
             && call.target.subresource.is_none()
-            && call.served.is_made_by_replacing()
+            && call.served.allows_create_on_update()
         {
             let created = self.create_object(call, sent, &options, false).await?;
-            return Ok(self.show(call, 201, created));
+            return Ok(self.object_reply(call, 201, created));
         }
         self.update(call, &options, &UpdateSource::Replace(&sent)).await
     }
@@ -65,7 +65,7 @@ impl Api {
         }
     }
 
-    /// Changes an object that is there, again when somebody was quicker and the sender did not name a revision.
+    /// Updates an existing object. Conflicts are retried unless the client has named a resourceVersion.
     pub(super) async fn update(
         &self,
         call: &Call<'_>,
@@ -96,11 +96,11 @@ impl Api {
     fn respond_updated(&self, call: &Call<'_>, object: Node) -> Reply {
         match call.target.subresource.as_deref() {
             Some("scale") => Reply::tree(200, self.scale_of(call, &object)),
-            _ => self.show(call, 200, object),
+            _ => self.object_reply(call, 200, object),
         }
     }
 
-    /// The new state, before the rules of its kind, and whether the sender named the revision to change.
+    /// Returns the new state before admission and validation, and whether the client has named a resourceVersion.
     fn updated_object(
         &self,
         call: &Call<'_>,
@@ -153,7 +153,7 @@ impl Api {
         Ok((object, named))
     }
 
-    /// Carries a patch out, and reads what comes of it as an object of the kind.
+    /// Applies a patch and decodes the result as an object of the kind.
     fn apply_patch(
         &self,
         call: &Call<'_>,
@@ -203,7 +203,7 @@ impl Api {
         Ok(object)
     }
 
-    /// A patch cannot make an object one of another kind.
+    /// A patch cannot change the kind.
     fn check_same_kind(&self, call: &Call<'_>, object: &Node) -> Result<(), String> {
         let resource = call.served.resource();
         let word = |key: &str| super::meta::text_at(object, &[key]).to_owned();
@@ -217,7 +217,7 @@ impl Api {
         ))
     }
 
-    /// The sender's idea of which object this is, and of its revision. Returns whether a revision was named.
+    /// Checks uid and resourceVersion. Returns whether a resourceVersion was named.
     fn check_preconditions(
         &self,
         call: &Call<'_>,
@@ -230,7 +230,7 @@ impl Api {
         if !uid.is_empty() && !replaced && *existing.meta.uid != *uid.as_bytes() {
             let cause = StatusCause::invalid("metadata.uid", &uid.into(), "field is immutable");
             let (group, kind) = (resource.group.to_str_lossy(), resource.kind.to_str_lossy());
-            // The real server looks twice and says so twice.
+            // The real server validates this twice and reports it twice.
             return Err(Status::invalid(&group, &kind, call.name(), vec![cause.clone(), cause]));
         }
         if !uid.is_empty() && *existing.meta.uid != *uid.as_bytes() {
@@ -242,7 +242,7 @@ impl Api {
         }
         let revision = meta(object, "resourceVersion");
         if revision.is_empty() || revision == "0" {
-            if replaced && !call.served.may_replace_blindly() {
+            if replaced && !call.served.allows_unconditional_update() {
                 let detail = "must be specified for an update";
                 let cause = StatusCause::invalid("metadata.resourceVersion", &Node::Int(0), detail);
                 let (group, kind) = (resource.group.to_str_lossy(), resource.plural.to_str_lossy());
@@ -259,7 +259,7 @@ impl Api {
         Ok(replaced)
     }
 
-    /// Stores a new state; one that nothing holds any longer is removed instead.
+    /// Stores the new state, or removes the object if its last finalizer was removed (`ShouldDeleteDuringUpdate`).
     async fn store_update(
         &self,
         call: &Call<'_>,
@@ -293,7 +293,7 @@ impl Api {
     }
 }
 
-/// Whether an object is deleted and nothing holds it any longer.
+/// Whether a deleted object has neither finalizers nor a grace period left.
 pub(super) fn should_delete(object: &Node) -> bool {
     let waits = number_at(object, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) > 0;
     let held = !super::meta::list_at(object, &["spec", "finalizers"]).is_empty()
@@ -301,7 +301,7 @@ pub(super) fn should_delete(object: &Node) -> bool {
     is_deleted(object) && finalizers(object).is_empty() && !waits && !held
 }
 
-/// What no sender can change.
+/// Restores the metadata that clients cannot change.
 fn keep_immutable_metadata(object: &mut Node, live: &Node) {
     for field in [
         "name",
@@ -318,7 +318,7 @@ fn keep_immutable_metadata(object: &mut Node, live: &Node) {
     }
 }
 
-/// A patch in a language that nobody here speaks.
+/// 415 for an unknown patch type.
 fn unknown_patch(call: &Call<'_>, kind: &str) -> Status {
     if !kind.contains("patch") {
         return Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
@@ -330,7 +330,7 @@ fn unknown_patch(call: &Call<'_>, kind: &str) -> Status {
     ))
 }
 
-/// The name of the object must be that of the address.
+/// The name in the body must match the URL.
 pub(super) fn check_name(call: &Call<'_>, object: &Node, based_on_address: bool) -> Result<(), Status> {
     let (name, wanted) = (meta(object, "name"), call.name());
     if name == wanted {
@@ -345,7 +345,7 @@ pub(super) fn check_name(call: &Call<'_>, object: &Node, based_on_address: bool)
     }))
 }
 
-/// The namespace of the object must be that of the address, if it is said.
+/// The namespace in the body, if any, must match the URL.
 pub(super) fn check_same_namespace(call: &Call<'_>, object: &Node) -> Result<(), Status> {
     let namespace = meta(object, "namespace");
     if namespace.is_empty() || call.namespace().is_empty() || namespace == call.namespace() {
@@ -360,7 +360,6 @@ fn modified(call: &Call<'_>) -> Status {
     conflict(call.served.resource(), call.name(), why)
 }
 
-/// The store cannot be written.
 pub(super) fn storage_error(why: &str) -> Status {
     Status::new(500, "InternalError", format!("Internal error occurred: the store cannot be written: {why}"))
 }

@@ -1,4 +1,4 @@
-//! Watches: what happens to the objects of a list, as it happens.
+//! Watches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,12 +19,11 @@ use super::{Api, Call, read, table};
 use crate::status::{Status, StatusCause};
 use crate::store::{Event, IndexHint, Object, prefix};
 
-/// How long a watch goes on that names no time; the real server chooses between this and twice this.
+/// The timeout of a watch that does not set one. The real server chooses at random between this and twice this.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
-/// How often a quiet watch is told how far it is.
+/// How often an idle watch gets a bookmark.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A watch that is going on.
 struct Watch {
     api: Api,
     served: ServedKind,
@@ -33,7 +32,7 @@ struct Watch {
     include: String,
     selector: Selector,
     prefix: String,
-    /// Everything up to this revision has been told.
+    /// The revision up to which events have been sent.
     revision: u64,
     updates: Receiver<u64>,
     ready: VecDeque<Bytes>,
@@ -65,17 +64,18 @@ impl Api {
             with_columns: true,
             include: call.query.get("includeObject").to_owned(),
             selector,
-            prefix: prefix(&call.served.store_name(), call.target.namespace.as_deref()),
+            prefix: prefix(&call.served.storage_prefix(), call.target.namespace.as_deref()),
             revision,
             updates: self.0.store.subscribe(),
             ready: VecDeque::new(),
             bookmarks: call.query.is_set("allowWatchBookmarks"),
             next_bookmark: now + BOOKMARK_INTERVAL,
-            // A time that is too far away to be told is no end.
+            // A timeout that overflows the clock is replaced by the default.
             end: now.checked_add(timeout).unwrap_or(now + DEFAULT_TIMEOUT),
             ended: false,
         };
-        // Who names no revision is told of everything that is there first.
+        // Without a resourceVersion, or with 0, a watch begins with synthetic `ADDED` events for the existing
+        // objects.
         let from_now = !call.query.has("sendInitialEvents") && (requested.is_empty() || requested == "0");
         if from_now || initial {
             let index_hint = watch.selector.index_hint(&call.scope());
@@ -120,7 +120,7 @@ fn parse_revision(text: &str) -> Result<u64, Status> {
 }
 
 impl Watch {
-    /// Tells of what is there now.
+    /// Queues the existing objects as `ADDED` events, and the bookmark that ends them.
     fn send_initial_events(&mut self, bookmark: bool, index_hint: &IndexHint) {
         let selector = self.selector.clone();
         let matches = move |object: &Object| selector.matches(object);
@@ -149,7 +149,7 @@ impl Watch {
             }
             self.updates.mark_unchanged();
             self.catch_up();
-            // Whoever waits for something to happen lets it happen.
+            // Reconciles that the last request has left over continue while a client waits for their events.
             if !self.ready.is_empty() || self.api.resume_controllers().await {
                 continue;
             }
@@ -171,11 +171,11 @@ impl Watch {
         }
     }
 
-    /// Makes pieces of what has happened since.
+    /// Queues the events since the last call.
     fn catch_up(&mut self) {
         match self.api.0.store.changes(&self.prefix, self.revision) {
             Ok((events, revision)) => {
-                // A revision of the future is waited for.
+                // A watch may start at a revision that does not exist yet; it waits for it.
                 self.revision = self.revision.max(revision);
                 for event in events {
                     let applied = self.event_for(&event);
@@ -191,7 +191,8 @@ impl Watch {
         }
     }
 
-    /// What a change looks like through the selector: what leaves it is deleted, what enters it is added.
+    /// Filters an event by the selector: an object that stops matching is `DELETED`, one that starts matching is
+    /// `ADDED`.
     fn event_for(&mut self, change: &Arc<Event>) -> Option<Bytes> {
         let was_in = change.previous.as_ref().is_some_and(|previous| self.selector.matches(previous));
         let is_in = !change.removed && self.selector.matches(&change.object);
@@ -201,7 +202,7 @@ impl Watch {
             (true, true) => Some(self.encode_stored("MODIFIED", &change.object)),
             (true, false) if change.removed => Some(self.encode_stored("DELETED", &change.object)),
             (true, false) => {
-                // The last state that was in, with the revision at which it went.
+                // The last matching state, with the revision of the change that made it not match.
                 let mut node = change.previous.as_ref()?.node();
                 set(&mut node, &["metadata", "resourceVersion"], change.object.revision.to_string());
                 Some(self.encode("DELETED", node))
@@ -209,8 +210,8 @@ impl Watch {
         }
     }
 
-    /// What is told of an object. Where it is shown as it is kept, its text is enough, which spares reading it for each
-    /// of those who watch.
+    /// Encodes an event. An object that is served as stored is embedded as text, which spares each watcher the
+    /// parsing.
     fn encode_stored(&mut self, kind: &str, object: &Object) -> Bytes {
         if self.view == View::Whole && self.served.is_served_as_stored() {
             let parts: [&[u8]; 5] =

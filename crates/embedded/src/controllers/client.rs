@@ -1,5 +1,5 @@
-//! The hand of a controller: it makes and deletes objects through the API, as real ones do, and writes what it sees
-//! into their status.
+//! The client that controllers use. Creates and deletes go through the API, so that admission, validation and quotas
+//! apply to controllers as on a real cluster; status updates are written to the store directly.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -11,7 +11,7 @@ use crate::api::meta::{map, set, text_at};
 use crate::status::Status;
 use crate::store::prefix;
 
-/// Where objects of a kind are made: the first part of the path, and the plural.
+/// The URL of a resource without namespace and name: the path of its group and version, and the plural.
 pub(super) type ResourcePath = (&'static str, &'static str);
 
 pub(super) const PODS: ResourcePath = ("/api/v1", "pods");
@@ -24,7 +24,7 @@ pub(super) const REPLICA_SETS: ResourcePath = ("/apis/apps/v1", "replicasets");
 pub(super) const REVISIONS: ResourcePath = ("/apis/apps/v1", "controllerrevisions");
 pub(super) const JOBS: ResourcePath = ("/apis/batch/v1", "jobs");
 
-/// A request that was refused.
+/// The error of a request that the API rejected.
 #[derive(Debug)]
 pub(super) struct ApiError {
     pub(super) code: u16,
@@ -37,7 +37,7 @@ impl From<ApiError> for Status {
     }
 }
 
-/// Acts on an API.
+/// Requests to the API in the name of `kube-controller-manager`.
 #[derive(Clone, Copy)]
 pub(super) struct Client<'a> {
     pub(super) api: &'a Api,
@@ -48,7 +48,7 @@ impl<'a> Client<'a> {
         Client { api }
     }
 
-    /// What an object owns of a kind.
+    /// Returns the dependents of a kind, by the uid of their owner and in the order of their keys.
     pub(super) fn owned(&self, uid: &str, kind: &str) -> Vec<Node> {
         let key_prefix = prefix(kind, None);
         let all = self.api.store().dependents(&Str::from(uid));
@@ -58,7 +58,6 @@ impl<'a> Client<'a> {
         found.into_iter().map(|object| object.node()).collect()
     }
 
-    /// All objects of a kind in a namespace.
     pub(super) fn list(&self, kind: &str, namespace: &str) -> Vec<Node> {
         let listing =
             self.api.store().list(&prefix(kind, Some(namespace)), None, usize::MAX, None, &|_| true);
@@ -66,12 +65,10 @@ impl<'a> Client<'a> {
         objects.iter().map(|object| object.node()).collect()
     }
 
-    /// The object under a key.
     pub(super) fn get(&self, key: &Str) -> Option<Node> {
         self.api.store().get(key).map(|object| object.node())
     }
 
-    /// Makes an object.
     pub(super) async fn create(
         &self,
         resource: ResourcePath,
@@ -82,7 +79,8 @@ impl<'a> Client<'a> {
         self.send(Method::POST, &path(resource, namespace, ""), body).await
     }
 
-    /// Deletes an object.
+    /// Deletes an object with background propagation, as controllers do. The uid is a precondition, so that an object
+    /// which was recreated under the same name is not deleted.
     pub(super) async fn delete(
         &self,
         resource: ResourcePath,
@@ -102,7 +100,7 @@ impl<'a> Client<'a> {
         set(&mut options, &["preconditions", "uid"], text_at(object, &["metadata", "uid"]));
         let body = json::write_raw(&options).unwrap_or_default();
         match self.send(Method::DELETE, &path, body).await {
-            // Somebody else was quicker.
+            // Already deleted, or recreated: either way there is nothing left to delete.
             Ok(_) | Err(ApiError { code: 404 | 409, .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -127,7 +125,8 @@ impl<'a> Client<'a> {
         Err(ApiError { code, message: text_at(&node, &["message"]).to_owned() })
     }
 
-    /// Writes an object anew, if `edit` changes it.
+    /// Updates an object, retrying on conflicts. Writes nothing if `edit` changes nothing: an unchanged object would
+    /// get a new resourceVersion, wake its watchers and never let the work queue drain.
     pub(super) async fn update(&self, key: &Str, edit: impl Fn(&mut Node)) -> Result<(), Status> {
         let changed = |node: &mut Node| {
             let before = node.clone();

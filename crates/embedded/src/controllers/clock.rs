@@ -1,5 +1,6 @@
-//! The time of the node: that of the machine, unless it jumped ahead because nothing else was left to do. Then it stands
-//! still until the machine has caught up, so that clients, which ask their own clocks, see few things from the future.
+//! The clock of the simulated node. It follows the machine's clock until the work queue advances it to the next
+//! requeue. After that it stands still until the machine has caught up: clients compare timestamps with their own
+//! clock, and the less they see from the future, the better.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,20 +8,20 @@ use std::time::Duration;
 
 use crate::api::Clock;
 
-/// How fast workloads move.
+/// How fast simulated workloads make progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// As fast as can be: the clock jumps to whatever is due next.
+    /// As fast as possible: the clock jumps to the next requeue.
     #[default]
     Fast,
-    /// As long as it takes.
+    /// In real time.
     Real,
 }
 
-/// A clock that can be put ahead.
+/// A clock that can be advanced and never goes back.
 pub(crate) struct SimulatedClock {
     real: Arc<dyn Clock>,
-    /// The moment that it jumped to last, in milliseconds.
+    /// The latest time that it was advanced to, in milliseconds since 1970.
     advanced_to: AtomicU64,
 }
 
@@ -29,10 +30,10 @@ impl SimulatedClock {
         SimulatedClock { real, advanced_to: AtomicU64::new(0) }
     }
 
-    /// Makes it at least `view`.
-    pub(super) fn advance_to(&self, view: Duration) {
-        let view = view.as_nanos().div_ceil(1_000_000);
-        self.advanced_to.fetch_max(u64::try_from(view).unwrap_or(0), Ordering::Relaxed);
+    /// Advances the clock; does nothing if it is already later.
+    pub(super) fn advance_to(&self, time: Duration) {
+        let time = time.as_nanos().div_ceil(1_000_000);
+        self.advanced_to.fetch_max(u64::try_from(time).unwrap_or(0), Ordering::Relaxed);
     }
 }
 
@@ -46,7 +47,7 @@ impl Clock for SimulatedClock {
 mod tests {
     use super::*;
 
-    /// A clock that is put by hand.
+    /// A clock that only moves when a test sets it.
     struct ManualClock(AtomicU64);
 
     impl Clock for ManualClock {

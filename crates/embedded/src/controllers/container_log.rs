@@ -1,4 +1,4 @@
-//! What a container is told to print, and when: lines come one by one over the time that it takes.
+//! The simulated log of a container: the lines of its `simulate-log` annotation, spread evenly over the time it runs.
 
 use std::time::Duration;
 
@@ -11,19 +11,18 @@ use super::template::time;
 use crate::api::meta::{at, list_at, meta, text_at};
 use crate::store::{Store, key};
 
-/// The lines of a container.
 pub(crate) struct ContainerLog {
-    /// Each with its end.
+    /// Each line ends with its line break.
     pub(crate) lines: Vec<String>,
-    /// When the first came; nothing where all are there.
+    /// When the first line was printed; `None` if the container has ended and all lines are there.
     since: Option<Duration>,
-    /// What is between two.
+    /// The time between two lines.
     pause: Duration,
 }
 
 impl ContainerLog {
-    /// What a container prints in the time of which `state` tells. Containers that come before the work say only what
-    /// they are told by name.
+    /// The log of a container in the run that `state` describes. Init containers print only what an annotation names
+    /// them for (`simulate-log.NAME`), because `simulate-log` is meant for the main work.
     pub(crate) fn new(store: &Store, pod: &Node, container: &str, state: &Node) -> ContainerLog {
         let kinds = [("containers", false), ("initContainers", true)];
         let mut found = None;
@@ -52,20 +51,20 @@ impl ContainerLog {
         ContainerLog { lines: Vec::new(), since: None, pause: Duration::ZERO }
     }
 
-    /// How many lines there are at a moment.
+    /// How many lines have been printed at `now`.
     pub(crate) fn lines_at(&self, now: Duration) -> usize {
         let due_at = |index: &usize| self.due_at(*index).is_none_or(|due_at| due_at <= now);
         (0..self.lines.len()).take_while(due_at).count()
     }
 
-    /// When a line comes, if it is not there in any case.
+    /// When a line is printed; `None` if the whole log is already there.
     pub(crate) fn due_at(&self, index: usize) -> Option<Duration> {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
         self.since.map(|since| since + self.pause.saturating_mul(index))
     }
 }
 
-/// Where a container finds its variables.
+/// The environment of a container, for `$(NAME)` in its log.
 struct Environment<'a> {
     store: &'a Store,
     pod: &'a Node,
@@ -73,7 +72,7 @@ struct Environment<'a> {
 }
 
 impl Environment<'_> {
-    /// The text with values instead of `$(NAME)`; what is not set is empty.
+    /// Replaces `$(NAME)` by the value of the variable; unset variables become empty.
     fn expand(&self, text: &str) -> String {
         let mut parts = text.split("$(");
         let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -118,7 +117,7 @@ impl Environment<'_> {
         entry("configmaps", "configMapKeyRef").or_else(|| entry("secrets", "secretKeyRef")).or(field)
     }
 
-    /// An entry of a ConfigMap or a Secret.
+    /// Reads a key of a ConfigMap or a Secret.
     fn entry(&self, plural: &str, reference: Option<&Node>, name: &str) -> Option<String> {
         let holder = key(plural, meta(self.pod, "namespace"), text_at(reference?, &["name"]));
         let object = self.store.get(&holder)?.node();

@@ -1,15 +1,14 @@
-//! Schedules: the five fields of cron, and the words that stand for some of them.
+//! Cron schedules: five fields, or one of the shorthands such as `@daily`.
 
 use std::time::Duration;
 
 use pintle_time::{GoTime, Zone};
 
-/// When something comes again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Schedule {
-    /// Minutes, hours, days of the month, months, days of the week: a bit for each that is meant.
+    /// Minutes, hours, days of the month, months, days of the week: one bit per allowed value.
     fields: [u64; 5],
-    /// Whether both kinds of days are restricted, so that one of them is enough.
+    /// Whether both day fields are restricted. Cron then takes a day that matches either of them.
     either_day: bool,
 }
 
@@ -17,11 +16,11 @@ const BOUNDS: [(u64, u64); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)];
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-/// The farthest that is looked ahead.
+/// How far ahead the next run is searched. Five years cover the longest gap, 29 February.
 const MAX_DAYS_AHEAD: u64 = 366 * 5;
 
 impl Schedule {
-    /// Reads a schedule; nothing if it is none.
+    /// Parses a schedule; `None` if it is invalid, which API validation has already reported.
     pub(super) fn parse(text: &str) -> Option<Schedule> {
         let text = match text.trim() {
             "@yearly" | "@annually" => "0 0 1 1 *",
@@ -39,13 +38,13 @@ impl Schedule {
                 fields[index] |= range(part, index)?;
             }
         }
-        // Sunday has two numbers.
+        // Sunday is 0 and 7.
         fields[4] |= fields[4] >> 7;
         let unrestricted = |word: &str| word.starts_with(['*', '?']);
         Some(Schedule { fields, either_day: !unrestricted(words[2]) && !unrestricted(words[4]) })
     }
 
-    /// The first time after `after`.
+    /// Returns the first run after `after`.
     pub(super) fn next(&self, after: Duration) -> Option<Duration> {
         let mut minute = after.as_secs() / 60 + 1;
         let end = minute + MAX_DAYS_AHEAD * 24 * 60;
@@ -78,7 +77,7 @@ impl Schedule {
     }
 }
 
-/// The numbers that a part of a field means, as bits.
+/// Parses one element of a field, such as `1-5` or `*/10`, to bits.
 fn range(part: &str, field: usize) -> Option<u64> {
     let (least, most) = BOUNDS[field];
     let (span, step) = match part.split_once('/') {

@@ -1,4 +1,5 @@
-//! CronJobs: a job whenever the schedule says so. The clock does not jump for them, or it would never stand still.
+//! The CronJob controller. It requeues without advancing the clock: a schedule never ends, so the clock would run
+//! away.
 
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
         }
         create(request, due).await?;
     }
-    // What was missed while nobody looked is not made up for.
+    // Runs that were missed while the cluster was closed are skipped rather than made up for.
     let last = request.client.api.timestamp();
     update_status(request, &request.owned("jobs.batch"), Some(&last)).await?;
     Ok(schedule.next(request.now).and_then(Requeue::at_without_advancing))
@@ -107,7 +108,7 @@ async fn update_status(request: &Request<'_>, jobs: &[Node], last: Option<&str>)
     request.client.update(request.key, act).await
 }
 
-/// Jobs that have ended are kept only so many.
+/// Deletes finished jobs beyond `successfulJobsHistoryLimit` and `failedJobsHistoryLimit`.
 async fn prune_finished_jobs(request: &Request<'_>, jobs: &[Node]) -> Result<(), Status> {
     for (kind, field, usual) in
         [("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHistoryLimit", 1)]

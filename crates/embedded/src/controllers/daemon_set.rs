@@ -1,4 +1,4 @@
-//! DaemonSets: one pod on the one node.
+//! The DaemonSet controller: one pod, on the one node.
 
 use pintle_tree::Node;
 
@@ -59,7 +59,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
     Ok(counted.next.or(later))
 }
 
-/// Whether the node is one that the set wants.
+/// Whether the node selector of the pod template matches the node.
 fn matches_node(request: &Request<'_>) -> bool {
     let labels = request.client.get(&key("nodes", "", node::NAME)).unwrap_or_default();
     let desired = at(&request.object, &["spec", "template", "spec", "nodeSelector"]).and_then(Node::as_map);

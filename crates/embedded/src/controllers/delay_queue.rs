@@ -1,4 +1,4 @@
-//! Who wants to be looked at later, soonest first.
+//! Requeues by due time, soonest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,14 +7,13 @@ use pintle_tree::Str;
 
 use super::reconcile::Requeue;
 
-/// Keys by the time at which they want to be looked at. Neither the next one nor those that are due have to be
-/// searched for, however many wait.
+/// The keys to reconcile later. Ordered sets make finding the next one and the due ones cheap, however many wait.
 #[derive(Default)]
 pub(super) struct DelayQueue {
     requeues: BTreeMap<Str, Requeue>,
-    /// Those that the clock may jump to.
+    /// Requeues that the clock may be advanced to.
     advancing: BTreeSet<(Duration, Str)>,
-    /// Those that come when their time comes.
+    /// Requeues that wait for real time to pass.
     waiting: BTreeSet<(Duration, Str)>,
 }
 
@@ -29,25 +28,25 @@ impl DelayQueue {
         self.requeues.insert(key, requeue);
     }
 
-    /// Forgets about an object, and tells when it was due.
+    /// Removes a key and returns when it was due.
     pub(super) fn remove(&mut self, key: &Str) -> Option<Requeue> {
         let requeue = self.requeues.remove(key)?;
         self.bucket(requeue).remove(&(requeue.at, key.clone()));
         Some(requeue)
     }
 
-    /// When the clock may jump to something.
+    /// The earliest time that the clock may be advanced to.
     pub(super) fn next_advance(&self) -> Option<Duration> {
         self.advancing.first().map(|(at, _)| *at)
     }
 
-    /// When anything is due.
+    /// The earliest due time.
     pub(super) fn next(&self) -> Option<Duration> {
         let soonest = [self.advancing.first(), self.waiting.first()].into_iter().flatten();
         soonest.map(|(at, _)| *at).min()
     }
 
-    /// Takes out one whose time has come.
+    /// Removes and returns a key that is due.
     pub(super) fn pop_due(&mut self, now: Duration) -> Option<Str> {
         let buckets = [self.advancing.first(), self.waiting.first()];
         let (_, key) = buckets.into_iter().flatten().filter(|(at, _)| *at <= now).min()?;

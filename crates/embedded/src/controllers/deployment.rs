@@ -1,4 +1,5 @@
-//! Deployments: a ReplicaSet per template, of which the new one grows while the old ones shrink.
+//! The Deployment controller: one ReplicaSet per pod template; a rolling update scales the new one up and the old
+//! ones down within `maxSurge` and `maxUnavailable`.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::store::key;
 const SOURCE: &str = "deployment-controller";
 const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
-/// The deadline that means none.
+/// The value of `progressDeadlineSeconds` that means no deadline.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
@@ -49,7 +50,8 @@ fn desired_replicas(request: &Request<'_>) -> i64 {
     number_at(&request.object, &["spec", "replicas"]).unwrap_or(1).max(0)
 }
 
-/// How many pods there may be too many, and how many too few.
+/// Returns `maxSurge` and `maxUnavailable` as numbers of pods. Both being zero would block the rollout, so that the
+/// controller then assumes one unavailable pod, as the real one does.
 fn rollout_limits(request: &Request<'_>) -> (i64, i64) {
     let rule = |field| at(&request.object, &["spec", "strategy", "rollingUpdate", field]);
     let surge = scaled_value(rule("maxSurge"), desired_replicas(request), true);
@@ -105,7 +107,7 @@ async fn create_replica_set(request: &Request<'_>, hash: &str, old: &[Node]) -> 
     }
 }
 
-/// The annotations of a deployment that its sets get, too: those that say nothing of the deployment alone.
+/// The annotations that are copied to ReplicaSets: all but those that describe the Deployment itself.
 fn inherited_annotations(deployment: &Node) -> Map<Node> {
     const OWN: [&str; 6] = [
         "kubectl.kubernetes.io/last-applied-configuration",
@@ -122,7 +124,8 @@ fn inherited_annotations(deployment: &Node) -> Map<Node> {
         .collect()
 }
 
-/// A set that is taken up again counts as the newest.
+/// Makes the revision of the current ReplicaSet the newest. After a rollback an old ReplicaSet becomes current again
+/// and gets a new number.
 async fn adopt_revision(request: &Request<'_>, new: &Node, old: &[Node]) -> Result<(), Status> {
     let newest = old.iter().map(revision).max().unwrap_or(0);
     let number = if revision(new) > newest { revision(new) } else { newest + 1 };
@@ -145,7 +148,7 @@ fn set_key(request: &Request<'_>, set: &Node) -> Str {
     key("replicasets.apps", request.namespace(), text_at(set, &["metadata", "name"]))
 }
 
-/// Takes the next step from the old sets to the new one.
+/// Takes the next step of the rollout.
 async fn roll_out(request: &Request<'_>, new: &Node, old: &[Node]) -> Result<(), Status> {
     let desired = desired_replicas(request);
     let new_counts = replica_counts(new);
@@ -172,7 +175,7 @@ async fn roll_out(request: &Request<'_>, new: &Node, old: &[Node]) -> Result<(),
     scale_down_old(request, &new_counts, old, desired - unavailable, old_desired).await
 }
 
-/// Takes pods from old sets, those first that are not available, as long as enough are left.
+/// Scales old ReplicaSets down, unavailable pods first, while at least `least` pods stay available.
 async fn scale_down_old(
     request: &Request<'_>,
     new: &ReplicaCounts,
@@ -217,7 +220,7 @@ async fn scale_replica_set(request: &Request<'_>, replica_set: &Node, to: i64) -
     request.client.record_event(&request.object, SOURCE, ("Normal", "ScalingReplicaSet"), &text).await
 }
 
-/// Old sets without pods are kept only so many.
+/// Deletes old empty ReplicaSets beyond `revisionHistoryLimit`.
 async fn prune_history(request: &Request<'_>, old: &[Node]) -> Result<(), Status> {
     let limit = number_at(&request.object, &["spec", "revisionHistoryLimit"]).unwrap_or(10);
     let mut empty: Vec<&Node> =
@@ -230,13 +233,13 @@ async fn prune_history(request: &Request<'_>, old: &[Node]) -> Result<(), Status
     Ok(())
 }
 
-/// Tells where the deployment stands.
+/// Writes the status, and requeues for the progress deadline while the rollout is incomplete.
 async fn update_status(
     request: &Request<'_>,
     new: Option<&Node>,
     old: &[Node],
 ) -> Result<Option<Requeue>, Status> {
-    // The sets have changed since they were looked at.
+    // This reconcile has just scaled them, so their counts are read again.
     let fresh = |it: &Node| replica_counts(&request.client.get(&set_key(request, it)).unwrap_or_default());
     let now_new = new.map(&fresh);
     let all: Vec<ReplicaCounts> = old.iter().map(fresh).chain(now_new.clone()).collect();
@@ -310,7 +313,7 @@ async fn update_status(
         .and_then(Requeue::at))
 }
 
-/// Notes that there was progress.
+/// Restarts the progress deadline: it counts from `lastUpdateTime` of the condition `Progressing`.
 fn record_progress(deployment: &mut Node, now: &str) {
     let mut all = list_at(deployment, &["status", "conditions"]).to_vec();
     for it in all.iter_mut().filter(|it| text_at(it, &["type"]) == "Progressing") {
@@ -319,7 +322,8 @@ fn record_progress(deployment: &mut Node, now: &str) {
     set(deployment, &["status", "conditions"], all);
 }
 
-/// When there has been no progress for too long. A new template has its time from when it was first looked at.
+/// When the rollout exceeds its progress deadline. `None` if it is complete, or if the template is new and its time
+/// has not started to count.
 fn progress_deadline(request: &Request<'_>, deadline: i64) -> Option<Duration> {
     let seen = number_at(&request.object, &["status", "observedGeneration"]);
     if seen != number_at(&request.object, &["metadata", "generation"]) {

@@ -1,4 +1,4 @@
-//! Events: what controllers tell people about what they did.
+//! Recording Kubernetes Events (`kubectl describe` and `kubectl get events` show them).
 
 use pintle_tree::{Node, Str};
 
@@ -7,12 +7,13 @@ use crate::api::meta::{map, number_at, set, text_at};
 use crate::status::Status;
 use crate::store::{Precondition, WriteError, key, prefix};
 
-/// Who tells something.
+/// The reporting components of pods.
 pub(super) const KUBELET: &str = "kubelet";
 pub(super) const SCHEDULER: &str = "default-scheduler";
 
 impl Client<'_> {
-    /// Tells something about an object; what was told before is counted.
+    /// Records an event about an object. If the same event exists, its count is increased, as client-go's event
+    /// correlator does.
     pub(super) async fn record_event(
         &self,
         involved_object: &Node,
@@ -23,7 +24,7 @@ impl Client<'_> {
         self.record_container_event(involved_object, "", source, reason, message).await
     }
 
-    /// The same about a container of a pod, such as `spec.containers{web}`.
+    /// The same about one container: `field_path` is such as `spec.containers{web}`.
     pub(super) async fn record_container_event(
         &self,
         involved_object: &Node,
@@ -56,7 +57,7 @@ impl Client<'_> {
             };
             return self.update(&existing.key, increment).await;
         }
-        // Names grow, so that lists are in the order in which things happened.
+        // Names end in a growing number, so that listing by name gives the order in which events occurred.
         let nanos = self.api.now().as_nanos() + u128::from(self.api.store().revision());
         let name = format!("{name}.{nanos:016x}");
         let mut event = self.event(involved_object, (namespace, &name), (source, kind, reason), message);

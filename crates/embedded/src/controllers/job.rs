@@ -1,4 +1,4 @@
-//! Jobs: pods that end, tried again until enough have succeeded or too many have failed.
+//! The Job controller: creates pods until enough have succeeded, or more than `backoffLimit` have failed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +16,6 @@ use crate::status::Status;
 const SOURCE: &str = "job-controller";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-/// How a job ended.
 enum End {
     Complete(&'static str, &'static str),
     Failed(&'static str, &'static str),
@@ -87,7 +86,7 @@ fn end(request: &Request<'_>, succeeded: i64, failures: i64) -> Option<End> {
     None
 }
 
-/// Makes pods, as many as may run at a time.
+/// Creates pods up to `parallelism`.
 async fn create_pods(
     request: &Request<'_>,
     pods: &[Node],
@@ -192,11 +191,11 @@ async fn suspend(request: &Request<'_>, pods: &[Node]) -> Result<Option<Requeue>
     Ok(None)
 }
 
-/// How long a job that has ended stays at least. The real controller takes a moment, too, in which whoever waits for the
-/// job sees that it has ended.
+/// How long a finished job is kept at least. The real TTL controller also takes a moment, in which clients that wait
+/// for the job see that it has finished; with `ttlSecondsAfterFinished: 0` they would otherwise only see it gone.
 const MIN_TTL: Duration = Duration::from_secs(3);
 
-/// A job that has ended may ask to be deleted after a while.
+/// Deletes a finished job after its `ttlSecondsAfterFinished`.
 async fn delete_after_ttl(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
     let Some(seconds) = number_at(&request.object, &["spec", "ttlSecondsAfterFinished"]) else {
         return Ok(None);

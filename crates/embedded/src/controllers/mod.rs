@@ -1,8 +1,8 @@
-//! Workloads that move: what controllers, the scheduler and the kubelet of a real cluster would do to objects, on one
-//! node on which nothing really runs.
+//! Controllers, the scheduler and the kubelet: what they would do to objects on a real cluster, for one node on which
+//! no container runs.
 //!
-//! Every controller looks at one object, does the next thing that is to be done for it, and says when it wants to look
-//! again. Nothing is remembered between looks but what objects say, so that a cluster in a file goes on where it was.
+//! A controller reconciles one object: it reads the current state, takes the next step and returns when to be
+//! requeued. All state is in objects, so that a cluster in a file continues where it was closed.
 
 mod client;
 mod clock;

@@ -1,4 +1,4 @@
-//! Services, ingresses and disruption budgets: what is behind a selector, and addresses from outside.
+//! Controllers of Services (endpoints, load balancer addresses), Ingresses and PodDisruptionBudgets.
 
 use pintle_tree::{Map, Node, Str};
 
@@ -12,13 +12,13 @@ use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, text_at};
 use crate::status::Status;
 use crate::store::{IndexHint, Object, ObjectMeta, key, prefix};
 
-/// Tells when what is behind a service changed last.
+/// The annotation with which the endpoints controllers tell when the endpoints were triggered to change.
 const LAST_CHANGE_TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 
-/// Labels that are looked for.
+/// A label selector of equality requirements.
 pub(super) type Labels = Vec<(Str, Str)>;
 
-/// The labels of the pods that a service or a budget is about.
+/// The selector of a Service or a PodDisruptionBudget. `matchExpressions` of budgets are not supported.
 pub(super) fn selector(object: &Node) -> Labels {
     let selector = match text_at(object, &["kind"]) {
         "Service" => at(object, &["spec", "selector"]),
@@ -28,7 +28,7 @@ pub(super) fn selector(object: &Node) -> Labels {
     labels.filter_map(|(name, value)| Some((name.clone(), value.as_text()?.clone()))).collect()
 }
 
-/// Whether pods with these labels are meant. No labels mean no pods.
+/// Whether a selector matches a pod. An empty selector matches nothing.
 pub(super) fn selects(labels: &[(Str, Str)], pod: &ObjectMeta) -> bool {
     !labels.is_empty() && labels.iter().all(|pair| pod.labels.contains(pair))
 }
@@ -43,7 +43,7 @@ fn selected_pods(request: &Request<'_>) -> Vec<Node> {
     pods.iter().map(|pod| pod.node()).filter(|pod| !is_deleted(pod)).collect()
 }
 
-/// An address of a load balancer.
+/// A load balancer address, derived from the uid so that it stays the same.
 fn load_balancer_ingress(uid: &str) -> Node {
     let number = hash_text(uid);
     map([("ip", format!("172.18.{}.{}", 200 + (number >> 8) % 50, number % 254 + 1).into())])
@@ -79,7 +79,7 @@ pub(super) async fn reconcile_service(request: &Request<'_>) -> Result<Option<Re
     Ok(None)
 }
 
-/// The number of a port that a service sends to.
+/// Resolves the `targetPort` of a service port; named ports are looked up in the pods.
 fn target_port(pods: &[Node], port: &Node) -> Option<i64> {
     match port.get("targetPort") {
         Some(Node::Int(number)) => Some(*number),
@@ -171,7 +171,7 @@ fn labels(request: &Request<'_>) -> Node {
     at(&request.object, &["metadata", "labels"]).cloned().unwrap_or_else(Node::empty_map)
 }
 
-/// The older way to tell the same. Such objects are known by their name, and go with their service.
+/// Writes the legacy Endpoints object, which has the name of its Service and is deleted with it.
 async fn write_endpoints(request: &Request<'_>, pods: &[Node]) -> Result<(), Status> {
     let address = |pod: &&Node| {
         map([
@@ -219,7 +219,7 @@ async fn create(request: &Request<'_>, resource: ResourcePath, object: &Node) ->
     }
 }
 
-/// Ingresses get an address, as with any controller that serves them.
+/// Assigns an address, as an ingress controller would: there is none, and charts wait for it.
 pub(super) async fn reconcile_ingress(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
     let address = load_balancer_ingress("ingress");
     if at(&request.object, &["status", "loadBalancer", "ingress"]).is_none() {
@@ -231,7 +231,7 @@ pub(super) async fn reconcile_ingress(request: &Request<'_>) -> Result<Option<Re
     Ok(None)
 }
 
-/// A budget counts the pods that it is about.
+/// Counts the selected pods and the disruptions that are allowed.
 pub(super) async fn reconcile_disruption_budget(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
     let pods = selected_pods(request);
     let all = i64::try_from(pods.iter().filter(|pod| is_active(pod)).count()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The one node.
+//! The one simulated node.
 
 use pintle_tree::Node;
 
@@ -7,12 +7,10 @@ use crate::api::meta::{map, set, unset};
 use crate::status::Status;
 use crate::store::key;
 
-/// Its name.
 pub(super) const NAME: &str = "pintle";
-/// Its address.
 pub(super) const ADDRESS: &str = "172.18.0.2";
 
-/// Makes the node, if it is not there.
+/// Creates the node if it does not exist.
 pub(super) async fn ensure(client: &Client<'_>) -> Result<(), Status> {
     let key = key("nodes", "", NAME);
     if client.get(&key).is_some() {

@@ -1,4 +1,5 @@
-//! Claims and volumes: a claim whose class is there gets a volume of its own, and takes it along when it goes.
+//! Controllers of PersistentVolumeClaims and PersistentVolumes: a dynamic provisioner for every storage class,
+//! binding, and the protection finalizers.
 
 use pintle_tree::Node;
 
@@ -108,7 +109,7 @@ async fn bind(request: &Request<'_>, name: &str) -> Result<(), Status> {
     request.client.update(&volume, |volume| set(volume, &["status", "phase"], "Bound")).await
 }
 
-/// A claim that was deleted stays until no pod uses it any longer.
+/// Removes the protection finalizer of a deleted claim once no pod uses it.
 async fn release_deleted_claim(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
     if !has_finalizer(&request.object, CLAIM_PROTECTION) {
         return Ok(None);
@@ -138,7 +139,7 @@ fn remove_finalizer(object: &mut Node, finalizer: &str) {
     set_finalizers(object, left);
 }
 
-/// A volume is available until it is bound, and goes when its claim has gone.
+/// A volume is `Available` until it is bound, and is deleted with its claim.
 pub(super) async fn reconcile_volume(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
     if is_deleted(&request.object) {
         let claim = key(

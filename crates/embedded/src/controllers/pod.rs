@@ -1,4 +1,5 @@
-//! Pods: the scheduler and the kubelet. A pod is put on the node, its containers start, it becomes ready or ends.
+//! Pods: the scheduler binds them to the node, the kubelet starts their simulated containers and makes them ready, or
+//! ends them.
 
 mod dependencies;
 mod lifecycle;
@@ -20,11 +21,11 @@ use crate::status::Status;
 use dependencies::Missing;
 use lifecycle::{KubeletView, State};
 
-/// After so many restarts the clock no longer jumps to the next.
+/// The clock is advanced for this many restarts of a pod. A crash loop never ends, so later restarts wait for real
+/// time.
 const MAX_FAST_RESTARTS: i64 = 5;
 
-/// How long containers take to start, and a try that ends to do so. When nobody waits for it, it takes no time, so that
-/// the clock need not jump.
+/// How long starting a container takes. With [`Pace::Fast`] it takes no time, so that the clock need not be advanced.
 fn startup_delay(request: &Request<'_>) -> Duration {
     match request.client.api.pace() {
         Pace::Fast => Duration::ZERO,
@@ -32,7 +33,7 @@ fn startup_delay(request: &Request<'_>) -> Duration {
     }
 }
 
-/// Does the next thing for a pod.
+/// Moves a pod to its next state.
 pub(super) async fn reconcile(request: &Request<'_>) -> Result<Action, Status> {
     let pod = &request.object;
     if is_deleted(pod) {
@@ -44,7 +45,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Action, Status> {
     if request.text(&["spec", "nodeName"]).is_empty() {
         return schedule(request).await;
     }
-    // Whoever puts a pod on a node that is not there waits for ever.
+    // A pod that was bound to another node by its author stays pending, as there is no kubelet for it.
     if request.text(&["spec", "nodeName"]) != node::NAME {
         return Ok(Action::Done);
     }
@@ -59,7 +60,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Action, Status> {
     }
 }
 
-/// The kubelet lets a pod go that was deleted.
+/// Ends the grace period of a deleted pod: nothing runs in it that would have to stop first.
 async fn terminate(request: &Request<'_>) -> Result<Action, Status> {
     if number_at(&request.object, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) > 0 {
         if matches!(State::from_status(&request.object), State::Running { .. }) {
@@ -105,7 +106,7 @@ async fn schedule(request: &Request<'_>) -> Result<Action, Status> {
     Ok(Action::Done)
 }
 
-/// The kubelet has seen the pod.
+/// The kubelet accepts the pod. Simulation annotations that cannot be parsed are reported as events here, once.
 async fn admit(request: &Request<'_>) -> Result<Action, Status> {
     for text in simulation::invalid_annotations(&request.object) {
         request.client.record_event(&request.object, KUBELET, ("Warning", "Simulated"), &text).await?;
@@ -115,7 +116,7 @@ async fn admit(request: &Request<'_>) -> Result<Action, Status> {
     Ok(Action::Done)
 }
 
-/// Starts the containers, if all that they need is there.
+/// Starts the containers if all referenced ConfigMaps, Secrets and claims exist.
 async fn create(request: &Request<'_>) -> Result<Action, Status> {
     let pod = &request.object;
     let simulation = Simulation::from_annotations(pod);
@@ -153,7 +154,7 @@ async fn create(request: &Request<'_>) -> Result<Action, Status> {
     Ok(Action::Done)
 }
 
-/// The part of a pod that events are about.
+/// The `fieldPath` of events about a container.
 fn part(kind: &str, container: &str) -> String {
     format!("spec.{kind}{{{container}}}")
 }
@@ -206,7 +207,7 @@ async fn fail_image_pull(request: &Request<'_>) -> Result<Action, Status> {
     Ok(Action::Done)
 }
 
-/// When a pod that was started becomes ready, if it ever does.
+/// When a started pod becomes ready; `None` if it never does.
 fn ready_time(pod: &Node, simulation: &Simulation, since: Duration) -> Option<Duration> {
     if !simulation.becomes_ready {
         return None;
@@ -218,13 +219,14 @@ fn ready_time(pod: &Node, simulation: &Simulation, since: Duration) -> Option<Du
     Some(since + if runs_to_completion(pod) { Duration::ZERO } else { delay.max(simulation.duration) })
 }
 
-/// Whether a pod is ready as soon as it runs. A try that fails never is, or a workload would seem to get somewhere.
+/// Whether a pod is ready as soon as it runs. A run that is going to fail is never ready: a Deployment would
+/// otherwise count it as available and make progress.
 fn starts_ready(request: &Request<'_>, simulation: &Simulation, restarts: i64) -> bool {
     let ready = ready_time(&request.object, simulation, request.now).is_some_and(|at| at <= request.now);
     ready && previous_attempts(request, restarts) >= simulation.failures
 }
 
-/// Whether a pod is made to end by itself.
+/// Whether the containers are expected to exit.
 fn runs_to_completion(pod: &Node) -> bool {
     !matches!(text_at(pod, &["spec", "restartPolicy"]), "" | "Always")
 }
@@ -257,7 +259,7 @@ async fn run(request: &Request<'_>, since: Duration, restarts: i64) -> Result<Ac
     }
 }
 
-/// How often it was tried before: restarts of the pod, and pods of the same job that failed.
+/// The number of failed attempts: restarts of this pod, and failed pods of the same Job.
 fn previous_attempts(request: &Request<'_>, restarts: i64) -> u64 {
     let owners = list_at(&request.object, &["metadata", "ownerReferences"]);
     let job = owners.iter().find(|owner| text_at(owner, &["kind"]) == "Job");
@@ -299,7 +301,7 @@ async fn end(
     Ok(Action::Done)
 }
 
-/// A container that ended too early is started again, after longer and longer pauses.
+/// Restarts the containers after the kubelet's crash loop backoff: 10 s, doubled with each restart, at most 5 min.
 async fn restart(request: &Request<'_>, since: Duration, restarts: i64) -> Result<Action, Status> {
     let doublings = u32::try_from(restarts.clamp(1, 6) - 1).unwrap_or(0);
     let pause = Duration::from_secs((10_u64 << doublings).min(300));
@@ -316,20 +318,20 @@ async fn restart(request: &Request<'_>, since: Duration, restarts: i64) -> Resul
     Ok(Action::Done)
 }
 
-/// An address in the network of pods.
+/// A pod address, derived from the uid so that it stays the same.
 fn address(uid: &str) -> String {
     let number = hash_text(uid);
     format!("10.244.{}.{}", (number >> 8) % 256, number % 254 + 1)
 }
 
-/// `[a b]`, as Go prints lists of names.
+/// Container names as Go prints a slice: `[a b]`.
 fn names(pod: &Node) -> String {
     let names: Vec<&str> =
         list_at(pod, &["spec", "containers"]).iter().map(|container| text_at(container, &["name"])).collect();
     format!("[{}]", names.join(" "))
 }
 
-/// The state of one container that is not there yet.
+/// The status of a container that has not been created.
 fn blank_status(container: &Node, state: Node) -> Node {
     map([
         ("name", text_at(container, &["name"]).into()),

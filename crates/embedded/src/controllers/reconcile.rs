@@ -1,4 +1,7 @@
-//! Who looks at what, and when.
+//! The controller manager: which objects are reconciled, and when.
+//!
+//! Store events enqueue the changed object, its owners and whatever selects or waits for it. The queue is drained
+//! before the answer to a request is sent ([`Pace::Fast`]), or in the background ([`Pace::Real`]).
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -20,57 +23,58 @@ use crate::api::{Api, Clock as _};
 use crate::status::Status;
 use crate::store::{Event, Object, prefix};
 
-/// How much may follow from one request; whatever is left comes with the next, or while somebody watches. A look counts
-/// as one, and so do some of the objects that belong to what is looked at.
+/// The limit of reconciles per API request, so that one request cannot keep the server busy for ever. What is left
+/// continues with the next request or in a watch. A reconcile counts as one plus its dependents divided by
+/// [`DEPENDENTS_PER_RECONCILE`].
 const MAX_RECONCILES_PER_REQUEST: usize = 20_000;
-/// So many objects that belong to another are read in the time of a look.
+/// Reading this many dependents costs about as much as a reconcile.
 const DEPENDENTS_PER_RECONCILE: usize = 16;
-/// How long nothing may be due before somebody looks anyway.
+/// The longest wait at [`Pace::Real`] when nothing is due.
 const RESYNC_PERIOD: Duration = Duration::from_secs(3600);
 
-/// When an object wants to be looked at again.
+/// When to reconcile an object again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Requeue {
     pub(super) at: Duration,
-    /// Whether the clock may jump there.
+    /// Whether the clock may be advanced to that time.
     pub(super) advances_clock: bool,
 }
 
 impl Requeue {
-    /// Something that goes on until it is done.
+    /// Requeues something that will come to an end: the clock may be advanced to it.
     pub(super) fn at(at: Duration) -> Option<Requeue> {
         Some(Requeue { at, advances_clock: true })
     }
 
-    /// Something that comes again and again, and would let the clock run away.
+    /// Requeues something that never ends, such as a schedule. If the clock were advanced for these, it would run
+    /// away.
     pub(super) fn at_without_advancing(at: Duration) -> Option<Requeue> {
         Some(Requeue { at, advances_clock: false })
     }
 }
 
-/// What moves.
+/// Runs the controllers.
 pub(crate) struct ControllerManager {
     clock: Arc<SimulatedClock>,
     pace: Pace,
     queue: Mutex<WorkQueue>,
-    /// Whether something was left over.
+    /// Whether the last request hit [`MAX_RECONCILES_PER_REQUEST`].
     pending_work: AtomicBool,
 }
 
-/// What is to be looked at.
+/// The objects to reconcile. Keys are queued once, in the order of the changes.
 #[derive(Default)]
 struct WorkQueue {
-    /// The revision up to which changes are known.
+    /// The store revision up to which events have been enqueued.
     synced_revision: u64,
     queue: VecDeque<Str>,
     queued: BTreeSet<Str>,
-    /// Who wants to be looked at later.
     delayed: DelayQueue,
-    /// Pods that wait for something that is not there.
+    /// Pods that wait for an object which does not exist.
     waiting_pods: BTreeSet<Str>,
-    /// Claims that were deleted and wait for pods to go.
+    /// Deleted claims that wait until no pod uses them.
     terminating: BTreeSet<Str>,
-    /// Who looks for pods by their labels.
+    /// Selectors of Services and PodDisruptionBudgets.
     selectors: SelectorIndex,
 }
 
@@ -84,12 +88,11 @@ impl ControllerManager {
         }
     }
 
-    /// How fast things move.
     pub(crate) fn pace(&self) -> Pace {
         self.pace
     }
 
-    /// Makes the node and looks at everything that is there.
+    /// Creates the node and enqueues all objects. A store from a file may hold objects in any state.
     pub(crate) async fn start(&self, api: &Api) -> Result<(), Status> {
         node::ensure(&Client::new(api)).await?;
         let mut queue = self.queue.lock().await;
@@ -99,7 +102,7 @@ impl ControllerManager {
         Ok(())
     }
 
-    /// Does what follows from the last changes; at a real pace somebody else does.
+    /// Drains the queue. At [`Pace::Real`] this is up to [`ControllerManager::run`].
     pub(crate) async fn run_until_idle(&self, api: &Api) {
         if self.pace == Pace::Fast {
             let mut queue = self.queue.lock().await;
@@ -107,13 +110,13 @@ impl ControllerManager {
         }
     }
 
-    /// Whether there is more to do than was done with the last request.
+    /// Whether the queue was not drained by the last request.
     pub(crate) fn has_pending_work(&self) -> bool {
-        // At a real pace somebody else goes on.
+        // At a real pace, `run` continues without a request.
         self.pace == Pace::Fast && self.pending_work.load(Ordering::Relaxed)
     }
 
-    /// Works whenever something has changed or is due.
+    /// Runs whenever something has changed or is due, until the store is dropped.
     pub(crate) async fn run(&self, api: &Api) {
         let mut changes = api.store().subscribe();
         loop {
@@ -172,7 +175,7 @@ impl WorkQueue {
         }
     }
 
-    /// Takes note of what has changed since.
+    /// Enqueues whatever the events since the last call affect.
     fn sync(&mut self, api: &Api) {
         if api.store().revision() == self.synced_revision {
             return;
@@ -184,7 +187,7 @@ impl WorkQueue {
                 }
                 self.synced_revision = revision;
             }
-            // So much has changed that nobody knows what.
+            // The events have left the history window.
             Err(_) => self.enqueue_all(api),
         }
     }
@@ -230,7 +233,7 @@ impl WorkQueue {
         }
     }
 
-    /// Takes note of what waits for pods: services look for them, and claims that are deleted for those that use them.
+    /// Indexes what waits for pods: selectors, and deleted claims in use.
     fn index_waiters(&mut self, kind: &str, object: &Object) {
         if selector_index::KINDS.contains(&kind) {
             self.selectors.insert(object);
@@ -250,7 +253,7 @@ impl WorkQueue {
         }
     }
 
-    /// Looks at one object, and says how many belong to it.
+    /// Reconciles one object and returns the number of its dependents, which is a measure of the work.
     async fn reconcile(&mut self, api: &Api, key: &Str) -> usize {
         let pending = self.delayed.remove(key);
         let Some(object) = api.store().get(key) else { return 0 };
@@ -267,7 +270,7 @@ impl WorkQueue {
             Ok(Action::Done) => {}
             Ok(Action::Requeue(requeue)) => self.delayed.insert(key.clone(), requeue),
             Ok(Action::AwaitDependency) => drop(self.waiting_pods.insert(key.clone())),
-            // What the API refuses now may be right later.
+            // What the API rejects now, such as a pod over quota, may be accepted later.
             Err(_) => {
                 let requeue = Requeue { at: api.now() + Duration::from_secs(60), advances_clock: false };
                 self.delayed.insert(key.clone(), requeue);
@@ -279,17 +282,16 @@ impl WorkQueue {
 
 const CLAIMS: &str = "persistentvolumeclaims";
 
-/// The keys that begin with `prefix`.
 fn with_prefix(keys: &BTreeSet<Str>, prefix: &str) -> Vec<Str> {
     let matching = keys.range(Str::from(prefix)..);
     matching.take_while(|key| key.starts_with(prefix.as_bytes())).cloned().collect()
 }
 
-/// What comes after a look.
+/// What follows from a reconcile.
 pub(super) enum Action {
     Done,
     Requeue(Requeue),
-    /// It waits for something that is not there.
+    /// A referenced object does not exist; reconcile again when one of that kind changes.
     AwaitDependency,
 }
 
@@ -299,13 +301,13 @@ impl From<Option<Requeue>> for Action {
     }
 }
 
-/// One look at one object.
+/// One reconcile of one object.
 pub(super) struct Request<'l> {
     pub(super) client: Client<'l>,
     pub(super) key: &'l Str,
     pub(super) object: Node,
     pub(super) now: Duration,
-    /// When it was to be looked at, if that is still to come.
+    /// The pending requeue of the object, if this reconcile came earlier.
     pub(super) pending: Option<Requeue>,
 }
 
@@ -326,7 +328,7 @@ impl Request<'_> {
         self.text(&["metadata", "uid"])
     }
 
-    /// What it owns of a kind, as the controller of it.
+    /// The dependents of a kind of which this object is the controller.
     pub(super) fn owned(&self, kind: &str) -> Vec<Node> {
         let all = self.client.owned(self.uid(), kind);
         let controls = |node: &Node| {
@@ -355,7 +357,7 @@ enum Controller {
     Budget,
 }
 
-/// The kinds that move, as keys begin with them.
+/// The reconciled kinds, as in the prefix of keys.
 const CONTROLLERS: [(&str, Controller); 13] = [
     ("deployments.apps", Controller::Deployment),
     ("replicasets.apps", Controller::ReplicaSet),
@@ -374,7 +376,7 @@ const CONTROLLERS: [(&str, Controller); 13] = [
 
 impl Controller {
     async fn reconcile(self, request: &Request<'_>) -> Result<Action, Status> {
-        // What is on its way out is left alone by all but those who let it go.
+        // Objects that are being deleted are only reconciled by controllers that remove a finalizer.
         let deleting = is_deleted(&request.object);
         match self {
             Controller::Pod => pod::reconcile(request).await,

@@ -1,4 +1,4 @@
-//! ReplicaSets and replication controllers: so many pods of one template.
+//! The controller of ReplicaSets and ReplicationControllers.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
         }
     }
     if pods.len() > desired {
-        // Those that are not ready go first, then the youngest.
+        // Pods that are not ready are deleted first, then the youngest, as the real controller ranks them.
         pods.sort_by_key(|pod| ready_since(pod).unwrap_or(Duration::MAX));
         for pod in pods.split_off(desired) {
             delete_pod(request, source, &pod).await?;
@@ -65,7 +65,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
     Ok(counted.next.or(later))
 }
 
-/// Why the set does not try to make pods now, and when it will: it was refused a moment ago, and is as it was then.
+/// Returns the message of the last failed create while its backoff has not expired and the spec has not changed.
 fn backing_off(request: &Request<'_>) -> Option<(String, Requeue)> {
     let error = condition(&request.object, "ReplicaFailure")?;
     let seen = number_at(&request.object, &["status", "observedGeneration"]);
@@ -74,7 +74,7 @@ fn backing_off(request: &Request<'_>) -> Option<(String, Requeue)> {
     Some((text_at(error, &["message"]).to_owned(), requeue))
 }
 
-/// The pods of a set in words, for whoever owns it.
+/// Reads the counts of a ReplicaSet.
 pub(super) fn replica_counts(set: &Node) -> ReplicaCounts {
     let number = |path: &[&str]| number_at(set, path).unwrap_or(0);
     ReplicaCounts {
@@ -87,7 +87,6 @@ pub(super) fn replica_counts(set: &Node) -> ReplicaCounts {
     }
 }
 
-/// See [`replica_counts`].
 #[derive(Clone, Debug)]
 pub(super) struct ReplicaCounts {
     pub(super) desired: i64,

@@ -1,4 +1,4 @@
-//! Revisions of StatefulSets and DaemonSets: a `ControllerRevision` keeps each template, for the way back.
+//! ControllerRevisions of StatefulSets and DaemonSets: a copy of each pod template, for rollbacks.
 
 use pintle_tree::Node;
 
@@ -10,14 +10,14 @@ use crate::status::Status;
 use crate::store::key;
 
 const KIND: &str = "controllerrevisions.apps";
-/// How many are kept that no pod is of.
+/// The default of `revisionHistoryLimit`.
 const HISTORY_LIMIT: i64 = 10;
 
-/// How a kind labels its revisions: the name of the label that has the mark.
+/// The name of the label in which the kind keeps the template hash.
 #[derive(Clone, Copy)]
 pub(super) struct Label(pub(super) &'static str);
 
-/// Keeps the template as the newest revision, and forgets old ones that are not in use.
+/// Stores the current template as the newest revision, and deletes old revisions that are not in use.
 pub(super) async fn record(
     request: &Request<'_>,
     Label(label): Label,
@@ -32,7 +32,7 @@ pub(super) async fn record(
             let revision = revision(request, label, hash, newest + 1);
             request.client.create(REVISIONS, request.namespace(), &revision).await?;
         }
-        // Whoever goes back makes the old one the newest.
+        // A rollback makes the existing revision the newest instead of adding one.
         Some(old) if number(old) < newest => {
             let key = key(KIND, request.namespace(), &name);
             request.client.update(&key, |it| set(it, &["revision"], Node::Int(newest + 1))).await?;
@@ -66,7 +66,7 @@ fn revision(request: &Request<'_>, label: &str, hash: &str, number: i64) -> Node
         set(&mut revision, &["metadata", "annotations"], annotations.clone());
     }
     set(&mut revision, &["metadata", "ownerReferences"], vec![owner_reference(&request.object)]);
-    // A patch that brings the template back.
+    // The data of a revision is a patch that restores the template.
     let template = at(&request.object, &["spec", "template"]).cloned().unwrap_or_default();
     set(&mut revision, &["data", "spec", "template"], template);
     set(&mut revision, &["data", "spec", "template", "$patch"], "replace");

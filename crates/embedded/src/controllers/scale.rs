@@ -1,4 +1,4 @@
-//! As many pods as are wanted: what sets of like pods have in common.
+//! What all controllers of replicated pods share.
 
 use std::time::Duration;
 
@@ -10,10 +10,11 @@ use super::template::{self, condition, ready_since, time};
 use crate::api::meta::{number_at, set, text_at};
 use crate::status::Status;
 
-/// The most that belong to one owner: whoever asks for a billion pods gets these.
+/// The limit of pods per owner. `replicas` is unbounded in the API, and a billion of them would exhaust memory.
 const MAX_PODS_PER_OWNER: usize = 1_000;
 
-/// Makes a pod of the template of a set. A name that ends in `-` is completed.
+/// Creates a pod from the template. A name that ends in `-` becomes `generateName`. The outer error is one of the
+/// store; the inner one is the API's rejection, which is recorded as an event.
 pub(super) async fn create_pod(
     request: &Request<'_>,
     source: &str,
@@ -64,7 +65,7 @@ fn too_many_pods(name: &str) -> ApiError {
     ApiError { code: 403, message }
 }
 
-/// When it is tried again to make a pod that was refused: soon at first, and then after longer and longer pauses.
+/// The backoff after a rejected create: as long as it has failed so far, between 1 s and 1 min.
 pub(super) fn backoff(request: &Request<'_>) -> Option<Requeue> {
     let error = condition(&request.object, "ReplicaFailure").map(|it| text_at(it, &["lastTransitionTime"]));
     let since = time(error.unwrap_or_else(|| request.text(&["metadata", "creationTimestamp"])));
@@ -72,7 +73,6 @@ pub(super) fn backoff(request: &Request<'_>) -> Option<Requeue> {
     Requeue::at_without_advancing(request.now + age.clamp(Duration::from_secs(1), Duration::from_secs(60)))
 }
 
-/// Deletes a pod of a set.
 pub(super) async fn delete_pod(request: &Request<'_>, source: &str, pod: &Node) -> Result<(), Status> {
     request.client.delete(PODS, pod, false).await?;
     let name = text_at(pod, &["metadata", "name"]);
@@ -85,19 +85,18 @@ pub(super) async fn delete_pod(request: &Request<'_>, source: &str, pod: &Node) 
     request.client.record_event(&request.object, source, ("Normal", "SuccessfulDelete"), &text).await
 }
 
-/// What a StatefulSet did, as its controller spells it.
+/// The verb in events of the StatefulSet controller, which is capitalized since 1.35.
 pub(super) fn verb(request: &Request<'_>, verb: &str) -> String {
     if request.client.api.catalog().minor() < 35 { verb.to_lowercase() } else { verb.to_owned() }
 }
 
-/// How many of the pods are ready, how many have been for long enough, and when the next will have been.
+/// Pods that are ready, pods that have been ready for `minReadySeconds`, and when the next will have been.
 pub(super) struct Count {
     pub(super) ready: i64,
     pub(super) available: i64,
     pub(super) next: Option<Requeue>,
 }
 
-/// Counts the pods of a set.
 pub(super) fn count(request: &Request<'_>, pods: &[Node]) -> Count {
     let seconds = number_at(&request.object, &["spec", "minReadySeconds"]).unwrap_or(0);
     let pause = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
@@ -113,7 +112,8 @@ pub(super) fn count(request: &Request<'_>, pods: &[Node]) -> Count {
     count
 }
 
-/// A number of pods, or a percentage of all.
+/// Resolves a value that is a number or a percentage of `of`, rounded up or down, as Kubernetes'
+/// `GetScaledValueFromIntOrPercent`.
 pub(super) fn scaled_value(value: Option<&Node>, of: i64, up: bool) -> i64 {
     match value {
         Some(Node::Int(number)) => (*number).max(0),

@@ -1,4 +1,4 @@
-//! Who looks for pods by their labels: services and budgets.
+//! An index of the objects that select pods by labels: Services and PodDisruptionBudgets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,14 @@ use pintle_tree::Str;
 use super::network::{self, Labels};
 use crate::store::{Object, ObjectMeta};
 
-/// The kinds that do.
 pub(super) const KINDS: [&str; 2] = ["services", "poddisruptionbudgets.policy"];
 
-/// The labels that each of them looks for. They are filed under one of these, which every pod that is meant has, so
-/// that not all of them are asked about every pod.
+/// Selectors, indexed by their first label. A pod that is selected must have this label, so only few selectors are
+/// evaluated for a pod.
 #[derive(Default)]
 pub(super) struct SelectorIndex {
     selectors: BTreeMap<Str, Labels>,
-    /// By namespace and the first label.
+    /// Keys by namespace and first label.
     by_label: BTreeMap<(Str, Str, Str), BTreeSet<Str>>,
 }
 
@@ -30,7 +29,6 @@ fn index_key(key: &Str, labels: &Labels) -> Option<(Str, Str, Str)> {
 }
 
 impl SelectorIndex {
-    /// Takes note of an object of one of the kinds.
     pub(super) fn insert(&mut self, object: &Object) {
         self.remove(&object.key);
         let labels = network::selector(&object.node());
@@ -52,7 +50,7 @@ impl SelectorIndex {
         }
     }
 
-    /// Those that mean this pod.
+    /// The keys of the objects that select this pod.
     pub(super) fn matching(&self, pod: &Str, meta: &ObjectMeta) -> Vec<Str> {
         let namespace = namespace(pod);
         let by_label = meta

@@ -1,4 +1,4 @@
-//! How a pod is steered: the annotations `pintle.dev/simulate-…`, which a template passes on to its pods.
+//! The annotations `pintle.dev/simulate-…` of a pod, which decide how its containers behave.
 
 use std::time::Duration;
 
@@ -7,23 +7,24 @@ use pintle_tree::{Node, Str};
 
 use crate::api::meta::{at, list_at, text_at};
 
-/// What a pod is told to do.
+/// How a pod behaves. The default is the success that the chart's author expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Simulation {
-    /// `simulate-failures`: how many tries fail, or `always`.
+    /// `simulate-failures`: how many attempts fail, or `always`.
     pub(crate) failures: u64,
-    /// `simulate-exit-code`: what a failing try ends with.
+    /// `simulate-exit-code`: the exit code of a failing attempt.
     pub(crate) exit_code: i64,
-    /// `simulate-duration`: how long it takes to end, or to become ready.
+    /// `simulate-duration`: the time until it exits or becomes ready.
     pub(crate) duration: Duration,
-    /// `simulate-ready`: `never` for a pod that runs and never is.
+    /// `simulate-ready`: `never` for a pod that runs and is never ready.
     pub(crate) becomes_ready: bool,
     /// `simulate-image`: `missing` for an image that cannot be pulled.
     pub(crate) has_image: bool,
 }
 
 impl Simulation {
-    /// What the annotations of a pod say. What cannot be read counts for nothing, and [`invalid_annotations`] names it.
+    /// Reads the annotations of a pod. Values that cannot be parsed are ignored; [`invalid_annotations`] reports
+    /// them.
     pub(crate) fn from_annotations(pod: &Node) -> Simulation {
         Simulation {
             failures: FAILURES.parse(pod).unwrap_or(0),
@@ -35,15 +36,14 @@ impl Simulation {
     }
 }
 
-/// What stands before the names of these annotations.
 const PREFIX: &str = "pintle.dev/simulate-";
 
-/// An annotation with one meaning.
+/// One annotation and the parser of its values.
 struct Annotation<T> {
     name: &'static str,
-    /// What a value means; none if it means nothing.
+    /// Parses a value; `None` if it is invalid.
     read: fn(&str) -> Option<T>,
-    /// What is said to those whose value means nothing.
+    /// The accepted values, for the message about an invalid one.
     takes: &'static str,
 }
 
@@ -79,10 +79,10 @@ const IMAGE: Annotation<bool> = Annotation {
     takes: "it takes `missing`",
 };
 
-/// An annotation of any type, to be judged.
+/// Type-erased [`Annotation`], for one list of all of them.
 trait ValidateAnnotation: Sync {
     fn name(&self) -> &'static str;
-    /// What is to be said of a value; nothing if it is good.
+    /// Returns what is wrong with a value, or `None` if it is valid.
     fn problem(&self, value: &str) -> Option<&'static str>;
 }
 
@@ -98,12 +98,11 @@ impl<T> ValidateAnnotation for Annotation<T> {
 
 static ANNOTATIONS: [&dyn ValidateAnnotation; 5] = [&FAILURES, &EXIT_CODE, &DURATION, &READY, &IMAGE];
 
-/// What the annotation `pintle.dev/simulate-…` of a pod says.
 pub(super) fn annotation<'n>(pod: &'n Node, name: &str) -> &'n str {
     text_at(pod, &["metadata", "annotations", &format!("{PREFIX}{name}")])
 }
 
-/// What is wrong with the annotations of a pod that were meant to steer it.
+/// Returns one message per simulation annotation that is unknown or has an invalid value.
 pub(super) fn invalid_annotations(pod: &Node) -> Vec<String> {
     let annotations = at(pod, &["metadata", "annotations"]).and_then(Node::as_map);
     let wrong = |(key, value): (&Str, &Node)| {
@@ -115,12 +114,11 @@ pub(super) fn invalid_annotations(pod: &Node) -> Vec<String> {
     annotations.into_iter().flat_map(|annotations| annotations.iter()).filter_map(wrong).collect()
 }
 
-/// What is to be said of an annotation; nothing if it is good.
 fn problem(name: &str, value: &str, pod: &Node) -> Option<&'static str> {
     if let Some(annotation) = ANNOTATIONS.iter().find(|annotation| annotation.name() == name) {
         return annotation.problem(value);
     }
-    // What is printed can be anything.
+    // Every text is a valid log.
     if name == "log" {
         return None;
     }

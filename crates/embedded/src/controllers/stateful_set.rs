@@ -1,4 +1,4 @@
-//! StatefulSets: pods with numbers, one after another, each with its claims.
+//! The StatefulSet controller: pods with ordinals and their claims, created and updated one by one.
 
 use pintle_tree::Node;
 
@@ -60,7 +60,7 @@ fn number(pod: &Node) -> i64 {
     text_at(pod, &["metadata", "name"]).rsplit('-').next().and_then(|end| end.parse().ok()).unwrap_or(-1)
 }
 
-/// Takes the next step: a pod that is missing, one too many, or one of an old revision.
+/// Takes the next step: creates a missing pod, deletes a surplus one, or replaces one of an old revision.
 async fn step(request: &Request<'_>, pods: &[Node], revision: &str) -> Result<Option<Requeue>, Status> {
     let first = number_at(&request.object, &["spec", "ordinals", "start"]).unwrap_or(0);
     let at_once = request.text(&["spec", "podManagementPolicy"]) == "Parallel";
@@ -79,7 +79,7 @@ async fn step(request: &Request<'_>, pods: &[Node], revision: &str) -> Result<Op
                 return Ok(None);
             }
             Some(pod) if ready_since(pod).is_none() && !at_once => {
-                // A pod that never got ready may be replaced by a newer one.
+                // The rollout is stuck on a pod that never became ready; a newer revision may replace it.
                 let stale = label(pod, HASH) != revision && !is_deleted(pod);
                 return if stale { update(request, pods, revision).await } else { Ok(None) };
             }
@@ -96,7 +96,7 @@ async fn step(request: &Request<'_>, pods: &[Node], revision: &str) -> Result<Op
     update(request, pods, revision).await
 }
 
-/// Replaces the pod with the highest number that is not of the revision.
+/// Deletes the pod of an old revision with the highest ordinal; the next reconcile creates its successor.
 async fn update(request: &Request<'_>, pods: &[Node], revision: &str) -> Result<Option<Requeue>, Status> {
     if request.text(&["spec", "updateStrategy", "type"]) == "OnDelete" {
         return Ok(None);
@@ -114,7 +114,7 @@ async fn update(request: &Request<'_>, pods: &[Node], revision: &str) -> Result<
     Ok(None)
 }
 
-/// Makes a pod and its claims.
+/// Creates the claims of an ordinal, then its pod.
 async fn create(request: &Request<'_>, ordinal: i64, revision: &str) -> Result<Option<Requeue>, Status> {
     let name = format!("{}-{ordinal}", request.name());
     for template in list_at(&request.object, &["spec", "volumeClaimTemplates"]) {

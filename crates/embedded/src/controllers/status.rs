@@ -1,14 +1,14 @@
-//! Writing status: conditions that keep the time since which they hold.
+//! Helpers to write `status`.
 
 use pintle_tree::Node;
 
 use super::template::condition;
 use crate::api::meta::{list_at, map, set, text_at};
 
-/// A condition as it should be: type, status, reason, message.
+/// Type, status, reason and message of a condition.
 pub(super) type NewCondition<'w> = (&'w str, bool, &'w str, &'w str);
 
-/// Sets a condition. The time of its last change stays while its status does.
+/// Sets a condition. `lastTransitionTime` changes only with its status, as the API conventions demand.
 pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): NewCondition<'_>, now: &str) {
     let word = if is { "True" } else { "False" };
     let before = condition(object, kind).cloned();
@@ -21,7 +21,7 @@ pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): NewC
             set(&mut entry, &[field], text);
         }
     }
-    // Deployments tell when they were last looked at, pods and jobs when they were probed.
+    // Only Deployments have `lastUpdateTime`, only pods and jobs `lastProbeTime`.
     let kind_of_object = text_at(object, &["kind"]).to_owned();
     match kind_of_object.as_str() {
         "Deployment" => {
@@ -45,7 +45,6 @@ pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): NewC
     set(object, &["status", "conditions"], all);
 }
 
-/// Takes a condition away.
 pub(super) fn remove_condition(object: &mut Node, kind: &str) {
     let all = list_at(object, &["status", "conditions"]);
     if all.iter().any(|it| text_at(it, &["type"]) == kind) {
@@ -54,7 +53,7 @@ pub(super) fn remove_condition(object: &mut Node, kind: &str) {
     }
 }
 
-/// Sets a number of a status, or removes it when it is zero, as fields that may be left out are.
+/// Sets a counter, or removes it at zero: these fields have `omitempty` in Go.
 pub(super) fn set_count(object: &mut Node, field: &str, count: i64) {
     if count == 0 {
         crate::api::meta::unset(object, &["status", field]);
@@ -63,12 +62,11 @@ pub(super) fn set_count(object: &mut Node, field: &str, count: i64) {
     }
 }
 
-/// The number of things that hold.
 pub(super) fn count<'n>(all: impl IntoIterator<Item = &'n Node>, holds: impl Fn(&Node) -> bool) -> i64 {
     i64::try_from(all.into_iter().filter(|node| holds(node)).count()).unwrap_or(i64::MAX)
 }
 
-/// Says that the controller has seen the object as it is.
+/// Sets `observedGeneration`: the status now describes this generation of the spec.
 pub(super) fn observe(object: &mut Node) {
     if let Some(generation) = crate::api::meta::number_at(object, &["metadata", "generation"]) {
         set(object, &["status", "observedGeneration"], Node::Int(generation));

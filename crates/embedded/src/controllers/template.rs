@@ -1,4 +1,4 @@
-//! From a template to a pod, and what can be read from pods.
+//! Creating pods from templates, and reading the state of pods.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use pintle_tree::{Node, json};
 
 use crate::api::meta::{at, copy_field, is_deleted, list_at, map, set, text_at, unset};
 
-/// Letters of hashes: no vowels, so that they make no words.
+/// The alphabet of Kubernetes' `rand.SafeEncodeString`: no vowels, so that no words come about.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// A number for a text (FNV-1a).
+/// FNV-1a.
 pub(super) fn hash_text(text: &str) -> u64 {
     hash_bytes(text.as_bytes())
 }
@@ -21,16 +21,16 @@ fn hash_bytes(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The mark of a template: templates that differ have different ones.
+/// The pod template hash: different templates have different ones.
 pub(super) fn hash(template: &Node) -> String {
     let number = hash_bytes(&json::write_raw(template).unwrap_or_default());
-    // Ten digits are as many as real ones have.
+    // 32 bits give at most ten letters, the length of real hashes.
     let digits = (number ^ (number >> 32)) & 0xffff_ffff;
     let letter = |digit: u8| char::from(LETTERS[usize::from(digit) % LETTERS.len()]);
     digits.to_string().bytes().map(letter).collect()
 }
 
-/// A pod of a template, owned by `owner`; it has no name yet.
+/// Creates a pod from a template, without a name, with an owner reference to `owner`.
 pub(super) fn pod_from_template(template: &Node, owner: &Node) -> Node {
     let mut pod = map([("apiVersion", "v1".into()), ("kind", "Pod".into())]);
     for field in ["labels", "annotations", "finalizers"] {
@@ -44,7 +44,7 @@ pub(super) fn pod_from_template(template: &Node, owner: &Node) -> Node {
     pod
 }
 
-/// What an object says of the one that controls it.
+/// A controller owner reference to `owner`.
 pub(super) fn owner_reference(owner: &Node) -> Node {
     let text = |path: &[&str]| Node::from(text_at(owner, path));
     map([
@@ -57,7 +57,7 @@ pub(super) fn owner_reference(owner: &Node) -> Node {
     ])
 }
 
-/// The time that a text is; nothing if it is none.
+/// Parses a timestamp of an object.
 pub(super) fn time(text: &str) -> Option<Duration> {
     if text.is_empty() {
         return None;
@@ -66,28 +66,26 @@ pub(super) fn time(text: &str) -> Option<Duration> {
     u64::try_from(time.unix()).ok().map(Duration::from_secs)
 }
 
-/// A condition of an object.
 pub(super) fn condition<'n>(object: &'n Node, kind: &str) -> Option<&'n Node> {
     list_at(object, &["status", "conditions"]).iter().find(|it| text_at(it, &["type"]) == kind)
 }
 
-/// Since when a pod is ready; nothing if it is not.
+/// Since when a pod is ready; `None` if it is not.
 pub(super) fn ready_since(pod: &Node) -> Option<Duration> {
     let ready = condition(pod, "Ready").filter(|it| text_at(it, &["status"]) == "True")?;
     time(text_at(ready, &["lastTransitionTime"])).filter(|_| !is_deleted(pod))
 }
 
-/// Whether a pod has ended.
+/// Whether a pod has succeeded or failed.
 pub(super) fn is_finished(pod: &Node) -> bool {
     matches!(text_at(pod, &["status", "phase"]), "Succeeded" | "Failed")
 }
 
-/// Whether a pod runs or will.
+/// Whether a pod is pending or running and not being deleted.
 pub(super) fn is_active(pod: &Node) -> bool {
     !is_finished(pod) && !is_deleted(pod)
 }
 
-/// A label of an object.
 pub(super) fn label<'n>(object: &'n Node, name: &str) -> &'n str {
     text_at(object, &["metadata", "labels", name])
 }

@@ -1,4 +1,4 @@
-//! The core's kinds in tables.
+//! Table cells of the core group.
 
 use pintle_tree::Node;
 
@@ -42,7 +42,7 @@ pub(super) fn cells(kind: &str, row: &PrintRow<'_>) -> Option<Vec<Node>> {
     })
 }
 
-/// What is said of the containers of a pod, all together.
+/// The summary of a pod's containers, as in the columns READY, STATUS and RESTARTS.
 struct Containers {
     ready: i64,
     restarts: i64,
@@ -118,7 +118,7 @@ fn containers(row: &PrintRow<'_>) -> Containers {
     state
 }
 
-/// Looks at init containers up to the first that is not done. Returns whether there is one.
+/// Summarizes init containers up to the first that has not completed. Returns whether there is one.
 fn initial_containers(pod: &Node, state: &mut Containers) -> bool {
     let specs = list_at(pod, &["spec", "initContainers"]);
     for (index, status) in list_at(pod, &["status", "initContainerStatuses"]).iter().enumerate() {
@@ -218,7 +218,7 @@ fn service(row: &PrintRow<'_>) -> Vec<Node> {
     ]
 }
 
-/// The addresses that a load balancer has given, once each.
+/// The distinct addresses in `status.loadBalancer`.
 pub(super) fn balancers(object: &Node) -> Vec<String> {
     let addresses = list_at(object, &["status", "loadBalancer", "ingress"]).iter().map(|entry| {
         let address = text_at(entry, &["ip"]);
@@ -239,7 +239,7 @@ fn port(port: &Node) -> String {
     }
 }
 
-/// Ways to use a volume, by their short names.
+/// Access modes by their abbreviations, such as `RWO`.
 fn access_modes(modes: &[Node]) -> String {
     let all = [
         ("ReadWriteOnce", "RWO"),
@@ -290,7 +290,7 @@ fn volume(row: &PrintRow<'_>) -> Vec<Node> {
     ]
 }
 
-/// An event; its own group has other names for the same.
+/// An event of either group; the field names differ.
 pub(super) fn event(row: &PrintRow<'_>) -> Vec<Node> {
     let either = |core: &[&str], own: &[&str]| {
         let text = row.text(core);
@@ -395,7 +395,7 @@ fn endpoints(object: &Node) -> String {
     shortened(&all, MOST)
 }
 
-/// The first few, and how many more there are.
+/// The first few, and the number of the others.
 pub(super) fn shortened(all: &[String], most: usize) -> String {
     if all.is_empty() {
         return "<none>".to_owned();

@@ -1,4 +1,4 @@
-//! Columns of custom kinds, which name a path in the object.
+//! The JSONPath of `additionalPrinterColumns`.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use pintle_tree::{Node, json};
 use super::since;
 use crate::api::custom_resources::Column;
 
-/// What a column shows of an object: what the path finds, of the column's type.
+/// The cell of a column: the value at its path, formatted for the column's type.
 pub(in crate::api) fn by_path(object: &Node, column: &Column, now: Duration) -> Node {
     let found = find(object, &column.path);
     match column.kind.as_str() {
@@ -43,8 +43,8 @@ fn text(node: &Node) -> String {
     }
 }
 
-/// What a path such as `.spec.parts[*].name` finds. Steps are names, indexes, `*`, and filters that compare one field
-/// with a text, which is what definitions use.
+/// Evaluates a path such as `.spec.parts[*].name`. Supports names, indexes, `*` and filters that compare one field
+/// with a string: the subset that definitions use in practice.
 fn find<'n>(object: &'n Node, path: &str) -> Vec<&'n Node> {
     let mut found = vec![object];
     for segment in segments(path) {
@@ -72,7 +72,7 @@ fn segments(path: &str) -> Vec<Segment> {
             continue;
         }
         let name = rest.trim_start_matches('.');
-        // A backslash keeps a dot part of a name.
+        // A backslash escapes a dot in a name.
         let mut word = String::new();
         let mut letters = name.char_indices();
         let mut end = name.len();

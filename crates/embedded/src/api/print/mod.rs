@@ -1,4 +1,4 @@
-//! What tables show of objects of each kind, in the order of the kind's columns.
+//! Table cells of built-in kinds, in the order of their columns. Follows `printers/internalversion` of Kubernetes.
 
 mod core;
 mod json_path;
@@ -16,7 +16,6 @@ use crate::schema::Resource;
 
 pub(super) use json_path::by_path;
 
-/// The cells of an object of a built-in kind.
 pub(super) fn cells(resource: &Resource, object: &Node, now: Duration) -> Vec<Node> {
     let row = PrintRow { object, now };
     let (group, kind) = (resource.group.to_str_lossy(), resource.kind.to_str_lossy());
@@ -25,11 +24,11 @@ pub(super) fn cells(resource: &Resource, object: &Node, now: Duration) -> Vec<No
         ("apps" | "batch" | "autoscaling" | "policy", kind) => workloads::cells(kind, &row),
         (group, kind) => others::cells(group, kind, &row),
     };
-    // Kinds that the server has no columns for show when they were made.
+    // Kinds without printer columns show the creation timestamp.
     cells.unwrap_or_else(|| vec![meta(object, "name").into(), meta(object, "creationTimestamp").into()])
 }
 
-/// An object and the time at which it is looked at.
+/// An object to print, and the current time for ages.
 pub(super) struct PrintRow<'o> {
     pub(super) object: &'o Node,
     now: Duration,
@@ -44,7 +43,7 @@ impl PrintRow<'_> {
         self.since(&["metadata", "creationTimestamp"]).into()
     }
 
-    /// How long ago the time at a path was.
+    /// The age of the timestamp at a path.
     fn since(&self, path: &[&str]) -> String {
         since(text_at(self.object, path), self.now)
     }
@@ -53,7 +52,6 @@ impl PrintRow<'_> {
         text_at(self.object, path)
     }
 
-    /// A text, or something else if there is none.
     fn text_or(&self, path: &[&str], otherwise: &str) -> Node {
         let text = self.text(path);
         if text.is_empty() { otherwise.into() } else { text.into() }
@@ -71,7 +69,7 @@ impl PrintRow<'_> {
         }
     }
 
-    /// A number or a text, as people read it.
+    /// A number or a string, as text.
     fn shown(&self, path: &[&str], otherwise: &str) -> Node {
         match at(self.object, path) {
             Some(Node::Int(value)) => value.to_string().into(),
@@ -84,7 +82,7 @@ impl PrintRow<'_> {
         labels(at(self.object, path)).into()
     }
 
-    /// A selector; one that is empty selects nothing that could be told.
+    /// A selector; an empty one is `<none>`.
     fn selector(&self, path: &[&str]) -> Node {
         let text = at(self.object, path).map(selector_text).unwrap_or_default();
         if text.is_empty() { "<none>".into() } else { text.into() }
@@ -110,7 +108,6 @@ impl PrintRow<'_> {
     }
 }
 
-/// Labels with commas between them.
 fn labels(labels: Option<&Node>) -> String {
     let labels = labels.and_then(Node::as_map).into_iter().flat_map(Map::iter);
     let texts: Vec<String> =
@@ -118,7 +115,7 @@ fn labels(labels: Option<&Node>) -> String {
     if texts.is_empty() { "<none>".to_owned() } else { texts.join(",") }
 }
 
-/// How long ago a time was.
+/// The age of a timestamp.
 pub(super) fn since(time: &str, now: Duration) -> String {
     match unix(time) {
         Some(then) => span(i64::try_from(now.as_secs()).unwrap_or(i64::MAX) - then),
@@ -126,7 +123,7 @@ pub(super) fn since(time: &str, now: Duration) -> String {
     }
 }
 
-/// A time as seconds since 1970.
+/// Parses a timestamp to seconds since 1970.
 pub(super) fn unix(time: &str) -> Option<i64> {
     if time.is_empty() {
         return None;
@@ -134,7 +131,7 @@ pub(super) fn unix(time: &str) -> Option<i64> {
     GoTime::parse(RFC3339, time, &Zone::utc()).ok().map(|time| time.unix())
 }
 
-/// A span of seconds as people read it: with fewer digits the longer it is.
+/// Formats a duration as `duration.HumanDuration` in apimachinery: the longer, the coarser.
 pub(super) fn span(seconds: i64) -> String {
     let two = |big: i64, big_unit: &str, small: i64, small_unit: &str| {
         if small == 0 { format!("{big}{big_unit}") } else { format!("{big}{big_unit}{small}{small_unit}") }

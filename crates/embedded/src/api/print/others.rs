@@ -1,4 +1,4 @@
-//! Networking, access, storage and all other groups in tables.
+//! Table cells of networking, RBAC, storage and the other groups.
 
 use pintle_tree::Node;
 

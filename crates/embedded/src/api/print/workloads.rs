@@ -1,4 +1,4 @@
-//! Workloads, scalers and budgets in tables.
+//! Table cells of workloads, autoscalers and disruption budgets.
 
 use pintle_tree::Node;
 

@@ -1,4 +1,5 @@
-//! What a pod needs that is not there: claims before it gets a node, ConfigMaps and Secrets before it starts.
+//! The objects that a pod refers to: claims before it can be scheduled, ConfigMaps and Secrets before its containers
+//! start.
 
 use pintle_tree::Node;
 
@@ -6,20 +7,21 @@ use super::super::reconcile::Request;
 use crate::api::meta::{at, is_deleted, list_at, text_at};
 use crate::store::{key, prefix};
 
-/// What keeps containers from starting.
+/// A missing object that keeps containers from starting.
 pub(super) enum Missing {
-    /// A volume cannot be mounted.
+    /// A volume that cannot be mounted.
     Volume { message: String },
-    /// A variable cannot be set.
+    /// A variable that cannot be set.
     EnvSource { container: String, message: String },
 }
 
-/// Why no node is good enough.
+/// Returns the scheduler's reason why the node cannot take the pod.
 pub(super) fn unschedulable(request: &Request<'_>) -> Option<String> {
     let pod = &request.object;
     for volume in list_at(pod, &["spec", "volumes"]) {
         let claim = match at(volume, &["ephemeral"]) {
-            // Such a claim is made with the pod; here the pod does without.
+            // The controller of ephemeral volumes would create this claim; none is simulated, and the pod does
+            // without.
             Some(_) => continue,
             None => text_at(volume, &["persistentVolumeClaim", "claimName"]),
         };
@@ -50,7 +52,7 @@ fn is_optional(node: &Node) -> bool {
     node.get("optional").and_then(Node::as_bool) == Some(true)
 }
 
-/// The first thing that containers need and that is not there.
+/// Returns the first missing object.
 pub(super) fn find(request: &Request<'_>) -> Option<Missing> {
     let pod = &request.object;
     let volumes =
@@ -122,8 +124,8 @@ fn missing_env_source(request: &Request<'_>, container: &Node) -> Option<String>
     None
 }
 
-/// Whether something in the cluster has, or had, the right to make such objects. Since nothing really runs, it may
-/// well have been made by that.
+/// Whether a role in the cluster grants, or once granted, the right to create such objects. An operator or a hook job
+/// would create the object with this right, but nothing runs here; so it is assumed to exist.
 fn may_be_created_later(request: &Request<'_>, plural: &str) -> bool {
     let store = request.client.api.store();
     let roles = prefix("roles.rbac.authorization.k8s.io", Some(request.namespace()));
@@ -146,7 +148,7 @@ fn grants(role: &Node, plural: &str) -> bool {
     })
 }
 
-/// Says what is not there, in the kubelet's words.
+/// Returns the kubelet's message if the object, or one of its keys, does not exist.
 fn missing_reference(
     request: &Request<'_>,
     kind: &str,

@@ -1,4 +1,4 @@
-//! The states of a pod, as its status tells them.
+//! The states of a pod, read from and written to its status.
 
 use std::time::Duration;
 
@@ -12,20 +12,24 @@ use super::super::template::{hash_text, time};
 use super::{address, blank_status, names};
 use crate::api::meta::{at, list_at, map, number_at, set, text_at};
 
-/// Where a pod stands.
 pub(super) enum State {
-    /// Its containers are being made.
+    /// The containers have not been created.
     Creating,
-    /// Something keeps it, and will go on to.
+    /// Waits for something that will not happen, such as an image that cannot be pulled.
     Waiting,
-    /// It ended, and will be started again.
-    Crashed { since: Duration, restarts: i64 },
-    /// It runs.
-    Running { since: Duration, restarts: i64 },
+    /// The containers have exited and wait for the restart backoff.
+    Crashed {
+        since: Duration,
+        restarts: i64,
+    },
+    Running {
+        since: Duration,
+        restarts: i64,
+    },
 }
 
 impl State {
-    /// Reads it from the status of the first container; all do the same.
+    /// Reads the state from the first container. All containers of a simulated pod behave alike.
     pub(super) fn from_status(pod: &Node) -> State {
         let Some(first) = list_at(pod, &["status", "containerStatuses"]).first() else {
             return State::Creating;
@@ -46,7 +50,7 @@ impl State {
     }
 }
 
-/// What the kubelet knows besides the pod.
+/// What the kubelet adds to a status besides the pod itself.
 pub(super) struct KubeletView {
     now: String,
     uid: String,
@@ -58,7 +62,7 @@ impl KubeletView {
     }
 }
 
-/// The containers that prepare a pod, and those that do its work, with where their states are.
+/// The container lists of a spec, each with the list of their statuses.
 const KINDS: [(&str, &str); 2] =
     [("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")];
 
@@ -80,12 +84,12 @@ fn map_container_statuses(pod: &mut Node, act: impl Fn(&Node, &Node, bool) -> No
     }
 }
 
-/// Whether a container of `initContainers` goes on beside the others.
+/// Whether an init container is a sidecar (`restartPolicy: Always`), which keeps running beside the main containers.
 fn is_sidecar(container: &Node) -> bool {
     text_at(container, &["restartPolicy"]) == "Always"
 }
 
-/// The pod is on the node, and its containers are being made.
+/// Sets the status of a pod that was bound to the node.
 pub(super) fn admit(pod: &mut Node, view: &KubeletView) {
     let now = view.now.as_str();
     set(pod, &["status", "startTime"], now);
@@ -97,7 +101,7 @@ pub(super) fn admit(pod: &mut Node, view: &KubeletView) {
         blank_status(container, map([("waiting", map([("reason", reason.into())]))]))
     });
     let unready = format!("containers with unready status: {}", names(pod));
-    // The kubelet tells all, and what the scheduler said comes last.
+    // The kubelet writes the conditions in its own order, with `PodScheduled` last.
     remove_condition(pod, "PodScheduled");
     set_condition(pod, ("PodReadyToStartContainers", false, "", ""), now);
     set_condition(pod, ("Initialized", !prepares, "", ""), now);
@@ -106,7 +110,7 @@ pub(super) fn admit(pod: &mut Node, view: &KubeletView) {
     set_condition(pod, ("PodScheduled", true, "", ""), now);
 }
 
-/// A container waits, and says why.
+/// Sets the waiting state of one container.
 pub(super) fn wait(pod: &mut Node, name: &str, reason: &str, message: &str) {
     map_container_statuses(pod, |container, status, _| {
         let mut status = status.clone();
@@ -118,7 +122,7 @@ pub(super) fn wait(pod: &mut Node, name: &str, reason: &str, message: &str) {
     });
 }
 
-/// The containers run.
+/// Sets all containers to running; init containers have completed.
 pub(super) fn start(pod: &mut Node, view: &KubeletView, ready: bool) {
     let now = view.now.as_str();
     set(pod, &["status", "phase"], "Running");
@@ -147,7 +151,7 @@ pub(super) fn start(pod: &mut Node, view: &KubeletView, ready: bool) {
     set_ready(pod, ready, now);
 }
 
-/// What the runtime calls an image: a digest, here of its name.
+/// The image ID that a runtime reports is a digest. Nothing is pulled, so it is one of the name.
 fn image_id(image: &str) -> String {
     use std::fmt::Write as _;
     let mut id = "sha256:".to_owned();
@@ -164,7 +168,6 @@ fn set_ready(pod: &mut Node, ready: bool, now: &str) {
     set_condition(pod, ("ContainersReady", ready, reason, message), now);
 }
 
-/// The pod is ready.
 pub(super) fn become_ready(pod: &mut Node, view: &KubeletView) {
     map_container_statuses(pod, |_, status, _| {
         let mut status = status.clone();
@@ -174,7 +177,7 @@ pub(super) fn become_ready(pod: &mut Node, view: &KubeletView) {
     set_ready(pod, true, &view.now);
 }
 
-/// The pod has ended, and stays so.
+/// Sets the final phase of a pod.
 pub(super) fn end(pod: &mut Node, view: &KubeletView, code: i64) {
     let now = view.now.as_str();
     set(pod, &["status", "phase"], if code == 0 { "Succeeded" } else { "Failed" });
@@ -197,7 +200,7 @@ pub(super) fn end(pod: &mut Node, view: &KubeletView, code: i64) {
     set_condition(pod, ("ContainersReady", false, reason, ""), now);
 }
 
-/// The containers ended and wait to be started again.
+/// Sets the state of containers that have exited and will be restarted.
 pub(super) fn crash(pod: &mut Node, view: &KubeletView, code: i64, restarts: i64, message: &str) {
     let now = view.now.as_str();
     map_container_statuses(pod, |_, status, prepares| {
