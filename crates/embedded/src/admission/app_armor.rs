@@ -1,11 +1,11 @@
-//! AppArmor profiles were annotations once; those of new pods become fields.
+//! Conversion of the deprecated AppArmor annotations of new pods to fields (`applyAppArmorVersionSkew`).
 
 use pintle_tree::Node;
 
 use crate::fields::{at, list, made, map_of, text};
 use crate::validation::APP_ARMOR;
 
-/// Makes fields of the annotations of a new pod, and gives the containers of which there was only an annotation.
+/// Sets the fields from annotations and returns the names of the containers that had only an annotation.
 pub(super) fn mutate(pod: &mut Node) -> Vec<String> {
     let mut old = Vec::new();
     if text(pod, &["spec", "os", "name"]) == "windows" {
@@ -23,7 +23,7 @@ pub(super) fn mutate(pod: &mut Node) -> Vec<String> {
     old
 }
 
-/// The name of a container that has only an annotation, and the profile that it stands for, if it stands for one.
+/// A container that has only an annotation, and its profile, if the annotation is valid.
 fn missing(pod: &Node, kind: &str, index: usize) -> Option<(String, Option<Node>)> {
     let container = list(pod, &["spec", kind]).get(index)?;
     let name = text(container, &["name"]);

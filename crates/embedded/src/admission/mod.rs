@@ -1,5 +1,8 @@
-//! What the server itself puts into objects before it keeps them: addresses, ports, names of accounts, labels of jobs,
-//! first states. All of it comes after [`crate::apply::track`], since it belongs to nobody.
+//! Mutating admission and the defaults that need the state of the cluster: service accounts, priorities, tolerations,
+//! storage classes, cluster IPs, generated selectors.
+//!
+//! All of it runs after [`crate::apply::update_managed_fields`], as no field manager owns what the server sets. The
+//! plugins LimitRanger, PodSecurity and ResourceQuota, which read other objects, are in `api`.
 
 mod app_armor;
 mod pod;
@@ -11,30 +14,32 @@ use crate::fields::{at, inner, made, map_of, put, text};
 use crate::schema::Kind;
 use crate::status::{Status, StatusDetails};
 
-/// What objects get from outside of themselves.
+/// What admission needs from the cluster.
 pub trait AdmissionContext {
-    /// Five letters and digits that nobody has yet.
+    /// Five random characters, for generated names.
     fn suffix(&mut self) -> String;
-    /// An address for a service that nobody has yet.
+    /// Allocates a cluster IP.
     fn cluster_ip(&mut self) -> String;
-    /// A port of all nodes that nobody has yet.
+    /// Allocates a node port.
     fn node_port(&mut self) -> u16;
-    /// The class of claims that name none.
+    /// The storage class with the default annotation.
     fn default_storage_class(&mut self) -> Option<Str>;
-    /// The value and the preemption policy of a priority class.
+    /// Value and preemption policy of a PriorityClass.
     fn priority(&mut self, class: &str) -> Option<(i64, Str)>;
-    /// The time, as objects have it.
+    /// The current time as `metav1.Time`.
     fn now(&mut self) -> Str;
-    /// Whether there is such a service account.
+    /// Whether a service account exists.
     fn has_account(&mut self, namespace: &str, name: &str) -> bool;
-    /// Tells the sender something.
+    /// Sends a warning to the client.
     fn warn(&mut self, text: String);
 }
 
-/// Whether a new object finds all that it refers to. Comes before it is settled.
+/// The ServiceAccount and Priority admission plugins: whether the objects exist that a new pod refers to. Runs before
+/// [`mutate_create`].
 ///
 /// # Errors
-/// When a pod names an account or a priority that is not there.
+///
+/// 403 if the service account or the priority class does not exist.
 pub fn validate_references(
     kind: Kind<'_>,
     object: &Node,
@@ -64,7 +69,7 @@ pub fn validate_references(
     if is_known { Ok(()) } else { refuse(format!("no PriorityClass with name {class} was found")) }
 }
 
-/// Settles a new object, which has its name, its uid and its defaults.
+/// Mutates a new object, which has its name, its uid and its defaults.
 pub fn mutate_create(kind: Kind<'_>, object: &mut Node, context: &mut dyn AdmissionContext) {
     if kind.custom {
         return;
@@ -82,7 +87,7 @@ pub fn mutate_create(kind: Kind<'_>, object: &mut Node, context: &mut dyn Admiss
     }
 }
 
-/// Settles a new state of an object that was there as `live`.
+/// Mutates a new state of the existing object `live`.
 pub fn mutate_update(
     kind: Kind<'_>,
     live: &Node,
@@ -110,7 +115,8 @@ pub fn mutate_update(
     }
 }
 
-/// Objects lose the difference between an empty list and none when they are kept.
+/// Sets empty lists to null where the stored form does not tell them apart: etcd keeps protobuf, which has no empty
+/// lists.
 pub fn normalize_for_storage(kind: Kind<'_>, object: &mut Node) {
     if kind.custom {
         return;
@@ -185,7 +191,7 @@ fn node(object: &mut Node) {
     }
 }
 
-/// The pods of a job are known by its uid, unless it brings a selector of its own.
+/// A Job selects its pods by its uid, unless it has a manual selector.
 fn job(object: &mut Node, uid: &str) {
     if crate::fields::is_true(object, &["spec", "manualSelector"]) {
         return;
@@ -204,7 +210,7 @@ fn job(object: &mut Node, uid: &str) {
     };
     let is_bare = at(object, &["metadata", "labels"]).and_then(Node::as_map).is_none_or(Map::is_empty);
     let Some(map) = object.as_map_mut() else { return };
-    // A job without labels has those of its template.
+    // A Job without labels gets those of its template.
     if is_bare && let Some(labels) = made(map, "metadata").and_then(|metadata| made(metadata, "labels")) {
         label(labels);
     }

@@ -1,4 +1,4 @@
-//! Pods: their account and its token, how long they stay on a node that is lost, their priority and first state.
+//! Pods: the ServiceAccount, DefaultTolerationSeconds and Priority admission plugins, and the initial status.
 
 use pintle_tree::{Map, Node};
 
@@ -10,7 +10,6 @@ use crate::validation::old_app_armor;
 
 const TOKEN_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Settles a new pod.
 pub(super) fn mutate(object: &mut Node, context: &mut dyn AdmissionContext) {
     let class = text(object, &["spec", "priorityClassName"]).to_owned();
     let (priority, policy) = match class.as_str() {
@@ -39,7 +38,7 @@ pub(super) fn mutate(object: &mut Node, context: &mut dyn AdmissionContext) {
     }
 }
 
-/// Pods stay five minutes on a node that is lost, unless they say otherwise.
+/// The DefaultTolerationSeconds plugin: pods tolerate an unreachable node for five minutes.
 fn add_default_tolerations(spec: &mut Map<Node>) {
     put(spec, "tolerations", Node::List(Vec::new()));
     let Some(Node::List(tolerations)) = spec.get_mut("tolerations") else { return };
@@ -99,7 +98,7 @@ fn token_volume(name: &str) -> Node {
     map_of(&[("name", name.into()), ("projected", projected)])
 }
 
-/// How sure a pod is of what it asks for.
+/// The quality of service class.
 fn qos_class(pod: &Node) -> &'static str {
     let lists = container_names().into_iter().take(2);
     let containers: Vec<&Node> = lists.flat_map(|name| list(pod, &["spec", name])).collect();

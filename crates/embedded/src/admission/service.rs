@@ -1,11 +1,11 @@
-//! Services: their addresses, ports and families of addresses.
+//! Services: allocation of cluster IPs and node ports, and IP families.
 
 use pintle_tree::{Map, Node};
 
 use super::AdmissionContext;
 use crate::fields::{at, each, int, list, made, map_of, put, text, word};
 
-/// Settles a service; `live` is what it was before, if it was.
+/// Mutates a service; `live` is the existing one of an update.
 pub(super) fn mutate(object: &mut Node, live: Option<&Node>, context: &mut dyn AdmissionContext) {
     if live.is_none()
         && let Some(map) = object.as_map_mut()
@@ -44,7 +44,7 @@ fn allocates(spec: &Map<Node>) -> bool {
     spec.get("allocateLoadBalancerNodePorts").and_then(Node::as_bool).unwrap_or(true)
 }
 
-/// What a service was given before and does not name now, it keeps.
+/// Keeps what was allocated to the service and is omitted from the update.
 fn retain_allocated(spec: &mut Map<Node>, live: &Node) {
     let was = text(live, &["spec", "type"]);
     let is_outside = |kind: &str| kind == "NodePort" || kind == "LoadBalancer";
@@ -83,7 +83,7 @@ fn keep(spec: &mut Map<Node>, live: &Node, name: &str) {
     }
 }
 
-/// A service without a selector and without an address may have backends of both families.
+/// A headless service without a selector may have endpoints of both families.
 fn families(spec: &mut Map<Node>) {
     let free = word(spec, "clusterIP") == "None"
         && spec.get("selector").and_then(Node::as_map).is_none_or(Map::is_empty)
@@ -94,7 +94,7 @@ fn families(spec: &mut Map<Node>) {
         spec.insert("ipFamilies".into(), Node::List(vec!["IPv4".into(), "IPv6".into()]));
         return;
     }
-    // The cluster has addresses of one family, whatever is preferred.
+    // The cluster is single-stack, so `PreferDualStack` gets one family.
     put(spec, "ipFamilyPolicy", "SingleStack");
     put(spec, "ipFamilies", Node::List(vec!["IPv4".into()]));
 }

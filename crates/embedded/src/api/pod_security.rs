@@ -11,7 +11,7 @@ use crate::status::Status;
 use crate::store::{key, prefix};
 
 /// Subresources that do not change what runs in a pod.
-const EXEMPT_FIELDS: [&str; 8] =
+const EXEMPT_SUBRESOURCES: [&str; 8] =
     ["attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "status"];
 /// How many pods are checked when the standard of a namespace changes, as in the real plugin.
 const MAX_PODS_CHECKED: usize = 3_000;
@@ -29,7 +29,8 @@ impl Api {
             return self.check_namespace_labels(call, before, object);
         }
         if call.served.is("", "Pod") {
-            let is_harmless = subresource.is_some_and(|subresource| EXEMPT_FIELDS.contains(&subresource))
+            let is_harmless = subresource
+                .is_some_and(|subresource| EXEMPT_SUBRESOURCES.contains(&subresource))
                 || before.is_some_and(|before| !changes_security(before, object));
             return if is_harmless { Ok(()) } else { self.check_pod(call, object) };
         }

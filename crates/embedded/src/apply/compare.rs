@@ -1,4 +1,4 @@
-//! Which fields two objects differ in.
+//! Comparison of two objects, field by field.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pintle_tree::{Map, Node, with_stack};
 use super::field_set::{FieldSet, MAX_DEPTH, PathElement};
 use super::typed::{AtomKind, Keys, TypeRef, preferred_atom, values_equal, zip};
 
-/// The fields in which two objects differ.
+/// The fields in which two objects differ (`typed.Comparison` of structured-merge-diff).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// Fields that only the old object has.
@@ -19,14 +19,13 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares two objects.
     pub(super) fn of(type_ref: TypeRef<'_>, old: &Node, new: &Node) -> Comparison {
         let mut walk = Walk { path: Vec::new(), found: Comparison::default() };
         walk.both(type_ref, Some(old), Some(new));
         walk.found
     }
 
-    /// The comparison without fields that count for nothing.
+    /// The comparison without ignored fields.
     #[must_use]
     pub(super) fn without(&self, ignored: &FieldSet) -> Comparison {
         Comparison {
@@ -62,7 +61,7 @@ impl Walk {
         }
     }
 
-    /// Compares two values as what they are taken for, and says whether they were taken as a whole.
+    /// Compares two values as the given kind. Returns whether they were compared as one leaf.
     fn as_atom(
         &mut self,
         atom_kind: AtomKind,
@@ -111,7 +110,7 @@ impl Walk {
 
     fn lists(&mut self, type_ref: TypeRef<'_>, old: &[Node], new: &[Node]) {
         let mut elements: BTreeMap<PathElement, (Vec<&Node>, Vec<&Node>)> = BTreeMap::new();
-        // Elements that are none cannot be told apart; they are left to those who check objects.
+        // Elements without a valid key are skipped; validation reports them.
         for item in old {
             if let Ok(element) = type_ref.element(item) {
                 elements.entry(element).or_default().0.push(item);
@@ -129,7 +128,7 @@ impl Walk {
         }
     }
 
-    /// Compares what one name stands for in two lists: elements that are there twice count as one value.
+    /// Compares the elements with one key. Duplicates are compared as one value.
     fn elements(&mut self, type_ref: TypeRef<'_>, old: &[&Node], new: &[&Node]) {
         match (old, new) {
             ([] | [_], [] | [_]) => {

@@ -1,28 +1,29 @@
-//! Sets of fields: what `fieldsV1` holds, and what ownership is reckoned with.
+//! Sets of fields: the content of `fieldsV1`, and the arithmetic of ownership (`fieldpath.Set` of
+//! structured-merge-diff).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use pintle_tree::{Map, Node, Str, json, quote, with_stack};
 
-/// Fields deeper than this are owned with what they are in. Objects are not that deep unless somebody means harm, and
-/// sets are dropped and copied without looking for stack.
+/// Fields deeper than this are owned together with their ancestor at this depth. Sets are dropped and cloned
+/// recursively, so the depth must be limited; real objects are far less deep.
 pub(super) const MAX_DEPTH: usize = 200;
 
-/// A value by which an element of a list is told apart from the others.
+/// A value in the key of a list element.
 ///
-/// Whole numbers are one value however they are written, so that `80` and `80.0` are the same port.
+/// Integers are equal however they are written, so that `80` and `80.0` are the same port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scalar {
     /// A whole number.
     Int(i64),
-    /// Any other number, as JSON writes it.
+    /// Any other number, as JSON.
     Float(String),
     /// Text.
     Text(Str),
     /// A boolean.
     Bool(bool),
-    /// Null, or a list or map where none belongs, as JSON writes it.
+    /// Null, or an unexpected list or map, as JSON.
     Other(String),
 }
 
@@ -62,21 +63,21 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// One step of the way to a field.
+/// One element of the path to a field (`fieldpath.PathElement`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathElement {
-    /// A field of a map.
+    /// `f:`: a field of a map.
     Field(Str),
-    /// The element of a list that has these fields, by name.
+    /// `k:`: a list element by the values of its key fields, which are sorted by name.
     Key(Vec<(Str, Scalar)>),
-    /// The element of a list that is this.
+    /// `v:`: a list element by its value.
     Value(Scalar),
-    /// The element of a list at this place.
+    /// `i:`: a list element by its index.
     Index(i64),
 }
 
 impl PathElement {
-    /// Reads a step as `fieldsV1` writes it; nothing for steps that only later versions of Kubernetes know.
+    /// Parses an element of `fieldsV1`; `None` for kinds of elements that only later versions of Kubernetes know.
     fn read(text: &[u8]) -> Result<Option<PathElement>, FieldSetError> {
         let bad = || FieldSetError::PathElement(String::from_utf8_lossy(text).into_owned());
         Ok(Some(match text {
@@ -126,15 +127,15 @@ impl fmt::Display for PathElement {
     }
 }
 
-/// Why something is no set of fields.
+/// Why a `fieldsV1` cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldSetError {
-    /// A key is no step of a way.
+    /// A key is not a path element.
     #[error("parsing key as path element: {0}")]
     PathElement(String),
 }
 
-/// A set of fields. That a field is in it says nothing about what is above or below that field.
+/// A set of fields. Membership of a field says nothing about its ancestors or descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
     members: BTreeSet<PathElement>,
@@ -142,7 +143,7 @@ pub struct FieldSet {
 }
 
 impl FieldSet {
-    /// Returns the set of these fields, each a way through maps: `["metadata", "name"]`.
+    /// Returns the set of the given paths through maps, such as `["metadata", "name"]`.
     pub fn from_paths(paths: &[&[&str]]) -> FieldSet {
         let mut set = FieldSet::default();
         for path in paths {
@@ -153,7 +154,7 @@ impl FieldSet {
         set
     }
 
-    /// Adds a field. Nobody owns the object as a whole, so the empty path is left out.
+    /// Adds a field. The empty path is ignored: the object as a whole cannot be owned.
     pub fn insert(&mut self, path: &[PathElement]) {
         match path {
             [] => {}
@@ -169,7 +170,7 @@ impl FieldSet {
         self.members.is_empty() && self.children.values().all(FieldSet::is_empty)
     }
 
-    /// Whether the field one step away is in the set.
+    /// Whether the child `element` is a member.
     pub fn has(&self, element: &PathElement) -> bool {
         self.members.contains(element)
     }
@@ -183,27 +184,23 @@ impl FieldSet {
         }
     }
 
-    /// The fields below the one that is one step away.
+    /// The fields below the child `element`.
     pub fn below(&self, element: &PathElement) -> Option<&FieldSet> {
         self.children.get(element)
     }
 
-    /// The members at this level.
     pub(super) fn members(&self) -> &BTreeSet<PathElement> {
         &self.members
     }
 
-    /// The sets one level down.
     pub(super) fn children(&self) -> &BTreeMap<PathElement, FieldSet> {
         &self.children
     }
 
-    /// Puts a member at this level.
     pub(super) fn add_member(&mut self, element: PathElement) {
         self.members.insert(element);
     }
 
-    /// Puts a whole set one level down.
     pub(super) fn add_child(&mut self, element: PathElement, set: FieldSet) {
         self.children.insert(element, set);
     }
@@ -247,7 +244,7 @@ impl FieldSet {
         self.without(other, false)
     }
 
-    /// The fields that only the first has and that are not below a field of the other.
+    /// The difference that also removes the descendants of fields in `other`.
     #[must_use]
     pub fn recursive_difference(&self, other: &FieldSet) -> FieldSet {
         self.without(other, true)
@@ -273,7 +270,7 @@ impl FieldSet {
         rest
     }
 
-    /// The ways to all fields: those at a level before those below it.
+    /// The paths of all fields, those of a level before those below it.
     pub fn paths(&self) -> Vec<Vec<PathElement>> {
         let mut paths = Vec::new();
         self.collect(&mut Vec::new(), &mut paths);
@@ -291,10 +288,11 @@ impl FieldSet {
         }
     }
 
-    /// Reads a set as `fieldsV1` has it.
+    /// Parses `fieldsV1`.
     ///
     /// # Errors
-    /// When a key is no step of a way.
+    ///
+    /// When a key is not a path element.
     pub fn read(fields: &Node) -> Result<FieldSet, FieldSetError> {
         FieldSet::read_at(fields, 0)
     }
@@ -320,7 +318,7 @@ impl FieldSet {
         Ok(set)
     }
 
-    /// Writes the set as `fieldsV1` has it.
+    /// Encodes as `fieldsV1`.
     pub fn write(&self) -> Node {
         let mut fields: BTreeMap<&PathElement, Map<Node>> = BTreeMap::new();
         for element in &self.members {
@@ -340,13 +338,13 @@ impl FieldSet {
     }
 }
 
-/// A path as errors have it.
+/// A path as in conflicts: `.spec.ports[port=80]`.
 pub fn path_string(path: &[PathElement]) -> String {
     path.iter().map(ToString::to_string).collect()
 }
 
 fn text_of(node: &Node) -> String {
-    // Numbers that JSON has no words for cannot be read from it either.
+    // Values without JSON (NaN, infinities) cannot have been parsed from it either.
     json::write(node)
         .map_or_else(|_| String::from("null"), |text| String::from_utf8_lossy(&text).into_owned())
 }

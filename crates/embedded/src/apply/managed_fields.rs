@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: who owns which fields, as entries of objects.
+//! `metadata.managedFields`.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,18 @@ use pintle_tree::{Map, Node, Str};
 
 use super::field_set::{FieldSet, FieldSetError};
 
-/// How one came to own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     Apply,
     Update,
 }
 
-/// Who owns fields. Those who apply are the same in every version of an API; those who update are not.
+/// The identity of a field manager. Appliers are the same in every API version, updaters are not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ManagerKey {
     pub(super) name: Str,
     pub(super) operation: Operation,
-    /// Empty for those who apply.
+    /// Empty for appliers.
     pub(super) version: Str,
     pub(super) subresource: Str,
 }
@@ -30,7 +29,7 @@ impl ManagerKey {
         ManagerKey { name, operation, version, subresource: Str::from(subresource) }
     }
 
-    /// The owner as conflicts name it.
+    /// The manager as named in conflicts.
     pub(super) fn describe(&self) -> String {
         let mut text = pintle_tree::quote::quote(&self.name);
         if !self.subresource.is_empty() {
@@ -43,7 +42,7 @@ impl ManagerKey {
     }
 }
 
-/// What one owns.
+/// The fields of one manager, in the API version of its last write.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct VersionedSet {
     pub(super) version: Str,
@@ -51,11 +50,10 @@ pub(super) struct VersionedSet {
     pub(super) time: Option<Str>,
 }
 
-/// Who owns what of an object.
+/// The managers of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ManagedFields(pub(super) BTreeMap<ManagerKey, VersionedSet>);
 
-/// Why entries cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum EntryError {
     #[error("operation must be `Apply` or `Update`")]
@@ -71,7 +69,6 @@ pub(super) enum EntryError {
 }
 
 impl ManagedFields {
-    /// Reads the entries of an object.
     pub(super) fn read(object: &Node) -> Result<ManagedFields, EntryError> {
         let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
         let entries = entries.and_then(Node::as_list).unwrap_or_default();
@@ -105,7 +102,7 @@ impl ManagedFields {
         Ok(managers)
     }
 
-    /// Writes the entries into an object; none is no field at all.
+    /// Writes the entries; without any the field is removed.
     pub(super) fn write(&self, object: &mut Node) {
         let Some(Node::Map(metadata)) =
             object.as_map_mut().map(|map| map.entry_or_insert_with(&"metadata".into(), Node::empty_map))
@@ -117,7 +114,7 @@ impl ManagedFields {
             return;
         }
         let mut entries: Vec<(&ManagerKey, &VersionedSet)> = self.0.iter().collect();
-        // Those who apply first, then by time; times in one zone are in the order of their texts.
+        // Appliers first, then by time. Timestamps are UTC, so comparing text is enough.
         entries.sort_by(|(a, x), (b, y)| {
             let order = a.operation.cmp(&b.operation).then_with(|| x.time.cmp(&y.time));
             let order = order.then_with(|| a.name.cmp(&b.name));
@@ -127,7 +124,7 @@ impl ManagedFields {
         metadata.insert("managedFields".into(), Node::List(entries));
     }
 
-    /// Joins the oldest of those who update once there are more than ten.
+    /// Merges the oldest updaters into `ancient-changes` once there are more than ten, as the real server does.
     pub(super) fn cap(&mut self) {
         const MAX_UPDATE_ENTRIES: usize = 10;
         let updates = |manager: &&ManagerKey| manager.operation == Operation::Update;

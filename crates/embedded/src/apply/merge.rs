@@ -1,4 +1,4 @@
-//! What is applied, laid over what is there.
+//! Merging an applied configuration into the live object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,6 @@ use pintle_tree::{Map, Node, with_stack};
 use super::field_set::PathElement;
 use super::typed::{AtomKind, Keys, TypeRef, preferred_atom, zip};
 
-/// Lays `applied` over `live`.
 pub(super) fn merge(type_ref: TypeRef<'_>, live: &Node, applied: &Node) -> Node {
     both(type_ref, Some(live), Some(applied)).unwrap_or_default()
 }
@@ -43,10 +42,10 @@ fn both(type_ref: TypeRef<'_>, live: Option<&Node>, applied: Option<&Node>) -> O
     }
 }
 
-/// The elements of a list by their names.
+/// The elements of an associative list by their keys.
 struct Named<'n> {
     order: Vec<PathElement>,
-    /// Nothing where several elements have one name.
+    /// `None` for duplicate keys.
     values: BTreeMap<PathElement, Option<&'n Node>>,
 }
 
@@ -71,7 +70,7 @@ impl<'n> Named<'n> {
     }
 }
 
-/// Elements of both lists keep the order of the applied one; those of one list only stay where they stand between them.
+/// Elements of both lists are in the order of the applied one; elements of one list only keep their place between them.
 fn lists(type_ref: TypeRef<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
     let (under, over) = (Named::of(type_ref, live), Named::of(type_ref, applied));
     let mut shared = over.order.iter().filter(|element| under.has(element)).peekable();

@@ -1,7 +1,8 @@
-//! Who owns which field: server-side apply, and the bookkeeping of all other writes.
+//! Server-side apply and field management.
 //!
-//! [`apply`] lays what one owner wants over what is there; [`update_managed_fields`] notes what any other write has changed. Both keep
-//! `metadata.managedFields`, and both are pure: the time comes in with the [`FieldManager`].
+//! [`apply`] merges the configuration of one field manager into the live object; [`update_managed_fields`] records
+//! the changes of all other writes. Both maintain `metadata.managedFields`, and both are pure: the time comes in with
+//! the [`FieldManager`]. Follows structured-merge-diff and `managedfields` of apimachinery.
 
 mod compare;
 mod field_set;
@@ -21,25 +22,26 @@ use crate::status::{Status, StatusCause, StatusDetails};
 use managed_fields::{ManagedFields, ManagerKey, Operation, VersionedSet};
 use typed::TypeRef;
 
-/// What client-side apply keeps of the object that it has applied.
+/// The annotation of client-side apply.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Who writes an object, and how.
+/// The field manager of a write.
 #[derive(Clone, Copy)]
 pub struct FieldManager<'a> {
-    /// The name: `fieldManager`, or what stands before `/` in the user agent.
+    /// The query's `fieldManager`, or the product of the user agent.
     pub name: &'a str,
-    /// The API version that is written in: `apps/v1`.
+    /// The API version of the write, such as `apps/v1`.
     pub api_version: &'a str,
     /// `status`, `scale` …; empty for the object itself.
     pub subresource: &'a str,
-    /// The time, as objects have it.
+    /// The current time as `metav1.Time`.
     pub now: &'a str,
-    /// The fields that this write cannot change, such as `status` for a write of the object itself.
+    /// The fields that this write resets and therefore does not own, such as `status` for a write of the main
+    /// resource.
     pub reset_fields: &'a FieldSet,
 }
 
-/// What never belongs to anybody.
+/// Fields that no manager owns.
 fn unmanaged_fields() -> FieldSet {
     FieldSet::from_paths(&[
         &["apiVersion"],
@@ -57,8 +59,8 @@ fn unmanaged_fields() -> FieldSet {
     ])
 }
 
-/// Notes in `new` what a write that is no apply has changed. `live` is the object before, or for one that is created the
-/// empty object of its kind; `created` tells them apart.
+/// Records the changes of a write other than an apply in `new`. `live` is the object before; for a create it is the
+/// empty object of the kind and `created` is true.
 pub fn update_managed_fields(
     schema: Schema<'_>,
     live: &Node,
@@ -68,7 +70,7 @@ pub fn update_managed_fields(
 ) {
     let mut managers = effective_managers(live, new, field_manager);
     strip(new);
-    // Objects whose entries were taken away stay without.
+    // Managed fields that a client has cleared stay cleared until the first apply.
     if managers.0.is_empty() && !created {
         managers.write(new);
         return;
@@ -80,7 +82,8 @@ pub fn update_managed_fields(
     managers.write(new);
 }
 
-/// Whose entries count: those that the write brings, or those that are there. None if the write takes them away.
+/// The managers before this write: those that the client has sent, else those of the live object. Empty if the client
+/// clears them.
 fn effective_managers(live: &Node, new: &Node, field_manager: &FieldManager<'_>) -> ManagedFields {
     let existing = || ManagedFields::read(live).unwrap_or_default();
     if !field_manager.subresource.is_empty() {
@@ -101,7 +104,7 @@ fn effective_managers(live: &Node, new: &Node, field_manager: &FieldManager<'_>)
     }
 }
 
-/// Gives the writer all that is new or other, and takes it from all others.
+/// Adds all changed fields to the writing manager and removes them from the others.
 fn record_update(
     type_ref: TypeRef<'_>,
     live: &Node,
@@ -125,7 +128,7 @@ fn record_update(
     managers.0.insert(manager, VersionedSet { version, set, time: Some(field_manager.now.into()) });
 }
 
-/// Takes from all but one what has changed or is gone.
+/// Removes changed fields from all managers except one.
 fn remove_from_others(managers: &mut ManagedFields, found: &Comparison, except: Option<&ManagerKey>) {
     let changed = found.modified.union(&found.added).union(&found.removed);
     for (manager, owned) in &mut managers.0 {
@@ -136,33 +139,34 @@ fn remove_from_others(managers: &mut ManagedFields, found: &Comparison, except: 
     managers.0.retain(|_, owned| !owned.set.is_empty());
 }
 
-/// Takes the entries out of an object: they are kept apart while fields are compared.
+/// Removes `managedFields`, which is not compared itself.
 fn strip(object: &mut Node) {
     if let Some(Node::Map(metadata)) = object.as_map_mut().and_then(|map| map.get_mut("metadata")) {
         metadata.remove("managedFields");
     }
 }
 
-/// A field that someone else owns and that would be changed.
+/// A field of another manager that the apply would change.
 struct Conflict {
     manager: ManagerKey,
     path: Vec<PathElement>,
 }
 
-/// What came of an apply.
+/// The result of an apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
-    /// The object with its entries. Defaults and rules come after.
+    /// The merged object with its managed fields, before defaulting and validation.
     pub object: Node,
-    /// Whether any field other than the entries is other than before.
+    /// Whether anything but the managed fields has changed.
     pub changed: bool,
 }
 
-/// Lays what `field_manager` applies over the live object. For an object that is not there yet, `live` is the empty object of
-/// its kind with its name, and `created` is set.
+/// Applies a configuration to the live object. If the object does not exist, `live` is the empty object of its kind
+/// with its name, and `created` is true.
 ///
 /// # Errors
-/// When `applied` does not fit the schema, or fields of others would change and `force` is not set.
+///
+/// When `applied` does not match the schema, or conflicts with other managers and `force` is false.
 pub fn apply(
     schema: Schema<'_>,
     live: &Node,
@@ -289,7 +293,7 @@ fn conflicts(managers: &ManagedFields, except: &ManagerKey, found: &Comparison) 
     others.flat_map(of).collect()
 }
 
-/// Takes away what the owner has applied last time and not this time, unless others own it.
+/// Removes the fields that the manager has applied before and no longer applies, unless others own them.
 fn prune(type_ref: TypeRef<'_>, merged: Node, managers: &ManagedFields, last: &FieldSet) -> Node {
     let last = type_ref.with_named_ancestors(last);
     let rest = to_set::without(type_ref, &merged, &last);
@@ -303,7 +307,8 @@ fn prune(type_ref: TypeRef<'_>, merged: Node, managers: &ManagedFields, last: &F
     to_set::without(type_ref, &merged, &all.difference(&left).intersection(&last))
 }
 
-/// The fields that client-side apply has set and nobody has changed since; `kubectl` may take them over.
+/// The fields that client-side apply has set and nobody has changed since. `kubectl` may take them over without a
+/// conflict, which migrates objects to server-side apply.
 fn allowed_by_last_applied(type_ref: TypeRef<'_>, live: &Node, api_version: &str) -> Option<FieldSet> {
     let annotations = live.get("metadata")?.get("annotations")?;
     let text = annotations.get(LAST_APPLIED)?.as_text().filter(|text| !text.is_empty())?;
@@ -318,7 +323,7 @@ fn allowed_by_last_applied(type_ref: TypeRef<'_>, live: &Node, api_version: &str
     Some(fields.difference(&found.modified).difference(&found.added).difference(&found.removed))
 }
 
-/// Keeps what client-side apply looks at up to date, so that one can go back to it.
+/// Updates the annotation of client-side apply, so that users can go back to it.
 fn update_last_applied(object: &mut Node, applied: &Node) {
     let annotations = object.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
     let annotations = annotations.and_then(|map| map.get_mut("annotations")).and_then(Node::as_map_mut);

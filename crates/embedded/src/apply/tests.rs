@@ -1,4 +1,4 @@
-//! Applies and other writes, one after another, as the real server keeps book of them.
+//! Sequences of applies and updates, and the managed fields after them.
 
 use pintle_tree::{Node, json};
 
@@ -288,7 +288,7 @@ fn more_than_ten_who_update_are_joined() {
     assert!(lines.starts_with("ancient-changes Update"));
 }
 
-/// The schema of a custom resource that keeps whatever it is given.
+/// The schema of a custom resource without validation.
 fn free() -> Shape {
     Shape::parse(&node(r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#)).unwrap()
 }
@@ -327,7 +327,7 @@ fn entries_as_deep_as_can_be_read_are_kept() {
 
 #[test]
 fn long_lists_and_wide_maps_take_no_long_time() {
-    // So many that comparing each with each would take hours.
+    // With this many elements, quadratic time would mean hours.
     let finalizers: Vec<String> = (0..40_000).map(|at| format!("\"a.io/{at}\"")).collect();
     let object = |extra: &str| {
         let text = format!(

@@ -1,4 +1,4 @@
-//! The fields that an object has, which are what one who applies it comes to own; and an object without some fields.
+//! The field set of an object (`ToFieldSet`), and the removal of a field set from an object (`RemoveItems`).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pintle_tree::{Map, Node, with_stack};
 use super::field_set::{FieldSet, MAX_DEPTH, PathElement};
 use super::typed::{AtomKind, Keys, TypeRef};
 
-/// The fields of an object.
+/// The fields of an object: what its applier owns.
 pub(super) fn to_field_set(type_ref: TypeRef<'_>, object: &Node) -> FieldSet {
     let mut set = FieldSet::default();
     collect(type_ref, object, &mut Vec::new(), &mut set);
@@ -44,7 +44,7 @@ fn collect_elements(type_ref: TypeRef<'_>, list: &[Node], path: &mut Vec<PathEle
     }
     for (element, items) in seen {
         path.push(element);
-        // What is there twice is owned as a whole.
+        // Duplicates are owned as one element, without their fields.
         if let [item] = items[..] {
             with_stack(|| collect(type_ref.items(), item, path, set));
         }
@@ -53,7 +53,7 @@ fn collect_elements(type_ref: TypeRef<'_>, list: &[Node], path: &mut Vec<PathEle
     }
 }
 
-/// The value without the fields of `set`; maps and lists that become empty become null.
+/// The value without the fields of `set`. Maps and lists that become empty become null.
 pub(super) fn without(type_ref: TypeRef<'_>, value: &Node, set: &FieldSet) -> Node {
     let rest = match type_ref.atom_kind(Some(value)) {
         AtomKind::Scalar => return value.clone(),

@@ -1,25 +1,25 @@
-//! Places as server-side apply sees them: maps that are merged or are one value, lists whose elements are told apart.
+//! Types as structured-merge-diff sees them: granular and atomic maps, and atomic, set and associative lists.
 
 use pintle_tree::{Map, Node, Str};
 
 use super::field_set::{FieldSet, PathElement, Scalar};
 use crate::schema::{Additional, ListType, Schema, Type};
 
-/// Where raw objects stand, which are one value whatever they hold.
+/// Raw objects are atomic.
 const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
-/// A place in an object, as server-side apply sees it.
+/// The type of a value.
 #[derive(Clone, Copy)]
 pub(super) enum TypeRef<'t> {
-    /// A place that the schema describes; whether some place above it keeps unknown fields.
+    /// The type by its schema; the flag tells whether an ancestor preserves unknown fields.
     Known(Schema<'t>, bool),
-    /// A place whose type shows in its value: maps are merged, lists are one value.
+    /// A type deduced from the value: maps are granular, lists atomic.
     Deduced,
-    /// A place that is one value whatever it holds.
+    /// An atomic type.
     Whole,
 }
 
-/// What stands at a place.
+/// The three kinds of types (`schema.Atom`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AtomKind {
     Map,
@@ -27,7 +27,7 @@ pub(super) enum AtomKind {
     List,
 }
 
-/// What scalars a place takes.
+/// The scalars that a type accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScalarType {
     Number,
@@ -36,18 +36,17 @@ pub(super) enum ScalarType {
     Any,
 }
 
-/// How elements are told apart.
+/// How list elements are identified.
 pub(super) enum Keys<'t> {
-    /// Not at all.
+    /// The list is atomic.
     Atomic,
     /// By value.
     Set,
-    /// By these fields.
+    /// By key fields.
     Fields(&'t [Str]),
 }
 
 impl<'t> TypeRef<'t> {
-    /// The root of an object.
     pub(super) fn root(schema: Schema<'t>) -> TypeRef<'t> {
         TypeRef::of(schema, false)
     }
@@ -59,7 +58,7 @@ impl<'t> TypeRef<'t> {
         TypeRef::Known(schema, keeps || schema.shape().preserve_unknown)
     }
 
-    /// What may stand here: map, scalar, list.
+    /// Which kinds are allowed: map, scalar, list.
     fn atoms(&self) -> [bool; 3] {
         let TypeRef::Known(schema, _) = self else { return [true; 3] };
         match schema.kind() {
@@ -75,7 +74,7 @@ impl<'t> TypeRef<'t> {
         }
     }
 
-    /// The forms that a value leaves open: its own if that is allowed here, else all that are allowed.
+    /// The kinds that a value can have: its own if the type allows it, else all that the type allows.
     pub(super) fn allowed_atoms(&self, value: Option<&Node>) -> [bool; 3] {
         let allowed = self.atoms();
         let own = match value {
@@ -90,12 +89,11 @@ impl<'t> TypeRef<'t> {
         }
     }
 
-    /// What a value is taken for.
+    /// The kind that a value is treated as.
     pub(super) fn atom_kind(&self, value: Option<&Node>) -> AtomKind {
         preferred_atom(self.allowed_atoms(value))
     }
 
-    /// What scalars the place takes.
     pub(super) fn scalar(&self) -> ScalarType {
         let TypeRef::Known(schema, _) = self else { return ScalarType::Any };
         let plain = schema.shape().format.as_ref().is_none_or(|format| format == "byte");
@@ -107,7 +105,6 @@ impl<'t> TypeRef<'t> {
         }
     }
 
-    /// Whether a map here is one value.
     pub(super) fn is_atomic_map(&self) -> bool {
         match self {
             TypeRef::Known(schema, _) => schema.is_atomic_map(),
@@ -116,12 +113,12 @@ impl<'t> TypeRef<'t> {
         }
     }
 
-    /// Whether the schema names this field.
+    /// Whether the schema declares this field.
     pub(super) fn names(&self, name: &Str) -> bool {
         matches!(self, TypeRef::Known(schema, _) if schema.shape().fields.contains_key(name))
     }
 
-    /// The place of a field, if there may be one of that name.
+    /// The type of a field; `None` if it is not allowed.
     pub(super) fn field(&self, name: &Str) -> Option<TypeRef<'t>> {
         let TypeRef::Known(schema, keeps) = self else { return Some(*self) };
         if let Some(field) = schema.field(name) {
@@ -135,7 +132,6 @@ impl<'t> TypeRef<'t> {
         }
     }
 
-    /// The place of the elements of a list.
     pub(super) fn items(&self) -> TypeRef<'t> {
         match self {
             TypeRef::Known(schema, keeps) => {
@@ -145,7 +141,6 @@ impl<'t> TypeRef<'t> {
         }
     }
 
-    /// How the elements of a list are told apart.
     pub(super) fn keys(&self) -> Keys<'t> {
         let TypeRef::Known(schema, _) = self else { return Keys::Atomic };
         match schema.list() {
@@ -155,7 +150,7 @@ impl<'t> TypeRef<'t> {
         }
     }
 
-    /// Which element of the list at this place `item` is.
+    /// The path element of a list element.
     pub(super) fn element(&self, item: &Node) -> Result<PathElement, String> {
         match self.keys() {
             Keys::Atomic => Err("invalid indexing of non-associative list".into()),
@@ -164,7 +159,7 @@ impl<'t> TypeRef<'t> {
         }
     }
 
-    /// The fields of `set` and all fields with names that lead to them.
+    /// The set and all named fields on the paths to its members.
     pub(super) fn with_named_ancestors(&self, set: &FieldSet) -> FieldSet {
         let mut all = FieldSet::default();
         for member in set.members() {
@@ -191,7 +186,7 @@ impl<'t> TypeRef<'t> {
     }
 }
 
-/// The form that is tried first of those that are open.
+/// The kind to treat a value as, of those that are possible.
 pub(super) fn preferred_atom(open: [bool; 3]) -> AtomKind {
     match open {
         [true, ..] => AtomKind::Map,
@@ -209,7 +204,7 @@ fn set_element(item: &Node) -> Result<PathElement, String> {
     }
 }
 
-/// Keys that an element lacks are taken from the schema, and left out if that has none.
+/// Missing key fields get the default of the schema, as `protocol` of a port; without a default they are left out.
 fn keyed_element(item: &Node, keys: &[Str], items: TypeRef<'_>) -> Result<PathElement, String> {
     let map = match item {
         Node::Map(map) => map,
@@ -238,7 +233,7 @@ fn keyed_element(item: &Node, keys: &[Str], items: TypeRef<'_>) -> Result<PathEl
     Ok(PathElement::Key(found))
 }
 
-/// Whether two values are the same; numbers are, however they are written.
+/// Equality that does not depend on how numbers are written.
 pub(super) fn values_equal(left: &Node, right: &Node) -> bool {
     match (left, right) {
         (Node::Int(left), Node::Float(right)) | (Node::Float(right), Node::Int(left)) => {
@@ -261,7 +256,7 @@ fn maps_equal(left: &Map<Node>, right: &Map<Node>) -> bool {
             .all(|((name, left), (other, right))| name == other && values_equal(left, right))
 }
 
-/// The fields that either map has, with both values, in order of their names.
+/// The fields of both maps in order, with both values.
 pub(super) fn zip<'n>(
     left: Option<&'n Map<Node>>,
     right: Option<&'n Map<Node>>,

@@ -1,4 +1,4 @@
-//! Whether what is applied fits the schema, in the words of the real server.
+//! Validation of an applied configuration against the schema.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::field_set::{PathElement, path_string};
 use super::typed::{AtomKind, Keys, ScalarType, TypeRef};
 use crate::go_format::{go_syntax, go_type, go_value};
 
-/// Returns why `object` does not fit, or nothing if it does.
+/// Returns the server's message, or `None` if `object` is valid.
 pub(super) fn validate(type_ref: TypeRef<'_>, object: &Node) -> Option<String> {
     let mut faults = ErrorList { path: Vec::new(), found: Vec::new() };
     faults.value(type_ref, object);
@@ -43,7 +43,7 @@ impl ErrorList {
                         None => self.add("field not declared in schema".into()),
                     }
                     self.path.pop();
-                    // The real server ends here, too.
+                    // The real server stops at the first unknown field, too.
                     if child.is_none() {
                         return;
                     }
@@ -92,7 +92,7 @@ impl ErrorList {
     }
 }
 
-/// A value as Go prints the one that holds it.
+/// A value as in the server's errors.
 fn describe(value: &Node) -> String {
     format!("&{{{}}}", go_value(value))
 }

@@ -1,5 +1,5 @@
-//! Objects of built-in kinds as the server reads them: values of the wrong type are refused, fields that nobody knows
-//! are told and left out, and what is empty is written or left out as the server's own types say.
+//! Decoding of built-in kinds as Go's encoding/json does it: values of a wrong type are errors, unknown fields are
+//! dropped and reported, and empty values are written or omitted as the tags of the Go types say.
 
 use std::collections::BTreeSet;
 
@@ -12,28 +12,29 @@ use super::raw_json::{RawJson, UniqueList, push_field};
 use crate::quantity::{NOT_A_QUANTITY, Quantity};
 use crate::schema::Schema;
 
-/// What an object was read from, which decides about the words of errors.
+/// What an object is decoded from; error messages differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Text that was sent.
+    /// JSON that a client sent.
     Text,
-    /// A tree that a strategic merge patch has left.
+    /// The result of a strategic merge patch, which the server converts without going through text.
     Tree,
 }
 
-/// An object as it was read.
+/// A decoded object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     /// The object.
     pub object: Node,
-    /// What strict field validation objects to: `unknown field "spec.foo"`, in the order of the text.
+    /// Strict decoding errors, such as `unknown field "spec.foo"`, in the order of the text.
     pub strict: Vec<String>,
 }
 
-/// Reads an object of a built-in kind. `schema` says which fields this version of Kubernetes has.
+/// Decodes an object of a built-in kind. `schema` tells which fields this version of Kubernetes has.
 ///
 /// # Errors
-/// The server's words for the first value of a wrong type.
+///
+/// The server's message about the first value of a wrong type.
 pub(super) fn decode_built_in(
     number: usize,
     schema: Schema<'_>,
@@ -62,11 +63,11 @@ struct Reader {
     source: Source,
     strict: UniqueList,
     error: Option<String>,
-    /// The fields on the way, as Go's errors have them.
+    /// The path of the current field in Go's errors.
     go_path: Vec<Str>,
-    /// The fields and indices on the way, as strict errors have them.
+    /// The path of the current field, with indices, in strict decoding errors.
     path: String,
-    /// The struct whose field is being read.
+    /// The Go struct whose field is being decoded.
     owner: String,
 }
 
@@ -77,7 +78,7 @@ impl Reader {
         }
     }
 
-    /// A value of the wrong type. `what` is what was found.
+    /// Records a value of the wrong type; `what` is what was found.
     fn mismatch(&mut self, what: &str, wanted: &str) {
         self.fail(|reader| {
             let go_path: Vec<String> = reader.go_path.iter().map(ToString::to_string).collect();
@@ -130,7 +131,7 @@ impl Reader {
         Node::Map(written.collect::<Map<Node>>())
     }
 
-    /// The value of a field, or nothing if it is as good as absent.
+    /// The value of a field, or `None` if it counts as absent.
     fn field(&mut self, field: &Field, raw: &RawJson, schema: Option<Schema<'_>>) -> Option<Node> {
         if matches!(raw, RawJson::Nil) {
             return None;
@@ -218,7 +219,7 @@ impl Reader {
         for (name, raw) in entries {
             push_field(&mut self.path, name);
             let mut value = with_stack(|| self.value(values, raw, schema));
-            // Bytes that are null are none.
+            // A null in a map of byte slices is an empty slice.
             if value.is_nil() && values.kind == GoType::Bytes {
                 value = "".into();
             }
@@ -319,7 +320,7 @@ impl Reader {
             self.wrong_scalar(of, raw);
             return Node::Nil;
         };
-        // Line breaks inside are as good as absent.
+        // encoding/json ignores line breaks inside base64.
         let plain: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect();
         match base64::engine::general_purpose::STANDARD.decode(&plain) {
             Ok(bytes) => base64::engine::general_purpose::STANDARD.encode(bytes).into(),
@@ -366,17 +367,17 @@ impl Reader {
     }
 }
 
-/// A whole number, if it fits.
+/// An integer, if it fits in `bits`.
 fn whole(raw: &RawJson, bits: u8, source: Source) -> Option<Node> {
     let RawJson::Number(digits) = raw else { return None };
     let number: i64 = digits.as_str()?.parse().ok()?;
-    // Trees that are patched are cut off without a word.
+    // The conversion of unstructured objects truncates silently.
     let fits = source == Source::Tree || i64::from(number as i32) == number || bits == 64;
     let number = if bits == 32 { i64::from(number as i32) } else { number };
     fits.then_some(Node::Int(number))
 }
 
-/// The Go type of a value in a tree.
+/// The Go type of a value in an unstructured object.
 fn tree_type(raw: &RawJson) -> &'static str {
     match raw {
         RawJson::Nil => "nil",

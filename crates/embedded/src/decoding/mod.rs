@@ -1,4 +1,5 @@
-//! Whether objects fit their kinds: reading, defaults, rules.
+//! Decoding of objects: JSON, YAML and protobuf to unstructured objects that look as if they had passed through the
+//! server's Go types.
 
 mod decoder;
 mod go_types;
@@ -14,7 +15,7 @@ use crate::schema::Schema;
 use go_types::GoTypes;
 use raw_json::RawJson;
 
-/// A built-in kind: its Go type, and its schema in one version of Kubernetes.
+/// The decoder of a built-in kind: its Go type, and its schema in one version of Kubernetes.
 #[derive(Clone, Copy)]
 pub struct BuiltIn<'t> {
     number: usize,
@@ -22,30 +23,31 @@ pub struct BuiltIn<'t> {
 }
 
 impl<'t> BuiltIn<'t> {
-    /// The kind, if there is one of that name among those built in.
+    /// Looks up a built-in kind.
     pub fn find(api_version: &str, kind: &str, schema: Schema<'t>) -> Option<BuiltIn<'t>> {
         GoTypes::all().kind(api_version, kind).map(|number| BuiltIn { number, schema })
     }
 
-    /// The object of this kind without any values, which is what new objects are compared with to find out who owns
-    /// what.
+    /// The object with no fields set. Comparing with it tells which fields a new object sets.
     pub fn empty(&self) -> Node {
         GoTypes::all().empty(self.number)
     }
 
-    /// Reads an object from JSON text as it was sent.
+    /// Decodes JSON.
     ///
     /// # Errors
-    /// The server's words for text that is no JSON, or for the first value of a wrong type.
+    ///
+    /// The server's message about invalid JSON, or about the first value of a wrong type.
     pub fn decode(&self, text: &[u8]) -> Result<Decoded, String> {
         let raw = RawJson::parse(text).map_err(|error| error.to_string())?;
         decoder::decode_built_in(self.number, self.schema, &raw, Source::Text)
     }
 
-    /// Reads an object from a tree: one that a patch has left, or one that came as YAML.
+    /// Decodes an unstructured object: the result of a patch, or parsed YAML.
     ///
     /// # Errors
-    /// As [`BuiltIn::read`], in the words for its source.
+    ///
+    /// As [`BuiltIn::decode`], with the messages for `source`.
     pub fn decode_tree(&self, tree: &Node, source: Source) -> Result<Decoded, String> {
         decoder::decode_built_in(self.number, self.schema, &RawJson::from_node(tree), source)
     }

@@ -1,6 +1,6 @@
-//! Objects that clients send as protobuf, which Go programs do: read into trees by the numbers of Go's types.
+//! Decoding of protobuf bodies, which Go clients send for built-in kinds. Uses the field numbers of the Go types.
 //!
-//! Only reading is here; answers are JSON, which every client takes.
+//! There is no encoder: responses are JSON, which every client accepts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,21 +9,21 @@ use pintle_tree::{Map, Node, Str, json};
 
 use super::go_types::{Field, GoType, GoTypes};
 
-/// What every body begins with.
+/// The prefix of Kubernetes' protobuf bodies.
 const MAGIC: &[u8] = b"k8s\0";
-/// The deepest nesting that is read. Built-in types nest far less.
+/// The limit of nesting. Built-in types nest far less.
 const MAX_DEPTH: usize = 64;
 
-/// Why a body is no object.
+/// Why a body cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtobufError {
-    /// It does not begin as bodies do.
+    /// The prefix is missing.
     #[error("provided data does not appear to be a protobuf message, expected prefix {MAGIC:?}")]
     NoMagic,
-    /// It ends too early, or holds what protobuf does not know.
+    /// The message is truncated or invalid.
     #[error("the protobuf message is damaged")]
     Damaged,
-    /// It is of a kind that nobody knows.
+    /// The kind is not built in.
     #[error("no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\"")]
     Unknown {
         /// The version.
@@ -35,7 +35,6 @@ pub enum ProtobufError {
 
 use ProtobufError::Damaged;
 
-/// One field of a message.
 enum Value<'b> {
     Number(u64),
     Fixed64([u8; 8]),
@@ -43,7 +42,6 @@ enum Value<'b> {
     Bytes(&'b [u8]),
 }
 
-/// The fields of a message, one after another.
 struct Fields<'b>(&'b [u8]);
 
 impl<'b> Fields<'b> {
@@ -72,7 +70,7 @@ impl<'b> Fields<'b> {
         Ok(taken)
     }
 
-    /// A number in groups of seven bits, the lowest first.
+    /// Reads a varint.
     fn number(&mut self) -> Result<u64, ProtobufError> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -86,10 +84,11 @@ impl<'b> Fields<'b> {
     }
 }
 
-/// Reads the body of a request: its version, its kind, and the object.
+/// Decodes the body of a request.
 ///
 /// # Errors
-/// If it is damaged, or of a kind that is not built in.
+///
+/// If the body is invalid, or of a kind that is not built in.
 pub fn decode_protobuf(body: &[u8]) -> Result<Node, ProtobufError> {
     let envelope = body.strip_prefix(MAGIC).ok_or(ProtobufError::NoMagic)?;
     let (mut version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);
@@ -123,7 +122,7 @@ pub fn decode_protobuf(body: &[u8]) -> Result<Node, ProtobufError> {
     Ok(Node::Map(object))
 }
 
-/// Options are no object, and their type is not among those of objects.
+/// DeleteOptions are not an object kind, so they are not in the table of types.
 fn delete_options(raw: &[u8]) -> Result<Map<Node>, ProtobufError> {
     let mut options = Map::new();
     let mut dry_run = Vec::new();
@@ -162,7 +161,7 @@ fn structure(number: usize, raw: &[u8], depth: usize) -> Result<Map<Node>, Proto
     Ok(map)
 }
 
-/// Reads a message into `map`: a struct, or a struct embedded in it, whose numbers are `path`.
+/// Decodes a message into `map`. `path` are the field numbers of the embedded structs down to this one.
 fn fill(
     number: usize,
     path: &[u32],
@@ -225,7 +224,7 @@ fn put(field: &Field, value: Value<'_>, map: &mut Map<Node>, depth: usize) -> Re
 }
 
 fn whole(number: u64) -> Node {
-    // Negative numbers are written as their two's complement.
+    // Negative integers are encoded in two's complement.
     Node::Int(number.cast_signed())
 }
 
@@ -256,7 +255,6 @@ fn one(kind: &GoType, value: Value<'_>, depth: usize) -> Result<Node, ProtobufEr
     })
 }
 
-/// The first field of a message that is bytes.
 fn first(message: &[u8]) -> Result<Option<&[u8]>, ProtobufError> {
     let mut found = None;
     let mut fields = Fields(message);
@@ -268,7 +266,7 @@ fn first(message: &[u8]) -> Result<Option<&[u8]>, ProtobufError> {
     Ok(found)
 }
 
-/// The first two fields of a message that are numbers.
+/// The first two integer fields: seconds and nanoseconds of a time.
 fn numbers(message: &[u8]) -> Result<(i64, i64), ProtobufError> {
     let (mut one, mut two) = (0, 0);
     let mut fields = Fields(message);
@@ -297,7 +295,7 @@ fn int_or_string(message: &[u8]) -> Result<Node, ProtobufError> {
     Ok(found)
 }
 
-/// A time that is nothing is an empty message.
+/// A zero time is an empty message.
 fn time(message: &[u8], digits: u8) -> Result<Node, ProtobufError> {
     if message.is_empty() {
         return Ok(Node::Nil);

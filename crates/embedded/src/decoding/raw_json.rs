@@ -1,25 +1,23 @@
-//! JSON as it was written: fields in their order, those that are there twice, numbers by their digits. The real server
-//! tells faults in this order, and a tree has lost it.
+//! JSON with the order of fields, duplicate fields and the digits of numbers. The real server reports errors in the
+//! order of the text, which a tree does not have.
 
 use std::collections::BTreeSet;
 
 use pintle_tree::json::{self, Assemble, ErrorKind};
 use pintle_tree::{Map, Node, Str, with_stack};
 
-/// A value as it was written.
 #[derive(Debug)]
 pub(crate) enum RawJson {
     /// `null`.
     Nil,
     /// A boolean.
     Bool(bool),
-    /// A number by its digits.
+    /// A number with its digits as written.
     Number(Str),
     /// Text.
     Str(Str),
-    /// A list.
     List(Vec<RawJson>),
-    /// A map; keys may repeat.
+    /// A map with duplicate keys.
     Map(Vec<(Str, RawJson)>),
 }
 
@@ -54,10 +52,11 @@ impl Assemble for Reader {
 }
 
 impl RawJson {
-    /// Reads one JSON value.
+    /// Parses one JSON value.
     ///
     /// # Errors
-    /// Go's error texts.
+    ///
+    /// With Go's messages.
     pub(crate) fn parse(text: &[u8]) -> Result<RawJson, json::Error> {
         let end = || json::Error::new(ErrorKind::Syntax, "unexpected end of JSON input", text.len());
         let (raw, length) =
@@ -72,7 +71,7 @@ impl RawJson {
         Ok(raw)
     }
 
-    /// The value as a tree; of fields that are there twice, the last counts.
+    /// Converts to a tree; the last of duplicate fields wins.
     pub(crate) fn node(&self) -> Node {
         match self {
             RawJson::Nil => Node::Nil,
@@ -88,7 +87,7 @@ impl RawJson {
         }
     }
 
-    /// A tree as if it had been written in the order of its names.
+    /// Converts from a tree; fields are in the order of their names.
     pub(crate) fn from_node(node: &Node) -> RawJson {
         match node {
             Node::Nil => RawJson::Nil,
@@ -107,7 +106,7 @@ impl RawJson {
         }
     }
 
-    /// What Go calls the type of the value in errors.
+    /// The name of the type in Go's errors.
     pub(crate) fn json_type(&self) -> &'static str {
         match self {
             RawJson::Nil => "null",
@@ -119,7 +118,7 @@ impl RawJson {
         }
     }
 
-    /// The fields that are there twice, in order, as `duplicate field "a.b[0].c"`.
+    /// Duplicate fields in order, as `duplicate field "a.b[0].c"`.
     pub(crate) fn duplicates(&self) -> Vec<String> {
         let mut found = UniqueList::default();
         self.find_duplicates(&mut String::new(), &mut found);
@@ -162,7 +161,7 @@ impl Drop for RawJson {
     }
 }
 
-/// What is told once each, in order.
+/// Strings in order of insertion, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct UniqueList {
     pub(crate) list: Vec<String>,
@@ -170,7 +169,6 @@ pub(crate) struct UniqueList {
 }
 
 impl UniqueList {
-    /// Tells a text unless it was told before.
     pub(crate) fn push(&mut self, text: String) {
         if self.known.insert(text.clone()) {
             self.list.push(text);
@@ -178,7 +176,7 @@ impl UniqueList {
     }
 }
 
-/// Puts a field behind the way to it.
+/// Appends a field name to a path.
 pub(crate) fn push_field(path: &mut String, name: &Str) {
     if !path.is_empty() {
         path.push('.');
@@ -186,7 +184,7 @@ pub(crate) fn push_field(path: &mut String, name: &Str) {
     path.push_str(&name.to_str_lossy());
 }
 
-/// A number as Kubernetes' own tools read it: whole ones stay whole.
+/// Parses a number as apimachinery's JSON does: integers stay integers.
 fn number(digits: &Str) -> Node {
     let text = digits.as_str().unwrap_or_default();
     match text.parse::<i64>() {

@@ -1,6 +1,4 @@
-//! Reading objects of built-in kinds, right and wrong ones.
-
-//! Objects as they are read, with what is filled in and what is refused.
+//! Decoding of valid and invalid objects of built-in kinds.
 
 use pintle_tree::{Node, json};
 

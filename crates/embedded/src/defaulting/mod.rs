@@ -1,4 +1,5 @@
-//! What the server fills in: defaults that schemas tell, and those that only its code knows.
+//! Defaulting: the defaults that schemas declare, and those of the server's `SetDefaults_*` functions, which no
+//! schema has.
 
 mod other;
 mod pod;
@@ -11,7 +12,7 @@ use pintle_tree::{Map, Node, Str, with_stack};
 
 use crate::schema::{Kind, Resource, Schema, Type};
 
-/// Fills in what objects of a kind have without saying so.
+/// Applies the defaults of a kind.
 pub fn apply_defaults(kind: Kind<'_>, object: &mut Node) {
     let Some(schema) = kind.schema else { return };
     if kind.custom {
@@ -21,7 +22,6 @@ pub fn apply_defaults(kind: Kind<'_>, object: &mut Node) {
     }
 }
 
-/// Fills in the defaults of an object of a built-in kind, of all that its code and its schema know.
 fn built_in(resource: &Resource, schema: Schema<'_>, object: &mut Node) {
     let Some(map) = object.as_map_mut() else { return };
     declared(schema, map, false);
@@ -37,18 +37,18 @@ fn built_in(resource: &Resource, schema: Schema<'_>, object: &mut Node) {
     }
 }
 
-/// Fills in the defaults of a custom resource.
 fn custom(schema: Schema<'_>, object: &mut Node) {
     if let Some(map) = object.as_map_mut() {
         declared(schema, map, true);
     }
 }
 
-/// Fills in what schemas declare. Those of built-in kinds also declare the zeros of Go, which are written already.
+/// Applies the defaults of a schema. The schemas of built-in kinds also declare the zero values of Go, which decoding
+/// has already written; `zeros` is false for these.
 fn declared(schema: Schema<'_>, map: &mut Map<Node>, zeros: bool) {
     for (name, site) in schema.shape().fields.iter() {
         if !map.contains_key(name) {
-            // Most fields are absent and have no default, so that is looked at first.
+            // Most fields are absent and have no default, so the cheap test comes first.
             if let Some(default) = site.default.as_ref().filter(|default| zeros || !is_zero(default)) {
                 map.insert(name.clone(), default.clone());
             } else {
@@ -67,7 +67,7 @@ fn declared(schema: Schema<'_>, map: &mut Map<Node>, zeros: bool) {
     }
 }
 
-/// Null is nothing where it may not be.
+/// A null in a field that is not nullable is dropped, and defaulted.
 fn null_is_nothing(field: Schema<'_>, name: &Str, map: &mut Map<Node>, zeros: bool) {
     if !map.get(name).is_some_and(Node::is_nil) || (zeros && field.is_nullable()) {
         return;

@@ -1,4 +1,4 @@
-//! Defaults of storage, networks, access and the rest.
+//! Defaults of storage, networking, RBAC, admission webhooks and the rest.
 
 use pintle_tree::{Map, Node, Str};
 
@@ -6,10 +6,8 @@ use super::pod::disks;
 use super::workload::behavior;
 use crate::fields::{each, inner, made, map_of, put, word};
 
-/// The group that roles, and what refers to them, belong to.
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Kinds with few defaults.
 pub(super) fn other(group: &str, kind: &str, version: &str, map: &mut Map<Node>) {
     match (group, kind) {
         ("", "Secret") => secret(map),
@@ -47,7 +45,7 @@ pub(super) fn other(group: &str, kind: &str, version: &str, map: &mut Map<Node>)
     }
 }
 
-/// Texts become bytes; they win over bytes of the same name.
+/// Moves `stringData` into `data`, over existing keys.
 fn secret(map: &mut Map<Node>) {
     use base64::Engine as _;
     if word(map, "type").is_empty() {
@@ -65,7 +63,7 @@ fn secret(map: &mut Map<Node>) {
     }
 }
 
-/// A claim, or a template of claims.
+/// A claim, or a claim template.
 pub(super) fn claim(map: &mut Map<Node>) {
     if let Some(status) = made(map, "status") {
         put(status, "phase", "Pending");
@@ -92,7 +90,7 @@ fn namespace(map: &mut Map<Node>) {
     if let Some(status) = made(map, "status") {
         put(status, "phase", "Active");
     }
-    // Every namespace carries its name as a label.
+    // Every namespace has its name as a label (`kubernetes.io/metadata.name`).
     let name = inner(map, "metadata").map(|metadata| word(metadata, "name").to_owned()).unwrap_or_default();
     if !name.is_empty()
         && let Some(labels) = made(map, "metadata").and_then(|metadata| made(metadata, "labels"))
@@ -101,7 +99,7 @@ fn namespace(map: &mut Map<Node>) {
     }
 }
 
-/// Limits of containers fill each other in: from the most to the default, from that to what is asked for.
+/// `max` is the default of `default`, which is the default of `defaultRequest`.
 fn limit_range(map: &mut Map<Node>) {
     let Some(spec) = inner(map, "spec") else { return };
     each(spec, "limits", |limit| {

@@ -1,15 +1,15 @@
-//! Defaults of pods and of all that stands in them.
+//! Defaults of pods and pod templates.
 
 use pintle_tree::{Map, Node};
 
 use crate::fields::{each, inner, made, put, word};
 
-/// The lists of containers of a pod.
+/// The fields of a pod spec that are lists of containers.
 pub(crate) fn container_names() -> [&'static str; 3] {
     ["containers", "initContainers", "ephemeralContainers"]
 }
 
-/// A pod itself, which has more defaults than those in templates.
+/// A pod, which has defaults that pod templates do not have.
 pub(super) fn pod(map: &mut Map<Node>) {
     let Some(spec) = made(map, "spec") else { return };
     put(spec, "enableServiceLinks", true);
@@ -29,7 +29,6 @@ pub(super) fn pod(map: &mut Map<Node>) {
     pod_spec(spec);
 }
 
-/// A template of pods at `key`.
 pub(super) fn template(map: &mut Map<Node>, key: &str) {
     if let Some(spec) = inner(map, key).and_then(|template| made(template, "spec")) {
         pod_spec(spec);
@@ -51,7 +50,7 @@ fn pod_spec(spec: &mut Map<Node>) {
     put(spec, "securityContext", Node::empty_map());
     put(spec, "terminationGracePeriodSeconds", 30_i64);
     put(spec, "schedulerName", "default-scheduler");
-    // The old name of the field is kept the same as the new one.
+    // The deprecated `serviceAccount` is kept in sync with `serviceAccountName`.
     let old = word(spec, "serviceAccount").to_owned();
     if word(spec, "serviceAccountName").is_empty() && !old.is_empty() {
         put(spec, "serviceAccountName", old);
@@ -106,7 +105,8 @@ fn http_get(handler: &mut Map<Node>) {
     }
 }
 
-/// Whether the image has no tag and no digest, or the tag `latest`. What is no reference has neither.
+/// Whether the image has the tag `latest`, or neither tag nor digest: it is then always pulled. An invalid reference
+/// has neither and counts as such.
 fn is_latest(image: &str) -> bool {
     let path =
         image.split_once('/').filter(|(host, _)| host.contains(['.', ':'])).map_or(image, |(_, path)| path);
@@ -156,7 +156,7 @@ fn field_references(source: &mut Map<Node>) {
     });
 }
 
-/// Sources that volumes of pods and persistent volumes share.
+/// Volume sources that pods and PersistentVolumes share.
 pub(super) fn disks(volume: &mut Map<Node>) {
     if let Some(disk) = inner(volume, "iscsi") {
         put(disk, "iscsiInterface", "default");

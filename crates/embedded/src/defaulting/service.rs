@@ -4,7 +4,6 @@ use pintle_tree::{Map, Node};
 
 use crate::fields::{each, inner, made, map_of, put, word};
 
-/// A service.
 pub(super) fn service(map: &mut Map<Node>) {
     let Some(spec) = made(map, "spec") else { return };
     put(spec, "sessionAffinity", "None");

@@ -5,9 +5,8 @@ use pintle_tree::{Map, Node};
 use super::pod::template;
 use crate::fields::{each, inner, made, map_of, put, word};
 
-/// Kinds of the group `apps`.
 pub(super) fn apps(kind: &str, map: &mut Map<Node>) {
-    // A field of old, which lives on as an annotation.
+    // `spec.templateGeneration` of extensions/v1beta1 survives as an annotation.
     if kind == "DaemonSet"
         && let Some(annotations) = made(map, "metadata").and_then(|metadata| made(metadata, "annotations"))
     {
@@ -76,7 +75,7 @@ fn daemon_set(spec: &mut Map<Node>) {
     }
 }
 
-/// The oldest of them, which takes its labels and its selector from its template.
+/// A ReplicationController, whose labels and selector default to those of its template.
 pub(super) fn replication_controller(map: &mut Map<Node>) {
     let Some(spec) = inner(map, "spec") else { return };
     template(spec, "template");
@@ -95,7 +94,6 @@ fn labels_of(spec: &Map<Node>) -> Option<Node> {
     labels.as_map().filter(|labels| !labels.is_empty()).map(|_| labels.clone())
 }
 
-/// A job.
 pub(super) fn job(map: &mut Map<Node>) {
     let Some(spec) = inner(map, "spec") else { return };
     template(spec, "template");
@@ -116,7 +114,7 @@ pub(super) fn job(map: &mut Map<Node>) {
     }
 }
 
-/// A cron job, whose jobs have their defaults only once they are made.
+/// A CronJob. The jobs that it creates are defaulted when they are created.
 pub(super) fn cron_job(map: &mut Map<Node>) {
     let Some(spec) = inner(map, "spec") else { return };
     put(spec, "concurrencyPolicy", "Allow");
@@ -128,7 +126,7 @@ pub(super) fn cron_job(map: &mut Map<Node>) {
     }
 }
 
-/// The policies of an autoscaler that says anything about its behavior.
+/// The scaling policies of a HorizontalPodAutoscaler, which has them only if it sets `behavior`.
 pub(super) fn behavior(behavior: &mut Map<Node>) {
     let policy = |kind: &str, value: i64| {
         map_of(&[("type", kind.into()), ("value", value.into()), ("periodSeconds", 15_i64.into())])

@@ -1,5 +1,5 @@
-//! JSON patches (RFC 6902), with the liberties that the real server takes: fields that are not there can be replaced
-//! and copied, indices may count from the end, and what stands before the first slash is not looked at.
+//! JSON patch (RFC 6902), with the deviations of the Go library that the server uses: absent fields can be replaced
+//! and copied, negative indices count from the end, and everything before the first slash of a path is ignored.
 
 use pintle_tree::{Map, Node, Str};
 
@@ -7,13 +7,14 @@ use super::Patched;
 use crate::decoding::raw_json::RawJson;
 use crate::status::{Status, StatusDetails};
 
-/// The most operations in one patch.
+/// The limit of operations per patch, as in the real server.
 const MAX_OPERATIONS: usize = 10_000;
 
-/// Carries out a JSON patch.
+/// Applies a JSON patch.
 ///
 /// # Errors
-/// When the patch is no list of operations, or one of them does not apply.
+///
+/// When the patch is not a list of operations, or one of them cannot be applied.
 pub fn json_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
     let refuse = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
     let raw = RawJson::parse(patch).map_err(|error| refuse(error.to_string()))?;
@@ -43,7 +44,7 @@ pub fn json_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
     Ok(Patched { object, strict: raw.duplicates() })
 }
 
-/// The server does not tell what does not apply.
+/// The server does not say which operation failed.
 fn does_not_apply() -> Status {
     let message = "the server rejected our request due to an error in our request";
     Status::new(422, "Invalid", message).with_details(StatusDetails::default())
@@ -108,7 +109,7 @@ impl Operation {
     }
 }
 
-/// The steps of a path; what stands before the first slash is not looked at.
+/// The segments of a path; everything before the first slash is ignored.
 fn segments(path: &Str) -> Option<Vec<Str>> {
     let mut segments: Vec<Str> = path.as_bytes().split(|byte| *byte == b'/').map(unescaped).collect();
     (segments.len() >= 2).then(|| segments.split_off(1))
@@ -122,7 +123,7 @@ fn unescaped(segment: &[u8]) -> Str {
     Str::from(text.replace("~1", "/").replace("~0", "~"))
 }
 
-/// The map or list that a path leads into, and the last step.
+/// The parent of the target, and the last segment.
 fn parent<'n>(document: &'n mut Node, path: &Str) -> Option<(&'n mut Node, Str)> {
     let mut segments = segments(path)?;
     let last = segments.pop()?;
@@ -140,7 +141,7 @@ fn parent<'n>(document: &'n mut Node, path: &Str) -> Option<(&'n mut Node, Str)>
     matches!(at, Node::Map(_) | Node::List(_)).then_some((at, last))
 }
 
-/// An index below `length`; negative ones count from the end.
+/// Parses an index below `length`; negative ones count from the end.
 fn index(segment: &Str, length: usize) -> Option<usize> {
     let number: i64 = segment.as_str()?.parse().ok()?;
     let length = i64::try_from(length).ok()?;
@@ -148,7 +149,7 @@ fn index(segment: &Str, length: usize) -> Option<usize> {
     (0..length).contains(&number).then_some(number as usize)
 }
 
-/// What a step leads to: fields may be absent, elements may not.
+/// The target of a segment: a field may be absent, a list element may not.
 fn read<'n>(parent: &'n Node, key: &Str) -> Option<Option<&'n Node>> {
     match parent {
         Node::Map(map) => Some(map.get(key)),
@@ -207,7 +208,7 @@ fn test(document: &mut Node, path: &Str, wanted: &Node) -> bool {
     }
 }
 
-/// Numbers are equal however they are written.
+/// Equality that does not depend on how numbers are written.
 fn equal(left: &Node, right: &Node) -> bool {
     match (left, right) {
         (Node::Int(left), Node::Float(right)) | (Node::Float(right), Node::Int(left)) => {

@@ -6,10 +6,11 @@ use super::Patched;
 use crate::decoding::raw_json::RawJson;
 use crate::status::Status;
 
-/// Carries out a merge patch.
+/// Applies a merge patch.
 ///
 /// # Errors
-/// When the patch is no JSON object.
+///
+/// When the patch is not a JSON object.
 pub fn merge_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
     let refuse = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
     let raw = RawJson::parse(patch).map_err(|error| refuse(error.to_string()))?;

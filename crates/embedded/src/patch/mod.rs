@@ -1,6 +1,6 @@
-//! Patches as the server carries them out: JSON patches, merge patches and strategic merge patches.
+//! JSON patch, JSON merge patch and strategic merge patch.
 //!
-//! All three are pure and give the patched tree; whether that still fits its kind is for [`crate::fit`] to say.
+//! All three are pure and return the patched tree, which is then decoded and validated like any other object.
 
 mod json_patch;
 mod merge_patch;
@@ -12,11 +12,11 @@ pub use strategic::strategic_patch;
 
 use pintle_tree::Node;
 
-/// An object as a patch leaves it.
+/// The result of a patch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patched {
     /// The object.
     pub object: Node,
-    /// What strict field validation objects to in the patch itself: fields that are there twice.
+    /// Strict decoding errors of the patch itself: duplicate fields.
     pub strict: Vec<String>,
 }

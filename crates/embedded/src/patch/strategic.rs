@@ -1,5 +1,5 @@
-//! Strategic merge patches: maps are merged, and lists as their kind says, element by element; directives in the patch
-//! delete, replace, retain and order.
+//! Strategic merge patch: maps are merged, lists by the patch strategy and merge key of their type; directives in the
+//! patch delete, replace, retain and reorder.
 
 use pintle_tree::{Map, Node, Str, with_stack};
 
@@ -14,10 +14,11 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM: &[u8] = b"$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &[u8] = b"$setElementOrder/";
 
-/// Carries out a strategic merge patch on an object of a built-in kind.
+/// Applies a strategic merge patch to an object of a built-in kind.
 ///
 /// # Errors
-/// When the patch is no JSON object, or its directives or elements make no sense.
+///
+/// When the patch is not a JSON object, or its directives or elements are invalid.
 pub fn strategic_patch(schema: Schema<'_>, document: &Node, patch: &[u8]) -> Result<Patched, Status> {
     let raw = RawJson::parse(patch).map_err(|error| Status::bad_request(error.to_string()))?;
     let patch = match raw.node() {
@@ -35,12 +36,12 @@ pub fn strategic_patch(schema: Schema<'_>, document: &Node, patch: &[u8]) -> Res
     Ok(Patched { object, strict: raw.duplicates() })
 }
 
-/// What the server does not expect is an error of its own to it.
+/// The server answers 500 to invalid directives.
 fn unexpected(message: String) -> Status {
     Status::new(500, "", message)
 }
 
-/// Where a value of a patch belongs. Nothing is known about what is below fields that no kind has.
+/// The schema of a value in a patch; `None` below unknown fields.
 type PatchSchema<'t> = Option<Schema<'t>>;
 
 fn merge_maps(
@@ -114,7 +115,7 @@ fn merge_field(
     Ok(())
 }
 
-/// What is new to the object: without nulls and without directives; nothing if it is a directive itself.
+/// A value that is new to the object, without nulls and directives; `None` if it is a directive itself.
 fn without_directives(node: Node) -> Option<Node> {
     match node {
         Node::Map(map) if map.contains_key(DIRECTIVE) => None,
@@ -131,7 +132,7 @@ fn without_directives(node: Node) -> Option<Node> {
     }
 }
 
-/// Clears the fields that the patch does not retain.
+/// Applies `$retainKeys`: removes all fields that it does not list.
 fn retain_keys(original: &mut Map<Node>, patch: &mut Map<Node>) -> Result<(), Status> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let refuse = || Status::bad_request("invalid patch format of retainKeys");
@@ -147,7 +148,7 @@ fn retain_keys(original: &mut Map<Node>, patch: &mut Map<Node>) -> Result<(), St
     Ok(())
 }
 
-/// Merges the lists whose order the patch gives.
+/// Merges the lists that have a `$setElementOrder`.
 fn merge_ordered(
     original: &mut Map<Node>,
     patch: &mut Map<Node>,
@@ -183,7 +184,7 @@ fn list_of(node: Node) -> Result<Vec<Node>, Status> {
     }
 }
 
-/// The changed elements must come in the order that is given.
+/// The elements in the patch must be in the order of `$setElementOrder`.
 fn check_order(list: &[Node], order: &[Node], merge_key: Option<&Str>) -> Result<(), Status> {
     if list.is_empty() || order.is_empty() {
         return Ok(());
@@ -251,7 +252,7 @@ fn no_merge_key(map: &Map<Node>, key: &Str) -> Status {
     unexpected(format!("map: {map} does not contain declared merge key: {key}"))
 }
 
-/// Carries out the directives among the elements, and returns the others.
+/// Applies the directives among the elements of a list and returns the other elements.
 fn apply_directives(old: &mut Vec<Node>, new: Vec<Node>, key: &Str) -> Result<Vec<Node>, Status> {
     let mut rest = Vec::with_capacity(new.len());
     let mut replaces = false;
@@ -276,7 +277,7 @@ fn apply_directives(old: &mut Vec<Node>, new: Vec<Node>, key: &Str) -> Result<Ve
     Ok(rest)
 }
 
-/// Whether the elements of both lists are maps, rather than texts or numbers.
+/// Whether the elements are maps rather than scalars; mixed lists are an error.
 fn holds_maps(old: &[Node], new: &[Node]) -> Result<bool, Status> {
     let mut all = old.iter().chain(new);
     let Some(first) = all.next() else { return Ok(false) };
@@ -290,7 +291,7 @@ fn holds_maps(old: &[Node], new: &[Node]) -> Result<bool, Status> {
     Ok(first.as_map().is_some())
 }
 
-/// Puts the elements that `order` has into its order, and the others between them as the server has them.
+/// Sorts the elements that are in `order`, and puts the others between them by their order on the server.
 fn sort_by_order(list: Vec<Node>, order: &[Node], server: &[Node], key: Option<&Str>) -> Vec<Node> {
     let position = |list: &[Node], item: &Node| list.iter().position(|other| is_same(item, other, key));
     let (mut ours, mut theirs): (Vec<Node>, Vec<Node>) =

@@ -1,4 +1,4 @@
-//! The baseline: nothing that is known to lead out of a container.
+//! The baseline standard: prevents known privilege escalations.
 
 use pintle_tree::Node;
 use pintle_tree::quote::quote;
@@ -6,7 +6,7 @@ use pintle_tree::quote::quote;
 use super::{Pod, Rule, Values, Violation, named, plural, quoted, violation};
 use crate::fields::{at, int, is_true, list, text};
 
-/// The rules, in the order in which they are told.
+/// The checks, in the order of the server's messages.
 pub(super) const RULES: &[Rule] = &[
     Rule { since: 0, replaced_since: None, check: app_armor },
     Rule { since: 0, replaced_since: Some(22), check: capabilities },
@@ -45,7 +45,7 @@ fn app_armor(pod: &Pod<'_>) -> Option<Violation> {
     violation(&plural("forbidden AppArmor profile", values.len()), detail)
 }
 
-/// Whether a security context has a profile of a forbidden type, which is noted.
+/// Whether a security context has a profile of a forbidden type, which is added to `values`.
 pub(super) fn is_forbidden_profile(context: &Node, field: &str, values: &mut Values) -> bool {
     let Some(profile) = at(context, &[field]) else { return false };
     let kind = text(profile, &["type"]);
@@ -56,7 +56,7 @@ pub(super) fn is_forbidden_profile(context: &Node, field: &str, values: &mut Val
     is_bad
 }
 
-/// The capabilities that containers add and that are not among `allowed`, with the names of the containers.
+/// The added capabilities that are not in `allowed`, and the containers that add them.
 pub(super) fn added<'p>(pod: &Pod<'p>, allowed: &[&str]) -> (Vec<&'p str>, Values) {
     let mut values = Values::new();
     let containers = pod.containers_that(|it| {
@@ -162,7 +162,7 @@ fn privileged(pod: &Pod<'_>) -> Option<Violation> {
     violation("privileged", format!("{who} must not set securityContext.privileged=true"))
 }
 
-/// Since 1.35, whoever has users of its own may see all of /proc.
+/// Since 1.35 pods with a user namespace may mount /proc unmasked.
 fn proc_mount(pod: &Pod<'_>) -> Option<Violation> {
     if pod.minor >= 35 && pod.has_user_namespace() { None } else { any_proc_mount(pod) }
 }
@@ -208,7 +208,7 @@ fn selinux(pod: &Pod<'_>) -> Option<Violation> {
     violation("seLinuxOptions", detail)
 }
 
-/// Before 1.19 there were only annotations.
+/// Before 1.19 seccomp profiles were annotations only.
 fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     if pod.minor < 19 {
         return seccomp_annotations(pod);
@@ -242,7 +242,7 @@ fn seccomp_annotations(pod: &Pod<'_>) -> Option<Violation> {
     violation("seccompProfile", format!("forbidden {what} {}", bad.join(", ")))
 }
 
-/// The settings of the kernel that concern nobody else, with the version that found so.
+/// The safe sysctls, with the minor version since which they are allowed.
 const SAFE: [(&str, u32); 12] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),

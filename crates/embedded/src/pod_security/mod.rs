@@ -1,7 +1,7 @@
-//! The Pod Security Standards: what a pod may not do where the labels of its namespace forbid it.
+//! The Pod Security Standards.
 //!
-//! A standard has versions, because what is forbidden has changed with Kubernetes: [`violations`] takes the one to judge
-//! by. Texts and their order are those of the real server.
+//! Standards are versioned, as the checks have changed with Kubernetes; [`violations`] takes the version. Messages
+//! and their order are those of the real admission plugin (`pod-security-admission/policy`).
 
 mod baseline;
 mod policy;
@@ -14,34 +14,33 @@ use pintle_tree::Node;
 use crate::fields::{at, list, text};
 pub(crate) use policy::{Level, Policy, Standard};
 
-/// The last version in which anything changed; later ones are the same.
+/// The last minor version that changed a check.
 const LAST_CHANGE: u32 = 35;
 
-/// Something that a pod does and may not do.
+/// A violated check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// What it is, in a few words.
+    /// What is forbidden, in a few words.
     pub(crate) reason: String,
-    /// Who does it, and what to do instead.
+    /// Which containers violate it, and how to fix it.
     pub(crate) detail: String,
 }
 
-/// What a rule answers that has found something.
 fn violation(reason: &str, detail: String) -> Option<Violation> {
     Some(Violation { reason: reason.to_owned(), detail })
 }
 
-/// One rule of a standard.
+/// One check of a standard.
 struct Rule {
-    /// The minor version that brought it.
+    /// The minor version that introduced it.
     since: u32,
-    /// For rules of the baseline: the minor version from which a restricted rule says more about the same.
+    /// For baseline checks: the minor version since which a restricted check covers the same.
     replaced_since: Option<u32>,
     check: fn(&Pod<'_>) -> Option<Violation>,
 }
 
-/// What a pod, or a template of one, violates of a standard. `newest` is the minor version of the server, which knows no
-/// later standards.
+/// Checks a pod or a pod template. `newest` is the minor version of the server; later versions of a standard are
+/// treated as that one.
 pub(crate) fn violations(standard: Standard, newest: u32, pod: &Node) -> Vec<Violation> {
     let minor = standard.version.unwrap_or(newest).min(newest).min(LAST_CHANGE);
     let Some(pod) = Pod::read(pod, minor) else { return Vec::new() };
@@ -56,22 +55,21 @@ pub(crate) fn violations(standard: Standard, newest: u32, pod: &Node) -> Vec<Vio
     }
 }
 
-/// All of it in one line, as it is told of one pod.
+/// The message about one pod.
 pub(crate) fn detailed_message(violations: &[Violation]) -> String {
     let all: Vec<String> = violations.iter().map(|it| format!("{} ({})", it.reason, it.detail)).collect();
     all.join(", ")
 }
 
-/// All of it in a few words, as it is told of many pods.
+/// The message about many pods, with the reasons only.
 pub(crate) fn short_message(violations: &[Violation]) -> String {
     violations.iter().map(|it| it.reason.as_str()).collect::<Vec<&str>>().join(", ")
 }
 
-/// A pod, as rules look at it.
+/// A pod under check.
 struct Pod<'p> {
     whole: &'p Node,
     spec: &'p Node,
-    /// The version of the standard.
     minor: u32,
 }
 
@@ -86,7 +84,7 @@ impl<'p> Pod<'p> {
         kinds.into_iter().flat_map(move |kind| list(spec, &[kind]))
     }
 
-    /// The names of containers of which something is true.
+    /// The names of the containers that satisfy a predicate.
     fn containers_that(&self, mut is_so: impl FnMut(&'p Node) -> bool) -> Vec<&'p str> {
         self.containers().filter(|it| is_so(it)).map(|it| text(it, &["name"])).collect()
     }
@@ -102,12 +100,12 @@ impl<'p> Pod<'p> {
         text(self.spec, &["os", "name"]) == "windows"
     }
 
-    /// Whether its users are none of the node's, so that its root is nobody there.
+    /// Whether it has a user namespace (`hostUsers: false`), so that root in the pod is not root on the node.
     fn has_user_namespace(&self) -> bool {
         at(self.spec, &["hostUsers"]) == Some(&Node::Bool(false))
     }
 
-    /// Who has a security context of which something is true: the pod, containers, or both.
+    /// Which security contexts satisfy a predicate: "pod", "containers …", or both.
     fn setters(&self, mut is_bad: impl FnMut(&'p Node) -> bool) -> Option<String> {
         let mut who = Vec::new();
         if at(self.spec, &["securityContext"]).is_some_and(&mut is_bad) {
@@ -122,7 +120,6 @@ impl<'p> Pod<'p> {
     }
 }
 
-/// A word in the number that fits.
 fn plural(word: &str, count: usize) -> String {
     if count == 1 { word.to_owned() } else { format!("{word}s") }
 }
@@ -137,7 +134,7 @@ fn quoted<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
     all.join(", ")
 }
 
-/// Values that were found, each once and in order.
+/// Distinct values in order.
 type Values = BTreeSet<String>;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which standards hold in a namespace: the labels `pod-security.kubernetes.io/…`.
+//! The policy of a namespace: the labels `pod-security.kubernetes.io/…`.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use pintle_tree::Node;
 use crate::fields::at;
 use crate::status::StatusCause;
 
-/// How strict a standard is; later ones are stricter.
+/// The levels, in order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Privileged,
@@ -34,7 +34,7 @@ impl Level {
     }
 }
 
-/// A level at a minor version; without one, the newest.
+/// A level and its version; `None` is `latest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standard {
     pub(crate) level: Level,
@@ -54,21 +54,20 @@ impl fmt::Display for Standard {
     }
 }
 
-/// What holds in a namespace.
+/// The policy of a namespace. The mode `audit` is validated only, as there is no audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Policy {
-    /// What pods are refused for.
+    /// Violating pods are rejected.
     pub(crate) enforce: Standard,
-    /// What is warned of, in pods and in what makes pods.
+    /// Violating pods and workloads get a warning.
     pub(crate) warn: Standard,
 }
 
-/// What stands before the names of the labels.
 const PREFIX: &str = "pod-security.kubernetes.io/";
 
 impl Policy {
-    /// What the labels of a namespace say, and what is wrong with them. A standard to enforce that cannot be read is the
-    /// strictest; one to warn of is none.
+    /// Parses the labels of a namespace and returns their problems. As in the real plugin, an invalid `enforce` is
+    /// treated as restricted, and an invalid `warn` as privileged.
     pub(crate) fn from_labels(namespace: &Node) -> (Policy, Vec<StatusCause>) {
         let mut labels = Labels { namespace, causes: Vec::new() };
         let (level, enforced_version) = labels.standard("enforce");
@@ -76,14 +75,15 @@ impl Policy {
             level: level.map_or(Level::Privileged, |level| level.unwrap_or(Level::Restricted)),
             version: enforced_version.flatten(),
         };
-        // Audits leave no trace here, but their labels are held to the same rules.
+        // Only validated, as there is no audit log.
         labels.standard("audit");
         let (warned, version) = labels.standard("warn");
         let warn = match warned {
             Some(warned) => {
                 Standard { level: warned.unwrap_or(Level::Privileged), version: version.flatten() }
             }
-            // Who enforces a standard is warned by it, too.
+            // Without a `warn` label, the enforced standard is also warned of, so that workloads whose pods would be
+            // rejected get a warning.
             None if matches!(level, Some(Some(_))) && enforce.level > Level::Privileged => {
                 Standard { level: enforce.level, version: version.unwrap_or(enforce.version) }
             }
@@ -99,8 +99,8 @@ struct Labels<'n> {
 }
 
 impl Labels<'_> {
-    /// Level and version of one use, each none where there is no such label; a level that is none of ours is none
-    /// within.
+    /// Level and version of one mode: the outer `None` is an absent label, the inner one an invalid level or
+    /// `latest`.
     fn standard(&mut self, use_of: &str) -> (Option<Option<Level>>, Option<Option<u32>>) {
         let level = self.label(use_of).map(|word| {
             let level = Level::read(&word);
@@ -131,7 +131,7 @@ impl Labels<'_> {
     }
 }
 
-/// `latest`, which is no number, or `v1.` and one that does not begin with a zero.
+/// Parses `latest` (the inner `None`) or `v1.N` without leading zeros.
 fn read_version(word: &str) -> Option<Option<u32>> {
     if word == "latest" {
         return Some(None);

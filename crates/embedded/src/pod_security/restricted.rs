@@ -1,4 +1,4 @@
-//! What is restricted beyond the baseline: as little as a well-behaved program needs.
+//! The restricted standard: the current hardening best practices, in addition to the baseline.
 
 use pintle_tree::Node;
 
@@ -6,7 +6,7 @@ use super::baseline::{added, any_proc_mount, is_forbidden_profile, must_not_add,
 use super::{Pod, Rule, Values, Violation, named, plural, quoted, violation};
 use crate::fields::{at, int, list, text};
 
-/// The rules, in the order in which they are told.
+/// The checks, in the order of the server's messages.
 pub(super) const RULES: &[Rule] = &[
     Rule { since: 8, replaced_since: None, check: escalation },
     Rule { since: 22, replaced_since: None, check: capabilities },
@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { since: 19, replaced_since: None, check: seccomp },
 ];
 
-/// Since 1.25, some rules know that Windows has nothing of the kind.
+/// Since 1.25 some checks exempt Windows pods, which have no such settings.
 fn exempts_windows(pod: &Pod<'_>) -> bool {
     pod.minor >= 25 && pod.is_for_windows()
 }
@@ -83,7 +83,7 @@ fn volumes(pod: &Pod<'_>) -> Option<Violation> {
     violation("restricted volume types", format!("{who} {uses} {what} {}", quoted(&types)))
 }
 
-/// Since 1.35, whoever has users of its own may be root among them.
+/// Since 1.35 pods with a user namespace may run as root.
 fn may_be_root(pod: &Pod<'_>) -> bool {
     pod.minor >= 35 && pod.has_user_namespace()
 }

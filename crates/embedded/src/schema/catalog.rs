@@ -1,8 +1,8 @@
-//! The tables that `cargo xtask gen` takes from real API servers, unpacked on first use.
+//! The tables of built-in kinds that `cargo xtask gen` takes from real API servers.
 //!
-//! A table is compressed text, one record per line: `version NUMBERS`, then `group MASK JSON`, `resource MASK JSON` and
-//! `definition MASK NAME JSON`. The mask has one bit per version, so that what versions share is written once.
-//! Definitions are read when they are asked for.
+//! A table is compressed text with one record per line: `version NUMBERS`, then `group MASK JSON`, `resource MASK
+//! JSON` and `definition MASK NAME JSON`. The mask has one bit per Kubernetes version, so that what versions share is
+//! stored once. Definitions are parsed on first use.
 
 use std::io::Read as _;
 use std::sync::OnceLock;
@@ -13,27 +13,26 @@ use super::resolved::Schema;
 use super::resource::Resource;
 use super::shape::Shape;
 
-/// All definitions of all versions, without descriptions.
 static PACKED: &[u8] = include_bytes!("../../tables/kinds.z");
-/// Their descriptions, which only documents for people need.
+/// The descriptions, which only OpenAPI documents and printer columns need.
 static PACKED_DESCRIPTIONS: &[u8] = include_bytes!("../../tables/descriptions.z");
 
-/// The most versions that a table has room for.
+/// The number of versions: the bits of the mask.
 const MAX_VERSIONS: usize = 8;
 
-/// A group of kinds.
+/// An API group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Empty for the core.
+    /// Empty for the core group.
     pub name: Str,
     /// Its versions, the preferred one first.
     pub versions: Vec<Str>,
 }
 
-/// Definitions by name, each read when it is first asked for.
+/// OpenAPI definitions by name, parsed on first use.
 #[derive(Default)]
 pub struct Definitions {
-    /// By name.
+    /// Sorted by name.
     entries: Vec<Definition>,
 }
 
@@ -49,14 +48,14 @@ impl Definitions {
         found.ok().map(|index| &self.entries[index])
     }
 
-    /// The definition called `name`.
+    /// The parsed definition `name`.
     pub fn shape(&self, name: &Str) -> Option<&Shape> {
         let entry = self.find(name)?;
         let read = || Some(Box::new(Shape::parse(&json::read_exact(&entry.source).ok()?).ok()?));
         entry.shape.get_or_init(read).as_deref()
     }
 
-    /// The definition called `name` as OpenAPI has it, without descriptions.
+    /// The definition `name` as JSON, without descriptions.
     pub fn source(&self, name: &Str) -> Option<Node> {
         json::read_exact(&self.find(name)?.source).ok()
     }
@@ -67,7 +66,7 @@ impl Definitions {
     }
 }
 
-/// Everything that one version of Kubernetes has built in.
+/// The built-in kinds of one Kubernetes version.
 pub struct ApiCatalog {
     version: Str,
     bit: u8,
@@ -77,30 +76,30 @@ pub struct ApiCatalog {
     descriptions: OnceLock<Documentation>,
 }
 
-/// What only documents and tables for people need.
+/// Descriptions and printer columns, unpacked on first use.
 #[derive(Default)]
 struct Documentation {
-    /// By definition.
+    /// By definition name.
     fields: Vec<(Str, Node)>,
-    /// By path.
+    /// By resource path.
     columns: Vec<(Str, Node)>,
 }
 
 /// Why there is no table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
-    /// There is none for that version.
+    /// There is no table for this version.
     #[error("there is no Kubernetes {asked} in the box; there are {known}")]
     Unknown {
         /// What was asked for.
         asked: String,
-        /// What there is.
+        /// The supported versions.
         known: String,
     },
 }
 
 impl ApiCatalog {
-    /// The versions of Kubernetes that there are tables for, all their numbers, newest first.
+    /// The supported versions of Kubernetes with all their numbers, newest first.
     pub fn versions() -> &'static [Str] {
         static VERSIONS: OnceLock<Vec<Str>> = OnceLock::new();
         VERSIONS.get_or_init(|| {
@@ -115,10 +114,11 @@ impl ApiCatalog {
         ApiCatalog::nth(0)
     }
 
-    /// The table for `version`: `1.36`, `v1.36`, `1.36.3`.
+    /// The catalog of a version: `1.36`, `v1.36` or `1.36.3`.
     ///
     /// # Errors
-    /// If there is none; the error lists those that there are.
+    ///
+    /// If the version is not supported; the error lists those that are.
     pub fn for_version(version: &str) -> Result<&'static ApiCatalog, CatalogError> {
         let asked: Vec<&str> = version.trim_start_matches('v').split(['.', '-', '+']).take(2).collect();
         let is_asked = |known: &Str| {
@@ -163,23 +163,23 @@ impl ApiCatalog {
         table
     }
 
-    /// All numbers of the version.
+    /// The full version, such as `1.36.1`.
     pub fn version(&self) -> &Str {
         &self.version
     }
 
-    /// The second number of the version: 36 of `1.36`.
+    /// The minor version: 36 for `1.36`.
     pub fn minor(&self) -> u16 {
         let minor = self.version.as_str().and_then(|version| version.split('.').nth(1)?.parse().ok());
         minor.unwrap_or_default()
     }
 
-    /// The groups in the order of discovery, the core first.
+    /// The groups in the order of discovery, core first.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// All kinds, group by group.
+    /// All resources, by group.
     pub fn resources(&self) -> &[Resource] {
         &self.resources
     }
@@ -205,13 +205,12 @@ impl ApiCatalog {
         self.definitions.shape(name).map(|shape| Schema::new(shape, &self.definitions))
     }
 
-    /// The descriptions of a definition, in the order in which a walk through it meets them: its own, then those of its
-    /// properties by name.
+    /// The descriptions of a definition in the order of a walk: its own, then those of its properties by name.
     pub fn descriptions(&self, name: &Str) -> Option<&[Node]> {
         find(&self.documentation().fields, name)
     }
 
-    /// The columns of the table of a kind, as the real server has them.
+    /// The printer columns of a resource.
     pub fn columns(&self, resource: &Resource) -> Option<&[Node]> {
         let root = if resource.group.is_empty() { "/api" } else { "/apis" };
         let path = format!("{root}/{}/{}", resource.api_version(), resource.plural);
@@ -237,13 +236,12 @@ fn find<'l>(list: &'l [(Str, Node)], name: &Str) -> Option<&'l [Node]> {
     list[found].1.as_list()
 }
 
-/// The unpacked table.
 fn text() -> &'static Str {
     static TEXT: OnceLock<Str> = OnceLock::new();
     TEXT.get_or_init(|| unpack(PACKED))
 }
 
-/// The tables are part of the program, so they unpack, or a test of this file fails.
+/// The tables are compiled in and can be unpacked, or a test of this file fails.
 fn unpack(packed: &[u8]) -> Str {
     let mut text = Vec::new();
     match flate2::read::ZlibDecoder::new(packed).read_to_end(&mut text) {
@@ -252,7 +250,7 @@ fn unpack(packed: &[u8]) -> Str {
     }
 }
 
-/// Calls `each` with the word and the rest of every line that counts for the version with this bit.
+/// Calls `each` with the first word and the rest of every line that applies to the version with this bit.
 fn each_line(text: &Str, bit: u8, mut each: impl FnMut(&str, Str)) {
     let mut start = 0;
     for line in text.as_bytes().split_inclusive(|byte| *byte == b'\n') {
@@ -268,7 +266,6 @@ fn each_line(text: &Str, bit: u8, mut each: impl FnMut(&str, Str)) {
     }
 }
 
-/// Splits at the first blank.
 fn split(text: &Str) -> Option<(Str, Str)> {
     let at = text.as_bytes().iter().position(|byte| *byte == b' ')?;
     Some((text.slice(0..at), text.slice(at + 1..text.len())))

@@ -1,4 +1,5 @@
-//! What objects of each kind look like: tables taken from real API servers, and the schemas of custom resources.
+//! Schemas: the OpenAPI definitions of built-in kinds, from tables of real API servers, and those of custom
+//! resources.
 
 mod catalog;
 mod resolved;

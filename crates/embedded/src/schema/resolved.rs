@@ -1,4 +1,4 @@
-//! A place in an object of a known kind, and the way to the places below it.
+//! Schemas with resolved references.
 
 use pintle_tree::{Node, Str};
 
@@ -6,21 +6,21 @@ use super::catalog::Definitions;
 use super::resource::Resource;
 use super::shape::{Additional, ListType, PatchStrategy, Shape, Type};
 
-/// A place in an object: what is said where it is used, and what its definition says. Cheap to copy.
+/// The schema of a value: what the property says, and what the definition says that it refers to. Cheap to copy.
 #[derive(Clone, Copy)]
 pub struct Schema<'t> {
-    /// What the place where it is used says.
+    /// The schema of the property, which has defaults and patch strategies of its own.
     usage: &'t Shape,
-    /// What the definition says; the same as `usage` if there is no definition.
+    /// The definition; the same as `usage` without a reference.
     shape: &'t Shape,
     definitions: &'t Definitions,
 }
 
 impl<'t> Schema<'t> {
-    /// The place that `usage` describes, with references looked up in `definitions`.
+    /// Resolves the references of `usage`.
     pub fn new(usage: &'t Shape, definitions: &'t Definitions) -> Schema<'t> {
         let mut shape = usage;
-        // Definitions refer to definitions at most a few times; a circle of nothing but references ends here.
+        // Chains of references are short; the limit ends cycles.
         for _ in 0..8 {
             let Some(target) = shape.reference.as_ref().and_then(|name| definitions.shape(name)) else {
                 break;
@@ -30,7 +30,7 @@ impl<'t> Schema<'t> {
         Schema { usage, shape, definitions }
     }
 
-    /// The same place with another shape, as alternatives of a schema have it.
+    /// Another schema with the same definitions, as for `anyOf`.
     pub fn with_shape<'s>(&self, shape: &'s Shape) -> Schema<'s>
     where
         't: 's,
@@ -38,12 +38,12 @@ impl<'t> Schema<'t> {
         Schema::new(shape, self.definitions)
     }
 
-    /// The name of the definition, where there is one.
+    /// The name of the definition, if it is a reference.
     pub fn definition(&self) -> Option<&'t Str> {
         self.usage.reference.as_ref()
     }
 
-    /// What its definition says, for what has no method here (format, enum, limits …).
+    /// The definition, for everything without a method of its own (format, enum, limits …).
     pub fn shape(&self) -> &'t Shape {
         self.shape
     }
@@ -53,7 +53,7 @@ impl<'t> Schema<'t> {
         self.shape.kind
     }
 
-    /// The known field `name`.
+    /// The declared field `name`.
     pub fn field(&self, name: impl AsRef<[u8]>) -> Option<Schema<'t>> {
         self.shape.fields.get(name).map(|usage| Schema::new(usage, self.definitions))
     }
@@ -64,7 +64,7 @@ impl<'t> Schema<'t> {
         self.shape.fields.iter().map(move |(name, usage)| (name, Schema::new(usage, definitions)))
     }
 
-    /// What fields without a name of their own hold, where all hold the same.
+    /// The schema of `additionalProperties`.
     pub fn additional(&self) -> Option<Schema<'t>> {
         match &self.shape.additional {
             Additional::Shape(usage) => Some(Schema::new(usage, self.definitions)),
@@ -72,7 +72,7 @@ impl<'t> Schema<'t> {
         }
     }
 
-    /// The field `name`: a known one, or one of the others.
+    /// The field `name`, declared or additional.
     pub fn child(&self, name: impl AsRef<[u8]>) -> Option<Schema<'t>> {
         self.field(name).or_else(|| self.additional())
     }
@@ -82,7 +82,8 @@ impl<'t> Schema<'t> {
         self.shape.items.as_deref().map(|usage| Schema::new(usage, self.definitions))
     }
 
-    /// Whether fields that are not known are kept: free maps, places of any type, and those that say so.
+    /// Whether unknown fields are preserved: in free-form maps, in values of any type, and with
+    /// `x-kubernetes-preserve-unknown-fields`.
     pub fn keeps_unknown(&self) -> bool {
         let free = self.shape.fields.is_empty() && matches!(self.shape.additional, Additional::None);
         let free = matches!(self.shape.additional, Additional::Any)
@@ -95,12 +96,12 @@ impl<'t> Schema<'t> {
         self.usage.default.as_ref().or(self.shape.default.as_ref())
     }
 
-    /// How elements of a list are told apart.
+    /// `x-kubernetes-list-type` and its keys.
     pub fn list(&self) -> &'t ListType {
         &self.shape.list
     }
 
-    /// Whether a map is one value.
+    /// `x-kubernetes-map-type: atomic`.
     pub fn is_atomic_map(&self) -> bool {
         self.usage.atomic_map || self.shape.atomic_map
     }
@@ -110,21 +111,21 @@ impl<'t> Schema<'t> {
         self.usage.nullable || self.shape.nullable
     }
 
-    /// How strategic merge patches treat it.
+    /// The patch strategy of strategic merge patches.
     pub fn patch(&self) -> Option<&'t PatchStrategy> {
         self.usage.patch.as_ref().or(self.shape.patch.as_ref())
     }
 }
 
-/// A kind with what is known about its objects.
+/// A kind, as decoding, defaulting, validation and admission need it.
 #[derive(Clone, Copy)]
 pub struct Kind<'t> {
-    /// What discovery says.
+    /// The entry of discovery.
     pub resource: &'t Resource,
-    /// What its objects look like; none for custom resources that keep whatever they are given.
+    /// The schema of its objects.
     pub schema: Option<Schema<'t>>,
-    /// Whether a custom resource definition made it.
+    /// Whether it is a custom resource.
     pub custom: bool,
-    /// The second number of the Kubernetes version whose rules hold: 36 of `1.36`.
+    /// The minor version of Kubernetes whose rules apply: 36 for `1.36`.
     pub minor: u16,
 }

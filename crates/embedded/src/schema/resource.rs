@@ -1,26 +1,26 @@
-//! A kind as discovery tells about it.
+//! Resources, as in discovery.
 
 use pintle_tree::{Node, Str};
 
-/// A part of an object with an address of its own, such as `status`.
+/// A subresource, such as `status`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subresource {
     /// `status`, `scale`, `log` …
     pub name: Str,
-    /// The group of what it answers with.
+    /// The group of the objects that it serves.
     pub group: Str,
-    /// The version of what it answers with; empty if it is that of the resource.
+    /// The version of these objects; empty for that of the resource.
     pub version: Str,
-    /// The kind that it answers with.
+    /// The kind of these objects.
     pub kind: Str,
     /// What can be done to it.
     pub verbs: Vec<Str>,
 }
 
-/// A kind as discovery tells about it.
+/// A resource, as in discovery.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Resource {
-    /// Empty for the core.
+    /// Empty for the core group.
     pub group: Str,
     /// `v1` …
     pub version: Str,
@@ -40,11 +40,11 @@ pub struct Resource {
     pub namespaced: bool,
     /// What can be done to it.
     pub verbs: Vec<Str>,
-    /// Its parts, by name.
+    /// By name.
     pub subresources: Vec<Subresource>,
-    /// The name of its schema among the definitions; empty if there is none.
+    /// The name of its OpenAPI definition; may be empty.
     pub definition: Str,
-    /// A fingerprint of how it is stored, as discovery has it.
+    /// The storage version hash of discovery.
     pub storage_hash: Str,
 }
 
@@ -67,7 +67,7 @@ impl Resource {
         }
     }
 
-    /// The plural with its group and a dot even if there is no group, as namespaces count what is left in them.
+    /// The plural, a dot and the group, even an empty one, as in the conditions of a terminating namespace.
     pub fn qualified_name_with_dot(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }
@@ -77,12 +77,12 @@ impl Resource {
         self.subresources.iter().find(|part| part.name == *name)
     }
 
-    /// Whether `verb` can be done to it.
+    /// Whether the resource supports `verb`.
     pub fn can(&self, verb: &str) -> bool {
         self.verbs.iter().any(|word| *word == *verb)
     }
 
-    /// Reads one entry of the table.
+    /// Parses an entry of the table.
     pub(super) fn read(node: &Node) -> Option<Resource> {
         let text = |key: &str| node.get(key).and_then(Node::as_text).cloned().unwrap_or_default();
         Some(Resource {

@@ -1,11 +1,11 @@
-//! The shape of one place in an object, read from OpenAPI: what a definition or a property says about itself.
+//! A node of an OpenAPI or structural schema.
 
 use pintle_tree::{Map, Node, Str, with_stack};
 
-/// Schemas that nest deeper are refused: the real server's own limit on their size ends far above this.
+/// The limit of nesting. The real server limits the size of a definition, which ends far above this.
 const MAX_DEPTH: usize = 256;
 
-/// What a place may hold.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// Anything.
@@ -18,161 +18,161 @@ pub enum Type {
     Number,
     /// Text.
     String,
-    /// A whole number or text.
+    /// An integer or a string (`x-kubernetes-int-or-string`).
     IntOrString,
-    /// Text or a number that means an amount, such as `100m`.
+    /// A resource quantity such as `100m`.
     Quantity,
     /// A list.
     List,
-    /// A map, with known fields, with fields of one type, or free.
+    /// A map: with declared fields, with values of one type, or free-form.
     Object,
 }
 
-/// How the elements of a list are told apart.
+/// How list elements are identified (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListType {
     /// They are not: the list is one value.
     #[default]
     Atomic,
-    /// By their values.
+    /// By value.
     Set,
-    /// By these of their fields.
+    /// By these key fields (`x-kubernetes-list-map-keys`).
     Map(Vec<Str>),
 }
 
-/// How strategic merge patches treat a place.
+/// The strategy of strategic merge patches (`x-kubernetes-patch-strategy`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchStrategy {
-    /// Lists are merged by `merge_key`, or by values if there is none.
+    /// Lists are merged by `merge_key`, or by value without one.
     pub merge: bool,
-    /// The whole is replaced.
+    /// The whole value is replaced.
     pub replace: bool,
-    /// `$retainKeys` is understood.
+    /// `$retainKeys` is supported.
     pub retain_keys: bool,
-    /// The field that tells elements apart.
+    /// The key field of list elements.
     pub merge_key: Option<Str>,
 }
 
-/// What fields of a map that are not named in `fields` may hold.
+/// `additionalProperties`.
 #[derive(Clone, Debug, Default)]
 pub enum Additional {
-    /// There may be none.
+    /// Not allowed.
     #[default]
     None,
-    /// Whatever they like.
+    /// Allowed, of any type.
     Any,
-    /// This.
+    /// Allowed, with this schema.
     Shape(Box<Shape>),
 }
 
-/// A rule in the Common Expression Language.
+/// A validation rule in CEL. Rules are kept and not evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// The expression.
+    /// The CEL expression.
     pub rule: Str,
-    /// The whole entry of `x-kubernetes-validations`, for its message, reason and path.
+    /// The whole entry of `x-kubernetes-validations`.
     pub entry: Node,
 }
 
-/// Limits on values, which only custom resources have.
+/// Value validations, which only custom resources have.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
-    /// The least number.
+    /// `minimum`.
     pub minimum: Option<f64>,
-    /// The greatest number.
+    /// `maximum`.
     pub maximum: Option<f64>,
-    /// Whether the least number itself is too small.
+    /// `exclusiveMinimum`.
     pub exclusive_minimum: bool,
-    /// Whether the greatest number itself is too great.
+    /// `exclusiveMaximum`.
     pub exclusive_maximum: bool,
-    /// What numbers are multiples of.
+    /// `multipleOf`.
     pub multiple_of: Option<f64>,
-    /// The least length of text.
+    /// `minLength`.
     pub min_length: Option<u64>,
-    /// The greatest length of text.
+    /// `maxLength`.
     pub max_length: Option<u64>,
-    /// The regular expression that text matches.
+    /// `pattern`.
     pub pattern: Option<Str>,
-    /// The least number of elements.
+    /// `minItems`.
     pub min_items: Option<u64>,
-    /// The greatest number of elements.
+    /// `maxItems`.
     pub max_items: Option<u64>,
-    /// Whether no two elements are equal.
+    /// `uniqueItems`.
     pub unique_items: bool,
-    /// The least number of fields.
+    /// `minProperties`.
     pub min_properties: Option<u64>,
-    /// The greatest number of fields.
+    /// `maxProperties`.
     pub max_properties: Option<u64>,
-    /// All of these must hold.
+    /// `allOf`.
     pub all_of: Vec<Shape>,
-    /// At least one of these must hold.
+    /// `anyOf`.
     pub any_of: Vec<Shape>,
-    /// Exactly one of these must hold.
+    /// `oneOf`.
     pub one_of: Vec<Shape>,
-    /// This must not hold.
+    /// `not`.
     pub not: Option<Box<Shape>>,
-    /// Rules in the Common Expression Language.
+    /// `x-kubernetes-validations`.
     pub rules: Vec<Rule>,
 }
 
-/// What a definition or a property says about itself.
+/// A node of a schema: of a definition or a property.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// The definition that this place is of; the rest of the shape then says what is special here.
+    /// `$ref`; the other fields then override those of the definition.
     pub reference: Option<Str>,
-    /// What it may hold.
+    /// `type`.
     pub kind: Type,
-    /// Whether `type` was said at all.
+    /// Whether `type` is set.
     pub typed: bool,
     /// `int32`, `date-time`, `byte` …
     pub format: Option<Str>,
-    /// Whether null is a value.
+    /// `nullable`.
     pub nullable: bool,
-    /// What is set where nothing is.
+    /// `default`.
     pub default: Option<Node>,
-    /// The only values there may be, if not empty.
+    /// `enum`; empty if any value is allowed.
     pub one_of_values: Vec<Node>,
-    /// The fields that must be there.
+    /// `required`.
     pub required: Vec<Str>,
-    /// The known fields.
+    /// `properties`.
     pub fields: Map<Shape>,
-    /// The other fields.
+    /// `additionalProperties`.
     pub additional: Additional,
-    /// The elements of a list.
+    /// `items`.
     pub items: Option<Box<Shape>>,
-    /// How elements are told apart.
+    /// How list elements are identified.
     pub list: ListType,
-    /// Whether a map is one value.
+    /// `x-kubernetes-map-type: atomic`.
     pub atomic_map: bool,
-    /// How strategic merge patches treat it.
+    /// The strategy of strategic merge patches.
     pub patch: Option<PatchStrategy>,
-    /// Whether unknown fields are kept.
+    /// `x-kubernetes-preserve-unknown-fields`.
     pub preserve_unknown: bool,
-    /// Whether an object without known fields may have none at all: those of custom resources, and built-in types
-    /// that have no fields.
+    /// Whether an object without declared fields allows none: custom resources, and built-in types without fields.
     pub closed: bool,
-    /// Whether this is an object of its own, with `apiVersion`, `kind` and `metadata`.
+    /// `x-kubernetes-embedded-resource`: an object with `apiVersion`, `kind` and `metadata`.
     pub embedded: bool,
-    /// Limits on its values.
+    /// Value validations.
     pub limits: Option<Box<Limits>>,
 }
 
-/// Why something is no schema.
+/// Why a schema cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
-    /// A schema is a map.
+    /// A schema must be a map.
     #[error("a schema is a map, not {0}")]
     NotAMap(&'static str),
-    /// The nesting has a limit.
+    /// The nesting exceeds the limit.
     #[error("the schema nests deeper than {MAX_DEPTH} levels")]
     TooDeep,
 }
 
 impl Shape {
-    /// Reads a schema as OpenAPI v3 and custom resource definitions write it.
+    /// Parses a schema as in OpenAPI v3 and in CustomResourceDefinitions.
     ///
     /// # Errors
-    /// If it is no map, or nests too deep.
+    ///
+    /// If it is not a map, or nests too deep.
     pub fn parse(schema: &Node) -> Result<Shape, ShapeError> {
         Shape::parse_at(schema, 0)
     }
@@ -232,7 +232,7 @@ fn flag(map: &Map<Node>, key: &str) -> bool {
     map.get(key).and_then(Node::as_bool).unwrap_or(false)
 }
 
-/// A property of a defined type is `allOf` with one reference, so that a default can stand beside it.
+/// A property that is a reference is written as `allOf` with one element, so that it can have a default.
 fn reference(map: &Map<Node>) -> Option<Str> {
     let name = |map: &Map<Node>| {
         let target = text(map, "$ref")?;
@@ -265,7 +265,7 @@ fn kind(map: &Map<Node>) -> Type {
     }
 }
 
-/// OpenAPI has no word for quantities; the server describes its type as text or a number.
+/// Quantities have no type of their own in OpenAPI; the server describes them as a string or a number.
 fn is_quantity(map: &Map<Node>) -> bool {
     let types = map.get("oneOf").and_then(Node::as_list).unwrap_or_default().iter();
     let types: Vec<&str> = types.filter_map(|node| node.get("type").and_then(Node::as_str)).collect();

@@ -1,4 +1,4 @@
-//! The connections that are open, and which of them can be spared.
+//! The open connections, and which of them may be closed to make room.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -15,10 +15,10 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::api::Body;
 
-/// In place of a turn: something is being answered.
+/// Instead of an idle sequence number: a request is being answered.
 const BUSY: u64 = u64::MAX;
 
-/// All connections. They are closed when this is dropped.
+/// All connections. Dropping this closes them.
 #[derive(Default)]
 pub(super) struct Connections {
     tasks: JoinSet<u64>,
@@ -29,16 +29,16 @@ pub(super) struct Connections {
 
 #[derive(Default)]
 struct Common {
-    /// Counts up, so that who became idle first has the lowest number.
+    /// A counter: the connection that has been idle longest has the lowest number.
     idle_sequence: AtomicU64,
-    /// Told when a connection becomes idle.
+    /// Notified when a connection becomes idle.
     idle: Notify,
 }
 
-/// Whether something is asked on a connection. Clones are one.
+/// Whether a connection is busy. Clones share the state.
 #[derive(Clone)]
 pub(super) struct Activity {
-    /// When it became idle, or [`BUSY`].
+    /// The idle sequence number, or [`BUSY`].
     since: Arc<AtomicU64>,
     common: Arc<Common>,
 }
@@ -48,7 +48,7 @@ impl Connections {
         self.open.len()
     }
 
-    /// Takes a connection on.
+    /// Spawns the task of a connection.
     pub(super) fn spawn<F>(&mut self, answer: impl FnOnce(Activity) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -64,12 +64,11 @@ impl Connections {
         self.open.insert(id, (task, activity));
     }
 
-    /// Whether there is a connection on which nothing is asked.
     pub(super) fn has_idle(&self) -> bool {
         self.open.values().any(|(_, activity)| activity.idle_since().is_some())
     }
 
-    /// Closes the connection on which nothing has been asked for the longest time, if there is one.
+    /// Closes the connection that has been idle longest.
     pub(super) fn close_idle(&mut self) {
         let idle = self.open.iter().filter_map(|(id, (_, activity))| Some((activity.idle_since()?, *id)));
         if let Some((task, _)) = idle.min().and_then(|(_, id)| self.open.remove(&id)) {
@@ -77,17 +76,17 @@ impl Connections {
         }
     }
 
-    /// Waits until one has ended. Waits for ever if there is none.
+    /// Waits until a connection has ended; for ever if there is none.
     pub(super) async fn ended(&mut self) {
         match self.tasks.join_next().await {
             Some(Ok(id)) => drop(self.open.remove(&id)),
-            // Those that were closed are forgotten already; one that panicked is found by its task.
+            // Closed connections are removed already; a task that panicked is identified by its id.
             Some(Err(error)) => self.open.retain(|_, (task, _)| task.id() != error.id()),
             None => std::future::pending().await,
         }
     }
 
-    /// Waits until one has ended or become idle.
+    /// Waits until a connection has ended or become idle.
     pub(super) async fn changed(&mut self) {
         let common = Arc::clone(&self.common);
         tokio::select! {
@@ -102,18 +101,18 @@ impl Activity {
         Some(self.since.load(Ordering::Relaxed)).filter(|since| *since != BUSY)
     }
 
-    /// Something is asked from now on until what is returned is dropped.
+    /// Marks the connection as busy until the guard is dropped.
     pub(super) fn begin(&self) -> Busy {
         self.since.store(BUSY, Ordering::Relaxed);
         Busy(self.clone())
     }
 }
 
-/// Something is being answered.
+/// The guard of a busy connection.
 pub(super) struct Busy(Activity);
 
 impl Busy {
-    /// Until the whole answer is sent, which for a watch is until it ends.
+    /// Keeps the guard until the response is sent, which for a watch is when it ends.
     pub(super) fn until_sent(self, response: Response<Body>) -> Response<BusyBody> {
         response.map(|body| BusyBody { body, _busy: self })
     }
@@ -127,7 +126,7 @@ impl Drop for Busy {
     }
 }
 
-/// The body of an answer on a connection that is busy with it.
+/// A response body that holds the guard of its connection.
 pub(super) struct BusyBody {
     body: Body,
     _busy: Busy,

@@ -1,5 +1,6 @@
-//! Who may ask. The API listens on the machine of somebody who also has a browser open: any page there can send requests
-//! to it, though it cannot read the answers, and by a name that changes its address it can read them too.
+//! Authentication and protection against web pages. The API listens on a machine where a browser may be open, and any
+//! page in it can send requests to loopback addresses. The same-origin policy only keeps it from reading the
+//! responses, and DNS rebinding circumvents even that.
 
 use std::hint::black_box;
 use std::net::{IpAddr, SocketAddr};
@@ -11,10 +12,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::status::Status;
 
-/// What everybody may ask, as on the real server.
+/// Paths without authentication, as in the real server.
 const PUBLIC: &[&str] = &["/healthz", "/livez", "/readyz", "/version"];
 
-/// A bearer token, kept as its digest: comparing digests tells nothing of the token by the time that it takes.
+/// A bearer token. Only its digest is kept and compared, so that the time of the comparison reveals nothing.
 pub(super) struct Token([u8; 32]);
 
 impl Token {
@@ -29,7 +30,7 @@ impl Token {
     }
 }
 
-/// Whether a request may be answered.
+/// Authenticates a request.
 pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Result<(), Status> {
     let forbidden = |message: &str| Err(Status::new(403, "Forbidden", message));
     if !is_loopback_host(&head.headers) {
@@ -41,7 +42,8 @@ pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Resu
     if token.is_some_and(|token| !is_public(head) && !is_known(&head.headers, token)) {
         return Err(Status::new(401, "Unauthorized", "Unauthorized"));
     }
-    // What a page can send without being allowed to has no content type, or one that the API does not know.
+    // Browsers send cross-origin requests without a preflight only with certain content types, or none. The API
+    // accepts none of these, but a missing one would count as JSON.
     if has_body && !head.headers.contains_key(CONTENT_TYPE) {
         let message = "the body of the request has no Content-Type";
         return Err(Status::new(415, "UnsupportedMediaType", message));
@@ -49,7 +51,7 @@ pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Resu
     Ok(())
 }
 
-/// Whether the sender knows whom he asks. A page in a browser that was led here by a name of its own does not.
+/// Whether the `Host` header names this machine. After DNS rebinding it has the name of the attacker's site.
 fn is_loopback_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let Some(host) = hosts.next() else { return true };
@@ -61,8 +63,8 @@ fn is_loopback_host(headers: &HeaderMap) -> bool {
     is_local && hosts.next().is_none()
 }
 
-/// Whether a browser sends this on behalf of a page that did not come from here. No page comes from here, but the API is
-/// also looked at in a browser, with an address that was typed. Other clients send neither header.
+/// Whether a browser sends the request for a page. The API serves no pages, but its URL may be typed into a browser,
+/// which is allowed. Other clients send neither header.
 fn is_cross_origin(headers: &HeaderMap) -> bool {
     let foreign_site =
         headers.get_all("sec-fetch-site").iter().any(|site| site != "same-origin" && site != "none");
@@ -74,7 +76,8 @@ fn is_cross_origin(headers: &HeaderMap) -> bool {
     foreign_site || headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin))
 }
 
-/// Whether it is read only, and for everybody. Whoever sends a body is not waited for without a token.
+/// Whether the request needs no authentication. One with a body always does, so that no unauthenticated body is
+/// waited for.
 fn is_public(head: &Parts) -> bool {
     matches!(head.method, Method::GET | Method::HEAD) && PUBLIC.contains(&head.uri.path())
 }
@@ -91,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// The code with which a request is refused, or 0. Headers are `Name: value`, one to a line.
+    /// The status code of a rejected request, or 0. Headers are `Name: value`, one per line.
     fn code(path: &str, headers: &str, has_body: bool) -> u16 {
         let mut request = Request::builder().uri(path);
         for line in headers.lines() {
@@ -120,7 +123,7 @@ mod tests {
         for (headers, refused) in [
             ("Origin: http://example.com", 403),
             ("Origin: null", 403),
-            // Another port of this machine is another page.
+            // Another port is another origin.
             ("Origin: http://localhost:3000", 403),
             ("Origin: http://localhost:80", 0),
             ("Sec-Fetch-Site: cross-site", 403),

@@ -1,8 +1,8 @@
-//! The API on a port, so that `kubectl`, `helm` and any other client can look at it.
+//! The API on a TCP port, for `kubectl`, `helm` and other clients.
 //!
-//! Whoever may speak to it may do everything. So it listens with TLS and asks for a token where there is an [`Identity`],
-//! and it never answers a web page of somebody else, with or without one (`guard`). Connections on which nothing is asked
-//! give way to new ones (`connections`), and a client that stops speaking or reading is not waited for (`stalled`).
+//! There is no authorization: whoever is authenticated may do everything. With an [`Identity`] it uses TLS and bearer
+//! tokens; with or without one it rejects requests of web pages (`guard`). Idle connections are closed for new ones
+//! (`connections`), and clients that stop sending or reading are disconnected (`write_timeout`).
 
 mod connections;
 mod guard;
@@ -37,7 +37,7 @@ use connections::{Activity, Connections};
 use guard::Token;
 use write_timeout::WriteTimeout;
 
-/// How the API is served. Without an identity it is plain HTTP that asks for no token.
+/// How the API is served. Without an identity: plain HTTP, unauthenticated.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// By what clients know the server, and the server its clients.
@@ -46,35 +46,34 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// By what clients know the server, and the server its clients.
+/// The server's certificate and the clients' token.
 #[derive(Clone)]
 pub struct Identity {
-    /// The certificate as PEM, which is also what clients trust.
+    /// The certificate in PEM, which clients trust as their CA.
     pub certificate: String,
-    /// Its private key as PEM.
+    /// The private key in PEM.
     pub key: String,
-    /// The bearer token that requests must carry. Go's clients send one over TLS only.
+    /// The bearer token of all requests. Go clients send tokens over TLS only.
     pub token: String,
 }
 
 impl std::fmt::Debug for Identity {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The key and the token are nobody's to read in a log.
+        // Neither the key nor the token may get into logs.
         out.debug_struct("Identity").field("certificate", &self.certificate).finish_non_exhaustive()
     }
 }
 
-/// What clients may take. A watch on which nothing happens is within all of these.
+/// Resource limits. An idle watch is within all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most connections at a time. Above that, those on which nothing is asked are closed; if there are none, new
-    /// clients wait.
+    /// The limit of open connections. Beyond it idle ones are closed; if there are none, new clients wait.
     pub max_connections: usize,
-    /// How long a client may take to send the head of a request, or the next one.
+    /// The time to send the head of a request, from the connection or the last response on.
     pub header_timeout: Duration,
-    /// How long it may take to send a whole body.
+    /// The time to send a body.
     pub body_timeout: Duration,
-    /// How long it may leave an answer unread.
+    /// The time that a response may stay unread.
     pub write_timeout: Duration,
 }
 
@@ -89,7 +88,6 @@ impl Default for Limits {
     }
 }
 
-/// What all connections share.
 struct Shared {
     api: Api,
     token: Option<Token>,
@@ -97,10 +95,11 @@ struct Shared {
     limits: Limits,
 }
 
-/// Answers on `listener` until `end` is there. Watches end then too.
+/// Serves the API until `end` completes; watches are ended then.
 ///
 /// # Errors
-/// If the listener fails for good, or the identity cannot be used.
+///
+/// If the listener fails permanently, or the identity is invalid.
 pub async fn serve(
     api: Api,
     listener: TcpListener,
@@ -133,8 +132,8 @@ pub async fn serve(
                     connections.spawn(|activity| accept_connection(shared, stream, activity));
                 }
                 Err(error) if is_transient(&error) => {
-                    // Too many open files are too many connections. Otherwise a client that is gone already: the next
-                    // one may do better.
+                    // Either there are too many open files, and closing a connection helps; or the client is already
+                    // gone.
                     connections.close_idle();
                     tokio::time::sleep(Duration::from_millis(10)).await;
                 }
@@ -146,7 +145,7 @@ pub async fn serve(
 
 fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
-    // Too many open files has no kind of its own.
+    // EMFILE and ENFILE have no `ErrorKind`.
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | WouldBlock)
         || matches!(error.raw_os_error(), Some(23 | 24))
 }
@@ -165,13 +164,13 @@ fn acceptor(identity: &Identity) -> io::Result<TlsAcceptor> {
 }
 
 async fn accept_connection(shared: Arc<Shared>, stream: TcpStream, activity: Activity) {
-    // Small answers should not wait for more.
+    // Small responses should not wait for more data (Nagle).
     let _ = stream.set_nodelay(true);
     let stream = WriteTimeout::new(stream, shared.limits.write_timeout);
     match &shared.tls {
         None => serve_connection(&shared, stream, &activity).await,
         Some(tls) => {
-            // Whoever does not finish, or speaks no TLS, gets no answer.
+            // Failed or stalled handshakes are dropped without a response.
             if let Ok(Ok(stream)) = timeout(shared.limits.header_timeout, tls.accept(stream)).await {
                 serve_connection(&shared, stream, &activity).await;
             }
@@ -190,13 +189,13 @@ async fn serve_connection(
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(shared.limits.header_timeout);
-    // A connection that breaks is the client's affair.
+    // A broken connection is no error of the server.
     let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }
 
 async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     let (head, body) = request.into_parts();
-    // Before the body: a client that may not speak is not listened to.
+    // Before the body is read: unauthenticated clients must not be able to send one.
     if let Err(status) = guard::check(&head, !body.is_end_stream(), shared.token.as_ref()) {
         return closing_error(&status);
     }
@@ -211,14 +210,14 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     }
 }
 
-/// A refusal after which the connection is closed, so that the rest of the request need not be read.
+/// An error response that closes the connection, so that the rest of the request need not be read.
 fn closing_error(status: &Status) -> Response<Body> {
     let mut response = api::error_response(status);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// The text of a kubeconfig that leads to `address`.
+/// The kubeconfig of the server at `address`.
 pub fn kubeconfig(address: SocketAddr, identity: Option<&Identity>) -> String {
     let (scheme, authority, user) = match identity {
         None => ("http", String::new(), " {}".to_owned()),

@@ -1,4 +1,4 @@
-//! A connection whose other end must read what is sent to it.
+//! A stream that fails when its peer stops reading.
 
 use std::future::Future as _;
 use std::io;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Ends with an error when what is written is not taken for `limit`. While there is nothing to write, as in a watch on
-/// which nothing happens, no time counts.
+/// Fails a write that makes no progress for `limit`. While there is nothing to write, as in an idle watch, no time
+/// counts.
 pub(super) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,

@@ -1,8 +1,8 @@
-//! A store in one file: every write is on disk before it is acknowledged, and many that come at once go together.
+//! The store in a file: a write is acknowledged when it is on disk; concurrent writes are committed together.
 //!
-//! The file is kept by redb, whose commits survive the end of the process and of the machine at any moment. It takes what
-//! is in a file for what it wrote itself, and panics where that cannot be. A file can be damaged by anything, so whatever
-//! redb does is done on one thread, [`FILE_THREAD`], whose panics are caught and become errors that name the file.
+//! The file is a redb database, whose commits survive a crash of the process or the machine. redb trusts the content
+//! of a file and panics on inconsistencies, and a file can be damaged by anything. So redb runs on one thread,
+//! [`FILE_THREAD`], whose panics are caught and turned into errors that name the file.
 
 use std::fs::{File, OpenOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,22 +22,22 @@ use super::state::{Change, Staged, State, WriteError};
 
 const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
 const NUMBERS: TableDefinition<'_, &str, u64> = TableDefinition::new("numbers");
-/// The layout of the file; another one is refused.
+/// The version of the file layout; others are rejected.
 const FORMAT: u64 = 1;
-/// All objects are in memory, so pages are rarely read twice.
+/// All objects are in memory too, so pages are rarely read twice.
 const CACHE_BYTES: usize = 8 << 20;
-/// The most writes that go together.
+/// The limit of writes per commit.
 const MAX_BATCH: usize = 256;
-/// The name of the thread that has the file. A panic there is contained and told as an error, so that no hook for panics
-/// need tell of it.
+/// The name of the thread that owns the file. Its panics are caught and reported as errors; panic hooks should not
+/// print them.
 pub const FILE_THREAD: &str = "cluster-file";
-/// What is said of a file on which redb panicked.
+/// The reason in the error about a file on which redb panicked.
 const INCONSISTENT: &str = "its pages contradict each other";
 
-/// Why a file cannot be a store.
+/// Why a file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Somebody has it open.
+    /// Another process has it open.
     #[error("{} is in use by another process", .0.display())]
     InUse(PathBuf),
     /// It cannot be opened or read.
@@ -48,7 +48,7 @@ pub enum FileError {
         /// Why.
         reason: String,
     },
-    /// What is in it cannot have been written by this program.
+    /// The content was not written by this program, or was changed since.
     #[error("cannot open {} as a cluster: it is damaged ({reason})", .path.display())]
     Damaged {
         /// The file.
@@ -61,15 +61,15 @@ pub enum FileError {
     OtherFormat {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The version of the layout.
         found: u64,
     },
-    /// No thread for writing can be started.
+    /// The writer thread cannot be started.
     #[error("cannot start writing: {0}")]
     NoThread(std::io::Error),
 }
 
-/// Opens the file, after a look at the checksum of every page, and reads all that is in it.
+/// Opens the file, verifies the checksums of all pages and reads all objects.
 fn open(path: &Path, window: HistoryWindow) -> Result<(Database, State), FileError> {
     let refused = |error: redb::Error| file_error(path, &error);
     let file = open_file(path).map_err(|error| refused(redb::Error::Io(error)))?;
@@ -78,7 +78,7 @@ fn open(path: &Path, window: HistoryWindow) -> Result<(Database, State), FileErr
             DatabaseError::DatabaseAlreadyOpen => FileError::InUse(path.to_owned()),
             error => refused(error.into()),
         })?;
-    // What it can repair it does, as after a power cut.
+    // Repairs what a crash has left, if it can be repaired.
     database.check_integrity().map_err(|error| refused(error.into()))?;
     let format = prepare(&database).map_err(refused)?;
     if format != FORMAT {
@@ -92,7 +92,7 @@ fn open(path: &Path, window: HistoryWindow) -> Result<(Database, State), FileErr
     Ok((database, state))
 }
 
-/// A new file is for its owner alone, because there are Secrets in it.
+/// A new file is readable by its owner only, as it contains Secrets.
 fn open_file(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -101,7 +101,7 @@ fn open_file(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-/// Why a file cannot be used, for somebody who knows nothing of how it is kept.
+/// Maps redb's errors to messages without redb's terms.
 fn file_error(path: &Path, error: &redb::Error) -> FileError {
     use std::io::ErrorKind::{InvalidData, IsADirectory, NotFound, PermissionDenied, UnexpectedEof};
     let path = path.to_owned();
@@ -119,13 +119,13 @@ fn file_error(path: &Path, error: &redb::Error) -> FileError {
     FileError::Unreadable { path, reason }
 }
 
-/// Does something with redb that may panic.
+/// Runs something that may panic in redb.
 fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
-    // Whoever gets nothing does not use what the work was done with again.
+    // Unwind safety: after a panic the database is not used again.
     catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
-/// Makes the tables if they are not there, and returns the format.
+/// Creates the tables if needed and returns the version of the layout.
 fn prepare(database: &Database) -> Result<u64, redb::Error> {
     let transaction = database.begin_write()?;
     let format = {
@@ -141,7 +141,7 @@ fn prepare(database: &Database) -> Result<u64, redb::Error> {
     Ok(format)
 }
 
-/// All that is in the file, or the key of an object that cannot be read.
+/// Reads all objects; the inner error is the key of one that cannot be parsed.
 fn restore(database: &Database, window: HistoryWindow) -> Result<Result<State, Str>, redb::Error> {
     let transaction = database.begin_read()?;
     let revision = transaction.open_table(NUMBERS)?.get("revision")?.map_or(0, |revision| revision.value());
@@ -159,13 +159,13 @@ fn restore(database: &Database, window: HistoryWindow) -> Result<Result<State, S
 
 type Answer = oneshot::Sender<Result<Arc<Object>, WriteError>>;
 
-/// The thread that writes.
+/// The handle of the writer thread.
 pub(super) struct FileWriter {
     changes: Option<Sender<(Change, Answer)>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is in a file, and the thread that writes to it.
+/// An opened file.
 pub(super) struct Opened {
     pub(super) state: Arc<RwLock<State>>,
     pub(super) revision: Arc<watch::Sender<u64>>,
@@ -173,7 +173,7 @@ pub(super) struct Opened {
 }
 
 impl FileWriter {
-    /// Opens a file on a thread of its own.
+    /// Opens a file on a new thread.
     pub(super) fn open(path: &Path, window: HistoryWindow) -> Result<Opened, FileError> {
         let (changes, receiver) = channel();
         let (opened, outcome) = channel();
@@ -183,7 +183,7 @@ impl FileWriter {
         let thread = thread.spawn(move || {
             let (database, state) = match catch_panic(|| open(&file, window)) {
                 Some(Ok(found)) => found,
-                // Who asked waits for it.
+                // The opener is waiting, so the error reaches it.
                 Some(Err(error)) => return drop(opened.send(Err(error))),
                 None => return,
             };
@@ -198,7 +198,7 @@ impl FileWriter {
         Ok(Opened { state, revision, log })
     }
 
-    /// Writes one change and waits until it is on disk.
+    /// Writes a change and waits for its commit.
     pub(super) async fn write(&self, change: Change) -> Result<Arc<Object>, WriteError> {
         let ended = || WriteError::Broken("the file is closed".to_owned());
         let (answer, answered) = oneshot::channel();
@@ -212,7 +212,7 @@ impl Drop for FileWriter {
     fn drop(&mut self) {
         drop(self.changes.take());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing more to write.
+            // The error of a panicked thread has been reported already.
             let _ = thread.join();
         }
     }
@@ -240,15 +240,15 @@ fn write_all(
                 Ok(()) => decided,
                 Err(why) => decided.and_then(|_| Err(WriteError::Broken(why.clone()))),
             };
-            // Who asked may have gone away.
+            // The client may have disconnected.
             let _ = answer.send(told);
         }
     }
-    // All that was acknowledged is in the file. What closing adds only spares the next one who opens it some time.
+    // All acknowledged writes are committed. Closing only saves the next opener some time.
     catch_panic(|| drop(database));
 }
 
-/// After a panic nothing more is written: nobody knows what redb still holds to be true.
+/// After a panic nothing more is written: redb's state in memory cannot be trusted.
 fn write_catching_panics(
     path: &Path,
     database: &Database,
@@ -267,7 +267,7 @@ fn write_catching_panics(
 
 type Decisions = Vec<(Answer, Result<Arc<Object>, WriteError>)>;
 
-/// Nobody else writes, so what is decided here still holds when the batch is on disk.
+/// Checks preconditions. There is no other writer, so the decisions still hold when the batch is committed.
 fn decide(state: &RwLock<State>, batch: impl Iterator<Item = (Change, Answer)>) -> (Staged, Decisions) {
     let state = state.read().unwrap_or_else(PoisonError::into_inner);
     let mut staging = state.stage();

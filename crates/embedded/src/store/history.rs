@@ -1,4 +1,4 @@
-//! The changes of the last while: what watches follow, and by which lists of the past are made.
+//! The recent events: the source of watches, and of lists at an older resourceVersion.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ pub struct Event {
     pub removed: bool,
 }
 
-/// How much of the past is kept; what is over either measure is forgotten.
+/// How much history is kept; the oldest events beyond either limit are dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryWindow {
-    /// So many changes.
+    /// The limit of events.
     pub events: usize,
-    /// So many bytes of objects.
+    /// The limit of bytes of their objects.
     pub bytes: usize,
 }
 
@@ -31,22 +31,22 @@ impl Default for HistoryWindow {
     }
 }
 
-/// A revision that is no longer known.
+/// A revision that has left the history (`410 Gone`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooOld {
-    /// What was asked for.
+    /// The requested revision.
     pub asked: u64,
-    /// The oldest that is known.
+    /// The oldest available revision.
     pub oldest: u64,
 }
 
-/// Changes with consecutive revisions.
+/// Events with consecutive revisions.
 #[derive(Debug)]
 pub(super) struct History {
     events: VecDeque<Arc<Event>>,
     window: HistoryWindow,
     bytes: usize,
-    /// The revision before the first event: the oldest state that can be told.
+    /// The revision before the first event: the oldest state that can be reconstructed.
     base: u64,
 }
 
@@ -65,7 +65,7 @@ impl History {
         }
     }
 
-    /// The changes after `revision`, oldest first.
+    /// The events after `revision`, oldest first.
     pub(super) fn after(
         &self,
         revision: u64,
@@ -73,7 +73,7 @@ impl History {
         if revision < self.base {
             return Err(TooOld { asked: revision, oldest: self.base });
         }
-        // Every revision is one event.
+        // Every revision has exactly one event.
         let skipped = usize::try_from(revision - self.base).unwrap_or(usize::MAX);
         Ok(self.events.range(skipped.min(self.events.len())..))
     }

@@ -1,4 +1,4 @@
-//! Which objects have which labels, so that a few of very many are found without looking at all.
+//! An index of objects by label, for selective queries over many objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,19 +6,18 @@ use pintle_tree::Str;
 
 use super::object::Object;
 
-/// What is known beforehand about the objects that are looked for.
+/// What is known about the result of a query, to narrow the search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IndexHint {
-    /// Nothing: all are looked at.
+    /// Nothing: all objects are examined.
     #[default]
     Nothing,
-    /// It is the one under this key.
+    /// At most the object with this key.
     Key(Str),
-    /// They have all of these labels.
+    /// Objects with all of these labels.
     Labels(Vec<(Str, Str)>),
 }
 
-/// The keys of objects by their labels.
 #[derive(Debug, Default)]
 pub(super) struct LabelIndex(BTreeMap<(Str, Str), BTreeSet<Str>>);
 
@@ -40,7 +39,7 @@ impl LabelIndex {
         }
     }
 
-    /// The keys from `prefix` on that have the rarest of these labels; nothing without labels.
+    /// The keys with a prefix that have the rarest of the labels; `None` without labels.
     pub(super) fn with_prefix<'a>(
         &'a self,
         prefix: &str,

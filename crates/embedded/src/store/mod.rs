@@ -1,5 +1,4 @@
-//! Where objects are kept: one ordered map with one counter of revisions, and the changes of the last while, as etcd
-//! has them for the real server.
+//! Storage, in the place of etcd: one ordered map, one revision counter, and a history of recent events for watches.
 
 mod file;
 mod history;
@@ -21,51 +20,53 @@ pub use object::{Object, ObjectMeta, key, prefix};
 use state::{Change, State};
 pub use state::{Precondition, WriteError};
 
-/// Objects, in memory or in memory and a file. Cheap to share behind an `Arc`.
+/// Objects in memory, optionally backed by a file.
 pub struct Store {
     state: Arc<RwLock<State>>,
-    /// The last revision, for those who wait for the next.
+    /// The newest revision; watches wait for it to change.
     revision: Arc<watch::Sender<u64>>,
     log: Option<FileWriter>,
 }
 
-/// A list as it was at one revision.
+/// The result of a list.
 pub struct Listing {
-    /// The revision.
+    /// The revision of the list.
     pub revision: u64,
-    /// The objects by key.
+    /// In the order of their keys.
     pub objects: Vec<Arc<Object>>,
-    /// How many more there are after the last of them.
+    /// How many objects follow the last one.
     pub remaining: usize,
 }
 
 impl Store {
-    /// A store that ends with the process.
+    /// A store that is lost with the process.
     pub fn in_memory(window: HistoryWindow) -> Store {
         let state = Arc::new(RwLock::new(State::new(0, window)));
         Store { state, revision: Arc::new(watch::Sender::new(0)), log: None }
     }
 
-    /// The store in the file at `path`, which is made if it is not there. A write is acknowledged when it is on disk.
+    /// Opens the store in a file, which is created if it does not exist. Writes are acknowledged when they are on
+    /// disk.
     ///
     /// # Errors
-    /// If the file cannot be opened, is in use by another process, or is no store.
+    ///
+    /// If the file cannot be opened, is in use by another process, or is not a store.
     pub fn in_file(path: &Path, window: HistoryWindow) -> Result<Store, FileError> {
         let file::Opened { state, revision, log } = FileWriter::open(path, window)?;
         Ok(Store { state, revision, log: Some(log) })
     }
 
     fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
-        // A thread that panicked while it changed the state is a bug that must not become everybody's.
+        // A panic during a write must not make the store unusable for all other requests.
         read(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The last revision.
+    /// The newest revision.
     pub fn revision(&self) -> u64 {
         self.read(State::revision)
     }
 
-    /// Tells of every new revision.
+    /// Notifies of every new revision.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
     }
@@ -80,7 +81,7 @@ impl Store {
         self.read(|state| state.by_uid(uid).cloned())
     }
 
-    /// The objects that name the object with this uid as an owner.
+    /// The objects that have an owner reference to this uid.
     pub fn dependents(&self, uid: &Str) -> Vec<Arc<Object>> {
         self.read(|state| state.dependents(uid))
     }
@@ -90,10 +91,12 @@ impl Store {
         self.read(|state| state.count_dependents(uid))
     }
 
-    /// The objects under `prefix` after `after`, at most `limit` of those that `matches` accepts, at `revision`, or now.
+    /// Lists the objects with the key prefix `prefix`: those after the key `after`, at most `limit` of those that
+    /// `matches` accepts, at `revision` or the newest one.
     ///
     /// # Errors
-    /// If the revision is too old.
+    ///
+    /// If the revision is no longer in the history.
     pub fn list(
         &self,
         prefix: &str,
@@ -105,11 +108,12 @@ impl Store {
         self.read(|state| state.list(prefix, after, limit, revision, matches))
     }
 
-    /// The same as [`Store::list`], quicker where `hint` tells something of what `matches` accepts. How many more there
-    /// are is told as none or one then.
+    /// Like [`Store::list`], with a hint that lets the index find the matching objects. `remaining` is then 0 or 1,
+    /// as counting would need a full scan.
     ///
     /// # Errors
-    /// If the revision is too old.
+    ///
+    /// If the revision is no longer in the history.
     pub fn find(
         &self,
         prefix: &str,
@@ -130,18 +134,20 @@ impl Store {
         self.read(|state| state.has(prefix))
     }
 
-    /// The changes under `prefix` after `revision`, and the revision up to which these are all.
+    /// The events after `revision` under `prefix`, and the revision that they lead up to.
     ///
     /// # Errors
-    /// If the revision is too old.
+    ///
+    /// If the revision is no longer in the history.
     pub fn changes(&self, prefix: &str, revision: u64) -> Result<(Vec<Arc<Event>>, u64), TooOld> {
         self.read(|state| state.changes(prefix, revision))
     }
 
-    /// Writes an object; its `metadata.resourceVersion` becomes the new revision.
+    /// Writes an object and sets its `metadata.resourceVersion`.
     ///
     /// # Errors
-    /// If what is there is not what is expected, or the file cannot be written.
+    ///
+    /// If the precondition does not hold, or the file cannot be written.
     pub async fn put(
         &self,
         key: Str,
@@ -154,7 +160,8 @@ impl Store {
     /// Removes an object and returns its last state, with the revision of the removal.
     ///
     /// # Errors
-    /// If what is there is not what is expected, or the file cannot be written.
+    ///
+    /// If the precondition does not hold, or the file cannot be written.
     pub async fn remove(&self, key: Str, precondition: Precondition) -> Result<Arc<Object>, WriteError> {
         self.write(Change { key, precondition, object: None }).await
     }

@@ -1,17 +1,17 @@
-//! One stored object: its text as it is sent, and the little of it that lists and collectors look at.
+//! One stored object: its JSON, and the metadata that lists and controllers need without parsing it.
 
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use pintle_tree::{Map, Node, Str, json};
 
-/// The key of an object: `plural.group/namespace/name`, without a group for the core and without a namespace for what
-/// has none.
+/// The key of an object: `plural.group/namespace/name`. The core group has no `.group`; cluster-scoped objects have
+/// an empty namespace.
 pub fn key(kind: &str, namespace: &str, name: &str) -> Str {
     Str::from(format!("{kind}/{namespace}/{name}"))
 }
 
-/// What all keys of a kind begin with, or those in one namespace.
+/// The prefix of the keys of a kind, or of a kind in one namespace.
 pub fn prefix(kind: &str, namespace: Option<&str>) -> String {
     match namespace {
         Some(namespace) => format!("{kind}/{namespace}/"),
@@ -19,16 +19,16 @@ pub fn prefix(kind: &str, namespace: Option<&str>) -> String {
     }
 }
 
-/// What is looked at without reading the object.
+/// The metadata that is available without parsing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObjectMeta {
     /// `metadata.uid`.
     pub uid: Str,
-    /// The uids of its owners.
+    /// The uids of its owner references.
     pub owners: Vec<Str>,
     /// `metadata.labels`.
     pub labels: Vec<(Str, Str)>,
-    /// Whether it is on its way out: there is a `metadata.deletionTimestamp`.
+    /// Whether it has a `metadata.deletionTimestamp`.
     pub deleting: bool,
 }
 
@@ -55,28 +55,28 @@ impl ObjectMeta {
     }
 }
 
-/// The longest text whose tree is kept for a while.
+/// The limit of the JSON of objects whose parsed tree is cached.
 const MAX_CACHED_TEXT: usize = 16 << 10;
 
-/// The tree of an object that was written a short while ago, and will be looked at some times more.
+/// The cache of a parsed tree. An object that was just written will be read again soon, by watches and controllers.
 #[derive(Debug)]
 enum CachedTree {
-    /// It is not kept.
+    /// Not cached.
     Cold,
-    /// It is kept when it is read.
+    /// Will be cached when it is parsed.
     Warm,
     Read(Node),
 }
 
-/// A stored object. Its text is kept rather than its tree, because that is a quarter of the size and is what most
-/// requests want.
+/// A stored object. It is kept as JSON and not as a tree: that takes a quarter of the memory, and most requests want
+/// JSON.
 #[derive(Debug)]
 pub struct Object {
     /// Where it is.
     pub key: Str,
-    /// The revision that wrote it.
+    /// The revision of the write.
     pub revision: u64,
-    /// The object as JSON, with its revision.
+    /// The JSON, including the resourceVersion.
     pub text: Bytes,
     /// What is looked at without reading it.
     pub meta: ObjectMeta,
@@ -84,17 +84,16 @@ pub struct Object {
 }
 
 impl Object {
-    /// The object that `node` is from `revision` on.
     pub(super) fn new(key: Str, revision: u64, mut node: Node) -> Object {
         set_revision(&mut node, revision);
         let meta = ObjectMeta::from_object(&node);
-        // Only NaN and the infinities have no JSON, and nothing that reads JSON makes them.
+        // Only NaN and infinities have no JSON, and no decoder produces them.
         let text = json::write_raw(&node).unwrap_or_default();
         let tree = if text.len() <= MAX_CACHED_TEXT { CachedTree::Warm } else { CachedTree::Cold };
         Object { key, revision, text: text.into(), meta, tree: Mutex::new(tree) }
     }
 
-    /// The object as it was read from a file.
+    /// An object read from a file; `None` if it cannot be parsed.
     pub(super) fn restore(key: Str, text: Bytes) -> Option<Object> {
         let node = json::read_exact(&text).ok()?;
         let revision = node.get("metadata")?.get("resourceVersion")?.as_str()?.parse().ok()?;
@@ -107,7 +106,7 @@ impl Object {
         })
     }
 
-    /// The object as a tree.
+    /// Parses the object, or clones the cached tree.
     pub fn node(&self) -> Node {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         if let CachedTree::Read(node) = &*tree {
@@ -120,7 +119,7 @@ impl Object {
         node
     }
 
-    /// Keeps the text alone from now on.
+    /// Drops the cached tree.
     pub(super) fn drop_tree(&self) {
         *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = CachedTree::Cold;
     }

@@ -1,4 +1,4 @@
-//! The objects of a store as they are now, and how changes come into them.
+//! The current objects and their indices, and the application of writes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -11,52 +11,51 @@ use super::history::{Event, History, HistoryWindow, TooOld};
 use super::label_index::{IndexHint, LabelIndex};
 use super::object::Object;
 
-/// What a writer takes to be there.
+/// What a write expects to exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// Nothing.
+    /// No object: a create.
     Absent,
-    /// Something.
+    /// An object in any state.
     Present,
-    /// What this revision wrote.
+    /// The object at this revision: an update.
     Revision(u64),
 }
 
-/// Why a write did not happen.
+/// Why a write failed.
 #[derive(Debug)]
 pub enum WriteError {
     /// Something is there.
     Exists,
     /// Nothing is there.
     Missing,
-    /// Something else is there.
+    /// The object has another revision: a conflict.
     Changed(Arc<Object>),
     /// The file cannot be written.
     Broken(String),
 }
 
-/// A write that is asked for.
+/// A requested write.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) key: Str,
     pub(super) precondition: Precondition,
-    /// Nothing to remove what is there.
+    /// `None` to remove the object.
     pub(super) object: Option<Node>,
 }
 
-/// So many objects that were written last keep their trees: whoever wrote them, and whoever follows what they do, will
-/// read them.
+/// The number of recently written objects whose parsed trees are cached: the writer, watches and controllers are
+/// about to read them.
 const MAX_CACHED_TREES: usize = 256;
 
-/// The objects as they are now.
 #[derive(Debug)]
 pub(super) struct State {
     objects: BTreeMap<Str, Arc<Object>>,
     uids: BTreeMap<Str, Str>,
-    /// The keys of those that an object owns, by its uid.
+    /// The keys of dependents, by the uid of the owner.
     dependents: BTreeMap<Str, BTreeSet<Str>>,
     labels: LabelIndex,
-    /// Those that keep their trees, the oldest first.
+    /// The objects with cached trees, oldest first.
     cached_trees: VecDeque<Arc<Object>>,
     revision: u64,
     history: History,
@@ -145,7 +144,7 @@ impl State {
         Ok(Listing { revision, objects, remaining })
     }
 
-    /// The same as [`State::list`] now, where the clue leads to a few of many. Nobody counts what is left then.
+    /// Like [`State::list`] at the newest revision, by the index. The remaining objects are not counted.
     pub(super) fn find(
         &self,
         prefix: &str,
@@ -170,7 +169,7 @@ impl State {
         Some(Listing { revision: self.revision, objects, remaining })
     }
 
-    /// What was under the keys that changed after `revision`, before they did.
+    /// The objects at `revision` for all keys that have changed since.
     fn differences(&self, prefix: &str, revision: u64) -> Result<BTreeMap<Str, Option<Arc<Object>>>, TooOld> {
         let mut then = BTreeMap::new();
         if revision >= self.revision {
@@ -190,12 +189,12 @@ impl State {
         Ok((events.filter(under).cloned().collect(), self.revision))
     }
 
-    /// Begins a batch of changes, each of which sees those before it.
+    /// Starts a batch of writes, each of which sees those before it.
     pub(super) fn stage(&self) -> Staging<'_> {
         Staging { state: self, staged: Staged { events: Vec::new() }, newest: BTreeMap::new() }
     }
 
-    /// Makes a batch part of the state.
+    /// Applies a batch.
     pub(super) fn apply(&mut self, staged: Staged) {
         for event in staged.events {
             if let Some(previous) = &event.previous {
@@ -216,7 +215,7 @@ impl State {
         }
     }
 
-    /// Puts in an object without a change, as it was read from a file.
+    /// Inserts an object without an event, as read from a file.
     pub(super) fn restore(&mut self, object: Arc<Object>) {
         let key = &object.key;
         for owner in &object.meta.owners {
@@ -244,12 +243,12 @@ impl State {
     }
 }
 
-/// Changes that are decided and not yet part of the state.
+/// Accepted writes that are not yet applied.
 pub(super) struct Staged {
     pub(super) events: Vec<Arc<Event>>,
 }
 
-/// A batch that is being decided.
+/// A batch under construction.
 pub(super) struct Staging<'s> {
     state: &'s State,
     staged: Staged,
@@ -257,7 +256,7 @@ pub(super) struct Staging<'s> {
 }
 
 impl Staging<'_> {
-    /// Decides one change.
+    /// Checks the precondition of a write and adds it to the batch.
     pub(super) fn add(&mut self, change: Change) -> Result<Arc<Object>, WriteError> {
         let Change { key, precondition, object } = change;
         let existing = match self.newest.get(&key) {
@@ -283,7 +282,6 @@ impl Staging<'_> {
         Ok(object)
     }
 
-    /// Ends the batch.
     pub(super) fn finish(self) -> Staged {
         self.staged
     }

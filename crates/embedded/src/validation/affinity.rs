@@ -1,11 +1,10 @@
-//! Rules for where pods go: affinity to nodes and pods, and spreading.
+//! Validation of node affinity, pod affinity and topology spread constraints.
 
 use pintle_tree::Node;
 
 use super::{ErrorList, FieldPath, items, names, selector};
 use crate::fields::{at, int, list, text};
 
-/// The affinity of a pod.
 pub(super) fn affinity(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let Some(affinity) = at(spec, &["affinity"]) else { return };
     let field = field.child("affinity");
@@ -102,7 +101,6 @@ fn term(term: &Node, field: &FieldPath, errors: &mut ErrorList) {
     errors.each(&child_path, key, names::qualified(key));
 }
 
-/// How a pod is spread.
 pub(super) fn spread(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     for (child_path, constraint) in items(spec, "topologySpreadConstraints", field) {
         let skew = int(constraint, &["maxSkew"]).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Rules for containers.
+//! Validation of containers.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{ErrorList, FieldPath, entries, items, names};
 use crate::fields::{at, int, is_true, list, text};
 use crate::quantity::Quantity;
 
-/// The containers of a pod, which has these volumes.
+/// Validates the containers of a pod; `volumes` are the names that they can mount.
 pub(super) fn containers(spec: &Node, volumes: &[String], field: &FieldPath, errors: &mut ErrorList) {
     let regular = items(spec, "containers", field);
     if regular.is_empty() {
@@ -198,12 +198,12 @@ fn mounts(container: &Node, volumes: &[String], field: &FieldPath, errors: &mut 
         } else if !seen.insert(path) {
             errors.invalid(&child_path.child("mountPath"), path, "must be unique");
         }
-        // The server leaves the index out here.
+        // The server omits the index in this path.
         below(text(mount, &["subPath"]), &field.child("volumeMounts").child("subPath"), errors);
     }
 }
 
-/// A path that stays below where it begins.
+/// A relative path that does not leave its base.
 pub(super) fn below(path: &str, field: &FieldPath, errors: &mut ErrorList) {
     if path.starts_with('/') {
         errors.invalid(field, path, "must be a relative path");
@@ -211,14 +211,14 @@ pub(super) fn below(path: &str, field: &FieldPath, errors: &mut ErrorList) {
     not_up(path, field, errors);
 }
 
-/// A path that does not go up.
+/// A path without `..`.
 pub(super) fn not_up(path: &str, field: &FieldPath, errors: &mut ErrorList) {
     if path.split('/').any(|part| part == "..") {
         errors.invalid(field, path, "must not contain '..'");
     }
 }
 
-/// What a container asks for.
+/// Requests and limits.
 pub(super) fn resources(wanted: &Node, field: &FieldPath, errors: &mut ErrorList) {
     for kind in ["limits", "requests"] {
         for (name, amount) in entries(wanted, kind) {
@@ -291,7 +291,7 @@ fn security(container: &Node, field: &FieldPath, errors: &mut ErrorList) {
     }
 }
 
-/// A context as the server shows it.
+/// A security context as the server shows it: with the names of the Go fields.
 fn shown(context: &Node) -> String {
     const FIELDS: [(&str, &str); 12] = [
         ("capabilities", "Capabilities"),

@@ -1,4 +1,5 @@
-//! The rules that schemas of custom resources hold objects to, in the server's words.
+//! Validation of custom resources against their OpenAPI schema, with the server's messages. CEL rules
+//! (`x-kubernetes-validations`) are kept and not evaluated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,11 @@ use crate::go_format::go_value;
 use crate::schema::{Limits, ListType, Schema, Shape, Type};
 use crate::status::StatusCause;
 
-/// Where faults go that have no field.
+/// The field of errors that belong to none, as the server prints it.
 const NO_FIELD: &str = "<nil>";
 
-/// Returns what is wrong with a custom resource. Where it is the same as in `old`, nothing is.
+/// Validates a custom resource. With `old`, values that have not changed are not validated (ratcheting), so that an
+/// object stays writable when its schema becomes stricter.
 pub(super) fn validate(schema: Schema<'_>, object: &Node, old: Option<&Node>) -> Vec<StatusCause> {
     let mut checker = SchemaValidator { causes: Vec::new() };
     checker.fields(schema, object, old, "");
@@ -47,7 +49,6 @@ impl SchemaValidator {
         self.add("FieldValueTypeInvalid", field, message);
     }
 
-    /// Checks a value and all below it.
     fn value(&mut self, schema: Schema<'_>, value: &Node, old: Option<&Node>, field: &str) {
         if old == Some(value) || (value.is_nil() && schema.is_nullable()) {
             return;
@@ -96,7 +97,7 @@ impl SchemaValidator {
             }
         }
         for (name, value) in map.iter() {
-            // What all objects have is checked for all objects.
+            // `metadata` is validated for all kinds alike.
             if field.is_empty() && matches!(name.as_str(), Some("metadata" | "apiVersion" | "kind")) {
                 continue;
             }
@@ -197,7 +198,6 @@ impl SchemaValidator {
         }
     }
 
-    /// `allOf`, `anyOf`, `oneOf` and `not`.
     fn alternatives(&mut self, schema: Schema<'_>, limits: &Limits, value: &Node, field: &str) {
         let errors = |shape: &Shape| -> Vec<StatusCause> {
             let mut checker = SchemaValidator { causes: Vec::new() };
@@ -245,7 +245,7 @@ impl SchemaValidator {
     }
 }
 
-/// The elements of a list before, found by what tells them apart.
+/// The elements of the old list, to find the one that corresponds to a new element.
 struct CorrelatedList<'n> {
     list: &'n [Node],
     keys: BTreeMap<String, usize>,
@@ -259,7 +259,7 @@ impl<'n> CorrelatedList<'n> {
         CorrelatedList { list, keys }
     }
 
-    /// Elements that have no key are compared by their place.
+    /// Elements without a key correspond by index.
     fn find(&self, schema: Schema<'_>, item: &Node, at: usize) -> Option<&'n Node> {
         match key_of(schema, item) {
             Some(key) => self.keys.get(&key).and_then(|at| self.list.get(*at)),
@@ -268,7 +268,7 @@ impl<'n> CorrelatedList<'n> {
     }
 }
 
-/// What tells an element apart, shown as the server shows it.
+/// The key of an element, as the server shows it in errors.
 fn key_of(schema: Schema<'_>, item: &Node) -> Option<String> {
     let shown = |node: &Node| {
         pintle_tree::json::write_raw(node).map(|text| String::from_utf8_lossy(&text).into_owned()).ok()
@@ -284,7 +284,7 @@ fn key_of(schema: Schema<'_>, item: &Node) -> Option<String> {
     }
 }
 
-/// Elements that are there twice where they are told apart.
+/// Reports duplicates in lists of type `set` and `map`.
 fn find_duplicates(
     schema: Schema<'_>,
     value: &Node,
@@ -345,7 +345,7 @@ fn type_name(value: &Node) -> &'static str {
     }
 }
 
-/// Whether a text is of a format; formats that nobody knows have no rules.
+/// Whether a string has a format. Unknown formats are not validated, as JSON Schema demands.
 fn is_format(format: &str, text: &str) -> bool {
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match format {

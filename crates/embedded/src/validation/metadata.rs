@@ -1,4 +1,4 @@
-//! Rules for what all objects have: names, labels, annotations, finalizers, owners.
+//! Validation of metadata: names, labels, annotations, finalizers, owner references.
 
 use pintle_tree::Node;
 
@@ -6,10 +6,9 @@ use super::{ErrorList, FieldPath, entries, items, names};
 use crate::fields::{at, is_true, list, text};
 use crate::schema::Kind;
 
-/// The most bytes of all annotations together.
+/// The limit of all annotations together (`TotalAnnotationSizeLimitB`).
 const MAX_ANNOTATION_BYTES: usize = 256 << 10;
 
-/// Checks the metadata of an object, new or changed.
 pub(super) fn validate(kind: Kind<'_>, object: &Node, errors: &mut ErrorList) {
     let field = FieldPath::root("metadata");
     let meta = at(object, &["metadata"]).cloned().unwrap_or_default();
@@ -30,7 +29,8 @@ pub(super) fn validate(kind: Kind<'_>, object: &Node, errors: &mut ErrorList) {
     finalizers(&meta, &field, errors);
 }
 
-/// Checks the metadata of a changed object. Several checks look at it one after another, and each tells all.
+/// Validates the metadata of an update. The server runs several checks in a row, each of which reports everything
+/// again.
 pub(super) fn validate_update(kind: Kind<'_>, object: &Node, errors: &mut ErrorList) {
     let mut once = ErrorList::default();
     validate(kind, object, &mut once);
@@ -42,7 +42,7 @@ pub(super) fn validate_update(kind: Kind<'_>, object: &Node, errors: &mut ErrorL
     (0..fewer).for_each(|_| errors.causes.extend(finalizers.iter().cloned()));
 }
 
-/// The beginning of a name as the server tries it: with a letter in place of the dash at its end.
+/// Replaces a trailing dash of `generateName` by a letter, as the server does to validate the prefix of a name.
 fn with_generated_suffix(beginning: &str) -> String {
     match beginning.strip_suffix('-') {
         Some(rest) if !rest.is_empty() => {
@@ -60,7 +60,7 @@ fn name_errors(kind: Kind<'_>, name: &str) -> Vec<String> {
     let old = kind.minor < 36;
     let (group, kind) = super::group_and_kind(kind);
     match (group, kind) {
-        // The rule was relaxed with 1.36.
+        // Names of Services may begin with a digit since 1.36.
         ("", "Service") if old => names::dns1035_label(name),
         ("", "Namespace" | "Service") => {
             if kind == "Namespace" && name.contains('.') {
@@ -83,7 +83,7 @@ fn annotations(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let mut size = 0;
     for (key, value) in entries(meta, "annotations") {
         let key = key.to_str_lossy();
-        // The name counts, its case does not.
+        // Annotation keys are validated in lower case, as the server does.
         errors.each(&field, &key, names::qualified(&key.to_lowercase()));
         size += key.len() + value.as_text().map_or(0, |text| text.len());
     }
@@ -129,7 +129,7 @@ fn owners(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
     }
 }
 
-/// An owner as the server shows it.
+/// An owner reference as the server shows it.
 fn shown_owner(owner: &Node) -> String {
     let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
     let present: Vec<(&str, &str)> =

@@ -1,4 +1,5 @@
-//! The rules that built-in kinds hold their objects to, in the server's words and order.
+//! Validation of objects, with the messages of the real server and in its order: clients and tests compare both.
+//! Follows `pkg/apis/*/validation` of Kubernetes.
 
 mod affinity;
 mod container;
@@ -26,7 +27,7 @@ use crate::fields::{at, int, text};
 use crate::schema::Kind;
 use crate::status::StatusCause;
 
-/// What is wrong with a new object, whose defaults are filled in and which is settled.
+/// Validates a new object, after defaulting and mutating admission. Returns all problems.
 pub fn validate_create(kind: Kind<'_>, object: &Node) -> Vec<StatusCause> {
     let (group, name) = group_and_kind(kind);
     let mut errors = ErrorList::new(kind.minor);
@@ -40,7 +41,7 @@ pub fn validate_create(kind: Kind<'_>, object: &Node) -> Vec<StatusCause> {
     errors.causes
 }
 
-/// What is wrong with a new state of an object that was there as `live`.
+/// Validates a new state of the existing object `live`.
 pub fn validate_update(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<StatusCause> {
     let (group, name) = group_and_kind(kind);
     let mut errors = ErrorList::new(kind.minor);
@@ -57,7 +58,7 @@ pub fn validate_update(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Status
     errors.causes
 }
 
-/// What the server lets pass with a warning.
+/// Returns the warnings about an object that is accepted.
 pub fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
     if kind.custom {
         return Vec::new();
@@ -65,7 +66,7 @@ pub fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
     warnings::warnings(kind, object)
 }
 
-/// Whether a change is all that the server looks at in new states of a kind.
+/// Whether the server validates only what changes, and not the new object, on updates of a kind.
 fn has_update_rules_only(group: &str, kind: &str) -> bool {
     matches!((group, kind), ("storage.k8s.io", "StorageClass") | ("scheduling.k8s.io", "PriorityClass"))
 }
@@ -74,12 +75,12 @@ fn group_and_kind(kind: Kind<'_>) -> (&str, &str) {
     (kind.resource.group.as_str().unwrap_or_default(), kind.resource.kind.as_str().unwrap_or_default())
 }
 
-/// The way to a field, as causes name it.
+/// The path of a field in errors (`field.Path`).
 #[derive(Clone, Debug)]
 pub(super) struct FieldPath(String);
 
 impl FieldPath {
-    /// A field of the object itself; empty for the object.
+    /// A field of the object; empty for the object itself.
     pub(super) fn root(name: &str) -> FieldPath {
         FieldPath(name.to_owned())
     }
@@ -97,16 +98,15 @@ impl FieldPath {
     }
 }
 
-/// What is wrong with an object.
+/// The problems of an object (`field.ErrorList`).
 #[derive(Default)]
 pub(super) struct ErrorList {
     pub(super) causes: Vec<StatusCause>,
-    /// The second number of the Kubernetes that finds them, for those that it tells in its own way.
+    /// The minor version of Kubernetes, for messages that differ between versions.
     minor: u16,
 }
 
 impl ErrorList {
-    /// Nothing is wrong yet.
     pub(super) fn new(minor: u16) -> ErrorList {
         ErrorList { minor, ..ErrorList::default() }
     }
@@ -115,7 +115,7 @@ impl ErrorList {
         self.causes.push(StatusCause::invalid(&field.0, &value.into(), detail));
     }
 
-    /// A value that is shown in a way of its own.
+    /// An invalid value with its own formatting.
     fn invalid_shown(&mut self, field: &FieldPath, shown: &str, detail: &str) {
         let message = format!("Invalid value: {shown}: {detail}");
         self.causes.push(StatusCause { reason: "FieldValueInvalid", message, field: field.0.clone() });
@@ -147,35 +147,33 @@ impl ErrorList {
         self.causes.push(StatusCause { reason: "FieldValueNotFound", message, field: field.0.clone() });
     }
 
-    /// All that is wrong with a text.
+    /// Adds all problems of a string.
     fn each(&mut self, field: &FieldPath, value: &str, errors: Vec<String>) {
         for fault in errors {
             self.invalid(field, value, &fault);
         }
     }
 
-    /// A text that is one of a few words, if there is one.
+    /// The string must be empty or one of `words`.
     fn one_of(&mut self, field: &FieldPath, value: &str, words: &[&str]) {
         if !words.contains(&value) {
             self.not_supported(field, value, words);
         }
     }
 
-    /// A number that is not negative, if there is one.
+    /// The integer, if set, must not be negative.
     fn not_negative(&mut self, parent: &Node, name: &str, field: &FieldPath) {
         if let Some(number) = int(parent, &[name]).filter(|number| *number < 0) {
             self.invalid(&field.child(name), number, "must be greater than or equal to 0");
         }
     }
 
-    /// A number of a port.
     fn port(&mut self, field: &FieldPath, number: i64) {
         if !(1..=65535).contains(&number) {
             self.invalid(field, number, "must be between 1 and 65535, inclusive");
         }
     }
 
-    /// A number or name of a port.
     fn port_or_name(&mut self, field: &FieldPath, value: &Node) {
         match value {
             Node::Int(number) => self.port(field, *number),
@@ -185,7 +183,7 @@ impl ErrorList {
     }
 }
 
-/// What is wrong with a new object of a built-in kind, other than with its metadata.
+/// Validates everything but the metadata of a new object of a built-in kind.
 fn validate_spec(group: &str, kind: &str, object: &Node, errors: &mut ErrorList) {
     match (group, kind) {
         ("", "Pod") => pod::pod(object, errors),
@@ -203,7 +201,7 @@ fn validate_spec(group: &str, kind: &str, object: &Node, errors: &mut ErrorList)
     }
 }
 
-/// A map as the server shows it: fields in its own order, by its own names, null where there is nothing.
+/// A struct as the server shows it in errors: JSON with the names and the order of the Go fields, null if unset.
 fn shown(node: &Node, fields: &[(&str, &str)]) -> String {
     let show = |(name, own): &(&str, &str)| {
         let value = node.get(name).cloned().unwrap_or_default();
@@ -213,19 +211,18 @@ fn shown(node: &Node, fields: &[(&str, &str)]) -> String {
     format!("{{{}}}", fields.iter().map(show).collect::<Vec<_>>().join(","))
 }
 
-/// The elements of a list with their fields.
+/// The elements of a list with their paths.
 fn items<'n>(parent: &'n Node, name: &str, field: &FieldPath) -> Vec<(FieldPath, &'n Node)> {
     let list = at(parent, &[name]).and_then(Node::as_list).unwrap_or_default();
     let field = field.child(name);
     list.iter().enumerate().map(|(index, item)| (field.index(index), item)).collect()
 }
 
-/// The map of a field, or an empty one.
 fn entries<'n>(parent: &'n Node, name: &str) -> Vec<(&'n pintle_tree::Str, &'n Node)> {
     at(parent, &[name]).and_then(Node::as_map).into_iter().flat_map(Map::iter).collect()
 }
 
-/// A selector of labels.
+/// A label selector.
 fn selector(selector: &Node, field: &FieldPath, errors: &mut ErrorList) {
     labels(selector, "matchLabels", field, errors);
     for (field, expression) in items(selector, "matchExpressions", field) {
@@ -247,7 +244,7 @@ fn selector(selector: &Node, field: &FieldPath, errors: &mut ErrorList) {
     }
 }
 
-/// Labels, each with a key and a value.
+/// A map of labels.
 fn labels(parent: &Node, name: &str, field: &FieldPath, errors: &mut ErrorList) {
     let field = field.child(name);
     for (key, value) in entries(parent, name) {
@@ -257,7 +254,7 @@ fn labels(parent: &Node, name: &str, field: &FieldPath, errors: &mut ErrorList) 
     }
 }
 
-/// Whether labels are those that a selector selects.
+/// Whether a label selector matches labels.
 fn selects(selector: &Node, labels: Option<&Node>) -> bool {
     let value = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Node::as_str);
     let matches = entries(selector, "matchLabels")

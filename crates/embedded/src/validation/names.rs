@@ -1,4 +1,4 @@
-//! Names of all sorts. Each function returns all that is wrong, in the server's words.
+//! Validation of names. Each function returns the server's messages. Follows `apimachinery/pkg/util/validation`.
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -12,7 +12,7 @@ fn is_lower(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-/// Whether a text begins and ends with `end` and has nothing but `inner` in between.
+/// Whether the first and the last byte satisfy `end`, and all others `inner`.
 fn is_made_of(text: &str, end: fn(u8) -> bool, inner: fn(u8) -> bool) -> bool {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
@@ -31,30 +31,30 @@ fn errors(list: impl IntoIterator<Item = Option<String>>) -> Vec<String> {
     list.into_iter().flatten().collect()
 }
 
-/// A label of domain names: names of containers, volumes, services.
+/// An RFC 1123 label: names of containers and volumes.
 pub(super) fn label(text: &str) -> Vec<String> {
     errors([at_most(text, 63, "characters"), (!is_label(text)).then(|| LABEL.to_owned())])
 }
 
-/// A label as names of services were before: it begins with a letter.
+/// An RFC 1035 label, which begins with a letter: names of Services before 1.36.
 pub(super) fn dns1035_label(text: &str) -> Vec<String> {
     let is_good = is_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase());
     errors([at_most(text, 63, "characters"), (!is_good).then(|| DNS1035_LABEL.to_owned())])
 }
 
-/// A domain name: names of most objects.
+/// An RFC 1123 subdomain: names of most objects.
 pub(super) fn subdomain(text: &str) -> Vec<String> {
     let is_good = text.split('.').all(is_label);
     errors([at_most(text, 253, "characters"), (!is_good).then(|| SUBDOMAIN.to_owned())])
 }
 
-/// A domain name that begins with `*.`.
+/// A subdomain with a wildcard, as hosts of an Ingress.
 pub(super) fn wildcard(text: &str) -> Vec<String> {
     let is_good = text.strip_prefix("*.").is_some_and(|rest| rest.split('.').all(is_label));
     errors([at_most(text, 253, "characters"), (!is_good).then(|| WILDCARD.to_owned())])
 }
 
-/// A part of a path: names of roles.
+/// A path segment: names of RBAC objects.
 pub(super) fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
@@ -71,7 +71,7 @@ fn is_name_part(text: &str) -> bool {
     is_made_of(text, |byte| byte.is_ascii_alphanumeric(), is_qualified_byte)
 }
 
-/// A name with a domain before it, if it likes: keys of labels and annotations.
+/// A qualified name with an optional domain prefix: keys of labels and annotations.
 pub(super) fn qualified(text: &str) -> Vec<String> {
     let parts: Vec<&str> = text.split('/').collect();
     let (prefix, name) = match parts[..] {
@@ -98,13 +98,12 @@ pub(super) fn qualified(text: &str) -> Vec<String> {
     found
 }
 
-/// A value of a label.
 pub(super) fn label_value(text: &str) -> Vec<String> {
     let is_good = text.is_empty() || is_name_part(text);
     errors([at_most(text, 63, "bytes"), (!is_good).then(|| VALUE.to_owned())])
 }
 
-/// A key of a config map or a secret.
+/// A key of a ConfigMap or a Secret.
 pub(super) fn config_key(text: &str) -> Vec<String> {
     let is_good = !text.is_empty() && text.bytes().all(is_qualified_byte);
     let mut found = errors([at_most(text, 253, "characters"), (!is_good).then(|| CONFIG_KEY.to_owned())]);
@@ -116,7 +115,7 @@ pub(super) fn config_key(text: &str) -> Vec<String> {
     found
 }
 
-/// A name of a port.
+/// An IANA service name.
 pub(super) fn port_name(text: &str) -> Vec<String> {
     let mut found = errors([at_most(text, 15, "characters")]);
     if !text.bytes().all(|byte| is_lower(byte) || byte == b'-') {
@@ -134,7 +133,7 @@ pub(super) fn port_name(text: &str) -> Vec<String> {
     found
 }
 
-/// A name of a variable.
+/// The name of an environment variable.
 pub(super) fn variable(text: &str) -> Vec<String> {
     let is_good = text.bytes().all(|byte| (0x20..0x7f).contains(&byte) && byte != b'=');
     let fault =
@@ -142,13 +141,13 @@ pub(super) fn variable(text: &str) -> Vec<String> {
     errors([(!is_good).then(|| fault.to_owned())])
 }
 
-/// An address.
+/// An IP address.
 pub(super) fn address(text: &str) -> Vec<String> {
     let fault = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
     errors([text.parse::<std::net::IpAddr>().is_err().then(|| fault.to_owned())])
 }
 
-/// A range of addresses.
+/// A CIDR.
 pub(super) fn range(text: &str) -> Vec<String> {
     let is_good = text.split_once('/').is_some_and(|(address, bits)| {
         let most = match address.parse::<std::net::IpAddr>() {
@@ -162,7 +161,7 @@ pub(super) fn range(text: &str) -> Vec<String> {
     errors([(!is_good).then(|| fault.to_owned())])
 }
 
-/// A number of percent.
+/// A percentage.
 pub(super) fn percent(text: &str) -> Option<&'static str> {
     let digits = text
         .strip_suffix('%')

@@ -1,11 +1,10 @@
-//! Rules for ingresses and network policies.
+//! Validation of Ingresses and NetworkPolicies.
 
 use pintle_tree::Node;
 
 use super::{ErrorList, FieldPath, items, names, selector};
 use crate::fields::{at, int, list, text};
 
-/// An object about networks.
 pub(super) fn network(kind: &str, object: &Node, errors: &mut ErrorList) {
     let field = FieldPath::root("spec");
     let empty = Node::empty_map();

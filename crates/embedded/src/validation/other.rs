@@ -1,4 +1,4 @@
-//! Rules for configuration, limits, priorities, leases, addresses and webhooks.
+//! Validation of ConfigMaps, Secrets, quotas, limit ranges, priority classes, leases, endpoints and webhooks.
 
 use base64::Engine as _;
 use pintle_tree::Node;
@@ -7,10 +7,9 @@ use super::{ErrorList, FieldPath, entries, items, names};
 use crate::fields::{at, int, list, text};
 use crate::quantity::Quantity;
 
-/// The most bytes of a config map or a secret.
+/// The limit of the data of a ConfigMap or a Secret (`MaxSecretSize`).
 const MAX_DATA_BYTES: usize = 1 << 20;
 
-/// Kinds with few rules.
 pub(super) fn other(group: &str, kind: &str, object: &Node, errors: &mut ErrorList) {
     match (group, kind) {
         ("", "ConfigMap") => config_map(object, errors),
@@ -155,7 +154,7 @@ fn endpoints(object: &Node, errors: &mut ErrorList) {
             let found = names::address(address);
             if !found.is_empty() {
                 errors.each(&child_path.child("ip"), address, found);
-                // Two checks look at it.
+                // The server validates this twice and reports it twice.
                 errors.invalid(&child_path.child("ip"), address, "must be a valid IP address");
             }
         }

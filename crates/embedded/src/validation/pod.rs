@@ -1,28 +1,26 @@
-//! Rules for pods and their templates.
+//! Validation of pods and pod templates.
 
 use pintle_tree::Node;
 
 use super::{ErrorList, FieldPath, affinity, container, items, labels, names, security_profile, volume};
 use crate::fields::{at, int, is_true, list, text};
 
-/// A pod.
 pub(super) fn pod(object: &Node, errors: &mut ErrorList) {
     security_profile::check(object, &FieldPath::root("metadata.annotations"), errors);
     spec(object, &[], &FieldPath::root("spec"), errors);
 }
 
-/// A template of pods at `field`, whose spec is checked after its metadata.
+/// A pod template that is an object of its own.
 pub(super) fn template(object: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let template = at(object, &["template"]).cloned().unwrap_or_default();
     template_of(&template, field, errors);
 }
 
-/// A template of pods.
 pub(super) fn template_of(template: &Node, field: &FieldPath, errors: &mut ErrorList) {
     template_with(template, &[], field, errors);
 }
 
-/// A template of pods that get these volumes from elsewhere.
+/// A pod template whose `claims` provide further volumes, as in a StatefulSet.
 pub(super) fn template_with(template: &Node, claims: &[&str], field: &FieldPath, errors: &mut ErrorList) {
     let meta = at(template, &["metadata"]).cloned().unwrap_or_default();
     labels(&meta, "labels", &field.child("metadata"), errors);
@@ -103,7 +101,7 @@ fn host_network(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     }
 }
 
-/// A user or group, which is a number that is not negative.
+/// A user or group id.
 pub(super) fn user(parent: &Node, name: &str, field: &FieldPath, errors: &mut ErrorList) {
     if let Some(number) = int(parent, &[name]).filter(|it| !(0..=i64::from(i32::MAX)).contains(it)) {
         errors.invalid(&field.child(name), number, "must be between 0 and 2147483647, inclusive");

@@ -1,11 +1,10 @@
-//! Rules for probes and hooks of containers.
+//! Validation of probes and lifecycle hooks.
 
 use pintle_tree::Node;
 
 use super::{ErrorList, FieldPath};
 use crate::fields::{at, int, list, text};
 
-/// The probes of a container.
 pub(super) fn probes(container: &Node, field: &FieldPath, errors: &mut ErrorList) {
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
         let Some(probe) = at(container, &[name]) else { continue };
@@ -23,7 +22,6 @@ pub(super) fn probes(container: &Node, field: &FieldPath, errors: &mut ErrorList
     }
 }
 
-/// The hooks of a container.
 pub(super) fn lifecycle(container: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let Some(lifecycle) = at(container, &["lifecycle"]) else { return };
     for name in ["postStart", "preStop"] {

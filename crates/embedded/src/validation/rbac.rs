@@ -1,4 +1,4 @@
-//! Rules for roles and bindings.
+//! Validation of roles and bindings.
 
 use pintle_tree::Node;
 
@@ -7,7 +7,6 @@ use crate::fields::{at, list, text};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// An object about access.
 pub(super) fn validate(kind: &str, object: &Node, errors: &mut ErrorList) {
     let namespaced = !kind.starts_with("Cluster");
     match kind {

@@ -1,22 +1,23 @@
-//! Rules for annotations that said what fields say now: how containers are confined.
+//! Validation of, and warnings about, the deprecated annotations for AppArmor and seccomp profiles, which are fields
+//! now.
 
 use pintle_tree::Node;
 
 use super::{ErrorList, FieldPath};
 use crate::fields::{at, list, text};
 
-/// What stands before the name of a container in the annotation for its AppArmor profile.
+/// The prefix of the AppArmor annotation; the name of the container follows.
 pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const SECCOMP_OF_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 
-/// The containers of a pod or a template, by the kind of list that they are in.
+/// All containers of a pod or a pod template.
 fn containers(pod: &Node) -> impl Iterator<Item = &Node> {
     let kinds = ["initContainers", "containers", "ephemeralContainers"];
     kinds.into_iter().flat_map(move |kind| list(pod, &["spec", kind]))
 }
 
-/// The annotations of a pod or a template; `field` is their place, as it is told.
+/// Validates the annotations of a pod or a pod template.
 pub(super) fn check(pod: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let Some(annotations) = at(pod, &["metadata", "annotations"]).and_then(Node::as_map) else { return };
     let named = |prefix: &'static str| {
@@ -41,7 +42,7 @@ pub(super) fn check(pod: &Node, field: &FieldPath, errors: &mut ErrorList) {
     }
 }
 
-/// The warning about an AppArmor profile that is an annotation and no field.
+/// The warning about an AppArmor annotation.
 pub(crate) fn old_app_armor(child_path: &str, container: &str) -> String {
     let child_path = FieldPath::root(child_path)
         .child("metadata")
@@ -50,15 +51,15 @@ pub(crate) fn old_app_armor(child_path: &str, container: &str) -> String {
     format!("{}: deprecated since v1.30; use the \"appArmorProfile\" field instead", child_path.0)
 }
 
-/// The warning about a seccomp profile of the pod that is an annotation and no field.
+/// The warning about a seccomp annotation for the whole pod.
 pub(super) fn warn_of_pod(pod: &Node, child_path: &str, found: &mut Vec<String>) {
     let is_old = at(pod, &["metadata", "annotations", SECCOMP_OF_POD]).is_some()
         && at(pod, &["spec", "securityContext", "seccompProfile"]).is_none();
     found.extend(is_old.then(|| old_seccomp(child_path, SECCOMP_OF_POD)));
 }
 
-/// The warnings about profiles of a container that are annotations and no fields. AppArmor profiles of pods become
-/// fields, and are told of there.
+/// The warnings about annotations for one container. AppArmor annotations of pods are converted to fields at
+/// admission, which warns of them itself.
 pub(super) fn warn_of(pod: &Node, container: &Node, child_path: &str, found: &mut Vec<String>) {
     let name = text(container, &["name"]);
     let is_old = |prefix: &str, field: &str| {

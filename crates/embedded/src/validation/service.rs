@@ -1,4 +1,4 @@
-//! Rules for services.
+//! Validation of Services.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,6 @@ use pintle_tree::Node;
 use super::{ErrorList, FieldPath, items, labels, names};
 use crate::fields::{at, int, list, text};
 
-/// A service.
 pub(super) fn service(object: &Node, errors: &mut ErrorList) {
     let field = FieldPath::root("spec");
     let empty = Node::empty_map();
@@ -35,7 +34,7 @@ pub(super) fn service(object: &Node, errors: &mut ErrorList) {
     if kind == "LoadBalancer" {
         for (at, range) in list(spec, &["loadBalancerSourceRanges"]).iter().enumerate() {
             let range = range.as_str().unwrap_or_default();
-            // The server has the letter large here.
+            // The server capitalizes the field name here.
             errors.each(&field.child("LoadBalancerSourceRanges").index(at), range, names::range(range));
         }
     }
@@ -45,7 +44,7 @@ pub(super) fn service(object: &Node, errors: &mut ErrorList) {
     }
 }
 
-/// Addresses of services are those of 10.96.0.0/16.
+/// Cluster IPs must be in 10.96.0.0/16.
 fn in_range(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let address = text(spec, &["clusterIP"]);
     if let Ok(std::net::IpAddr::V4(number)) = address.parse()

@@ -1,4 +1,4 @@
-//! Rules for volumes, claims and classes of storage.
+//! Validation of PersistentVolumes, PersistentVolumeClaims and StorageClasses.
 
 use pintle_tree::Node;
 
@@ -9,7 +9,6 @@ use crate::quantity::Quantity;
 
 const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-/// An object about storage.
 pub(super) fn storage(kind: &str, object: &Node, errors: &mut ErrorList) {
     let field = FieldPath::root("spec");
     let empty = Node::empty_map();
@@ -22,7 +21,7 @@ pub(super) fn storage(kind: &str, object: &Node, errors: &mut ErrorList) {
     }
 }
 
-/// A claim.
+/// A claim, or a claim template.
 pub(super) fn claim(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     if list(spec, &["accessModes"]).is_empty() {
         errors.required(&field.child("accessModes"), "at least 1 access mode is required");

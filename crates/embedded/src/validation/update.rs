@@ -1,4 +1,4 @@
-//! Rules for changes: what cannot be other than before.
+//! Validation of updates: immutable fields.
 
 use pintle_tree::{Map, Node, Str};
 
@@ -8,7 +8,7 @@ use crate::quantity::Quantity;
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// What is wrong with a change of an object of a built-in kind, other than with its new state.
+/// Validates what changes between `old` and `new`; the new object itself is validated apart.
 pub(super) fn validate(group: &str, kind: &str, old: &Node, new: &Node, errors: &mut ErrorList) {
     match (group, kind) {
         ("", "ConfigMap") => config(old, new, &["data", "binaryData"], errors),
@@ -36,7 +36,7 @@ pub(super) fn validate(group: &str, kind: &str, old: &Node, new: &Node, errors: 
     }
 }
 
-/// A field that stays as it is.
+/// An immutable field.
 fn same(old: &Node, new: &Node, path: &[&str], errors: &mut ErrorList) {
     if at(old, path) != at(new, path) {
         let value = at(new, path).cloned().unwrap_or_default();
@@ -59,7 +59,7 @@ fn config(old: &Node, new: &Node, fields: &[&str], errors: &mut ErrorList) {
     }
 }
 
-/// Copies of two specs without the fields that may change.
+/// A spec without its mutable fields, for comparison.
 fn without(spec: Option<&Node>, fields: &[&str]) -> Map<Node> {
     let mut rest = spec.and_then(Node::as_map).cloned().unwrap_or_default();
     rest.retain(|name, value| !fields.iter().any(|field| *name == **field) && !value.is_nil());
@@ -96,7 +96,7 @@ fn job(old: &Node, new: &Node, errors: &mut ErrorList) {
     }
     same(old, new, &["spec", "selector"], errors);
     let template = |node: &Node| at(node, &["spec", "template"]).cloned();
-    // The server tells the template and shows the part that differs.
+    // The server reports `spec.template`, with the part that differs as its value.
     if template(old) != template(new) {
         let field = |path: &[&str]| at(old, path) != at(new, path);
         let (path, value): (&str, &[&str]) = if field(&["spec", "template", "spec"]) {
@@ -111,7 +111,7 @@ fn job(old: &Node, new: &Node, errors: &mut ErrorList) {
     }
 }
 
-/// Of a pod only images, deadlines, tolerations that come to others, and its grace may change.
+/// Of a pod only images, `activeDeadlineSeconds`, additional tolerations, scheduling gates and a negative grace period may change.
 fn pod(old: &Node, new: &Node, errors: &mut ErrorList) {
     for name in ["containers", "initContainers"] {
         if list(old, &["spec", name]).len() != list(new, &["spec", name]).len() {

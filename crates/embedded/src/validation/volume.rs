@@ -1,4 +1,4 @@
-//! Rules for volumes of pods.
+//! Validation of pod volumes.
 
 use pintle_tree::Node;
 
@@ -6,7 +6,7 @@ use super::container::{below, not_up};
 use super::{ErrorList, FieldPath, items, names};
 use crate::fields::{at, int, text};
 
-/// The volumes of a pod; returns the names of those that can be mounted.
+/// Validates the volumes of a pod and returns the names that can be mounted.
 pub(super) fn volumes(spec: &Node, field: &FieldPath, errors: &mut ErrorList) -> Vec<String> {
     let mut good: Vec<String> = Vec::new();
     for (child_path, volume) in items(spec, "volumes", field) {
@@ -29,7 +29,7 @@ pub(super) fn volumes(spec: &Node, field: &FieldPath, errors: &mut ErrorList) ->
 }
 
 fn source(volume: &Node, field: &FieldPath, errors: &mut ErrorList) {
-    // The order in which the server looks at them.
+    // The order in which the server checks them; the first counts, the others are forbidden.
     const ORDER: [&str; 12] = [
         "emptyDir",
         "hostPath",
@@ -74,7 +74,7 @@ fn source(volume: &Node, field: &FieldPath, errors: &mut ErrorList) {
     }
 }
 
-/// A path of the machine.
+/// A path on the node.
 pub(super) fn host_path(source: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let path = text(source, &["path"]);
     if path.is_empty() {
@@ -83,7 +83,7 @@ pub(super) fn host_path(source: &Node, field: &FieldPath, errors: &mut ErrorList
     not_up(path, &field.child("path"), errors);
 }
 
-/// A text that must be there.
+/// A required string.
 pub(super) fn required(source: &Node, name: &str, field: &FieldPath, errors: &mut ErrorList) {
     if text(source, &[name]).is_empty() {
         errors.required(&field.child(name), "");

@@ -1,4 +1,4 @@
-//! What is let pass with a warning.
+//! Warnings about objects that are accepted.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,6 @@ use super::{FieldPath, items, security_profile};
 use crate::fields::{at, int, list, text};
 use crate::schema::Kind;
 
-/// The warnings about an object of a built-in kind.
 pub(super) fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
     let minor = kind.minor;
     let (group, kind) = super::group_and_kind(kind);
@@ -47,11 +46,11 @@ fn service(object: &Node) -> Vec<String> {
     if is_old { vec![warning.to_owned()] } else { Vec::new() }
 }
 
-/// The formats of text that schemas may name, without dashes.
+/// The string formats of JSON Schema, without dashes and each between blanks.
 const TEXT_FORMATS: &str = " bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 \
     creditcard ssn hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname ";
 
-/// The formats in the schemas of a definition that mean nothing there.
+/// Unrecognized formats in the schemas of a CustomResourceDefinition.
 fn formats(object: &Node) -> Vec<String> {
     let mut found = Vec::new();
     let versions = at(object, &["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
@@ -84,7 +83,7 @@ fn add_formats(schema: &Node, found: &mut Vec<String>) {
     }
 }
 
-/// Names and numbers of ports that several containers have.
+/// Port names and numbers that occur in several containers.
 fn ports(spec: &Node, field: &FieldPath, found: &mut Vec<String>) {
     let mut names: Vec<(&str, String)> = Vec::new();
     let mut numbers: Vec<(String, String)> = Vec::new();
@@ -110,7 +109,7 @@ fn ports(spec: &Node, field: &FieldPath, found: &mut Vec<String>) {
     }
 }
 
-/// What is warned of in a pod or a template at `child_path`.
+/// The warnings about a pod or a pod template at `child_path`.
 fn pod(pod: &Node, child_path: &str, found: &mut Vec<String>) {
     let Some(spec) = at(pod, &["spec"]) else { return };
     let field = &FieldPath::root(child_path).child("spec");

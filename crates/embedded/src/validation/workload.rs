@@ -1,4 +1,4 @@
-//! Rules for workloads, and for what scales and protects them.
+//! Validation of workloads, HorizontalPodAutoscalers and PodDisruptionBudgets.
 
 use pintle_tree::Node;
 
@@ -6,7 +6,6 @@ use super::pod::{template_of, template_with};
 use super::{ErrorList, FieldPath, items, names, selector, selects};
 use crate::fields::{at, int, is_true, list, text};
 
-/// A workload.
 pub(super) fn workload(kind: &str, object: &Node, errors: &mut ErrorList) {
     let field = FieldPath::root("spec");
     let empty = Node::empty_map();
@@ -25,7 +24,7 @@ pub(super) fn workload(kind: &str, object: &Node, errors: &mut ErrorList) {
     }
 }
 
-/// The selector of a workload, which selects something.
+/// The required, non-empty selector of a workload.
 fn own_selector(spec: &Node, of: &str, field: &FieldPath, errors: &mut ErrorList) {
     let child_path = field.child("selector");
     let Some(wanted) = at(spec, &["selector"]) else { return errors.required(&child_path, "") };
@@ -36,7 +35,7 @@ fn own_selector(spec: &Node, of: &str, field: &FieldPath, errors: &mut ErrorList
     }
 }
 
-/// Whether the selector could be read at all.
+/// Whether the selector is valid; if not, matching it against the template is skipped.
 fn is_readable(spec: &Node) -> bool {
     let mut errors = ErrorList::default();
     if let Some(wanted) = at(spec, &["selector"]) {
@@ -45,7 +44,7 @@ fn is_readable(spec: &Node) -> bool {
     errors.causes.is_empty()
 }
 
-/// The template of a workload, which its selector selects.
+/// The pod template, whose labels the selector must match.
 fn own_template(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let empty = Node::empty_map();
     let template = at(spec, &["template"]).unwrap_or(&empty);
@@ -76,7 +75,8 @@ fn restarts_always(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     }
 }
 
-/// The selector and the template of what keeps its pods running. The server names the Deployment in both cases.
+/// Selector and template of a workload with `restartPolicy: Always`. The server's messages name the Deployment for
+/// other kinds, too.
 fn pods_that_restart(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     own_selector(spec, "deployment", field, errors);
     if is_readable(spec) {
@@ -160,7 +160,7 @@ fn int_or_percent(parent: &Node, name: &str) -> Option<i64> {
     }
 }
 
-/// A number that is not negative, or a percentage.
+/// A non-negative integer or a percentage.
 fn validate_int_or_percent(parent: &Node, name: &str, field: &FieldPath, errors: &mut ErrorList) {
     match at(parent, &[name]) {
         Some(Node::Int(number)) if *number < 0 => {
@@ -294,7 +294,7 @@ fn replication_controller(spec: &Node, field: &FieldPath, errors: &mut ErrorList
     restarts_always(spec, field, errors);
 }
 
-/// A job, but for its selector, which the server has made itself.
+/// A Job. Its selector is generated and not validated.
 fn job(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     job_spec(spec, field, errors);
     let by_hand = is_true(spec, &["manualSelector"]);
@@ -376,7 +376,7 @@ fn cron_job(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     errors.not_negative(spec, "failedJobsHistoryLimit", field);
 }
 
-/// What is wrong with a schedule: five fields of numbers, ranges and steps, or a word for one.
+/// The problem of a cron schedule.
 fn schedule_error(schedule: &str) -> Option<String> {
     const WORDS: [&str; 7] =
         ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
@@ -459,7 +459,7 @@ fn autoscaler(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     for (child_path, metric) in items(spec, "metrics", field) {
         let kind = text(metric, &["type"]);
         let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];
-        // Two checks look at it.
+        // The server validates this twice and reports it twice.
         errors.one_of(&child_path.child("type"), kind, &kinds);
         errors.one_of(&child_path.child("type"), kind, &kinds);
         let has_target = ["averageUtilization", "averageValue", "value"]
