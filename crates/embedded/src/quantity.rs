@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_added() {
+    fn quantities_are_added() {
         let sum = |one: &str, two: &str| Quantity::parse(one).unwrap().plus(&Quantity::parse(two).unwrap());
         assert_eq!(sum("500m", "1").canonical(), "1500m");
         assert_eq!(sum("0", "1Gi").canonical(), "1Gi");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_have_one_spelling() {
+    fn quantities_have_one_canonical_form() {
         let cases = [
             ("0.5", "500m"),
             ("2000", "2k"),
@@ -250,13 +250,13 @@ mod tests {
     }
 
     #[test]
-    fn resources_are_rounded_up_to_thousandths() {
+    fn resources_are_rounded_up_to_milli_units() {
         assert_eq!(Quantity::parse("100n").unwrap().rounded_up(-3).canonical(), "1m");
         assert!(Quantity::parse("1Gi").unwrap().exceeds(&Quantity::parse("1G").unwrap()));
     }
 
     #[test]
-    fn absurd_amounts_end_in_an_answer() {
+    fn absurd_quantities_do_not_overflow() {
         for text in [
             "9".repeat(400),
             format!("1e{}", "9".repeat(30)),

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_causes_are_told_in_brackets_and_one_is_not() {
+    fn several_causes_are_bracketed_and_one_is_not() {
         let one = StatusCause::required("spec.containers", "");
         let other = StatusCause::invalid("metadata.name", &"A".into(), "must be lower case");
         let status = Status::invalid("", "Pod", "A", vec![other.clone(), one.clone()]);

@@ -1,4 +1,4 @@
-//! The clients that people use, on the embedded API: `kubectl`, and the real Helm where `PINTLE_HELM` names it.
+//! Real clients on the embedded API: `kubectl`, and Helm where `PINTLE_HELM` names it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -11,7 +11,7 @@ use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Options, SystemClock, serve};
 use tempfile::TempDir;
 
-/// A server on a port, and a folder with a kubeconfig that leads to it.
+/// A server on a port, and a directory with its kubeconfig.
 struct Cluster {
     folder: TempDir,
     _runtime: tokio::runtime::Runtime,
@@ -46,7 +46,7 @@ impl Cluster {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// Runs a program in the folder; gives its code and all that it says.
+    /// Runs a program in the directory; returns its exit code and output.
     fn run(&self, program: &Path, words: &str) -> (i32, String) {
         let output = Command::new(program)
             .args(words.split(' '))
@@ -61,7 +61,7 @@ impl Cluster {
         (output.status.code().unwrap_or(-1), said)
     }
 
-    /// The same, which must end well and say each of these.
+    /// The same, which must succeed and print each of `wanted`.
     fn expect(&self, program: &Path, words: &str, wanted: &[&str]) {
         let (code, said) = self.run(program, words);
         assert_eq!(code, 0, "{words}: {said}");

@@ -1,4 +1,4 @@
-//! Where the cluster in the box is not like a real one on purpose. COMPATIBILITY.md tells of each, and names its test.
+//! Deliberate differences from a real cluster. COMPATIBILITY.md lists each with its test.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -10,7 +10,7 @@ use support::{ask, cluster, get, text};
 
 const CORE: &str = "/api/v1/namespaces/default";
 
-/// Makes a pod and tells what becomes of it.
+/// Creates a pod and returns its phase.
 async fn phase(api: &Api, name: &str, spec: &str) -> String {
     let pod = format!(
         "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [{{name: a, image: b}}], {spec}}}}}"
@@ -20,7 +20,7 @@ async fn phase(api: &Api, name: &str, spec: &str) -> String {
 }
 
 #[tokio::test]
-async fn quotas_with_scopes_hold_nobody_back() {
+async fn quotas_with_scopes_are_not_enforced() {
     let api = cluster().await;
     let quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {pods: 0}, scopes: [NotTerminating]}}";
     ask(&api, Method::POST, &format!("{CORE}/resourcequotas"), quota).await;
@@ -28,7 +28,7 @@ async fn quotas_with_scopes_hold_nobody_back() {
 }
 
 #[tokio::test]
-async fn of_all_rules_for_scheduling_only_the_node_selector_counts() {
+async fn only_the_node_selector_is_evaluated_for_scheduling() {
     let api = cluster().await;
     let affinity = "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: \
                     [{matchExpressions: [{key: disk, operator: In, values: [fast]}]}]}}}";
@@ -37,7 +37,7 @@ async fn of_all_rules_for_scheduling_only_the_node_selector_counts() {
 }
 
 #[tokio::test]
-async fn a_secret_that_somebody_may_make_is_taken_to_be_made() {
+async fn a_secret_that_a_role_may_create_is_assumed_to_exist() {
     let api = cluster().await;
     let volume = "volumes: [{name: s, secret: {secretName: made-by-nobody}}]";
     assert_eq!(phase(&api, "early", volume).await, "Pending");
@@ -50,7 +50,7 @@ async fn a_secret_that_somebody_may_make_is_taken_to_be_made() {
 }
 
 #[tokio::test]
-async fn a_job_without_labels_gets_none_of_its_uid() {
+async fn a_job_without_labels_gets_no_controller_uid_label() {
     let api = cluster().await;
     let job = "{apiVersion: batch/v1, kind: Job, metadata: {name: one}, spec: {template: {metadata: {labels: {a: b}}, \
                spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}}";
@@ -65,7 +65,7 @@ async fn a_job_without_labels_gets_none_of_its_uid() {
 }
 
 #[tokio::test]
-async fn rules_in_cel_are_kept_and_not_asked() {
+async fn cel_rules_are_kept_and_not_evaluated() {
     let api = cluster().await;
     let crd = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.x.io}, \
                spec: {group: x.io, scope: Namespaced, names: {plural: things, kind: Thing}, versions: [{name: v1, \

@@ -1,10 +1,10 @@
-//! All integration tests of this crate, in one program: each more would be linked whole.
+//! All integration tests of this crate in one binary: linking one per file would take much longer.
 
 mod clients;
 mod contract;
 mod differences;
-mod hardship;
-mod port;
+mod events_and_revisions;
+mod serve;
+mod stress;
 mod support;
-mod telling;
 mod workloads;

@@ -1,4 +1,4 @@
-//! Workloads that move: what becomes of objects when somebody looks after them.
+//! The workload controllers, the scheduler and the simulated kubelet.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -11,7 +11,7 @@ use pintle_embedded::schema::ApiCatalog;
 use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Options, SystemClock};
 use pintle_tree::Node;
-use support::{ask, cluster, get, items, over, raw, text};
+use support::{ask, cluster, cluster_over, get, items, raw, text};
 
 const APPS: &str = "/apis/apps/v1/namespaces/default";
 const CORE: &str = "/api/v1/namespaces/default";
@@ -30,7 +30,7 @@ fn deployment(annotations: &str, more: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_deployment_makes_pods_that_become_ready_and_takes_them_along() {
+async fn a_deployment_creates_ready_pods_and_deletes_them_with_itself() {
     let api = cluster().await;
     ask(&api, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
     let web = get(&api, &format!("{APPS}/deployments/web")).await;
@@ -52,7 +52,7 @@ async fn a_deployment_makes_pods_that_become_ready_and_takes_them_along() {
 }
 
 #[tokio::test]
-async fn pods_that_a_quota_refuses_are_tried_again_later_and_not_without_end() {
+async fn pods_rejected_by_a_quota_are_retried_with_backoff() {
     let api = cluster().await;
     let quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {pods: 1}}}";
     ask(&api, Method::POST, &format!("{CORE}/resourcequotas"), quota).await;
@@ -66,7 +66,7 @@ async fn pods_that_a_quota_refuses_are_tried_again_later_and_not_without_end() {
     let why = "exceeded quota: none, requested: pods=1, used: pods=1, limited: pods=1";
     assert!(refused.iter().all(|event| text(event, "message").contains(why)), "{refused:?}");
     assert!((1..5).contains(&refused.len()), "{}", refused.len());
-    // Whoever changes something is heard at once.
+    // A change of the quota is reconciled at once, without waiting for the backoff.
     ask(&api, Method::DELETE, &format!("{CORE}/resourcequotas/none"), "").await;
     ask(&api, Method::PATCH, &format!("{APPS}/deployments/web"), r#"{"spec":{"replicas":2}}"#).await;
     let web = get(&api, &format!("{APPS}/deployments/web")).await;
@@ -74,7 +74,7 @@ async fn pods_that_a_quota_refuses_are_tried_again_later_and_not_without_end() {
 }
 
 #[tokio::test]
-async fn an_update_rolls_from_one_set_to_the_next_and_back() {
+async fn a_rolling_update_moves_between_replica_sets_and_back() {
     let api = cluster().await;
     let path = format!("{APPS}/deployments/web");
     ask(&api, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
@@ -102,7 +102,7 @@ async fn an_update_rolls_from_one_set_to_the_next_and_back() {
 }
 
 #[tokio::test]
-async fn a_pod_waits_for_what_it_needs() {
+async fn a_pod_waits_for_referenced_objects() {
     let api = cluster().await;
     let wanting = deployment("", ", envFrom: [{secretRef: {name: keys}}]");
     ask(&api, Method::POST, &format!("{APPS}/deployments"), &wanting).await;
@@ -118,7 +118,7 @@ async fn a_pod_waits_for_what_it_needs() {
 }
 
 #[tokio::test]
-async fn what_never_becomes_ready_runs_into_its_deadline() {
+async fn a_deployment_that_never_becomes_ready_exceeds_its_deadline() {
     let api = cluster().await;
     let never = deployment("pintle.dev/simulate-ready: never", "");
     ask(&api, Method::POST, &format!("{APPS}/deployments"), &never).await;
@@ -128,14 +128,13 @@ async fn what_never_becomes_ready_runs_into_its_deadline() {
 }
 
 #[tokio::test]
-async fn a_pod_says_which_of_its_annotations_nobody_understands() {
+async fn invalid_simulation_annotations_are_reported_as_events() {
     let api = cluster().await;
     let wrong = deployment("pintle.dev/simulate-redy: never, pintle.dev/simulate-duration: 1s", "");
     ask(&api, Method::POST, &format!("{APPS}/deployments"), &wrong).await;
     let told = items(&get(&api, &format!("{CORE}/events?fieldSelector=type=Warning")).await);
     assert_eq!(told.len(), 3, "one for each pod: {told:#?}");
-    let message =
-        "Annotation pintle.dev/simulate-redy: \"never\" counts for nothing: there is no such annotation";
+    let message = "Annotation pintle.dev/simulate-redy: \"never\" is ignored: there is no such annotation";
     assert_eq!(text(&told[0], "message"), message);
     let web = get(&api, &format!("{APPS}/deployments/web")).await;
     assert_eq!(condition(&web, "Available"), "True MinimumReplicasAvailable");
@@ -148,7 +147,7 @@ fn job(annotations: &str, limit: u32, policy: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_job_is_tried_again_until_it_works_or_has_failed_too_often() {
+async fn a_job_retries_until_it_succeeds_or_exceeds_its_backoff_limit() {
     let twice = "pintle.dev/simulate-failures: '2', pintle.dev/simulate-log: \"one\\ntwo\\nthree\", pintle.dev/simulate-duration: 30s";
     for (limit, policy, end) in
         [(3, "Never", "Complete"), (1, "Never", "Failed"), (3, "OnFailure", "Complete")]
@@ -175,7 +174,7 @@ async fn a_job_is_tried_again_until_it_works_or_has_failed_too_often() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_to_go_when_it_has_ended_can_be_seen_to_end() {
+async fn a_job_with_a_ttl_of_zero_is_seen_to_finish() {
     let api = cluster().await;
     let at_once =
         job("", 0, "Never").replace("spec:\n  backoff", "spec:\n  ttlSecondsAfterFinished: 0\n  backoff");
@@ -186,7 +185,7 @@ async fn a_job_that_is_to_go_when_it_has_ended_can_be_seen_to_end() {
 }
 
 #[tokio::test]
-async fn a_stateful_set_has_numbers_and_claims_that_outlive_it() {
+async fn a_stateful_set_has_ordinals_and_claims_that_outlive_it() {
     let api = cluster().await;
     let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  replicas: 2\n  serviceName: db\n  selector: {matchLabels: {app: db}}\n  template:\n    metadata: {labels: {app: db}}\n    spec: {containers: [{name: a, image: pg, volumeMounts: [{name: data, mountPath: /d}]}]}\n  volumeClaimTemplates:\n  - metadata: {name: data}\n    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n";
     ask(&api, Method::POST, &format!("{APPS}/statefulsets"), set).await;
@@ -209,7 +208,7 @@ async fn a_stateful_set_has_numbers_and_claims_that_outlive_it() {
 }
 
 #[tokio::test]
-async fn a_service_knows_its_pods_and_gets_an_address() {
+async fn a_service_has_endpoints_and_an_address() {
     let api = cluster().await;
     let service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}\n";
     ask(&api, Method::POST, &format!("{CORE}/services"), service).await;
@@ -226,7 +225,7 @@ async fn a_service_knows_its_pods_and_gets_an_address() {
 }
 
 #[tokio::test]
-async fn a_crash_loop_ends_the_look_but_not_the_cluster() {
+async fn a_crash_loop_does_not_block_the_controllers() {
     let api = cluster().await;
     let crashing = deployment("pintle.dev/simulate-failures: always", "");
     ask(&api, Method::POST, &format!("{APPS}/deployments"), &crashing).await;
@@ -237,7 +236,7 @@ async fn a_crash_loop_ends_the_look_but_not_the_cluster() {
 }
 
 #[tokio::test]
-async fn a_cluster_in_a_file_goes_on_where_it_was() {
+async fn a_cluster_in_a_file_continues_where_it_was_closed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cluster.db");
     let still = {
@@ -248,7 +247,7 @@ async fn a_cluster_in_a_file_goes_on_where_it_was() {
     ask(&still, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
     assert!(items(&get(&still, &format!("{CORE}/pods")).await).is_empty(), "nobody moves them");
     drop(still);
-    let api = over(Store::in_file(&path, HistoryWindow::default()).unwrap()).await;
+    let api = cluster_over(Store::in_file(&path, HistoryWindow::default()).unwrap()).await;
     let web = get(&api, &format!("{APPS}/deployments/web")).await;
     assert_eq!(text(&web, "status.readyReplicas"), "3");
 }

@@ -14,9 +14,9 @@ fn what_needs_running_containers_is_refused_in_clear_words() {
         Ok(tools) => tools,
         Err(missing) => return println!("skipped: {missing}"),
     };
-    let stage = Side::boxed().stage(&story, &tools);
+    let stage = Side::embedded().stage(&story, &tools);
     assert_eq!(stage.run("kubectl run web --image=nginx").0, 0);
-    let inside = "containers do not really run in this cluster";
+    let inside = "the embedded cluster runs no containers";
     for (command, why) in [
         ("kubectl exec web -- ls", inside),
         ("kubectl attach web", inside),
@@ -24,7 +24,7 @@ fn what_needs_running_containers_is_refused_in_clear_words() {
         ("kubectl port-forward web 0:80", inside),
         ("kubectl get --raw /api/v1/namespaces/refused/pods/web/proxy/", inside),
         ("kubectl debug web --image=busybox --profile=general", inside),
-        ("kubectl create token default", "makes no tokens"),
+        ("kubectl create token default", "issues no tokens"),
         ("kubectl top pods", "Metrics API not available"),
         ("kubectl exec none -- ls", "pods \"none\" not found"),
     ] {

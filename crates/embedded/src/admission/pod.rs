@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quality_of_a_pod_is_that_of_its_containers() {
+    fn the_qos_class_of_a_pod_follows_from_its_containers() {
         let pod = |resources: &str| {
             let text = format!(r#"{{"spec":{{"containers":[{{"resources":{resources}}}]}}}}"#);
             qos_class(&json::read_exact(text.as_bytes()).unwrap())

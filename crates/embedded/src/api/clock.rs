@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uids_are_of_the_random_kind_and_follow_from_the_seed() {
+    fn uids_are_version_4_and_follow_from_the_seed() {
         let uid = NameGenerator::new(7, 0).uid();
         assert_eq!(uid, NameGenerator::new(7, 0).uid());
         assert_ne!(uid, NameGenerator::new(7, 1).uid());
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_spelled_in_seconds() {
+    fn timestamps_have_whole_seconds() {
         assert_eq!(format_time(Duration::from_millis(1_700_000_000_999)), "2023-11-14T22:13:20Z");
     }
 }

@@ -69,7 +69,7 @@ impl Api {
                 other => return other,
             }
         }
-        Err(Status::new(500, "InternalError", "no name could be made up"))
+        Err(Status::new(500, "InternalError", "no unused name could be generated"))
     }
 
     pub(super) async fn store_new(
@@ -98,7 +98,9 @@ impl Api {
             Err(WriteError::Broken(why)) => Err(storage_error(&why)),
             Err(_) => match self.0.store.get(&key) {
                 Some(existing) => Err(already_exists(call, &name, &existing)),
-                None => Err(Status::new(500, "InternalError", "the object came and went")),
+                None => {
+                    Err(Status::new(500, "InternalError", "the object was created and deleted concurrently"))
+                }
             },
         }
     }

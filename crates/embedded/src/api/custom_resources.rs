@@ -383,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stable_versions_are_preferred_and_newer_ones_before_older() {
+    fn versions_are_ordered_by_stability_and_number() {
         let mut versions = ["foo", "v1alpha1", "v1", "v10", "v2beta1", "v1beta2", "bar"];
         versions.sort_by(|a, b| compare_versions(a, b));
         assert_eq!(versions, ["v10", "v1", "v2beta1", "v1beta2", "v1alpha1", "bar", "foo"]);

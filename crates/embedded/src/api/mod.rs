@@ -171,9 +171,7 @@ impl Api {
         let (head, body) = request.into_parts();
         match receive(body).await {
             Ok(body) => self.call(Request::from_parts(head, body)).await,
-            Err(IncompleteBody) => {
-                error_response(&Status::bad_request("the body of the request is incomplete"))
-            }
+            Err(IncompleteBody) => error_response(&Status::bad_request("the request body is incomplete")),
         }
     }
 

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_can_be_given_is_given() {
+    fn the_first_supported_media_type_is_negotiated() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
         assert_eq!(negotiate(table).unwrap().view, View::Table);
         assert_eq!(

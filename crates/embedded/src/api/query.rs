@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_are_decoded_and_broken_ones_are_left() {
+    fn escapes_are_decoded_and_invalid_ones_are_kept() {
         assert_eq!(percent_decode("a%3Db+c%zz%4"), "a=b c%zz%4");
         assert_eq!(percent_decode("%c3%bc"), "ü");
         let query = Query::read("watch=1&a&b=%26&b=2");

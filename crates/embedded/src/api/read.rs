@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_lose_their_kind_and_nothing_else() {
+    fn list_items_lose_only_their_kind() {
         let plain = |text: &'static str| String::from_utf8(plain_item(text.as_bytes()).unwrap()).unwrap();
         assert_eq!(plain(r#"{"apiVersion":"v1","kind":"A","metadata":{}}"#), r#"{"metadata":{}}"#);
         let tricky = r#"{"apiVersion":"v1","data":{"a":",\"kind\":\"B\"","b":{"x":1,"kind":"C"}},"kind":"A","metadata":{}}"#;
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_lead_back_to_where_the_page_ended() {
+    fn continue_tokens_lead_back_to_the_end_of_the_page() {
         let continue_token = continue_token(7, "configmaps/a/", &"configmaps/a/b".into());
         let start = parse_continue_token(&continue_token).ok().unwrap();
         assert_eq!((start.revision, start.key), (Some(7), Some("b".into())));

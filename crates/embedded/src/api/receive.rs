@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_too_large_is_heard_out_but_not_kept_and_not_for_ever() {
+    async fn large_bodies_are_drained_up_to_a_limit_and_not_kept() {
         assert_eq!(receive_chunks(0).await, (0, 0));
         assert_eq!(receive_chunks(3).await, (MAX_BODY_BYTES, 3));
         assert_eq!(receive_chunks(5).await, (MAX_BODY_BYTES + 1, 5));
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_breaks_off_is_not_taken_for_a_whole_one() {
+    async fn a_truncated_body_is_rejected() {
         let chunks = [Ok(Frame::data(Bytes::from_static(b"kind: ConfigMap\n"))), Err("gone")];
         assert_eq!(receive(StreamBody::new(stream::iter(chunks))).await, Err(IncompleteBody));
     }

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_take_of_what_they_are() {
+    fn objects_use_the_resources_that_they_are() {
         assert_eq!(taken("configmaps", "configmaps", "{}").as_deref(), Some("1"));
         assert_eq!(taken("count/deployments.apps", "deployments.apps", "{}").as_deref(), Some("1"));
         assert_eq!(taken("pods", "configmaps", "{}"), None);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_have_to_tell_what_is_limited() {
+    fn containers_must_set_what_a_quota_limits() {
         let hard = hard(&read("spec: {hard: {limits.cpu: '1', memory: 1Gi, pods: '3'}}"));
         let pod = read("spec: {containers: [{name: b, resources: {limits: {cpu: '1'}}}, {name: a}]}");
         let applied = "limits.cpu for: a; memory for: a,b";

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_are_objects_and_hold_objects() {
+    fn namespaces_are_resources_and_contain_resources() {
         let one = target("/api/v1/namespaces/a");
         assert_eq!(
             (one.plural.as_str(), one.name.as_deref(), one.namespace),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_leads_nowhere() {
+    fn invalid_paths_have_no_route() {
         for path in ["/nothing", "/apiss/x", "//openapi/v4"] {
             assert_eq!(Route::read(path), Route::Nowhere, "{path}");
         }

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_compared_by_value_set_and_number() {
+    fn label_requirements_compare_values_sets_and_numbers() {
         let labels = [("app", "x"), ("tier", "2"), ("empty", "")];
         for yes in [
             "",
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_selectors_are_rejected() {
         for text in ["a b", "a=b c", "a in b", "a in (b", ",", "a,", "!", "=x", "a=(", "a>x"] {
             assert!(label_requirements(text).is_err(), "{text}");
         }

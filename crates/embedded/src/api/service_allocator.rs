@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_service_has_is_free_again_when_it_goes() {
+    async fn addresses_and_ports_are_released_with_their_service() {
         // With a window of one event the index has to be rebuilt from a list.
         for events in [1, 100] {
             let store = Store::in_memory(HistoryWindow { events, bytes: usize::MAX });

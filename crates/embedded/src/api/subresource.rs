@@ -169,10 +169,10 @@ impl Api {
 /// 501 for subresources that need running containers or authentication.
 fn unsupported_subresource(part: &str) -> Status {
     let why = match part {
-        "token" => "this cluster knows no users, and makes no tokens",
-        _ => "containers do not really run in this cluster, and nothing can be done inside of them",
+        "token" => "the embedded cluster has no users and issues no tokens",
+        _ => "the embedded cluster runs no containers",
     };
-    Status::new(501, "NotImplemented", format!("{part} is not possible: {why}"))
+    Status::new(501, "NotImplemented", format!("{part} is not supported: {why}"))
         .with_details(StatusDetails::default())
 }
 

@@ -361,7 +361,7 @@ mod tests {
         r#"{"f:spec":{"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}"#;
 
     #[test]
-    fn a_set_is_written_as_it_was_read() {
+    fn a_field_set_is_encoded_as_it_was_parsed() {
         let text = r#"{"f:a":{},"f:b":{".":{},"f:c":{}},"f:d":{"v:\"x\"":{},"i:3":{}}}"#;
         for text in [text, PORTS] {
             assert_eq!(set(text).write(), json::read_exact(text.as_bytes()).unwrap());
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn taking_a_map_away_leaves_what_is_below_it() {
+    fn removing_a_map_leaves_its_descendants() {
         let whole = set(PORTS);
         let above = set(r#"{"f:spec":{"f:ports":{}}}"#);
         assert_eq!(whole.difference(&above).paths().len(), 2);
@@ -379,14 +379,14 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_spelled_as_conflicts_have_them() {
+    fn paths_are_formatted_as_in_conflicts() {
         let paths: Vec<String> = set(PORTS).paths().iter().map(|path| path_string(path)).collect();
         let port = r#".spec.ports[port=80,protocol="TCP"]"#;
         assert_eq!(paths, [".spec.ports".to_owned(), port.to_owned(), format!("{port}.port")]);
     }
 
     #[test]
-    fn steps_of_later_versions_are_left_out_and_broken_ones_refused() {
+    fn path_elements_of_later_versions_are_skipped_and_invalid_ones_rejected() {
         assert!(set(r#"{"x:y":{}}"#).is_empty());
         let broken = json::read_exact(br#"{"nonsense":{}}"#).unwrap();
         assert!(FieldSet::read(&broken).is_err());

@@ -57,7 +57,7 @@ fn empty() -> Node {
 }
 
 #[test]
-fn one_who_applies_owns_what_he_applies_and_no_more() {
+fn an_applier_owns_what_it_applies_and_no_more() {
     let first = apply_config_map(&empty(), r#"{"a":"1"}"#, "m1", false).unwrap();
     assert_eq!(owners(&first.object), r#"m1 Apply {"f:data":{"f:a":{}}}"#);
     let again = apply_config_map(&first.object, r#"{"a":"1"}"#, "m1", false).unwrap();
@@ -65,7 +65,7 @@ fn one_who_applies_owns_what_he_applies_and_no_more() {
 }
 
 #[test]
-fn a_field_of_another_is_a_conflict_unless_it_is_the_same_or_forced() {
+fn another_managers_field_conflicts_unless_equal_or_forced() {
     let first = apply_config_map(&empty(), r#"{"a":"1"}"#, "m1", false).unwrap().object;
     let refused = apply_config_map(&first, r#"{"a":"2","b":"3"}"#, "m2", false).unwrap_err();
     assert_eq!(
@@ -105,7 +105,7 @@ fn apply_deployment(live: &Node, applied: &Node, manager: &str) -> Result<Applie
 }
 
 #[test]
-fn elements_are_told_apart_by_keys_with_their_defaults() {
+fn list_elements_are_identified_by_keys_with_defaults() {
     let blank = node(r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"s"}}"#);
     let mine = deployment(
         r#"[{"name":"c","image":"i","ports":[{"containerPort":80}],"env":[{"name":"A","value":"1"}]}]"#,
@@ -154,7 +154,7 @@ fn elements_are_told_apart_by_keys_with_their_defaults() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_in_the_words_of_the_server() {
+fn invalid_configurations_are_rejected_with_the_servers_messages() {
     let blank = node(r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"s"}}"#);
     let fault = |applied: Node| {
         let status = apply_deployment(&blank, &applied, "m").unwrap_err();
@@ -193,7 +193,7 @@ fn what_does_not_fit_is_refused_in_the_words_of_the_server() {
 }
 
 #[test]
-fn updates_own_what_they_change_and_take_it_from_others() {
+fn updates_own_what_they_change_and_others_lose_it() {
     let status = FieldSet::from_paths(&[&["status"]]);
     let blank = node(
         r#"{"spec":{"selector":null,"strategy":{},"template":{"metadata":{},"spec":{"containers":null}}},"status":{},"metadata":{}}"#,
@@ -224,7 +224,7 @@ fn updates_own_what_they_change_and_take_it_from_others() {
 }
 
 #[test]
-fn entries_can_be_taken_away_and_come_back_with_the_first_apply() {
+fn cleared_managed_fields_return_with_the_first_apply() {
     let nothing = FieldSet::default();
     let live = apply_config_map(&empty(), r#"{"a":"1"}"#, "m1", false).unwrap().object;
     let mut bare = config_map(r#"{"a":"2"}"#);
@@ -244,7 +244,7 @@ fn entries_can_be_taken_away_and_come_back_with_the_first_apply() {
 }
 
 #[test]
-fn kubectl_takes_over_what_client_side_apply_has_set() {
+fn kubectl_takes_over_fields_of_client_side_apply() {
     let nothing = FieldSet::default();
     let mut live = config_map(r#"{"a":"1"}"#);
     let annotations = r#"{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"1\"}}"},"name":"c"}"#;
@@ -263,7 +263,7 @@ fn kubectl_takes_over_what_client_side_apply_has_set() {
 }
 
 #[test]
-fn more_than_ten_who_update_are_joined() {
+fn more_than_ten_updaters_are_merged() {
     let nothing = FieldSet::default();
     let mut live = config_map("{}");
     update_managed_fields(
@@ -294,7 +294,7 @@ fn free() -> Shape {
 }
 
 #[test]
-fn objects_as_deep_as_can_be_read_are_applied_and_tracked() {
+fn objects_of_maximal_depth_are_applied_and_tracked() {
     let shape = free();
     let schema = Schema::new(&shape, ApiCatalog::newest().definitions());
     let (depth, nothing) = (9_000, FieldSet::default());
@@ -311,7 +311,7 @@ fn objects_as_deep_as_can_be_read_are_applied_and_tracked() {
 }
 
 #[test]
-fn entries_as_deep_as_can_be_read_are_kept() {
+fn managed_fields_of_maximal_depth_are_kept() {
     let shape = free();
     let schema = Schema::new(&shape, ApiCatalog::newest().definitions());
     let fields = format!("{}{{}}{}", r#"{"f:a":"#.repeat(4_000), "}".repeat(4_000));
@@ -326,7 +326,7 @@ fn entries_as_deep_as_can_be_read_are_kept() {
 }
 
 #[test]
-fn long_lists_and_wide_maps_take_no_long_time() {
+fn long_lists_and_wide_maps_are_not_quadratic() {
     // With this many elements, quadratic time would mean hours.
     let finalizers: Vec<String> = (0..40_000).map(|at| format!("\"a.io/{at}\"")).collect();
     let object = |extra: &str| {

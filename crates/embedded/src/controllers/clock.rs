@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_jump_it_stands_still_until_the_machine_has_caught_up() {
+    fn an_advanced_clock_stands_still_until_the_machine_has_caught_up() {
         let real = Arc::new(ManualClock(AtomicU64::new(100)));
         let clock = SimulatedClock::new(Arc::clone(&real) as Arc<dyn Clock>);
         let now_when_it_is = |seconds: u64| {

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_say_what_they_are_told_with_their_variables() {
+    fn containers_log_their_annotation_with_variables_expanded() {
         let both = "pintle.dev/simulate-log: '$(A) $(ME)$(NO) $(', pintle.dev/simulate-log.first: ready";
         assert_eq!(words(both, "main", "{}").lines, ["b one $(\n"]);
         assert_eq!(words(both, "first", "{}").lines, ["ready\n"]);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_over_the_time_that_it_takes() {
+    fn lines_are_spread_over_the_duration() {
         let log = "pintle.dev/simulate-duration: 4s, pintle.dev/simulate-log: \"1\\n2\\n3\"";
         let running = words(log, "main", "running: {startedAt: '1970-01-01T00:01:40Z'}");
         let at = |second| running.lines_at(Duration::from_secs(second));

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_come_again_when_they_say() {
+    fn the_next_run_of_a_schedule_is_computed() {
         assert_eq!(next("*/5 * * * *"), "2023-11-14 22:15");
         assert_eq!(next("@daily"), "2023-11-15 00:00");
         assert_eq!(next("30 3 * * MON-FRI"), "2023-11-15 03:30");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schedule_is_none() {
+    fn invalid_schedules_are_not_parsed() {
         for text in ["", "* * * *", "60 * * * *", "a * * * *", "*/0 * * * *", "5-1 * * * *"] {
             assert_eq!(Schedule::parse(text), None, "{text}");
         }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_soonest_comes_first_and_only_once() {
+    fn the_earliest_requeue_comes_first_and_only_once() {
         let second = Duration::from_secs;
         let mut queue = DelayQueue::default();
         let requeue = |at, advances_clock| Requeue { at: second(at), advances_clock };

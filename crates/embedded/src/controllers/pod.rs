@@ -189,7 +189,7 @@ async fn fail_image_pull(request: &Request<'_>) -> Result<Action, Status> {
     let containers = list_at(&request.object, &["spec", "containers"]);
     let Some(container) = containers.first() else { return Ok(Action::Done) };
     let (name, image) = (text_at(container, &["name"]).to_owned(), text_at(container, &["image"]));
-    let failed = format!("Failed to pull image {image:?}: it is said to be missing");
+    let failed = format!("Failed to pull image {image:?}: simulated as missing");
     let message = format!("Back-off pulling image {image:?}");
     let part = part("containers", &name);
     request
@@ -251,7 +251,7 @@ async fn run(request: &Request<'_>, since: Duration, restarts: i64) -> Result<Ac
             Ok(Action::Done)
         }
         None => {
-            let text = "Readiness probe failed: it is told never to become ready";
+            let text = "Readiness probe failed: simulated as never ready";
             request.client.record_event(pod, KUBELET, ("Warning", "Unhealthy"), text).await?;
             Ok(Action::Done)
         }

@@ -61,7 +61,9 @@ pub(super) async fn create_pod(
 }
 
 fn too_many_pods(name: &str) -> ApiError {
-    let message = format!("pods {name:?} is forbidden: one owner has at most {MAX_PODS_PER_OWNER} here");
+    let message = format!(
+        "pods {name:?} is forbidden: an owner can have at most {MAX_PODS_PER_OWNER} pods in the embedded cluster"
+    );
     ApiError { code: 403, message }
 }
 
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_numbers_or_percentages() {
+    fn scaled_values_are_numbers_or_percentages() {
         assert_eq!(scaled_value(Some(&Node::Int(2)), 10, true), 2);
         assert_eq!(scaled_value(Some(&"25%".into()), 3, true), 1);
         assert_eq!(scaled_value(Some(&"25%".into()), 3, false), 0);

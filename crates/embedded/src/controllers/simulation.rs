@@ -109,7 +109,7 @@ pub(super) fn invalid_annotations(pod: &Node) -> Vec<String> {
         let key = key.to_str_lossy();
         let value = value.as_str().unwrap_or_default();
         let problem = problem(key.strip_prefix(PREFIX)?, value, pod)?;
-        Some(format!("Annotation {key}: {value:?} counts for nothing: {problem}"))
+        Some(format!("Annotation {key}: {value:?} is ignored: {problem}"))
     };
     annotations.into_iter().flat_map(|annotations| annotations.iter()).filter_map(wrong).collect()
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn annotations_steer_and_nonsense_counts_for_nothing() {
+    fn annotations_control_the_simulation_and_invalid_ones_are_ignored() {
         let pod = |text: &str| Simulation::from_annotations(&pintle_yaml::read(text.as_bytes()).unwrap());
         let steered = pod(
             "metadata: {annotations: {pintle.dev/simulate-failures: '2', pintle.dev/simulate-duration: 30s}}",
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named() {
+    fn invalid_annotations_are_reported() {
         let text = "
 metadata:
   annotations:
@@ -168,10 +168,10 @@ spec:
         assert_eq!(
             found,
             [
-                r#"Annotation pintle.dev/simulate-duration: "soon" counts for nothing: it takes a duration such as `30s`"#,
-                r#"Annotation pintle.dev/simulate-log.mian: "two" counts for nothing: there is no such container"#,
-                r#"Annotation pintle.dev/simulate-ready: "no" counts for nothing: it takes `never`"#,
-                r#"Annotation pintle.dev/simulate-speed: "9" counts for nothing: there is no such annotation"#,
+                r#"Annotation pintle.dev/simulate-duration: "soon" is ignored: it takes a duration such as `30s`"#,
+                r#"Annotation pintle.dev/simulate-log.mian: "two" is ignored: there is no such container"#,
+                r#"Annotation pintle.dev/simulate-ready: "no" is ignored: it takes `never`"#,
+                r#"Annotation pintle.dev/simulate-speed: "9" is ignored: there is no such annotation"#,
             ]
         );
     }

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_tell_templates_apart_and_make_no_words() {
+    fn template_hashes_differ_and_have_no_vowels() {
         let template = |image: &str| map([("image", image.into())]);
         assert_eq!(hash(&template("a")), hash(&template("a")));
         assert_ne!(hash(&template("a")), hash(&template("b")));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_they_are_written() {
+    fn timestamps_are_parsed_as_they_are_formatted() {
         assert_eq!(time("2023-11-14T22:13:20Z"), Some(Duration::from_secs(1_700_000_000)));
         assert_eq!(time("soon"), None);
     }

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn types_have_the_names_of_errors() {
+    fn types_are_named_as_in_errors() {
         let types = GoTypes::all();
         let container = types.structs.iter().find(|known| known.name == "v1.Container").unwrap();
         let name = |field: &str| container.field(&field.into()).unwrap().1.of.name(types);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_that_can_be_made_has_a_type() {
+    fn every_kind_that_can_be_created_has_a_go_type() {
         let types = GoTypes::all();
         for resource in crate::schema::ApiCatalog::newest().resources().iter().filter(|it| it.can("create")) {
             let kind = resource.kind.to_string();

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_read_with_its_bytes_and_labels() {
+    fn a_secret_is_decoded_with_its_bytes_and_labels() {
         let labels = [field(1, b"a"), field(2, b"b")].concat();
         let meta = [field(1, b"s"), field(11, &labels)].concat();
         let data = [field(1, b"k"), field(2, b"\xff\0")].concat();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_refused_wherever_it_ends() {
+    fn truncated_messages_are_rejected_wherever_they_end() {
         let meta = [field(1, b"s"), field(11, &field(1, b"a"))].concat();
         let whole = body("Pod", &[field(1, &meta), field(2, &field(2, &field(1, b"c")))].concat());
         assert!(decode_protobuf(&whole).is_ok());

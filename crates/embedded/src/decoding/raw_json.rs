@@ -201,14 +201,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_that_are_there_twice_are_found_in_order_and_the_last_counts() {
+    fn duplicate_fields_are_found_in_order_and_the_last_wins() {
         let raw = RawJson::parse(br#"{"b":1,"a":[{"x":1,"x":2}],"b":2}"#).unwrap();
         assert_eq!(raw.duplicates(), [r#"duplicate field "a[0].x""#, r#"duplicate field "b""#]);
         assert_eq!(raw.node(), json::read_exact(br#"{"a":[{"x":2}],"b":2}"#).unwrap());
     }
 
     #[test]
-    fn broken_text_is_refused_in_gos_words() {
+    fn invalid_json_is_rejected_with_gos_messages() {
         for text in ["", "{", " ", "[1,"] {
             assert_eq!(
                 RawJson::parse(text.as_bytes()).unwrap_err().to_string(),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_text_costs_no_stack() {
+    fn deeply_nested_json_does_not_overflow_the_stack() {
         let text = format!("{}{}", "[".repeat(9_999), "]".repeat(9_999));
         assert!(RawJson::parse(text.as_bytes()).unwrap().duplicates().is_empty());
         assert!(RawJson::parse(format!("{}{}", "[".repeat(10_001), "]".repeat(10_001)).as_bytes()).is_err());

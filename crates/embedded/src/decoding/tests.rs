@@ -17,7 +17,7 @@ fn written(node: &Node) -> String {
 }
 
 #[test]
-fn unknown_fields_are_told_in_the_order_of_the_text_and_left_out() {
+fn unknown_fields_are_reported_in_order_and_dropped() {
     let text = r#"{"metadata":{"name":"e","bar":2},"spec":{"template":{"spec":{"containers":[{"name":"c","zap":1}]}},"foo":1,"foo":2}}"#;
     let read = built_in("apps/v1", "Deployment").decode(text.as_bytes()).unwrap();
     assert_eq!(
@@ -32,7 +32,7 @@ fn unknown_fields_are_told_in_the_order_of_the_text_and_left_out() {
 }
 
 #[test]
-fn what_is_empty_is_written_or_left_out_as_go_does() {
+fn empty_values_are_written_or_omitted_as_go_does() {
     let text = r#"{"metadata":{"name":"d","labels":{},"creationTimestamp":null},"spec":{"replicas":0,"paused":false,"selector":{},
         "template":{"spec":{"hostNetwork":false,"automountServiceAccountToken":false,"containers":[{"name":"c","command":[]}]}}}}"#;
     let read = built_in("apps/v1", "Deployment").decode(text.as_bytes()).unwrap();
@@ -46,7 +46,7 @@ fn what_is_empty_is_written_or_left_out_as_go_does() {
 }
 
 #[test]
-fn amounts_times_and_bytes_have_one_spelling() {
+fn quantities_times_and_bytes_have_one_canonical_form() {
     let text = r#"{"metadata":{"creationTimestamp":"2026-01-01T02:00:00+02:00"},"spec":{"containers":[{"name":"c",
         "resources":{"limits":{"cpu":0.5,"memory":"1024Mi"},"requests":{"cpu":"100n"}}}]}}"#;
     let read = written(&built_in("v1", "Pod").decode(text.as_bytes()).unwrap().object);
@@ -55,7 +55,7 @@ fn amounts_times_and_bytes_have_one_spelling() {
 }
 
 #[test]
-fn values_of_the_wrong_type_are_refused_in_gos_words() {
+fn values_of_the_wrong_type_are_rejected_with_gos_messages() {
     let deployment = built_in("apps/v1", "Deployment");
     let start = "json: cannot unmarshal ";
     let cases = [
@@ -112,7 +112,7 @@ fn values_of_the_wrong_type_are_refused_in_gos_words() {
 }
 
 #[test]
-fn trees_that_patches_have_left_are_refused_in_other_words() {
+fn patched_objects_are_rejected_with_messages_of_their_own() {
     let deployment = built_in("apps/v1", "Deployment");
     let cases = [
         (r#"{"spec":{"replicas":"x"}}"#, "unrecognized type: int32"),

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_without_a_tag_are_pulled_always() {
+    fn images_without_a_tag_are_always_pulled() {
         for image in ["nginx", "nginx:latest", "reg:5000/a/b", "a/b:latest"] {
             assert!(is_latest(image), "{image}");
         }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_do_what_the_server_does() {
+    fn operations_have_the_results_of_the_server() {
         let cases = [
             (r#"{"op":"replace","path":"/data/zz","value":"9"}"#, r#""data":{"a":"1","b":"2","zz":"9"}"#),
             (r#"{"op":"copy","from":"/data/q","path":"/data/r"}"#, r#""data":{"a":"1","b":"2","r":null}"#),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_apply_is_refused_without_a_reason() {
+    fn operations_that_fail_are_rejected_without_a_reason() {
         let cases = [
             r#"{"op":"remove","path":"/data/zz"}"#,
             r#"{"op":"add","path":"/foo/bar","value":1}"#,
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_patch_is_refused() {
+    fn invalid_json_patches_are_rejected() {
         let start = "error decoding patch: json: cannot unmarshal";
         assert_eq!(
             patched("{}").unwrap_err(),

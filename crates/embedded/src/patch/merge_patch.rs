@@ -59,14 +59,14 @@ mod tests {
     }
 
     #[test]
-    fn null_takes_away_and_maps_are_merged() {
+    fn null_removes_and_maps_are_merged() {
         let document = node(r#"{"a":{"b":1,"c":2},"d":[1]}"#);
         let patched = merge_patch(&document, br#"{"a":{"b":null,"x":{"y":null,"z":1}},"d":[2,3]}"#).unwrap();
         assert_eq!(patched.object, node(r#"{"a":{"c":2,"x":{"z":1}},"d":[2,3]}"#));
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn patches_that_are_not_objects_are_rejected() {
         let text = |patch: &str| merge_patch(&Node::empty_map(), patch.as_bytes()).unwrap_err().message;
         assert_eq!(text("null"), "Invalid JSON Patch");
         assert_eq!(text("{"), "error decoding patch: unexpected end of JSON input");

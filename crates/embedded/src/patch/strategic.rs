@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_merged_by_their_keys_and_directives_are_carried_out() {
+    fn elements_are_merged_by_key_and_directives_are_applied() {
         let cases = [
             (
                 r#""containers":[{"name":"d","image":"n"},{"name":"x"}]"#,
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_that_make_no_sense_are_refused_in_the_words_of_the_server() {
+    fn invalid_patches_are_rejected_with_the_servers_messages() {
         let cases = [
             (
                 r#""containers":[{"name":"c","$patch":"bogus"}]"#,

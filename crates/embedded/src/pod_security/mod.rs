@@ -149,7 +149,7 @@ mod tests {
     const PLAIN: &str = "spec: {containers: [{name: a}, {name: b}]}";
 
     #[test]
-    fn the_standards_grow_with_their_level_and_their_version() {
+    fn standards_get_stricter_with_level_and_version() {
         assert_eq!(describe(Level::Privileged, None, "spec: {hostPID: true, containers: [{name: a}]}"), "");
         assert_eq!(describe(Level::Baseline, None, PLAIN), "");
         assert_eq!(
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restricted_rule_takes_the_place_of_one_of_the_baseline() {
+    fn a_restricted_check_replaces_one_of_the_baseline() {
         let pod = "spec: {volumes: [{name: v, hostPath: {path: /}}], containers: []}";
         assert_eq!(describe(Level::Baseline, None, pod), r#"hostPath volumes (volume "v")"#);
         assert_eq!(
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn users_of_its_own_let_a_pod_be_root_since_35() {
+    fn a_user_namespace_lets_a_pod_run_as_root_since_1_35() {
         let pod =
             "spec: {hostUsers: false, securityContext: {runAsUser: 0, runAsNonRoot: false}, containers: []}";
         assert_eq!(describe(Level::Restricted, None, pod), "");

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_say_what_holds() {
+    fn the_policy_is_parsed_from_namespace_labels() {
         let expected = |enforce: &str, warn: &str, causes| (enforce.to_owned(), warn.to_owned(), causes);
         assert_eq!(read(&[]), expected("privileged:latest", "privileged:latest", 0));
         assert_eq!(

@@ -89,7 +89,7 @@ struct Documentation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
     /// There is no table for this version.
-    #[error("there is no Kubernetes {asked} in the box; there are {known}")]
+    #[error("Kubernetes {asked} is not supported by the embedded cluster; supported versions: {known}")]
     Unknown {
         /// What was asked for.
         asked: String,
@@ -285,7 +285,7 @@ mod tests {
     use crate::schema::{ListType, Type};
 
     #[test]
-    fn every_definition_of_every_version_can_be_read() {
+    fn every_definition_of_every_version_can_be_parsed() {
         assert!(ApiCatalog::versions().len() >= 3);
         for version in ApiCatalog::versions() {
             let table = ApiCatalog::for_version(version.as_str().unwrap()).unwrap();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ports_of_a_service_are_found_with_all_that_is_known_about_them() {
+    fn the_schema_of_service_ports_is_resolved() {
         let table = ApiCatalog::newest();
         let service = table.schema(table.kind("", "v1", "Service").unwrap()).unwrap();
         let ports = service.field("spec").unwrap().field("ports").unwrap();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_found_by_their_first_two_numbers_and_others_are_refused() {
+    fn catalogs_are_found_by_minor_version() {
         let newest = ApiCatalog::newest().version().to_string();
         assert_eq!(ApiCatalog::for_version(&format!("v{newest}")).unwrap().version(), newest.as_str());
         assert!(ApiCatalog::for_version("1.2").err().unwrap().to_string().contains(&newest));

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_property_of_a_defined_type_keeps_its_default_and_its_patch_strategy() {
+    fn a_reference_keeps_its_default_and_its_patch_strategy() {
         let shape = shape(
             r##"{"allOf":[{"$ref":"#/components/schemas/io.k8s.api.apps.v1.DeploymentStrategy"}],"default":{},
                "x-kubernetes-patch-strategy":"retainKeys"}"##,
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_know_how_their_elements_are_told_apart() {
+    fn list_types_and_keys_are_parsed() {
         let ports = shape(
             r#"{"type":"array","items":{"type":"object"},"x-kubernetes-list-type":"map",
                "x-kubernetes-list-map-keys":["port","protocol"]}"#,
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_and_ports_have_types_of_their_own() {
+    fn quantities_and_int_or_string_have_types_of_their_own() {
         assert_eq!(shape(r#"{"oneOf":[{"type":"string"},{"type":"number"}]}"#).kind, Type::Quantity);
         let port = shape(r#"{"format":"int-or-string","oneOf":[{"type":"integer"},{"type":"string"}]}"#);
         assert_eq!((port.kind, port.limits.unwrap().one_of.len()), (Type::IntOrString, 0));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_nests_without_end_is_refused() {
+    fn a_schema_that_nests_too_deep_is_rejected() {
         let text = format!("{}{{}}{}", r#"{"items":"#.repeat(3_000), "}".repeat(3_000));
         assert_eq!(
             Shape::parse(&json::read_exact(text.as_bytes()).unwrap()).unwrap_err(),

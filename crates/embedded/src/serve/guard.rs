@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_machine_are_answered_to() {
+    fn only_loopback_hosts_are_accepted() {
         for host in ["127.0.0.1:6443", "127.0.0.1", "localhost:80", "LocalHost", "[::1]:80"] {
             assert_eq!(code("/version", &format!("Host: {host}"), false), 0, "{host}");
         }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_web_page_from_elsewhere_is_not_answered() {
+    fn requests_of_web_pages_are_rejected() {
         for (headers, refused) in [
             ("Origin: http://example.com", 403),
             ("Origin: null", 403),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_asked_for_except_where_the_real_server_asks_nobody() {
+    fn a_token_is_required_except_for_public_paths() {
         for (headers, refused) in [
             ("", 401),
             ("Authorization: Bearer sesam", 401),

@@ -201,12 +201,8 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     }
     match timeout(shared.limits.body_timeout, receive(body)).await {
         Ok(Ok(body)) => shared.api.call(Request::from_parts(head, body)).await,
-        Ok(Err(IncompleteBody)) => {
-            closing_error(&Status::bad_request("the body of the request is incomplete"))
-        }
-        Err(_) => {
-            closing_error(&Status::new(408, "Timeout", "the body of the request did not arrive in time"))
-        }
+        Ok(Err(IncompleteBody)) => closing_error(&Status::bad_request("the request body is incomplete")),
+        Err(_) => closing_error(&Status::new(408, "Timeout", "timed out reading the request body")),
     }
 }
 
@@ -251,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kubeconfig_can_be_read() {
+    fn a_kubeconfig_can_be_parsed() {
         let first = |config: &pintle_tree::Node, list: &str, part: &str| {
             config.get(list).unwrap().as_list().unwrap()[0].get(part).unwrap().clone()
         };

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_write_has_a_revision_of_its_own_and_only_one_of_two_writers_wins() {
+    async fn every_write_has_its_own_revision_and_only_one_of_two_writers_wins() {
         let store = Store::in_memory(HistoryWindow::default());
         let first = put(&store, "x", Precondition::Absent).await.unwrap();
         assert!(matches!(put(&store, "x", Precondition::Absent).await, Err(WriteError::Exists)));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lists_can_be_had_as_they_were() {
+    async fn lists_at_older_revisions_are_available() {
         let store = Store::in_memory(HistoryWindow::default());
         for name in ["b", "a", "c"] {
             put(&store, name, Precondition::Absent).await.unwrap();
@@ -239,7 +239,7 @@ mod tests {
 
     /// A list by labels is the same with and without the help of an index, whatever the page.
     #[tokio::test]
-    async fn clues_change_nothing_but_the_time() {
+    async fn index_hints_do_not_change_results() {
         let store = Store::in_memory(HistoryWindow::default());
         let labelled = |name: &str, labels: &str| {
             let text = format!(r#"{{"metadata":{{"name":"{name}","labels":{{{labels}}}}}}}"#);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_left_the_window_is_too_old() {
+    async fn revisions_outside_the_history_are_too_old() {
         let store = Store::in_memory(HistoryWindow { events: 2, bytes: usize::MAX });
         for name in ["a", "b", "c", "d"] {
             put(&store, name, Precondition::Absent).await.unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_keeps_what_was_acknowledged_and_goes_on_counting() {
+    async fn a_file_keeps_acknowledged_writes_and_the_revision() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cluster.db");
         let store = Store::in_file(&path, HistoryWindow::default()).unwrap();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_store_is_refused_by_name() {
+    fn a_file_that_is_not_a_store_is_rejected_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         std::fs::write(&path, "not a store").unwrap();

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_has_its_words() {
+    fn every_rule_has_the_message_of_the_server() {
         let cases = [
             (
                 r#"{"type":"integer","minimum":1}"#,
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_changed_is_not_looked_at() {
+    fn unchanged_values_are_not_validated_again() {
         let shape = Shape::parse(&json::read_exact(br#"{"type":"object","properties":{"a":{"type":"integer","minimum":1},"b":{"type":"string"}}}"#).unwrap()).unwrap();
         let schema = Schema::new(&shape, ApiCatalog::newest().definitions());
         let (old, new) =

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn good_names_are_good() {
+    fn valid_names_are_accepted() {
         assert!(
             label("a-1").is_empty() && subdomain("a.b-c.1").is_empty() && qualified("a.io/B_c").is_empty()
         );
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_names_are_bad_however_strange_they_are() {
+    fn invalid_names_are_rejected() {
         for text in ["", "-", "é", "a b", "A", "\u{0}", "a\n"] {
             assert!(!label(text).is_empty() && !subdomain(text).is_empty(), "{text:?}");
         }

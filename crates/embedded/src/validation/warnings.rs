@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_that_mean_nothing_are_told_once() {
+    fn unrecognized_formats_are_warned_of_once() {
         let definition = "
 spec:
   versions:

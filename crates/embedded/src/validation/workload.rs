@@ -502,7 +502,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_few_replicas_are_told_in_the_words_of_the_version() {
+    fn messages_about_replicas_depend_on_the_version() {
         let told = |minor: u16, most: i64| {
             let text =
                 format!("maxReplicas: {most}\nscaleTargetRef: {{apiVersion: a/v1, kind: A, name: a}}\n");

@@ -1,10 +1,9 @@
-//! Answers: what a server said, masked so that two servers can be compared.
+//! Responses, masked so that two servers can be compared.
 
 use pintle_tree::{Map, Node, Str, json};
 
 use super::case::Case;
 
-/// What a server said.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -13,7 +12,7 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// An answer as it is compared and kept.
+/// A response as it is compared and recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Masked {
     head: String,
@@ -21,7 +20,7 @@ pub(crate) struct Masked {
 }
 
 impl Answer {
-    /// The tree of the body: of JSON, of lines of JSON, or text.
+    /// The body as a tree: of JSON, of JSON lines, or of text.
     pub(crate) fn tree(&self) -> Node {
         if self.content_type == "application/yaml" {
             return pintle_yaml::read_exact(&self.body).unwrap_or_default();
@@ -69,13 +68,13 @@ impl Masked {
         Masked { head: head.trim().to_owned(), body }
     }
 
-    /// The same with managers in an order that does not depend on the second in which each of them wrote.
+    /// The same with managers in an order that does not depend on the second of each write.
     pub(crate) fn in_any_order(mut self) -> Masked {
         sort_managers(&mut self.body);
         self
     }
 
-    /// Where two answers differ first.
+    /// The first difference between two responses.
     pub(crate) fn difference(&self, other: &Masked) -> Option<String> {
         if self.head != other.head {
             let message =
@@ -138,8 +137,8 @@ fn short(node: &Node) -> String {
     if text.len() > 600 { format!("{}…", text.chars().take(600).collect::<String>()) } else { text }
 }
 
-/// What an answer has at a path such as `items.0.metadata.name`.
-pub(crate) fn look<'n>(node: &'n Node, path: &str) -> Option<&'n Node> {
+/// The value at a path such as `items.0.metadata.name`.
+pub(crate) fn value_at<'n>(node: &'n Node, path: &str) -> Option<&'n Node> {
     path.split('.').try_fold(node, |node, step| match node {
         Node::List(list) => list.get(step.parse::<usize>().ok()?),
         node => node.get(step),
@@ -186,7 +185,7 @@ fn mask(node: &mut Node, key: &str, namespace: &str) {
     }
 }
 
-/// Uids, times and the namespace, wherever they are in a text.
+/// Masks uids, times and the namespace anywhere in a text.
 fn plain(text: &str, namespace: &str) -> String {
     let text = text.replace(namespace, "{ns}");
     let text = replace_shape(&text, "########-####-####-####-############", "<uid>");
@@ -194,7 +193,7 @@ fn plain(text: &str, namespace: &str) -> String {
     replace_shape(&text, "dddd-dd-ddTdd:dd:ddZ", "<time>")
 }
 
-/// Replaces whatever has a shape, in which `#` is a hexadecimal digit and `d` a decimal one.
+/// Replaces text that matches a pattern, in which `#` is a hexadecimal and `d` a decimal digit.
 fn replace_shape(text: &str, shape: &str, with: &str) -> String {
     let fits = |bytes: &[u8]| {
         bytes.len() >= shape.len()

@@ -1,15 +1,14 @@
-//! Stories: requests one after another, read from files.
+//! Scenarios: sequences of requests, read from files.
 
 use std::path::{Path, PathBuf};
 
-/// What to wait for.
 #[derive(Clone, Debug)]
 pub(crate) enum Until {
     Code(u16),
     Value(String, String),
 }
 
-/// One request of a story.
+/// One request of a scenario.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Case {
     pub(crate) title: String,
@@ -22,26 +21,25 @@ pub(crate) struct Case {
     pub(crate) ignored: Vec<String>,
 }
 
-/// A file of requests.
-pub(crate) struct Story {
+pub(crate) struct Scenario {
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) cases: Vec<Case>,
 }
 
-impl Story {
-    pub(crate) fn all() -> Vec<Story> {
+impl Scenario {
+    pub(crate) fn all() -> Vec<Scenario> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract/cases");
         let only = std::env::var("PINTLE_CONTRACT_ONLY").unwrap_or_default();
         let mut paths: Vec<PathBuf> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "http"));
         paths.sort();
-        let stories = paths.into_iter().map(Story::read);
-        stories.filter(|story| story.name.contains(&only)).collect()
+        let scenarios = paths.into_iter().map(Scenario::read);
+        scenarios.filter(|scenario| scenario.name.contains(&only)).collect()
     }
 
-    fn read(path: PathBuf) -> Story {
+    fn read(path: PathBuf) -> Scenario {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let cases: Vec<Case> = sections(&text).into_iter().map(|(title, text)| case(title, text)).collect();
@@ -52,7 +50,7 @@ impl Story {
                 case.title
             );
         }
-        Story { name, path, cases }
+        Scenario { name, path, cases }
     }
 
     pub(crate) fn answers(&self) -> PathBuf {
@@ -60,7 +58,7 @@ impl Story {
     }
 }
 
-/// The parts of a file that begin with `### TITLE`, as title and rest.
+/// The sections of a file, each with its title `### TITLE`.
 pub(crate) fn sections(text: &str) -> Vec<(&str, &str)> {
     let text =
         text.strip_prefix("### ").unwrap_or_else(|| text.split_once("\n### ").map_or("", |(_, rest)| rest));

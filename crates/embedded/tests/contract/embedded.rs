@@ -1,4 +1,4 @@
-//! The embedded server, asked in the process.
+//! The embedded API server, called in the process.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use pintle_embedded::{Api, Options, SystemClock};
 use super::answer::Answer;
 use super::case::Case;
 
-/// An API of its own, in memory.
 pub(crate) struct Embedded {
     runtime: tokio::runtime::Runtime,
     api: Api,
@@ -20,7 +19,7 @@ pub(crate) struct Embedded {
 impl Embedded {
     pub(crate) fn start() -> Embedded {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        // The recorded answers are those of the newest; another version shows what is other about it.
+        // The answers are recorded from the newest version; another one shows what differs in it.
         let version = std::env::var("PINTLE_CONTRACT_KUBERNETES");
         let catalog = version
             .map_or_else(|_| ApiCatalog::newest(), |version| ApiCatalog::for_version(&version).unwrap());

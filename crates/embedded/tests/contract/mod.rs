@@ -1,4 +1,5 @@
-//! The contract: the embedded API gives the same answers as the real API server, case by case. See README.md beside.
+//! The contract: the embedded API gives the same answers as the real API server, case by case. See README.md in this
+//! directory.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -12,13 +13,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use answer::{Answer, Masked, look};
-use case::{Case, Story, Until, sections};
+use answer::{Answer, Masked, value_at};
+use case::{Case, Scenario, Until, sections};
 use embedded::Embedded;
 use pintle_tree::{Node, json};
 use real::Real;
 
-/// Whom to ask.
+/// The server under test.
 enum Server {
     Embedded(Embedded),
     Real(Real),
@@ -32,7 +33,7 @@ impl Server {
         }
     }
 
-    /// Asks until the answer is the one that is waited for, or time is over.
+    /// Repeats the request until the expected answer arrives, or time is up.
     fn ask(&self, case: &Case) -> Answer {
         let limit = Instant::now() + Duration::from_secs(120);
         loop {
@@ -41,7 +42,7 @@ impl Server {
                 None => true,
                 Some(Until::Code(code)) => answer.code == *code,
                 Some(Until::Value(path, value)) => {
-                    look(&answer.tree(), path).map(text).unwrap_or_default() == *value
+                    value_at(&answer.tree(), path).map(text).unwrap_or_default() == *value
                 }
             };
             if done || Instant::now() > limit {
@@ -59,9 +60,9 @@ fn text(node: &Node) -> String {
     }
 }
 
-/// A story is told in a namespace of its own.
-fn tell(server: &Server, story: &Story) -> Vec<(String, Masked)> {
-    let namespace = format!("contract-{}", story.name);
+/// Runs a scenario in a namespace of its own.
+fn run(server: &Server, scenario: &Scenario) -> Vec<(String, Masked)> {
+    let namespace = format!("contract-{}", scenario.name);
     let plain = |method: &str, path: &str, body: String| Case {
         method: method.to_owned(),
         path: path.to_owned(),
@@ -77,7 +78,7 @@ fn tell(server: &Server, story: &Story) -> Vec<(String, Masked)> {
     }
     let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#);
     let made = server.send(&plain("POST", "/api/v1/namespaces", body));
-    assert_eq!(made.code, 201, "{}: {}", story.name, String::from_utf8_lossy(&made.body));
+    assert_eq!(made.code, 201, "{}: {}", scenario.name, String::from_utf8_lossy(&made.body));
     let mut account = plain("GET", &format!("{address}/configmaps/kube-root-ca.crt"), String::new());
     account.until = Some(Until::Code(200));
     server.ask(&account);
@@ -86,12 +87,12 @@ fn tell(server: &Server, story: &Story) -> Vec<(String, Masked)> {
 
     let mut saved = vec![("ns".to_owned(), namespace.clone())];
     let mut answers = Vec::new();
-    for case in &story.cases {
+    for case in &scenario.cases {
         let answer = server.ask(&filled(case, &saved));
         let tree = answer.tree();
         for (name, path) in &case.saves {
             saved.retain(|(known, _)| known != name);
-            saved.push((name.clone(), look(&tree, path).map(text).unwrap_or_default()));
+            saved.push((name.clone(), value_at(&tree, path).map(text).unwrap_or_default()));
         }
         answers.push((case.title.clone(), answer.masked(case, &namespace)));
     }
@@ -99,7 +100,7 @@ fn tell(server: &Server, story: &Story) -> Vec<(String, Masked)> {
     answers
 }
 
-/// The case with everything put in that stories leave open.
+/// The case with its placeholders filled in.
 fn filled(case: &Case, saved: &[(String, String)]) -> Case {
     let fill = |text: &str| {
         saved.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
@@ -118,17 +119,17 @@ fn filled(case: &Case, saved: &[(String, String)]) -> Case {
     filled
 }
 
-fn recorded(story: &Story) -> BTreeMap<String, Masked> {
-    let text = std::fs::read_to_string(story.answers()).unwrap_or_default();
+fn recorded(scenario: &Scenario) -> BTreeMap<String, Masked> {
+    let text = std::fs::read_to_string(scenario.answers()).unwrap_or_default();
     let parts =
         sections(&text).into_iter().map(|(title, text)| (title.trim().to_owned(), Masked::read(text)));
     parts.collect()
 }
 
-fn record(story: &Story, answers: &[(String, Masked)]) {
+fn record(scenario: &Scenario, answers: &[(String, Masked)]) {
     let parts: Vec<String> =
         answers.iter().map(|(title, answer)| format!("### {title}\n{}", answer.write())).collect();
-    std::fs::write(story.answers(), parts.join("\n")).unwrap();
+    std::fs::write(scenario.answers(), parts.join("\n")).unwrap();
 }
 
 fn open_cases() -> Vec<String> {
@@ -137,14 +138,15 @@ fn open_cases() -> Vec<String> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// Names all cases that differ today.
+/// Lists all cases that differ.
 fn write_open_cases(open: &[String], solved: &str, wrong: &str) {
     let mut names: Vec<String> =
         open.iter().filter(|name| !solved.lines().any(|it| it == *name)).cloned().collect();
     let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ") && line.contains(": ");
     names.extend(wrong.lines().filter(is_name).map(|line| line.trim().to_owned()));
     names.sort();
-    let head = "# Cases whose answers are not yet those of the real server. The test fails when one of them is alike.\n";
+    let head =
+        "# Cases whose answers differ from the real server. The test fails when one of them does not.\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract/open.txt");
     std::fs::write(path, format!("{head}{}\n", names.join("\n"))).unwrap();
 }
@@ -158,16 +160,16 @@ fn the_answers_are_those_of_the_real_server() {
     let server = real.map_or_else(|| Server::Embedded(Embedded::start()), Server::Real);
     let open = if against_real { Vec::new() } else { open_cases() };
     let (mut alike, mut wrong, mut solved) = (0, String::new(), String::new());
-    for story in Story::all() {
-        let answers = tell(&server, &story);
+    for scenario in Scenario::all() {
+        let answers = run(&server, &scenario);
         if recording {
-            record(&story, &answers);
+            record(&scenario, &answers);
         }
-        let wanted = recorded(&story);
+        let wanted = recorded(&scenario);
         for (title, answer) in answers {
-            let name = format!("{}: {title}", story.name);
+            let name = format!("{}: {title}", scenario.name);
             let difference = match wanted.get(&title) {
-                // A real server may take more than a second between two cases.
+                // More than a second may pass between two cases on a real server.
                 Some(wanted) if against_real => {
                     wanted.clone().in_any_order().difference(&answer.in_any_order())
                 }

@@ -1,4 +1,4 @@
-//! The real server, asked with curl.
+//! The real API server, called with curl.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use super::answer::Answer;
 use super::case::Case;
 
-/// A control plane that `cargo xtask cluster up` has started.
+/// A control plane started by `cargo xtask cluster up`.
 pub(crate) struct Real {
     server: String,
     keys: PathBuf,
 }
 
 impl Real {
-    /// The cluster in the folder that `PINTLE_CONTRACT_CLUSTER` names, if it is set.
+    /// The cluster in the directory `PINTLE_CONTRACT_CLUSTER`, if it is set.
     pub(crate) fn from_environment() -> Option<Real> {
         let folder = PathBuf::from(std::env::var_os("PINTLE_CONTRACT_CLUSTER")?);
         let record = std::fs::read(folder.join("cluster.json")).expect("the cluster is up");
@@ -53,7 +53,7 @@ impl Real {
     }
 }
 
-/// An answer with its headers before it.
+/// Parses a response that is preceded by its headers.
 fn read(text: &[u8]) -> Answer {
     let end = text.windows(4).position(|window| window == b"\r\n\r\n").expect("an answer has headers");
     let head = String::from_utf8_lossy(&text[..end]).into_owned();

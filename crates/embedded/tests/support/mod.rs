@@ -1,4 +1,4 @@
-//! A cluster in the box whose workloads move, and short ways to ask it.
+//! An embedded cluster with controllers, and helpers for requests.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
@@ -12,13 +12,13 @@ use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Options, Pace, SystemClock};
 use pintle_tree::{Node, json};
 
-pub(crate) async fn over(store: Store) -> Api {
+pub(crate) async fn cluster_over(store: Store) -> Api {
     let options = Options { catalog: ApiCatalog::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
     Api::start_with_controllers(options, Pace::Fast).await.unwrap()
 }
 
 pub(crate) async fn cluster() -> Api {
-    over(Store::in_memory(HistoryWindow::default())).await
+    cluster_over(Store::in_memory(HistoryWindow::default())).await
 }
 
 pub(crate) async fn raw(api: &Api, method: Method, path: &str, body: &str) -> (u16, String) {

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_find_names_indexes_all_and_what_fits() {
+    fn json_paths_find_names_indexes_wildcards_and_filters() {
         let object =
             json::read_exact(br#"{"a":{"b.c":1,"list":[{"type":"x","v":"1"},{"type":"y","v":"2"}]}}"#)
                 .unwrap();

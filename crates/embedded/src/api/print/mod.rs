@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_have_fewer_digits_the_longer_they_are() {
+    fn durations_get_coarser_the_longer_they_are() {
         let day = 86_400;
         for (seconds, text) in [
             (0, "0s"),

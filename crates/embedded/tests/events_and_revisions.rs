@@ -1,4 +1,4 @@
-//! What controllers leave behind for people: revisions to go back to, and events in the order in which things happened.
+//! What controllers record for users: ControllerRevisions for rollbacks, and events in order.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -36,7 +36,7 @@ async fn revisions(api: &Api) -> (Vec<i64>, String) {
 }
 
 #[tokio::test]
-async fn templates_are_kept_and_an_old_one_becomes_the_newest() {
+async fn controller_revisions_are_kept_and_a_rollback_makes_an_old_one_the_newest() {
     for (kind, plural) in [("StatefulSet", "statefulsets"), ("DaemonSet", "daemonsets")] {
         let api = cluster().await;
         ask(&api, Method::POST, &format!("{APPS}/{plural}"), &set(kind)).await;
@@ -62,8 +62,8 @@ async fn templates_are_kept_and_an_old_one_becomes_the_newest() {
     }
 }
 
-/// What is told about a pod, in the order of the list.
-async fn told(version: &str) -> Vec<String> {
+/// The events of a pod, in the order of the list.
+async fn events(version: &str) -> Vec<String> {
     let store = Store::in_memory(HistoryWindow::default());
     let options = Options {
         catalog: ApiCatalog::for_version(version).unwrap(),
@@ -82,7 +82,7 @@ async fn told(version: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn events_stand_in_order_and_in_the_words_of_the_version() {
+async fn events_are_in_order_and_have_the_messages_of_the_version() {
     let assigned = " Successfully assigned default/web to pintle";
     let image = r#"spec.containers{a} Container image "b" already present on machine"#;
     let new = [
@@ -97,19 +97,19 @@ async fn events_stand_in_order_and_in_the_words_of_the_version() {
         "spec.containers{a} Created container: a".to_owned(),
         "spec.containers{a} Started container a".to_owned(),
     ];
-    assert_eq!(told("1.36").await, new);
-    assert_eq!(told("1.34").await, old);
+    assert_eq!(events("1.36").await, new);
+    assert_eq!(events("1.34").await, old);
 }
 
 #[tokio::test]
-async fn whoever_meets_an_unknown_kind_finds_an_empty_document() {
+async fn openapi_v2_as_protobuf_has_no_definitions() {
     let api = cluster().await;
     let request = Request::get("/openapi/v2")
         .header("Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
     let response = api.call(request.body(bytes::Bytes::new()).unwrap()).await;
     assert_eq!(response.status().as_u16(), 200);
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
-    // Field 1 is the version of the form, field 2 what it is about.
+    // Field 1 is the OpenAPI version, field 2 the info.
     let version = format!("v{}", ApiCatalog::newest().version());
     let length = |text: &str| char::from(u8::try_from(text.len()).unwrap());
     let about = format!("\n\nKubernetes\u{12}{}{version}", length(&version));

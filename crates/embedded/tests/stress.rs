@@ -1,4 +1,4 @@
-//! The embedded API under hardship: power cuts, many clients, many objects, nonsense.
+//! The embedded API under stress: kills, many clients, many objects, garbage input.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -41,13 +41,13 @@ fn config_map(name: &str, value: &str) -> String {
     )
 }
 
-async fn moving(store: Store) -> Api {
+async fn with_controllers(store: Store) -> Api {
     let options = Options { catalog: ApiCatalog::newest(), store, clock: Arc::new(SystemClock), seed: 7 };
     Api::start_with_controllers(options, Pace::Fast).await.unwrap()
 }
 
-/// This program again, with one of its tests and nothing else.
-fn this_program(test: &str) -> Command {
+/// Runs this test binary again, with one of its tests.
+fn this_binary(test: &str) -> Command {
     let (_, module) = module_path!().split_once("::").unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", &format!("{module}::{test}"), "--nocapture", "--test-threads=1"]);
@@ -55,7 +55,7 @@ fn this_program(test: &str) -> Command {
 }
 
 const FILE: &str = "PINTLE_TEST_FILE";
-const MOVES: &str = "PINTLE_TEST_MOVES";
+const CONTROLLERS: &str = "PINTLE_TEST_CONTROLLERS";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
 fn deployment(name: &str, replicas: u32) -> String {
@@ -69,13 +69,15 @@ fn at<'n>(node: &'n Node, path: &[&str]) -> &'n Node {
     path.iter().try_fold(node, |node, step| node.get(step)).unwrap_or(&Node::Nil)
 }
 
-/// The same with an API whose workloads move, so that the end comes in the middle of a rollout.
+/// A child process like the writer below, with controllers, so that it is killed in the middle of a rollout.
 #[tokio::test]
-async fn a_cluster_that_will_be_killed() {
-    let Some(file) = std::env::var_os(FILE).filter(|_| std::env::var_os(MOVES).is_some()) else { return };
+async fn child_with_controllers_to_be_killed() {
+    let Some(file) = std::env::var_os(FILE).filter(|_| std::env::var_os(CONTROLLERS).is_some()) else {
+        return;
+    };
     let store = Store::in_file(Path::new(&file), HistoryWindow::default()).unwrap();
     let begin = store.revision();
-    let api = moving(store).await;
+    let api = with_controllers(store).await;
     for index in begin.. {
         let (code, made) = ask(&api, Method::POST, DEPLOYMENTS, deployment(&format!("d{index}"), 2)).await;
         assert_eq!(code, 201, "{made:?}");
@@ -83,10 +85,12 @@ async fn a_cluster_that_will_be_killed() {
     }
 }
 
-/// The part of the next test that is killed: writes one object after another and says which are acknowledged.
+/// The child process that is killed: writes objects and prints which are acknowledged.
 #[tokio::test]
-async fn a_writer_that_will_be_killed() {
-    let Some(file) = std::env::var_os(FILE).filter(|_| std::env::var_os(MOVES).is_none()) else { return };
+async fn child_writer_to_be_killed() {
+    let Some(file) = std::env::var_os(FILE).filter(|_| std::env::var_os(CONTROLLERS).is_none()) else {
+        return;
+    };
     let store = Store::in_file(Path::new(&file), HistoryWindow::default()).unwrap();
     for index in store.revision().. {
         let object = json::read_exact(config_map(&format!("o{index}"), "x").as_bytes()).unwrap();
@@ -99,18 +103,15 @@ async fn a_writer_that_will_be_killed() {
 }
 
 #[test]
-fn nothing_that_was_acknowledged_is_lost_in_a_power_cut() {
+fn acknowledged_writes_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cluster.db");
     let mut last = None;
     for round in 0..number("PINTLE_TEST_KILLS", 12) {
-        let mut child = this_program("a_writer_that_will_be_killed")
-            .env(FILE, &file)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            this_binary("child_writer_to_be_killed").env(FILE, &file).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        // Another moment each time: after another write, and in the middle of the next or between two.
+        // Kills at another moment in each round: after another write, in the middle of the next one or between two.
         let wanted = 1 + round % 7;
         let mut acknowledged = lines.filter_map(|line| {
             let mut words = line.split("acknowledged ").nth(1)?.split(' ');
@@ -131,14 +132,14 @@ fn nothing_that_was_acknowledged_is_lost_in_a_power_cut() {
 }
 
 #[test]
-fn a_rollout_that_was_cut_off_goes_on_when_the_file_is_opened_again() {
+fn an_interrupted_rollout_continues_when_the_file_is_reopened() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cluster.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for round in 0..number("PINTLE_TEST_KILLS", 12).div_ceil(4) {
-        let mut child = this_program("a_cluster_that_will_be_killed")
+        let mut child = this_binary("child_with_controllers_to_be_killed")
             .env(FILE, &file)
-            .env(MOVES, "1")
+            .env(CONTROLLERS, "1")
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -151,7 +152,7 @@ fn a_rollout_that_was_cut_off_goes_on_when_the_file_is_opened_again() {
         acknowledged.extend(indexes);
         child.wait().unwrap();
         runtime.block_on(async {
-            let api = moving(Store::in_file(&file, HistoryWindow::default()).unwrap()).await;
+            let api = with_controllers(Store::in_file(&file, HistoryWindow::default()).unwrap()).await;
             for index in acknowledged {
                 let path = format!("{DEPLOYMENTS}/d{index}");
                 let (code, there) = ask(&api, Method::GET, &path, "").await;
@@ -166,7 +167,7 @@ fn a_rollout_that_was_cut_off_goes_on_when_the_file_is_opened_again() {
     }
 }
 
-/// Follows a watch until something called `zz-end` is there; gives what is there then, and the revision.
+/// Follows a watch until an object `zz-end` appears; returns the objects and the revision at that time.
 async fn replay(api: Api, path: String) -> (BTreeMap<String, String>, String) {
     let request = Request::get(path).body(Bytes::new()).unwrap();
     let mut body = api.call(request).await.into_body();
@@ -175,8 +176,8 @@ async fn replay(api: Api, path: String) -> (BTreeMap<String, String>, String) {
         rest.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = rest.drain(..=end).collect();
-            let told = json::read_exact(&line).unwrap();
-            let text = |path: &[&str]| at(&told, path).as_str().unwrap_or_default().to_owned();
+            let event = json::read_exact(&line).unwrap();
+            let text = |path: &[&str]| at(&event, path).as_str().unwrap_or_default().to_owned();
             let (name, version) =
                 (text(&["object", "metadata", "name"]), text(&["object", "metadata", "resourceVersion"]));
             let revision: u64 = version.parse().unwrap();
@@ -186,7 +187,7 @@ async fn replay(api: Api, path: String) -> (BTreeMap<String, String>, String) {
             match text(&["type"]).as_str() {
                 "ADDED" => assert_eq!(before, None, "{name} is added twice"),
                 "MODIFIED" | "DELETED" => assert!(before.is_some(), "{name} was not there"),
-                other => panic!("{other}: {told:?}"),
+                other => panic!("{other}: {event:?}"),
             }
             if text(&["type"]) == "DELETED" {
                 there.remove(&name);
@@ -200,11 +201,11 @@ async fn replay(api: Api, path: String) -> (BTreeMap<String, String>, String) {
     }
 }
 
-/// Workloads roll, grow and go while a hundred clients watch their pods: what each of them is told comes to exactly what
-/// a list says.
+/// A hundred clients watch pods while workloads are rolled out, scaled and deleted: replaying the events gives each
+/// of them exactly the result of a list.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_watchers_of_moving_workloads_see_what_a_list_says() {
-    let api = moving(Store::in_memory(HistoryWindow::default())).await;
+async fn a_hundred_watchers_of_running_workloads_see_what_a_list_returns() {
+    let api = with_controllers(Store::in_memory(HistoryWindow::default())).await;
     let pods = "/api/v1/namespaces/default/pods";
     let (_, before) = ask(&api, Method::GET, pods, "").await;
     let start = at(&before, &["metadata", "resourceVersion"]).as_str().unwrap().to_owned();
@@ -245,10 +246,10 @@ async fn a_hundred_watchers_of_moving_workloads_see_what_a_list_says() {
     }
 }
 
-/// Whoever asks for a billion pods gets some, and an answer.
+/// `replicas: 1000000000` must not exhaust memory.
 #[tokio::test]
-async fn nobody_can_ask_for_more_pods_than_there_is_room_for() {
-    let api = moving(Store::in_memory(HistoryWindow::default())).await;
+async fn the_number_of_pods_per_owner_is_limited() {
+    let api = with_controllers(Store::in_memory(HistoryWindow::default())).await;
     let body = r#"{"metadata":{"name":"j"},"spec":{"parallelism":2000000000,"completions":2000000000,"completionMode":"Indexed",
         "template":{"spec":{"restartPolicy":"Never","schedulingGates":[{"name":"a.b/c"}],"containers":[{"name":"c","image":"i"}]}}}}"#;
     let jobs = "/apis/batch/v1/namespaces/default/jobs";
@@ -256,16 +257,16 @@ async fn nobody_can_ask_for_more_pods_than_there_is_room_for() {
     assert_eq!(code, 201, "{answer:?}");
     let (_, pods) = ask(&api, Method::GET, "/api/v1/namespaces/default/pods", "").await;
     assert_eq!(at(&pods, &["items"]).as_list().unwrap().len(), 1_000);
-    let (_, told) = ask(&api, Method::GET, "/api/v1/events?fieldSelector=reason=FailedCreate", "").await;
-    let message = at(&at(&told, &["items"]).as_list().unwrap()[0], &["message"]).as_str().unwrap();
-    assert!(message.contains("one owner has at most 1000 here"), "{message}");
+    let (_, event) = ask(&api, Method::GET, "/api/v1/events?fieldSelector=reason=FailedCreate", "").await;
+    let message = at(&at(&event, &["items"]).as_list().unwrap()[0], &["message"]).as_str().unwrap();
+    assert!(message.contains("an owner can have at most 1000 pods"), "{message}");
 }
 
 const FILLED: &str = "PINTLE_TEST_FILLED";
 
-/// The part of the next test that is measured: many objects, and one that is written over and over.
+/// The child process that is measured: many objects, and one that is overwritten again and again.
 #[tokio::test]
-async fn a_cluster_that_is_filled() {
+async fn child_that_fills_a_cluster() {
     let Some(count) = std::env::var(FILLED).ok().and_then(|text| text.parse::<usize>().ok()) else { return };
     let api = api(Store::in_memory(HistoryWindow::default())).await;
     let all = "/api/v1/namespaces/default/configmaps";
@@ -289,28 +290,28 @@ async fn a_cluster_that_is_filled() {
     println!("measured {empty} {full} {}", high());
 }
 
-/// An object takes a few times its size, and what was written over is forgotten.
+/// An object takes a few times its size, and overwritten states are dropped.
 #[test]
-fn memory_is_bounded_by_what_is_there() {
+fn memory_is_bounded_by_the_stored_objects() {
     if !Path::new("/proc/self/status").exists() {
         return println!("skipped: this system does not tell");
     }
     let count = number("PINTLE_TEST_OBJECTS", 2_000);
-    let output = this_program("a_cluster_that_is_filled").env(FILLED, count.to_string()).output().unwrap();
+    let output = this_binary("child_that_fills_a_cluster").env(FILLED, count.to_string()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let figures = said.split("measured ").nth(1).unwrap_or_else(|| panic!("{said}"));
     let figures: Vec<usize> =
         figures.lines().next().unwrap().split(' ').map(|word| word.parse().unwrap()).collect();
     let (empty, full, after) = (figures[0], figures[1], figures[2]);
     println!("{count} objects: {empty} kB before, {full} kB with them, {after} kB after as many changes");
-    // The window of the past holds at most 64 MiB of texts, and may fill up only now.
+    // The history holds at most 64 MiB of JSON and may fill up only now.
     let (window, slack) = (64 << 10, 16 << 10);
     assert!(full - empty <= count * 4 + window + slack, "{full} kB");
     assert!(after <= full + window + slack, "{after} kB after {full} kB");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_clients_count_together_and_none_is_lost() {
+async fn a_hundred_concurrent_clients_lose_no_update() {
     let api = api(Store::in_memory(HistoryWindow::default())).await;
     ask(&api, Method::POST, "/api/v1/namespaces/default/configmaps", config_map("counter", "0")).await;
     let wins = Arc::new(AtomicU64::new(0));
@@ -342,7 +343,7 @@ async fn a_hundred_clients_count_together_and_none_is_lost() {
 }
 
 #[tokio::test]
-async fn lists_and_watches_keep_their_meaning_with_many_objects() {
+async fn lists_and_watches_are_consistent_with_many_objects() {
     let count = number("PINTLE_TEST_OBJECTS", 2_000);
     let api = api(Store::in_memory(HistoryWindow { events: 1_000, bytes: 1 << 30 })).await;
     let all = "/api/v1/namespaces/default/configmaps";
@@ -367,17 +368,17 @@ async fn lists_and_watches_keep_their_meaning_with_many_objects() {
     }
     assert_eq!(names.len(), count + 1, "the certificate is there too");
     assert!(names.is_sorted());
-    let (_, told) =
+    let (_, event) =
         ask(&api, Method::GET, &format!("{all}?watch=1&timeoutSeconds=1&resourceVersion={start}"), "").await;
-    let gone = told.get("object").unwrap();
+    let gone = event.get("object").unwrap();
     assert_eq!(gone.get("code"), Some(&Node::Int(410)), "what left the window is too old");
     assert!(gone.get("message").unwrap().as_str().unwrap().starts_with("too old resource version: "));
 }
 
-/// A row of numbers that is the same in every run.
-struct Chance(u64);
+/// A deterministic sequence of pseudorandom numbers.
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn next(&mut self, below: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % below.max(1)
@@ -385,9 +386,9 @@ impl Chance {
 }
 
 #[tokio::test]
-async fn nonsense_is_answered_and_nothing_falls_over() {
-    let api = moving(Store::in_memory(HistoryWindow::default())).await;
-    let mut chance = Chance(42);
+async fn garbage_requests_are_answered_without_a_panic() {
+    let api = with_controllers(Store::in_memory(HistoryWindow::default())).await;
+    let mut random = Random(42);
     let paths = [
         "/api/v1/namespaces/default/configmaps",
         "/api/v1/namespaces/default/pods/x/status",
@@ -433,32 +434,32 @@ async fn nonsense_is_answered_and_nothing_falls_over() {
     ];
     let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "BREW"];
     for _ in 0..number("PINTLE_TEST_NONSENSE", 3_000) {
-        let mut body = bodies[chance.next(bodies.len())].as_bytes().to_vec();
-        for _ in 0..chance.next(3) {
-            let at = chance.next(body.len());
+        let mut body = bodies[random.next(bodies.len())].as_bytes().to_vec();
+        for _ in 0..random.next(3) {
+            let at = random.next(body.len());
             if let Some(byte) = body.get_mut(at) {
-                *byte = chance.next(256) as u8;
+                *byte = random.next(256) as u8;
             }
         }
-        let mut query = queries[chance.next(queries.len())];
-        if query.contains("watch") && chance.next(20) > 0 {
+        let mut query = queries[random.next(queries.len())];
+        if query.contains("watch") && random.next(20) > 0 {
             query = "";
         }
-        let method = methods[chance.next(methods.len())];
-        let uri = format!("{}{query}", paths[chance.next(paths.len())]);
+        let method = methods[random.next(methods.len())];
+        let uri = format!("{}{query}", paths[random.next(paths.len())]);
         let request = Request::builder()
             .method(method)
             .uri(&uri)
-            .header("Content-Type", types[chance.next(types.len())])
+            .header("Content-Type", types[random.next(types.len())])
             .header(
                 "Accept",
                 ["application/json;as=Table;v=v1;g=meta.k8s.io", "application/yaml", "*/*", ";;,;"]
-                    [chance.next(4)],
+                    [random.next(4)],
             );
         let response = api.call(request.body(Bytes::from(body)).unwrap()).await;
         let code = response.status().as_u16();
         let is_json = response.headers().get("Content-Type").is_some_and(|it| it == "application/json");
-        // What is accepted may be a watch, which does not end; only refusals are read.
+        // An accepted request may be a watch, which does not end; only errors are read.
         if code >= 400 && is_json {
             let body = response.into_body().collect().await.unwrap();
             let status = json::read_exact(&body.to_bytes()).unwrap();
@@ -470,7 +471,7 @@ async fn nonsense_is_answered_and_nothing_falls_over() {
 }
 
 #[tokio::test]
-async fn a_port_takes_nonsense_and_large_bodies_and_goes_on() {
+async fn a_port_survives_garbage_and_large_bodies() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -482,12 +483,12 @@ async fn a_port_takes_nonsense_and_large_bodies_and_goes_on() {
         let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
         let all_said = stream.write_all(&text).await.is_ok();
         if is_all {
-            // Otherwise the server would wait for the rest. It may have left already.
+            // The server would wait for the rest. It may have closed the connection already.
             let _ = stream.shutdown().await;
         }
         let mut answer = Vec::new();
         let read = stream.read_to_end(&mut answer);
-        // A connection may be broken off; it must not stay.
+        // The connection may be reset, but it must not stay open.
         let _ = tokio::time::timeout(Duration::from_secs(120), read).await.expect("the connection ends");
         (all_said, String::from_utf8_lossy(&answer).into_owned())
     };
@@ -517,7 +518,7 @@ async fn a_port_takes_nonsense_and_large_bodies_and_goes_on() {
 }
 
 #[tokio::test]
-async fn an_edit_from_inside_lets_go_of_what_was_held() {
+async fn an_edit_that_removes_the_last_finalizer_deletes_the_object() {
     let api = api(Store::in_memory(HistoryWindow::default())).await;
     let all = "/api/v1/namespaces/default/configmaps";
     let body = r#"{"metadata":{"name":"held","finalizers":["example.com/keep"]}}"#;
