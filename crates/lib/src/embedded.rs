@@ -1,5 +1,5 @@
-//! The cluster in the box: an embedded Kubernetes API under the ordinary client, so that every operation runs on it as
-//! it does on a real cluster.
+//! The embedded cluster: an embedded Kubernetes API server under the ordinary client, so that every operation runs on it
+//! as on a real cluster.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,27 +14,27 @@ use pintle_embedded::{Options, SystemClock};
 
 use crate::{Error, Result};
 
-/// How long a file may be in use by somebody else.
+/// How long to wait for a file that another process has open.
 const FILE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Which cluster in the box it is.
+/// How to open an embedded cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Embedded {
-    /// The file that keeps it; without one it ends with the process.
+    /// The file to store it in; without one it is lost with the process.
     pub file: Option<PathBuf>,
-    /// The Kubernetes that it is like, such as `1.36`; empty for the newest.
+    /// The Kubernetes version to emulate, such as `1.36`; empty for the newest.
     pub kube_version: String,
-    /// How fast its workloads move.
+    /// How fast workloads make progress.
     pub pace: Pace,
-    /// What made-up names come from.
+    /// The seed of uids and generated names.
     pub seed: u64,
 }
 
 impl Embedded {
-    /// Opens it.
+    /// Opens the cluster.
     ///
     /// # Errors
-    /// When the file cannot be used, or no such Kubernetes is known.
+    /// When the file cannot be opened, or the Kubernetes version is not supported.
     pub async fn open(&self) -> Result<Api> {
         let refused = |why: String| Error::Embedded { why };
         let catalog = match self.kube_version.as_str() {
@@ -51,7 +51,7 @@ impl Embedded {
     }
 }
 
-/// Opens a file. Most commands take a moment, so that those that come at the same time wait for each other.
+/// Opens a file. Most commands take a moment only, so concurrent ones wait for each other instead of failing.
 async fn open_file(path: &Path) -> Result<Store> {
     let limit = Instant::now() + FILE_LOCK_TIMEOUT;
     loop {
@@ -69,7 +69,7 @@ async fn open_file(path: &Path) -> Result<Store> {
     }
 }
 
-/// The API as a cluster to work on. Must be called within a runtime.
+/// A client of the API. Must be called within a Tokio runtime.
 pub fn cluster(api: &Api, namespace: &str) -> Cluster {
     let api = api.clone();
     Cluster::answered_by(
