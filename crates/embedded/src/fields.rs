@@ -36,32 +36,32 @@ pub(crate) fn map<'n>(node: &'n Node, path: &[&str]) -> Option<&'n Map<Node>> {
 }
 
 /// The map at `key`, for changing it.
-pub(crate) fn inner<'m>(map: &'m mut Map<Node>, key: &str) -> Option<&'m mut Map<Node>> {
+pub(crate) fn map_mut<'m>(map: &'m mut Map<Node>, key: &str) -> Option<&'m mut Map<Node>> {
     map.get_mut(key).and_then(Node::as_map_mut)
 }
 
 /// The map at `key`, for changing it; inserted if absent.
-pub(crate) fn made<'m>(map: &'m mut Map<Node>, key: &str) -> Option<&'m mut Map<Node>> {
-    put(map, key, Node::empty_map());
-    inner(map, key)
+pub(crate) fn map_or_insert<'m>(map: &'m mut Map<Node>, key: &str) -> Option<&'m mut Map<Node>> {
+    set_default(map, key, Node::empty_map());
+    map_mut(map, key)
 }
 
 /// Calls `each` with every map in the list at `key`.
-pub(crate) fn each(map: &mut Map<Node>, key: &str, mut each: impl FnMut(&mut Map<Node>)) {
+pub(crate) fn for_each_map(map: &mut Map<Node>, key: &str, mut each: impl FnMut(&mut Map<Node>)) {
     if let Some(Node::List(list)) = map.get_mut(key) {
         list.iter_mut().filter_map(Node::as_map_mut).for_each(&mut each);
     }
 }
 
 /// Sets `key` if it is absent: the way that defaults are applied.
-pub(crate) fn put(map: &mut Map<Node>, key: &str, value: impl Into<Node>) {
+pub(crate) fn set_default(map: &mut Map<Node>, key: &str, value: impl Into<Node>) {
     if map.get(key).is_none_or(Node::is_nil) {
         map.insert(Str::from(key), value.into());
     }
 }
 
 /// The string at `key`, or the empty string.
-pub(crate) fn word<'m>(map: &'m Map<Node>, key: &str) -> &'m str {
+pub(crate) fn str_of<'m>(map: &'m Map<Node>, key: &str) -> &'m str {
     map.get(key).and_then(Node::as_str).unwrap_or_default()
 }
 

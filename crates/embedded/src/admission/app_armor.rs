@@ -2,7 +2,7 @@
 
 use pintle_tree::Node;
 
-use crate::fields::{at, list, made, map_of, text};
+use crate::fields::{at, list, map_of, map_or_insert, text};
 use crate::validation::APP_ARMOR;
 
 /// Sets the fields from annotations and returns the names of the containers that had only an annotation.
@@ -38,10 +38,10 @@ fn missing(pod: &Node, kind: &str, index: usize) -> Option<(String, Option<Node>
 }
 
 fn set(pod: &mut Node, kind: &str, index: usize, profile: Node) {
-    let spec = pod.as_map_mut().and_then(|pod| made(pod, "spec"));
+    let spec = pod.as_map_mut().and_then(|pod| map_or_insert(pod, "spec"));
     if let Some(Node::List(containers)) = spec.and_then(|spec| spec.get_mut(kind))
         && let Some(container) = containers.get_mut(index).and_then(Node::as_map_mut)
-        && let Some(context) = made(container, "securityContext")
+        && let Some(context) = map_or_insert(container, "securityContext")
     {
         context.insert("appArmorProfile".into(), profile);
     }

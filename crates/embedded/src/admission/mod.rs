@@ -10,7 +10,7 @@ mod service;
 
 use pintle_tree::{Map, Node, Str};
 
-use crate::fields::{at, inner, made, map_of, put, text};
+use crate::fields::{at, map_mut, map_of, map_or_insert, set_default, text};
 use crate::schema::Kind;
 use crate::status::{Status, StatusDetails};
 
@@ -145,9 +145,9 @@ fn group_and_kind(kind: Kind<'_>) -> (&str, &str) {
 }
 
 fn add_finalizer(object: &mut Node, name: &str) {
-    let metadata = object.as_map_mut().and_then(|object| made(object, "metadata"));
+    let metadata = object.as_map_mut().and_then(|object| map_or_insert(object, "metadata"));
     let Some(metadata) = metadata else { return };
-    put(metadata, "finalizers", Node::List(Vec::new()));
+    set_default(metadata, "finalizers", Node::List(Vec::new()));
     if let Some(Node::List(finalizers)) = metadata.get_mut("finalizers")
         && !finalizers.iter().any(|known| known.as_str() == Some(name))
     {
@@ -162,7 +162,7 @@ fn claim(object: &mut Node, context: &mut dyn AdmissionContext) {
     let old = map
         .get("metadata")
         .map(|metadata| at(metadata, &["annotations", "volume.beta.kubernetes.io/storage-class"]).is_some());
-    if let Some(spec) = inner(map, "spec")
+    if let Some(spec) = map_mut(map, "spec")
         && spec.get("storageClassName").is_none_or(Node::is_nil)
         && old != Some(true)
         && let Some(class) = context.default_storage_class()
@@ -181,8 +181,8 @@ fn volume(object: &mut Node, context: &mut dyn AdmissionContext) {
 }
 
 fn node(object: &mut Node) {
-    let Some(spec) = object.as_map_mut().and_then(|object| made(object, "spec")) else { return };
-    put(spec, "taints", Node::List(Vec::new()));
+    let Some(spec) = object.as_map_mut().and_then(|object| map_or_insert(object, "spec")) else { return };
+    set_default(spec, "taints", Node::List(Vec::new()));
     let taint = map_of(&[("key", "node.kubernetes.io/not-ready".into()), ("effect", "NoSchedule".into())]);
     if let Some(Node::List(taints)) = spec.get_mut("taints")
         && !taints.iter().any(|known| known.get("key") == taint.get("key"))
@@ -211,15 +211,20 @@ fn job(object: &mut Node, uid: &str) {
     let is_bare = at(object, &["metadata", "labels"]).and_then(Node::as_map).is_none_or(Map::is_empty);
     let Some(map) = object.as_map_mut() else { return };
     // A Job without labels gets those of its template.
-    if is_bare && let Some(labels) = made(map, "metadata").and_then(|metadata| made(metadata, "labels")) {
+    if is_bare
+        && let Some(labels) =
+            map_or_insert(map, "metadata").and_then(|metadata| map_or_insert(metadata, "labels"))
+    {
         label(labels);
     }
-    let Some(spec) = inner(map, "spec") else { return };
-    let template = made(spec, "template").and_then(|template| made(template, "metadata"));
-    if let Some(labels) = template.and_then(|metadata| made(metadata, "labels")) {
+    let Some(spec) = map_mut(map, "spec") else { return };
+    let template = map_or_insert(spec, "template").and_then(|template| map_or_insert(template, "metadata"));
+    if let Some(labels) = template.and_then(|metadata| map_or_insert(metadata, "labels")) {
         label(labels);
     }
-    if let Some(selector) = made(spec, "selector").and_then(|selector| made(selector, "matchLabels")) {
+    if let Some(selector) =
+        map_or_insert(spec, "selector").and_then(|selector| map_or_insert(selector, "matchLabels"))
+    {
         selector.insert("batch.kubernetes.io/controller-uid".into(), uid.into());
     }
 }
@@ -227,8 +232,8 @@ fn job(object: &mut Node, uid: &str) {
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn set_template_generation(object: &mut Node, count: i64) {
-    let metadata = object.as_map_mut().and_then(|object| made(object, "metadata"));
-    if let Some(annotations) = metadata.and_then(|metadata| made(metadata, "annotations")) {
+    let metadata = object.as_map_mut().and_then(|object| map_or_insert(object, "metadata"));
+    if let Some(annotations) = metadata.and_then(|metadata| map_or_insert(metadata, "annotations")) {
         annotations.insert(TEMPLATE_GENERATION.into(), count.to_string().into());
     }
 }

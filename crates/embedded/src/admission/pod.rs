@@ -4,9 +4,9 @@ use pintle_tree::{Map, Node};
 
 use super::{AdmissionContext, app_armor};
 use crate::defaulting::container_names;
-use crate::fields::{each, list, made, map, map_of, put, text, word};
+use crate::fields::{for_each_map, list, map, map_of, map_or_insert, set_default, str_of, text};
 use crate::quantity::Quantity;
-use crate::validation::old_app_armor;
+use crate::validation::app_armor_warning;
 
 const TOKEN_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
@@ -21,17 +21,17 @@ pub(super) fn mutate(object: &mut Node, context: &mut dyn AdmissionContext) {
     let qos_class = qos_class(object);
     let suffix = context.suffix();
     for container in app_armor::mutate(object) {
-        context.warn(old_app_armor("", &container));
+        context.warn(app_armor_warning("", &container));
     }
     let Some(pod) = object.as_map_mut() else { return };
     pod.insert("status".into(), map_of(&[("phase", "Pending".into()), ("qosClass", qos_class.into())]));
-    let Some(spec) = made(pod, "spec") else { return };
-    if word(spec, "serviceAccountName").is_empty() {
+    let Some(spec) = map_or_insert(pod, "spec") else { return };
+    if str_of(spec, "serviceAccountName").is_empty() {
         spec.insert("serviceAccountName".into(), "default".into());
         spec.insert("serviceAccount".into(), "default".into());
     }
-    put(spec, "priority", priority);
-    put(spec, "preemptionPolicy", policy);
+    set_default(spec, "priority", priority);
+    set_default(spec, "preemptionPolicy", policy);
     add_default_tolerations(spec);
     if spec.get("automountServiceAccountToken").and_then(Node::as_bool).unwrap_or(true) {
         mount_service_account_token(spec, &format!("kube-api-access-{suffix}"));
@@ -40,7 +40,7 @@ pub(super) fn mutate(object: &mut Node, context: &mut dyn AdmissionContext) {
 
 /// The DefaultTolerationSeconds plugin: pods tolerate an unreachable node for five minutes.
 fn add_default_tolerations(spec: &mut Map<Node>) {
-    put(spec, "tolerations", Node::List(Vec::new()));
+    set_default(spec, "tolerations", Node::List(Vec::new()));
     let Some(Node::List(tolerations)) = spec.get_mut("tolerations") else { return };
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let covers = |toleration: &Node| {
@@ -61,8 +61,8 @@ fn add_default_tolerations(spec: &mut Map<Node>) {
 fn mount_service_account_token(spec: &mut Map<Node>, name: &str) {
     let mut mounted = false;
     for containers in ["containers", "initContainers"] {
-        each(spec, containers, |container| {
-            put(container, "volumeMounts", Node::List(Vec::new()));
+        for_each_map(spec, containers, |container| {
+            set_default(container, "volumeMounts", Node::List(Vec::new()));
             let Some(Node::List(mounts)) = container.get_mut("volumeMounts") else { return };
             if mounts.iter().any(|mount| text(mount, &["mountPath"]) == TOKEN_MOUNT_PATH) {
                 return;
@@ -76,7 +76,7 @@ fn mount_service_account_token(spec: &mut Map<Node>, name: &str) {
         });
     }
     if mounted {
-        put(spec, "volumes", Node::List(Vec::new()));
+        set_default(spec, "volumes", Node::List(Vec::new()));
         if let Some(Node::List(volumes)) = spec.get_mut("volumes") {
             volumes.push(token_volume(name));
         }

@@ -3,7 +3,7 @@
 use pintle_tree::{Map, Node};
 
 use super::AdmissionContext;
-use crate::fields::{at, each, int, list, made, map_of, put, text, word};
+use crate::fields::{at, for_each_map, int, list, map_of, map_or_insert, set_default, str_of, text};
 
 /// Mutates a service; `live` is the existing one of an update.
 pub(super) fn mutate(object: &mut Node, live: Option<&Node>, context: &mut dyn AdmissionContext) {
@@ -12,11 +12,11 @@ pub(super) fn mutate(object: &mut Node, live: Option<&Node>, context: &mut dyn A
     {
         map.insert("status".into(), map_of(&[("loadBalancer", Node::empty_map())]));
     }
-    let Some(spec) = object.as_map_mut().and_then(|object| made(object, "spec")) else { return };
+    let Some(spec) = object.as_map_mut().and_then(|object| map_or_insert(object, "spec")) else { return };
     if let Some(live) = live {
         retain_allocated(spec, live);
     }
-    let kind = word(spec, "type").to_owned();
+    let kind = str_of(spec, "type").to_owned();
     if kind == "ExternalName" {
         for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
             spec.remove(name);
@@ -29,9 +29,9 @@ pub(super) fn mutate(object: &mut Node, live: Option<&Node>, context: &mut dyn A
     if has_ports {
         node_ports(spec, context);
     } else if kind == "ClusterIP" && live.is_some_and(|live| text(live, &["spec", "type"]) != "ClusterIP") {
-        each(spec, "ports", |port| drop(port.remove("nodePort")));
+        for_each_map(spec, "ports", |port| drop(port.remove("nodePort")));
     }
-    if kind == "LoadBalancer" && word(spec, "externalTrafficPolicy") == "Local" {
+    if kind == "LoadBalancer" && str_of(spec, "externalTrafficPolicy") == "Local" {
         if matches!(spec.get("healthCheckNodePort"), None | Some(Node::Int(0))) {
             spec.insert("healthCheckNodePort".into(), i64::from(context.node_port()).into());
         }
@@ -48,17 +48,17 @@ fn allocates(spec: &Map<Node>) -> bool {
 fn retain_allocated(spec: &mut Map<Node>, live: &Node) {
     let was = text(live, &["spec", "type"]);
     let is_outside = |kind: &str| kind == "NodePort" || kind == "LoadBalancer";
-    if was != "ExternalName" && word(spec, "type") != "ExternalName" {
-        if word(spec, "clusterIP").is_empty() {
+    if was != "ExternalName" && str_of(spec, "type") != "ExternalName" {
+        if str_of(spec, "clusterIP").is_empty() {
             keep(spec, live, "clusterIP");
         }
         for name in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
             keep(spec, live, name);
         }
     }
-    if is_outside(was) && is_outside(word(spec, "type")) {
+    if is_outside(was) && is_outside(str_of(spec, "type")) {
         let before = list(live, &["spec", "ports"]).to_vec();
-        each(spec, "ports", |port| {
+        for_each_map(spec, "ports", |port| {
             if !matches!(port.get("nodePort"), None | Some(Node::Int(0))) {
                 return;
             }
@@ -72,20 +72,20 @@ fn retain_allocated(spec: &mut Map<Node>, live: &Node) {
             }
         });
     }
-    if was == "LoadBalancer" && word(spec, "type") == "LoadBalancer" {
+    if was == "LoadBalancer" && str_of(spec, "type") == "LoadBalancer" {
         keep(spec, live, "healthCheckNodePort");
     }
 }
 
 fn keep(spec: &mut Map<Node>, live: &Node, name: &str) {
     if let Some(value) = at(live, &["spec", name]) {
-        put(spec, name, value.clone());
+        set_default(spec, name, value.clone());
     }
 }
 
 /// A headless service without a selector may have endpoints of both families.
 fn families(spec: &mut Map<Node>) {
-    let free = word(spec, "clusterIP") == "None"
+    let free = str_of(spec, "clusterIP") == "None"
         && spec.get("selector").and_then(Node::as_map).is_none_or(Map::is_empty)
         && spec.get("ipFamilyPolicy").is_none_or(Node::is_nil)
         && spec.get("ipFamilies").is_none_or(Node::is_nil);
@@ -95,12 +95,12 @@ fn families(spec: &mut Map<Node>) {
         return;
     }
     // The cluster is single-stack, so `PreferDualStack` gets one family.
-    put(spec, "ipFamilyPolicy", "SingleStack");
-    put(spec, "ipFamilies", Node::List(vec!["IPv4".into()]));
+    set_default(spec, "ipFamilyPolicy", "SingleStack");
+    set_default(spec, "ipFamilies", Node::List(vec!["IPv4".into()]));
 }
 
 fn addresses(spec: &mut Map<Node>, context: &mut dyn AdmissionContext) {
-    if word(spec, "clusterIP").is_empty() {
+    if str_of(spec, "clusterIP").is_empty() {
         let first = spec.get("clusterIPs").and_then(Node::as_list).and_then(<[Node]>::first);
         let address = match first.and_then(Node::as_str).filter(|first| !first.is_empty()) {
             Some(first) => first.to_owned(),
@@ -108,12 +108,12 @@ fn addresses(spec: &mut Map<Node>, context: &mut dyn AdmissionContext) {
         };
         spec.insert("clusterIP".into(), address.into());
     }
-    let address = Node::from(word(spec, "clusterIP"));
-    put(spec, "clusterIPs", Node::List(vec![address]));
+    let address = Node::from(str_of(spec, "clusterIP"));
+    set_default(spec, "clusterIPs", Node::List(vec![address]));
 }
 
 fn node_ports(spec: &mut Map<Node>, context: &mut dyn AdmissionContext) {
-    each(spec, "ports", |port| {
+    for_each_map(spec, "ports", |port| {
         if matches!(port.get("nodePort"), None | Some(Node::Int(0))) {
             port.insert("nodePort".into(), i64::from(context.node_port()).into());
         }

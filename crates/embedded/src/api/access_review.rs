@@ -21,13 +21,13 @@ impl Api {
         if !is_review || call.served.is_custom() || *method != Method::POST {
             return None;
         }
-        Some(self.reviewed(call))
+        Some(self.review_response(call))
     }
 
-    fn reviewed(&self, call: &Call<'_>) -> Result<Reply, Status> {
+    fn review_response(&self, call: &Call<'_>) -> Result<Reply, Status> {
         let resource = call.served.resource();
-        let options = WriteOptions::read(call.query, "CreateOptions")?;
-        let mut review = self.read_body(call, options.validation)?;
+        let options = WriteOptions::parse(call.query, "CreateOptions")?;
+        let mut review = self.decode_body(call, options.validation)?;
         unset(&mut review, &["status"]);
         if resource.kind != *"SelfSubjectRulesReview" {
             self.track_create(call, &mut review, &options);

@@ -18,8 +18,8 @@ const MAX_NAME_ATTEMPTS: usize = 8;
 
 impl Api {
     pub(super) async fn create(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let options = WriteOptions::read(call.query, "CreateOptions")?;
-        let sent = self.read_body(call, options.validation)?;
+        let options = WriteOptions::parse(call.query, "CreateOptions")?;
+        let sent = self.decode_body(call, options.validation)?;
         let created = self.create_object(call, sent, &options, false).await?;
         Ok(self.object_reply(call, 201, created))
     }
@@ -40,7 +40,7 @@ impl Api {
             self.track_create(call, &mut object, options);
         }
         self.check_namespace(call, &object)?;
-        let given = meta(&object, "resourceVersion").to_owned();
+        let sent_revision = meta(&object, "resourceVersion").to_owned();
         unset(&mut object, &["metadata", "resourceVersion"]);
         let generated = meta(&object, "name").is_empty() && !meta(&object, "generateName").is_empty();
         for tries in 1.. {
@@ -51,9 +51,9 @@ impl Api {
             }
             self.prepare_for_create(call, &mut attempt)?;
             self.validate_create(call, &attempt)?;
-            if options.dry_run && !given.is_empty() {
-                set(&mut attempt, &["metadata", "resourceVersion"], given.as_str());
-            } else if !given.is_empty() && given != "0" {
+            if options.dry_run && !sent_revision.is_empty() {
+                set(&mut attempt, &["metadata", "resourceVersion"], sent_revision.as_str());
+            } else if !sent_revision.is_empty() && sent_revision != "0" {
                 return Err(Status::new(
                     500,
                     "",
@@ -106,8 +106,8 @@ impl Api {
     }
 
     pub(super) fn generate_name(&self, base: &str) -> String {
-        const MOST: usize = 63 - 5;
-        let base: String = base.chars().take(MOST).collect();
+        const MAX_BASE_LENGTH: usize = 63 - 5;
+        let base: String = base.chars().take(MAX_BASE_LENGTH).collect();
         format!("{base}{}", self.0.names.suffix())
     }
 

@@ -45,14 +45,14 @@ pub(super) enum Deleted {
 }
 
 impl Deleted {
-    fn of(object: Node, removed: bool) -> Deleted {
+    fn new(object: Node, removed: bool) -> Deleted {
         if removed { Deleted::Gone(object) } else { Deleted::Held(object) }
     }
 }
 
 impl Api {
     pub(super) async fn delete(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let options = DeleteOptions::read(call)?;
+        let options = DeleteOptions::parse(call)?;
         let existing =
             self.0.store.get(&call.key()).ok_or_else(|| not_found(call.served.resource(), call.name()))?;
         self.check_deletable(call)?;
@@ -80,7 +80,7 @@ impl Api {
     }
 
     pub(super) async fn delete_collection(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let options = DeleteOptions::read(call)?;
+        let options = DeleteOptions::parse(call)?;
         let selector = self.selector(call)?;
         let prefix = prefix(&call.served.storage_prefix(), call.target.namespace.as_deref());
         let matches = |object: &Object| selector.matches(object);
@@ -157,7 +157,7 @@ impl Api {
             let shown =
                 if removed { deleted_response(served, live.clone(), marked.clone()) } else { marked.clone() };
             if options.dry_run || (!removed && marked == live) {
-                return Ok((Deleted::of(shown, removed), None));
+                return Ok((Deleted::new(shown, removed), None));
             }
             let precondition = Precondition::Revision(existing.revision);
             let written = if removed {
@@ -169,7 +169,7 @@ impl Api {
                 Ok(object) => {
                     let shown = if removed { shown } else { object.node() };
                     let change = ObjectChange { served: served.clone(), object, removed };
-                    return Ok((Deleted::of(shown, removed), Some(change)));
+                    return Ok((Deleted::new(shown, removed), Some(change)));
                 }
                 Err(WriteError::Broken(why)) => return Err(storage_error(&why)),
                 // A conflicting write came first; retry on the new state.
@@ -284,7 +284,7 @@ fn grace(served: &ServedKind, live: &Node, options: &DeleteOptions) -> i64 {
 }
 
 impl DeleteOptions {
-    fn read(call: &Call<'_>) -> Result<DeleteOptions, Status> {
+    fn parse(call: &Call<'_>) -> Result<DeleteOptions, Status> {
         // Options in the body take precedence over the query, as in the real server.
         let in_body = !call.body.is_empty() && call.target.subresource.is_none();
         let body = if in_body { read_options(call)? } else { Node::empty_map() };
@@ -370,13 +370,13 @@ impl DeleteOptions {
 }
 
 fn read_options(call: &Call<'_>) -> Result<Node, Status> {
-    let body = super::request_body::plain(call)?;
+    let body = super::request_body::decode_untyped(call)?;
     let kind = text_at(&body, &["kind"]);
     if !kind.is_empty() && kind != "DeleteOptions" {
         let version = text_at(&body, &["apiVersion"]);
-        let place = "pkg/runtime/scheme.go:111";
+        let scheme = "pkg/runtime/scheme.go:111";
         return Err(Status::bad_request(format!(
-            "no kind {kind:?} is registered for version {version:?} in scheme {place:?}"
+            "no kind {kind:?} is registered for version {version:?} in scheme {scheme:?}"
         )));
     }
     Ok(body)

@@ -19,7 +19,7 @@ struct Group {
 
 impl Api {
     /// Answers requests that are not about resources.
-    pub(super) fn describe(&self, route: &Route, negotiated: Negotiated) -> Result<Reply, Status> {
+    pub(super) fn discovery(&self, route: &Route, negotiated: Negotiated) -> Result<Reply, Status> {
         let aggregated = negotiated.view == View::Discovery;
         match route {
             Route::Version => Ok(Reply::tree(200, self.version())),
@@ -44,7 +44,7 @@ impl Api {
                     groups.iter().skip(1).find(|group| group.name == **name).ok_or_else(page_not_found)?;
                 Ok(Reply::tree(200, group_entry(group, true)))
             }
-            Route::GroupVersion(group, version) => self.kinds_of(group, version),
+            Route::GroupVersion(group, version) => self.resource_list(group, version),
             Route::OpenApi2 => Ok(self.openapi_v2()),
             Route::OpenApi3 => {
                 let index = Reply::tree(200, self.openapi_v3_index());
@@ -128,7 +128,7 @@ impl Api {
         found
     }
 
-    fn kinds_of(&self, group: &str, version: &str) -> Result<Reply, Status> {
+    fn resource_list(&self, group: &str, version: &str) -> Result<Reply, Status> {
         let resources = self.resources_of(group, version);
         if resources.is_empty() {
             let group_exists = self.0.catalog.groups().iter().any(|it| it.name == *group);
@@ -211,8 +211,8 @@ fn group_entry(group: &Group, alone: bool) -> Node {
     entry
 }
 
-fn words(words: &[Str]) -> Node {
-    Node::List(words.iter().map(|word| word.clone().into()).collect())
+fn string_list(string_list: &[Str]) -> Node {
+    Node::List(string_list.iter().map(|word| word.clone().into()).collect())
 }
 
 fn kind_entry(resource: &Resource) -> Node {
@@ -221,13 +221,13 @@ fn kind_entry(resource: &Resource) -> Node {
         ("singularName", resource.singular.clone().into()),
         ("namespaced", resource.namespaced.into()),
         ("kind", resource.kind.clone().into()),
-        ("verbs", words(&resource.verbs)),
+        ("verbs", string_list(&resource.verbs)),
     ]);
     if !resource.short_names.is_empty() {
-        set(&mut entry, &["shortNames"], words(&resource.short_names));
+        set(&mut entry, &["shortNames"], string_list(&resource.short_names));
     }
     if !resource.categories.is_empty() {
-        set(&mut entry, &["categories"], words(&resource.categories));
+        set(&mut entry, &["categories"], string_list(&resource.categories));
     }
     if !resource.storage_hash.is_empty() {
         set(&mut entry, &["storageVersionHash"], resource.storage_hash.clone());
@@ -241,7 +241,7 @@ fn subresource_entry(resource: &Resource, part: &Subresource) -> Node {
         ("singularName", "".into()),
         ("namespaced", resource.namespaced.into()),
         ("kind", part.kind.clone().into()),
-        ("verbs", words(&part.verbs)),
+        ("verbs", string_list(&part.verbs)),
     ]);
     for (key, text) in [("group", &part.group), ("version", &part.version)] {
         if !text.is_empty() {
@@ -270,13 +270,13 @@ fn aggregated_kind(resource: &Resource) -> Node {
         ("responseKind", own_kind(resource, &resource.kind)),
         ("scope", if resource.namespaced { "Namespaced" } else { "Cluster" }.into()),
         ("singularResource", resource.singular.clone().into()),
-        ("verbs", words(&resource.verbs)),
+        ("verbs", string_list(&resource.verbs)),
     ]);
     if !resource.short_names.is_empty() {
-        set(&mut entry, &["shortNames"], words(&resource.short_names));
+        set(&mut entry, &["shortNames"], string_list(&resource.short_names));
     }
     if !resource.categories.is_empty() {
-        set(&mut entry, &["categories"], words(&resource.categories));
+        set(&mut entry, &["categories"], string_list(&resource.categories));
     }
     let part = |part: &Subresource| {
         let is_own = part.version.is_empty();
@@ -288,7 +288,7 @@ fn aggregated_kind(resource: &Resource) -> Node {
         map([
             ("subresource", part.name.clone().into()),
             ("responseKind", kind),
-            ("verbs", words(&part.verbs)),
+            ("verbs", string_list(&part.verbs)),
         ])
     };
     if !resource.subresources.is_empty() {

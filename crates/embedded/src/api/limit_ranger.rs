@@ -90,21 +90,21 @@ fn apply_container_defaults(
     let Some(container) = containers.get_mut(index) else { return };
     let name = text_at(container, &["name"]).to_owned();
     for (of, from) in [("requests", "defaultRequest"), ("limits", "default")] {
-        let mut given: BTreeMap<String, Node> = BTreeMap::new();
+        let mut defaults: BTreeMap<String, Node> = BTreeMap::new();
         let limits = list_at(range, &["spec", "limits"]).iter();
         for limit in limits.filter(|limit| text_at(limit, &["type"]) == "Container") {
             let amounts = at(limit, &[from]).and_then(Node::as_map);
-            given.extend(
+            defaults.extend(
                 amounts.into_iter().flat_map(|it| it.iter()).map(|(key, it)| (key.to_string(), it.clone())),
             );
         }
-        given.retain(|what, _| at(container, &["resources", of, what]).is_none());
-        if given.is_empty() {
+        defaults.retain(|what, _| at(container, &["resources", of, what]).is_none());
+        if defaults.is_empty() {
             continue;
         }
-        let what: Vec<&str> = given.keys().map(String::as_str).collect();
+        let what: Vec<&str> = defaults.keys().map(String::as_str).collect();
         applied.push(format!("{} {} for {word} {name}", what.join(", "), of.trim_end_matches('s')));
-        for (what, amount) in given {
+        for (what, amount) in defaults {
             set(container, &["resources", of, &what], amount);
         }
     }
@@ -127,9 +127,9 @@ fn check(limit: &Node, is_pod: bool, object: &Node, violations: &mut Vec<String>
         ("Container", true) => {
             let kinds = ["containers", "initContainers"];
             let containers = kinds.into_iter().flat_map(|kind| list_at(object, &["spec", kind]));
-            containers.for_each(|container| check_usage(&ResourceUsage::of(container)));
+            containers.for_each(|container| check_usage(&ResourceUsage::from_container(container)));
         }
-        ("Pod", true) => check_usage(&ResourceUsage::of_pod(object)),
+        ("Pod", true) => check_usage(&ResourceUsage::from_pod(object)),
         ("PersistentVolumeClaim", false) => {
             let requests = amounts(at(object, &["spec", "resources", "requests"]));
             // Claims only have requests; they count as limits too.
@@ -147,20 +147,20 @@ struct ResourceUsage {
 }
 
 impl ResourceUsage {
-    fn of(container: &Node) -> ResourceUsage {
+    fn from_container(container: &Node) -> ResourceUsage {
         let part = |of: &str| amounts(at(container, &["resources", of]));
         ResourceUsage { requests: part("requests"), limits: part("limits"), is_claim: false }
     }
 
     /// The total of a pod, as the scheduler computes it: init containers run one after another, so they count with
     /// their maximum, each on top of the sidecars started before it.
-    fn of_pod(pod: &Node) -> ResourceUsage {
+    fn from_pod(pod: &Node) -> ResourceUsage {
         let part = |of: &str| {
             let mut sum = Amounts::new();
             for container in list_at(pod, &["spec", "containers"]) {
                 add(&mut sum, &amounts(at(container, &["resources", of])));
             }
-            let (mut staying, mut most) = (Amounts::new(), Amounts::new());
+            let (mut staying, mut check_max) = (Amounts::new(), Amounts::new());
             for container in list_at(pod, &["spec", "initContainers"]) {
                 let own = amounts(at(container, &["resources", of]));
                 let mut beside = staying.clone();
@@ -169,11 +169,11 @@ impl ResourceUsage {
                     add(&mut sum, &own);
                     staying = beside.clone();
                 }
-                raise(&mut most, beside);
+                raise_to_max(&mut check_max, beside);
             }
-            raise(&mut sum, most);
-            let of_pod = amounts(at(pod, &["spec", "resources", of]));
-            sum.extend(of_pod.into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
+            raise_to_max(&mut sum, check_max);
+            let from_pod = amounts(at(pod, &["spec", "resources", of]));
+            sum.extend(from_pod.into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
             sum
         };
         ResourceUsage { requests: part("requests"), limits: part("limits"), is_claim: false }
@@ -192,10 +192,10 @@ fn add(sum: &mut Amounts, more: &Amounts) {
     }
 }
 
-fn raise(most: &mut Amounts, others: Amounts) {
+fn raise_to_max(check_max: &mut Amounts, others: Amounts) {
     for (name, amount) in others {
-        if most.get(&name).is_none_or(|existing| amount.exceeds(existing)) {
-            most.insert(name, amount);
+        if check_max.get(&name).is_none_or(|existing| amount.exceeds(existing)) {
+            check_max.insert(name, amount);
         }
     }
 }
@@ -219,9 +219,10 @@ impl Bound<'_> {
 type LimitCheck = fn(&Bound<'_>, &ResourceUsage) -> Option<String>;
 
 /// The bounds of an entry and their checks.
-const RULES: [(&str, LimitCheck); 3] = [("min", least), ("max", most), ("maxLimitRequestRatio", ratio)];
+const RULES: [(&str, LimitCheck); 3] =
+    [("min", check_min), ("max", check_max), ("maxLimitRequestRatio", check_ratio)];
 
-fn least(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
+fn check_min(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
     let usage = it.usage("minimum");
     let Some(request) = requested.requests.get(it.name) else {
         return Some(format!("{usage}.  No request is specified"));
@@ -233,7 +234,7 @@ fn least(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
     Some(format!("{usage}, but limit is {}", limit.canonical()))
 }
 
-fn most(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
+fn check_max(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
     let (usage, word) = (it.usage("maximum"), if requested.is_claim { "request" } else { "limit" });
     let Some(limit) = requested.limits.get(it.name) else {
         return Some(format!("{usage}.  No {word} is specified"));
@@ -245,7 +246,7 @@ fn most(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
     Some(format!("{usage}, but request is {}", request.canonical()))
 }
 
-fn ratio(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
+fn check_ratio(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
     let (name, kind, bound) = (it.name, it.kind, it.bound.canonical());
     let what = format!("{name} max limit to request ratio per {kind} is {bound}");
     let part = |amounts: &Amounts| amounts.get(it.name).copied().filter(|amount| !amount.is_zero());
@@ -255,6 +256,6 @@ fn ratio(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
     let Some(limit) = part(&requested.limits) else {
         return Some(format!("{what}, but no limit is specified or limit is 0"));
     };
-    let ratio = limit.as_float() / request.as_float();
-    (ratio > it.bound.as_float()).then(|| format!("{what}, but provided ratio is {ratio:.6}"))
+    let check_ratio = limit.as_float() / request.as_float();
+    (check_ratio > it.bound.as_float()).then(|| format!("{what}, but provided ratio is {check_ratio:.6}"))
 }

@@ -46,7 +46,7 @@ impl Api {
         }
         let log = ContainerLog::new(self.store(), &pod, &container, &state);
         let printed = log.lines_at(self.now());
-        let text = shown(&pod, &log.lines[..printed], call)?;
+        let text = select_lines(&pod, &log.lines[..printed], call)?;
         let goes_on = call.query.is_set("follow") && state.get("running").is_some();
         if !goes_on {
             return Ok(Reply::text(200, text, "text/plain"));
@@ -139,7 +139,7 @@ fn status_of(pod: &Node, container: &str) -> Option<Node> {
 }
 
 /// The lines that `tailLines`, `limitBytes` and the other options select.
-fn shown(pod: &Node, lines: &[String], call: &Call<'_>) -> Result<String, Status> {
+fn select_lines(pod: &Node, lines: &[String], call: &Call<'_>) -> Result<String, Status> {
     let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     if let Some(last) = call.query.number("tailLines")? {
         let last = usize::try_from(last).unwrap_or(0);

@@ -208,8 +208,8 @@ impl Api {
     /// would otherwise run recursively.
     pub(crate) async fn call_without_controllers(&self, request: Request<Bytes>) -> Response<Body> {
         let (head, body) = request.into_parts();
-        let query = Query::read(head.uri.query().unwrap_or_default());
-        let negotiated = Negotiated::read(&head.headers);
+        let query = Query::parse(head.uri.query().unwrap_or_default());
+        let negotiated = Negotiated::parse(&head.headers);
         let format = negotiated.as_ref().map_or(Negotiated::PLAIN, |negotiated| *negotiated);
         let warnings = Mutex::new(Vec::new());
         let path = head.uri.path();
@@ -245,8 +245,8 @@ impl Api {
                 Status::new(413, "RequestEntityTooLarge", message).with_details(StatusDetails::default())
             );
         }
-        let route = Route::read(path);
-        let Route::Objects(target) = &route else { return self.describe(&route, negotiated) };
+        let route = Route::parse(path);
+        let Route::Objects(target) = &route else { return self.discovery(&route, negotiated) };
         let served = self.find(target)?;
         let call = Call { target, served, query, headers, body, negotiated, warnings };
         call.warn_deprecated_kinds();
@@ -403,9 +403,9 @@ impl Call<'_> {
     }
 
     /// The field manager: the query's `fieldManager`, or the product of the user agent.
-    fn manager(&self, given: &str) -> String {
-        if !given.is_empty() {
-            return given.to_owned();
+    fn manager(&self, requested: &str) -> String {
+        if !requested.is_empty() {
+            return requested.to_owned();
         }
         let agent = self.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
         let name = agent.unwrap_or("unknown").split('/').next().unwrap_or_default();

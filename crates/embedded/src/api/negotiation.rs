@@ -45,13 +45,13 @@ impl Negotiated {
     pub(super) const PLAIN: Negotiated = Negotiated { format: Format::Json, view: View::Whole };
 
     /// Parses `Accept` and takes the first media type that is supported.
-    pub(super) fn read(headers: &HeaderMap) -> Result<Negotiated, Status> {
+    pub(super) fn parse(headers: &HeaderMap) -> Result<Negotiated, Status> {
         let Some(accept) = headers.get(ACCEPT) else { return Ok(Negotiated::PLAIN) };
         let accept = accept.to_str().unwrap_or_default();
         if accept.trim().is_empty() {
             return Ok(Negotiated::PLAIN);
         }
-        accept.split(',').find_map(one).ok_or_else(|| not_acceptable(accept.contains(";as=")))
+        accept.split(',').find_map(parse_media_type).ok_or_else(|| not_acceptable(accept.contains(";as=")))
     }
 }
 
@@ -66,7 +66,7 @@ fn not_acceptable(other_form: bool) -> Status {
     Status::new(406, "NotAcceptable", message).with_details(StatusDetails::default())
 }
 
-fn one(text: &str) -> Option<Negotiated> {
+fn parse_media_type(text: &str) -> Option<Negotiated> {
     let mut parts = text.split(';').map(str::trim);
     let format = match parts.next()?.to_ascii_lowercase().as_str() {
         "application/json" | "*/*" | "application/*" => Format::Json,
@@ -117,7 +117,7 @@ mod tests {
     fn negotiate(accept: &str) -> Option<Negotiated> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, accept.parse().unwrap());
-        Negotiated::read(&headers).ok()
+        Negotiated::parse(&headers).ok()
     }
 
     #[test]

@@ -211,8 +211,8 @@ fn kind_of(resource: &Resource) -> Node {
 /// The paths of a resource, with what clients read from them: the kind, and the supported query options.
 fn add_paths(resource: &Resource, paths: &mut Map<Node>) {
     let root = if resource.group.is_empty() { "/api" } else { "/apis" };
-    let place = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
-    let list = format!("{root}/{}{place}/{}", resource.api_version(), resource.plural);
+    let namespace = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
+    let list = format!("{root}/{}{namespace}/{}", resource.api_version(), resource.plural);
     let mut collection = Map::new();
     let mut object = Map::new();
     let verbs = [

@@ -81,10 +81,10 @@ impl Api {
 
     pub(super) fn validate_create(&self, call: &Call<'_>, object: &Node) -> Result<(), Status> {
         if call.served.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-            reject(call, object, custom_resources::validate_definition(object))?;
+            reject_invalid(call, object, custom_resources::validate_definition(object))?;
         }
         let kind = call.served.kind(self.0.catalog);
-        reject(call, object, validation::validate_create(kind, object))?;
+        reject_invalid(call, object, validation::validate_create(kind, object))?;
         validation::warnings(kind, object).into_iter().for_each(|text| call.warn(text));
         let old = call.served.is("", "Service") && !list_at(object, &["spec", "externalIPs"]).is_empty();
         if old && self.0.catalog.version().as_bytes() >= b"1.36".as_slice() {
@@ -102,7 +102,7 @@ impl Api {
         let mut causes = new_finalizers(live, changed);
         let kind = call.served.kind(self.0.catalog);
         causes.extend(validation::validate_update(kind, live, changed));
-        reject(call, changed, causes)?;
+        reject_invalid(call, changed, causes)?;
         // Warnings about an unchanged spec were given when it was created.
         let spec_changed =
             ["spec", "template"].iter().any(|subresource| live.get(subresource) != changed.get(subresource));
@@ -173,7 +173,7 @@ impl AdmissionContext for ApiContext<'_> {
     }
 }
 
-fn reject(call: &Call<'_>, object: &Node, causes: Vec<StatusCause>) -> Result<(), Status> {
+fn reject_invalid(call: &Call<'_>, object: &Node, causes: Vec<StatusCause>) -> Result<(), Status> {
     if causes.is_empty() {
         return Ok(());
     }

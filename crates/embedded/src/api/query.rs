@@ -6,7 +6,7 @@ use crate::status::{Status, StatusCause};
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    pub(super) fn read(text: &str) -> Query {
+    pub(super) fn parse(text: &str) -> Query {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         Query(
             pairs
@@ -92,7 +92,7 @@ pub(super) struct WriteOptions {
 
 impl WriteOptions {
     /// Parses the options; `kind` is their name in errors, such as `CreateOptions`.
-    pub(super) fn read(query: &Query, kind: &str) -> Result<WriteOptions, Status> {
+    pub(super) fn parse(query: &Query, kind: &str) -> Result<WriteOptions, Status> {
         let mut causes = Vec::new();
         let dry_run = dry_run(query.all("dryRun").collect::<Vec<_>>().as_slice(), &mut causes);
         let manager = query.get("fieldManager").to_owned();
@@ -148,7 +148,7 @@ mod tests {
     fn escapes_are_decoded_and_invalid_ones_are_kept() {
         assert_eq!(percent_decode("a%3Db+c%zz%4"), "a=b c%zz%4");
         assert_eq!(percent_decode("%c3%bc"), "ü");
-        let query = Query::read("watch=1&a&b=%26&b=2");
+        let query = Query::parse("watch=1&a&b=%26&b=2");
         assert!(query.is_set("watch") && query.is_set("a") && !query.is_set("c"));
         assert_eq!(query.all("b").collect::<Vec<_>>(), ["&", "2"]);
     }

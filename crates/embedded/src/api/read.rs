@@ -90,7 +90,7 @@ impl Api {
             ServedKind::Custom(kind) => &kind.selectable[..],
             ServedKind::BuiltIn(_) => &[],
         };
-        Selector::read(labels, fields, &call.served.kind(self.0.catalog), own)
+        Selector::parse(labels, fields, &call.served.kind(self.0.catalog), own)
     }
 
     /// The resourceVersion and the start key of a list, from the query or the continue token.
@@ -118,9 +118,9 @@ impl Api {
             return Ok(0);
         }
         let number: u64 = revision.parse().map_err(|_| {
-            let fault = format!("strconv.ParseUint: parsing {revision:?}: invalid syntax");
+            let problem = format!("strconv.ParseUint: parsing {revision:?}: invalid syntax");
             Status::bad_request(format!(
-                "invalid resource version: resourceVersion: Invalid value: {revision:?}: {fault}"
+                "invalid resource version: resourceVersion: Invalid value: {revision:?}: {problem}"
             ))
         })?;
         let current = self.0.store.revision();

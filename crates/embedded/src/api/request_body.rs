@@ -15,7 +15,7 @@ use crate::status::{Status, StatusCause};
 
 impl Api {
     /// Decodes the body of a request.
-    pub(super) fn read_body(&self, call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
+    pub(super) fn decode_body(&self, call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
         let mut twice = None;
         let text = match negotiation::body_format(call.headers)? {
             BodyFormat::Json => call.body.clone(),
@@ -33,7 +33,7 @@ impl Api {
         let decoding::Decoded { object, mut strict } = self.decode_strict(call, &text, &version, &kind)?;
         strict.splice(
             0..0,
-            twice.map(|fault| fault.trim_start_matches("error converting YAML to JSON: ").to_owned()),
+            twice.map(|problem| problem.trim_start_matches("error converting YAML to JSON: ").to_owned()),
         );
         self.apply_field_validation(call, object, strict, validation)
     }
@@ -43,25 +43,25 @@ impl Api {
         let resource = call.served.resource();
         let (api_version, kind) = (resource.api_version(), resource.kind.to_string());
         let unrecognized = |why: String| {
-            let shown = shown(text);
+            let format_body = format_body(text);
             Status::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({format_body})"
             ))
         };
         let tree = json::read_exact(text).map_err(|error| unrecognized(error.to_string()))?;
         let Node::Map(map) = &tree else {
-            let fault = format!(
+            let problem = format!(
                 r#"json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#,
                 tree.json_type()
             );
-            return Err(unrecognized(fault));
+            return Err(unrecognized(problem));
         };
         for key in ["apiVersion", "kind"] {
             if let Some(other) = map.get(key).filter(|word| !matches!(word, Node::Str(_) | Node::Nil)) {
                 let found = other.json_type();
-                let fault =
+                let problem =
                     format!("json: cannot unmarshal {found} into Go struct field .{key} of type string");
-                return Err(unrecognized(fault));
+                return Err(unrecognized(problem));
             }
         }
         let word = |key: &str| map.get(key).and_then(Node::as_str).unwrap_or_default();
@@ -139,20 +139,20 @@ impl Api {
     ) -> Result<Node, Status> {
         let resource = call.served.resource();
         if validation == FieldValidation::Strict && !strict.is_empty() {
-            let faults = strict.join(", ");
+            let errors = strict.join(", ");
             let (kind, version) = (&resource.kind, &resource.version);
             return Err(Status::bad_request(format!(
-                "{kind} in version {:?} cannot be handled as a {kind}: strict decoding error: {faults}",
+                "{kind} in version {:?} cannot be handled as a {kind}: strict decoding error: {errors}",
                 version.to_str_lossy()
             )));
         }
         if validation == FieldValidation::Warn {
             // Duplicate keys in YAML are reported one by one.
-            let lines = |fault: &String| match fault.strip_prefix("yaml: unmarshal errors:\n") {
+            let lines = |problem: &String| match problem.strip_prefix("yaml: unmarshal errors:\n") {
                 Some(lines) => lines.lines().map(|line| line.trim().to_owned()).collect(),
-                None => vec![fault.clone()],
+                None => vec![problem.clone()],
             };
-            strict.iter().flat_map(lines).for_each(|fault| call.warn(fault));
+            strict.iter().flat_map(lines).for_each(|problem| call.warn(problem));
         }
         set(&mut object, &["apiVersion"], resource.api_version());
         set(&mut object, &["kind"], resource.kind.clone());
@@ -165,7 +165,7 @@ impl Api {
 }
 
 /// Decodes a body without regard to its kind.
-pub(super) fn plain(call: &Call<'_>) -> Result<Node, Status> {
+pub(super) fn decode_untyped(call: &Call<'_>) -> Result<Node, Status> {
     match negotiation::body_format(call.headers)? {
         BodyFormat::Json => json::read_exact(call.body).map_err(|error| {
             Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
@@ -194,7 +194,7 @@ fn check_custom_kind(
                 "the object provided is unrecognized (must be of type {}): Object '{name}' is missing in '{}' ({})",
                 resource.kind,
                 String::from_utf8_lossy(text),
-                shown(text)
+                format_body(text)
             )));
         }
     }
@@ -233,7 +233,7 @@ fn yaml_to_json(call: &Call<'_>) -> Result<Bytes, Status> {
 }
 
 /// A body as in the server's errors: truncated, and in hex if it is not text.
-fn shown(text: &[u8]) -> String {
+fn format_body(text: &[u8]) -> String {
     const MOST: usize = 30;
     if text.is_empty() {
         return "<empty>".to_owned();

@@ -64,7 +64,7 @@ impl Api {
                 continue;
             }
             let [requested, used, limited] =
-                [&requested, &used, &hard].map(|amounts| written(amounts, &over));
+                [&requested, &used, &hard].map(|amounts| format_amounts(amounts, &over));
             let why =
                 format!("exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}");
             return Err(forbidden(call.served.resource(), meta(object, "name"), &why));
@@ -140,7 +140,7 @@ fn to_node(amounts: &Amounts) -> Node {
     )
 }
 
-fn written(amounts: &Amounts, names: &[&String]) -> String {
+fn format_amounts(amounts: &Amounts, names: &[&String]) -> String {
     let parts = names.iter().filter_map(|name| Some(format!("{name}={}", amounts.get(*name)?.canonical())));
     parts.collect::<Vec<String>>().join(",")
 }
@@ -224,23 +224,23 @@ mod tests {
         pintle_yaml::read(text.as_bytes()).unwrap()
     }
 
-    fn taken(name: &str, kind: &str, object: &str) -> Option<String> {
+    fn usage(name: &str, kind: &str, object: &str) -> Option<String> {
         amount(name, kind, &read(object)).map(|amount| amount.canonical())
     }
 
     #[test]
     fn objects_use_the_resources_that_they_are() {
-        assert_eq!(taken("configmaps", "configmaps", "{}").as_deref(), Some("1"));
-        assert_eq!(taken("count/deployments.apps", "deployments.apps", "{}").as_deref(), Some("1"));
-        assert_eq!(taken("pods", "configmaps", "{}"), None);
-        assert_eq!(taken("pods", "pods", "status: {phase: Succeeded}").as_deref(), Some("0"));
-        assert_eq!(taken("count/pods", "pods", "status: {phase: Succeeded}").as_deref(), Some("1"));
+        assert_eq!(usage("configmaps", "configmaps", "{}").as_deref(), Some("1"));
+        assert_eq!(usage("count/deployments.apps", "deployments.apps", "{}").as_deref(), Some("1"));
+        assert_eq!(usage("pods", "configmaps", "{}"), None);
+        assert_eq!(usage("pods", "pods", "status: {phase: Succeeded}").as_deref(), Some("0"));
+        assert_eq!(usage("count/pods", "pods", "status: {phase: Succeeded}").as_deref(), Some("1"));
         let service = "spec: {type: LoadBalancer, ports: [{nodePort: 30000}, {port: 80}]}";
-        assert_eq!(taken("services.nodeports", "services", service).as_deref(), Some("1"));
-        assert_eq!(taken("services.loadbalancers", "services", service).as_deref(), Some("1"));
+        assert_eq!(usage("services.nodeports", "services", service).as_deref(), Some("1"));
+        assert_eq!(usage("services.loadbalancers", "services", service).as_deref(), Some("1"));
         let pod = "spec: {containers: [{name: a, resources: {requests: {cpu: 500m}}}, {name: b, resources: {requests: {cpu: '1'}}}]}";
-        assert_eq!(taken("requests.cpu", "pods", pod).as_deref(), Some("1500m"));
-        assert_eq!(taken("cpu", "pods", pod).as_deref(), Some("1500m"));
+        assert_eq!(usage("requests.cpu", "pods", pod).as_deref(), Some("1500m"));
+        assert_eq!(usage("cpu", "pods", pod).as_deref(), Some("1500m"));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) enum Route {
 }
 
 impl Route {
-    pub(super) fn read(path: &str) -> Route {
+    pub(super) fn parse(path: &str) -> Route {
         let segments: Vec<String> =
             path.split('/').filter(|part| !part.is_empty()).map(percent_decode).collect();
         let words: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn target(path: &str) -> Target {
-        match Route::read(path) {
+        match Route::parse(path) {
             Route::Objects(target) => target,
             other => panic!("{other:?}"),
         }
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn invalid_paths_have_no_route() {
         for path in ["/nothing", "/apiss/x", "//openapi/v4"] {
-            assert_eq!(Route::read(path), Route::Nowhere, "{path}");
+            assert_eq!(Route::parse(path), Route::Nowhere, "{path}");
         }
-        assert_eq!(Route::read("/"), Route::Root);
-        assert_eq!(Route::read("/readyz/etcd"), Route::Health);
+        assert_eq!(Route::parse("/"), Route::Root);
+        assert_eq!(Route::parse("/readyz/etcd"), Route::Health);
     }
 }

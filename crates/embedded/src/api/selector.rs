@@ -34,7 +34,7 @@ pub(super) struct Selector {
 
 impl Selector {
     /// Parses the selectors of a request. `own` are the selectable fields of a custom resource.
-    pub(super) fn read(
+    pub(super) fn parse(
         labels: &str,
         fields: &str,
         kind: &Kind<'_>,

@@ -80,11 +80,11 @@ fn applied(call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status>
     let tree = pintle_yaml::read_exact(call.body)
         .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
     if tree.as_map().is_none() {
-        let fault = format!(
+        let problem = format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
             tree.json_type()
         );
-        let message = format!("error decoding YAML: error unmarshaling JSON: while decoding JSON: {fault}");
+        let message = format!("error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}");
         return Err(Status::bad_request(message));
     }
     if let (true, Err(error)) = (validation != FieldValidation::Ignore, pintle_yaml::read_strict(call.body)) {

@@ -18,7 +18,7 @@ pub(super) struct ServiceAllocator(Mutex<Allocations>);
 #[derive(Default)]
 struct Allocations {
     /// The revision up to which services are indexed; `None` before the first call.
-    seen: Option<u64>,
+    synced_revision: Option<u64>,
     /// The keys of the services that use an address or a port.
     owners: BTreeMap<Str, BTreeSet<Str>>,
 }
@@ -27,18 +27,19 @@ impl ServiceAllocator {
     /// Returns the first of `count` numbers that is free in the format of `format`. Starts at the store revision, so
     /// that a released number is not reused at once.
     pub(super) fn allocate(&self, store: &Store, count: u64, format: impl Fn(u64) -> String) -> u64 {
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.catch_up(store);
+        let mut allocations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        allocations.catch_up(store);
         let start = store.revision();
         let mut numbers = (0..count).map(|step| (start + step) % count);
-        let is_free = |number: &u64| !taken.owners.contains_key(&Str::from(format(*number)));
+        let is_free = |number: &u64| !allocations.owners.contains_key(&Str::from(format(*number)));
         numbers.find(is_free).unwrap_or(0)
     }
 }
 
 impl Allocations {
     fn catch_up(&mut self, store: &Store) {
-        let updates = self.seen.and_then(|seen| store.changes(SERVICES, seen).ok());
+        let updates =
+            self.synced_revision.and_then(|synced_revision| store.changes(SERVICES, synced_revision).ok());
         if let Some((events, revision)) = updates {
             for event in &events {
                 event.previous.iter().for_each(|previous| self.release(previous));
@@ -46,11 +47,11 @@ impl Allocations {
                     self.add(&event.object);
                 }
             }
-            self.seen = Some(revision);
+            self.synced_revision = Some(revision);
         } else if let Ok(listing) = store.list(SERVICES, None, usize::MAX, None, &|_| true) {
             self.owners.clear();
             listing.objects.iter().for_each(|service| self.add(service));
-            self.seen = Some(listing.revision);
+            self.synced_revision = Some(listing.revision);
         }
     }
 
@@ -101,17 +102,17 @@ mod tests {
         for events in [1, 100] {
             let store = Store::in_memory(HistoryWindow { events, bytes: usize::MAX });
             let allocated = ServiceAllocator::default();
-            let schemaless = || allocated.allocate(&store, 3, |number| number.to_string());
-            assert_eq!(schemaless(), 0);
+            let allocate = || allocated.allocate(&store, 3, |number| number.to_string());
+            assert_eq!(allocate(), 0);
             for (name, port) in [("a", 1), ("b", 2), ("c", 1)] {
                 store.put(key("services", "x", name), Precondition::Absent, service(port)).await.unwrap();
             }
-            assert_eq!(schemaless(), 0, "the only one that is left");
+            assert_eq!(allocate(), 0, "the only one that is left");
             store.put(key("services", "x", "b"), Precondition::Present, service(0)).await.unwrap();
-            assert_eq!(schemaless(), 2);
+            assert_eq!(allocate(), 2);
             store.remove(key("services", "x", "b"), Precondition::Present).await.unwrap();
             store.remove(key("services", "x", "a"), Precondition::Present).await.unwrap();
-            assert_eq!(schemaless(), 0, "one is still taken by c");
+            assert_eq!(allocate(), 0, "one is still taken by c");
         }
     }
 }

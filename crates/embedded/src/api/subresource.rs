@@ -6,7 +6,7 @@ use pintle_tree::Node;
 use super::meta::{at, copy_field, list_at, map, meta, number_at, set, text_at};
 use super::query::WriteOptions;
 use super::reply::Reply;
-use super::request_body::plain;
+use super::request_body::decode_untyped;
 use super::update::UpdateSource;
 use super::{Api, Call, method_not_allowed, no_such_resource, not_found};
 use crate::patch;
@@ -61,10 +61,10 @@ impl Api {
         let path = call.served.scale_paths().spec_replicas;
         let steps: Vec<&str> = path.iter().map(String::as_str).collect();
         if call.served.is_custom() && at(&object, &steps).is_none() {
-            let fault = format!("the spec replicas field \".{}\" does not exist", path.join("."));
-            let cause = StatusCause { reason: "", message: fault.clone(), field: String::new() };
+            let problem = format!("the spec replicas field \".{}\" does not exist", path.join("."));
+            let cause = StatusCause { reason: "", message: problem.clone(), field: String::new() };
             let details = StatusDetails { causes: vec![cause], ..StatusDetails::default() };
-            let message = format!("Internal error occurred: {fault}");
+            let message = format!("Internal error occurred: {problem}");
             return Err(Status::new(500, "InternalError", message).with_details(details));
         }
         Ok(Reply::tree(200, self.scale_of(call, &object)))
@@ -101,7 +101,7 @@ impl Api {
 
     async fn scale(&self, method: &Method, call: &Call<'_>) -> Result<Reply, Status> {
         let kind = if *method == Method::PUT { "UpdateOptions" } else { "PatchOptions" };
-        let options = WriteOptions::read(call.query, kind)?;
+        let options = WriteOptions::parse(call.query, kind)?;
         let paths = call.served.scale_paths();
         let path: Vec<&str> = paths.spec_replicas.iter().map(String::as_str).collect();
         let put = *method == Method::PUT;
@@ -130,8 +130,8 @@ impl Api {
 
     /// Replaces the finalizers in the spec of a namespace.
     async fn finalize(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let options = WriteOptions::read(call.query, "UpdateOptions")?;
-        let sent = self.read_body(call, options.validation)?;
+        let options = WriteOptions::parse(call.query, "UpdateOptions")?;
+        let sent = self.decode_body(call, options.validation)?;
         let act = |object: &mut Node| {
             copy_field(object, &sent, &["spec", "finalizers"]);
             Ok(())
@@ -148,8 +148,8 @@ impl Api {
 
     /// Binds a pod to a node, as schedulers do.
     async fn bind(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let options = WriteOptions::read(call.query, "CreateOptions")?;
-        let binding = plain(call)?;
+        let options = WriteOptions::parse(call.query, "CreateOptions")?;
+        let binding = decode_untyped(call)?;
         let node = text_at(&binding, &["target", "name"]).to_owned();
         let act = |object: &mut Node| {
             if !text_at(object, &["spec", "nodeName"]).is_empty() {
@@ -177,7 +177,7 @@ fn unsupported_subresource(part: &str) -> Status {
 }
 
 fn read_scale(call: &Call<'_>) -> Result<Node, Status> {
-    let scale = plain(call)?;
+    let scale = decode_untyped(call)?;
     if text_at(&scale, &["kind"]) != "Scale" && !text_at(&scale, &["kind"]).is_empty() {
         return Err(Status::bad_request(format!("expected a Scale, not {}", text_at(&scale, &["kind"]))));
     }

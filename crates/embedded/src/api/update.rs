@@ -32,8 +32,8 @@ pub(super) enum UpdateSource<'e> {
 
 impl Api {
     pub(super) async fn replace(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let options = WriteOptions::read(call.query, "UpdateOptions")?;
-        let mut sent = self.read_body(call, options.validation)?;
+        let options = WriteOptions::parse(call.query, "UpdateOptions")?;
+        let mut sent = self.decode_body(call, options.validation)?;
         check_name(call, &sent, false)?;
         self.default_namespace(call, &mut sent)?;
         if self.0.store.get(&call.key()).is_none()
@@ -47,7 +47,7 @@ impl Api {
     }
 
     pub(super) async fn patch(&self, call: &Call<'_>) -> Result<Reply, Status> {
-        let options = WriteOptions::read(call.query, "PatchOptions")?;
+        let options = WriteOptions::parse(call.query, "PatchOptions")?;
         let kind = negotiation::content_type(call.headers);
         if kind != "application/apply-patch+yaml" && call.query.has("force") {
             let cause = StatusCause::forbidden("force", "may not be specified for non-apply patch");
@@ -86,11 +86,11 @@ impl Api {
                 Err(WriteError::Changed(_)) if !has_revision && tries < MAX_RETRIES => {}
                 Err(WriteError::Broken(why)) => return Err(storage_error(&why)),
                 Err(WriteError::Missing) => return Err(not_found(call.served.resource(), call.name())),
-                Err(_) => return Err(modified(call)),
+                Err(_) => return Err(modified_conflict(call)),
                 Ok(object) => return Ok(self.respond_updated(call, object?)),
             }
         }
-        Err(modified(call))
+        Err(modified_conflict(call))
     }
 
     fn respond_updated(&self, call: &Call<'_>, object: Node) -> Reply {
@@ -164,7 +164,7 @@ impl Api {
         let resource = call.served.resource();
         let (version, name) = (resource.api_version(), resource.kind.to_string());
         let schema = call.served.schema(self.0.catalog);
-        let apply_patch = match kind {
+        let patched = match kind {
             "application/json-patch+json" => patch::json_patch(live, call.body)?,
             "application/merge-patch+json" => patch::merge_patch(live, call.body)?,
             _ => patch::strategic_patch(schema, live, call.body)?,
@@ -172,8 +172,8 @@ impl Api {
         let strategic = kind == "application/strategic-merge-patch+json";
         let built_in = BuiltIn::find(&version, &name, schema).filter(|_| strategic);
         let text =
-            json::write_raw(&apply_patch.object).map_err(|error| Status::bad_request(error.to_string()))?;
-        let refused = |fault: &str| {
+            json::write_raw(&patched.object).map_err(|error| Status::bad_request(error.to_string()))?;
+        let invalid_patch = |problem: &str| {
             let shown = if strategic {
                 json::read_exact(call.body)
                     .map(|patch| crate::go_format::go_value(&patch))
@@ -181,21 +181,22 @@ impl Api {
             } else {
                 String::from_utf8_lossy(&text).into_owned()
             };
-            Status::invalid("", "", "", vec![StatusCause::invalid("patch", &shown.into(), fault)])
+            Status::invalid("", "", "", vec![StatusCause::invalid("patch", &shown.into(), problem)])
         };
         let read = match built_in {
-            Some(built_in) => {
-                built_in.decode_tree(&apply_patch.object, Source::Tree).map_err(|fault| refused(&fault))?
-            }
+            Some(built_in) => built_in
+                .decode_tree(&patched.object, Source::Tree)
+                .map_err(|problem| invalid_patch(&problem))?,
             None => {
-                self.check_same_kind(call, &apply_patch.object).map_err(|fault| refused(&fault))?;
-                self.decode_strict(call, &text, &version, &name).map_err(|status| refused(&status.message))?
+                self.check_same_kind(call, &patched.object).map_err(|problem| invalid_patch(&problem))?;
+                self.decode_strict(call, &text, &version, &name)
+                    .map_err(|status| invalid_patch(&status.message))?
             }
         };
-        let mut strict = apply_patch.strict;
+        let mut strict = patched.strict;
         strict.extend(read.strict);
         if options.validation == FieldValidation::Strict && !strict.is_empty() {
-            return Err(refused(&format!("strict decoding error: {}", strict.join(", "))));
+            return Err(invalid_patch(&format!("strict decoding error: {}", strict.join(", "))));
         }
         let object = self.apply_field_validation(call, read.object, strict, options.validation)?;
         check_name(call, &object, true)?;
@@ -254,7 +255,7 @@ impl Api {
             Status::new(500, "", format!("strconv.ParseUint: parsing {revision:?}: invalid syntax"))
         })?;
         if number != existing.revision {
-            return Err(modified(call));
+            return Err(modified_conflict(call));
         }
         Ok(replaced)
     }
@@ -355,7 +356,7 @@ pub(super) fn check_same_namespace(call: &Call<'_>, object: &Node) -> Result<(),
     Err(Status::bad_request(message))
 }
 
-fn modified(call: &Call<'_>) -> Status {
+fn modified_conflict(call: &Call<'_>) -> Status {
     let why = "the object has been modified; please apply your changes to the latest version and try again";
     conflict(call.served.resource(), call.name(), why)
 }

@@ -114,8 +114,8 @@ fn parse_revision(text: &str) -> Result<u64, Status> {
         return Ok(0);
     }
     text.parse().map_err(|_| {
-        let fault = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-        Status::new(500, "", format!("resourceVersion: Invalid value: {text:?}: {fault}"))
+        let problem = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+        Status::new(500, "", format!("resourceVersion: Invalid value: {text:?}: {problem}"))
     })
 }
 

@@ -19,7 +19,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    pub(super) fn of(type_ref: TypeRef<'_>, old: &Node, new: &Node) -> Comparison {
+    pub(super) fn new(type_ref: TypeRef<'_>, old: &Node, new: &Node) -> Comparison {
         let mut walk = Walk { path: Vec::new(), found: Comparison::default() };
         walk.both(type_ref, Some(old), Some(new));
         walk.found

@@ -29,7 +29,7 @@ pub enum Scalar {
 
 impl Scalar {
     /// The value of a node.
-    pub fn of(node: &Node) -> Scalar {
+    pub fn from_node(node: &Node) -> Scalar {
         match node {
             Node::Int(value) => Scalar::Int(*value),
             Node::Float(value) if value.fract() == 0.0 && value.abs() < 9e15 => Scalar::Int(*value as i64),
@@ -83,11 +83,11 @@ impl PathElement {
         Ok(Some(match text {
             [b'f', b':', name @ ..] => PathElement::Field(Str::from(name)),
             [b'v', b':', value @ ..] => {
-                PathElement::Value(Scalar::of(&json::read_exact(value).map_err(|_| bad())?))
+                PathElement::Value(Scalar::from_node(&json::read_exact(value).map_err(|_| bad())?))
             }
             [b'k', b':', keys @ ..] => match json::read_exact(keys) {
                 Ok(Node::Map(keys)) => PathElement::Key(
-                    keys.iter().map(|(name, value)| (name.clone(), Scalar::of(value))).collect(),
+                    keys.iter().map(|(name, value)| (name.clone(), Scalar::from_node(value))).collect(),
                 ),
                 _ => return Err(bad()),
             },

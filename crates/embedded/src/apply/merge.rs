@@ -50,7 +50,7 @@ struct Named<'n> {
 }
 
 impl<'n> Named<'n> {
-    fn of(type_ref: TypeRef<'_>, list: &'n [Node]) -> Named<'n> {
+    fn new(type_ref: TypeRef<'_>, list: &'n [Node]) -> Named<'n> {
         let mut named = Named { order: Vec::with_capacity(list.len()), values: BTreeMap::new() };
         for item in list {
             let Ok(element) = type_ref.element(item) else { continue };
@@ -72,7 +72,7 @@ impl<'n> Named<'n> {
 
 /// Elements of both lists are in the order of the applied one; elements of one list only keep their place between them.
 fn lists(type_ref: TypeRef<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
-    let (under, over) = (Named::of(type_ref, live), Named::of(type_ref, applied));
+    let (under, over) = (Named::new(type_ref, live), Named::new(type_ref, applied));
     let mut shared = over.order.iter().filter(|element| under.has(element)).peekable();
     let mut merged = Vec::with_capacity(live.len().max(applied.len()));
     let mut done: BTreeSet<&PathElement> = BTreeSet::new();

@@ -113,18 +113,18 @@ fn record_update(
     field_manager: &FieldManager<'_>,
 ) {
     let version = Str::from(field_manager.api_version);
-    let found = Comparison::of(type_ref, live, new);
+    let found = Comparison::new(type_ref, live, new);
     remove_from_others(managers, &found.without(field_manager.reset_fields), None);
-    let taken = found
+    let changed = found
         .modified
         .union(&found.added)
         .recursive_difference(field_manager.reset_fields)
         .difference(&unmanaged_fields());
-    if taken.is_empty() {
+    if changed.is_empty() {
         return;
     }
     let manager = ManagerKey::new(field_manager.name, Operation::Update, &version, field_manager.subresource);
-    let set = managers.0.get(&manager).map_or_else(|| taken.clone(), |owned| owned.set.union(&taken));
+    let set = managers.0.get(&manager).map_or_else(|| changed.clone(), |owned| owned.set.union(&changed));
     managers.0.insert(manager, VersionedSet { version, set, time: Some(field_manager.now.into()) });
 }
 
@@ -220,7 +220,7 @@ fn validate_applied(
     {
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
-    let Some(fault) = validate::validate(type_ref, applied) else { return Ok(()) };
+    let Some(problem) = validate::validate(type_ref, applied) else { return Ok(()) };
     let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
     let of = |key: &str| text(metadata.and_then(|metadata| metadata.get(key)));
     let version = if field_manager.api_version.contains('/') {
@@ -229,7 +229,7 @@ fn validate_applied(
         format!("/{}", field_manager.api_version)
     };
     Err(internal(&format!(
-        "failed to create typed patch object ({}/{}; {version}, Kind={}): {fault}",
+        "failed to create typed patch object ({}/{}; {version}, Kind={}): {problem}",
         of("namespace"),
         of("name"),
         text(applied.get("kind"))
@@ -266,7 +266,7 @@ fn merge_applied(
         Some(last) => prune(type_ref, merged, &managers, &last),
         None => merged,
     };
-    let found = Comparison::of(type_ref, live, &object).without(field_manager.reset_fields);
+    let found = Comparison::new(type_ref, live, &object).without(field_manager.reset_fields);
     let conflicts = conflicts(&managers, &manager, &found);
     if !force && !conflicts.is_empty() {
         return Err(conflicts);
@@ -318,7 +318,7 @@ fn allowed_by_last_applied(type_ref: TypeRef<'_>, live: &Node, api_version: &str
     {
         return None;
     }
-    let found = Comparison::of(type_ref, &last, live);
+    let found = Comparison::new(type_ref, &last, live);
     let fields = to_set::to_field_set(type_ref, &last);
     Some(fields.difference(&found.modified).difference(&found.added).difference(&found.removed))
 }

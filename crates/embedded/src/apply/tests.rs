@@ -156,7 +156,7 @@ fn list_elements_are_identified_by_keys_with_defaults() {
 #[test]
 fn invalid_configurations_are_rejected_with_the_servers_messages() {
     let blank = node(r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"s"}}"#);
-    let fault = |applied: Node| {
+    let problem = |applied: Node| {
         let status = apply_deployment(&blank, &applied, "m").unwrap_err();
         assert_eq!(status.code, 500);
         let start = "failed to create typed patch object (/s; apps/v1, Kind=Deployment): ";
@@ -188,7 +188,7 @@ fn invalid_configurations_are_rejected_with_the_servers_messages() {
         (deployment("[]", r#","strategy":[1]"#), ".spec.strategy: expected map, got &{[1]}"),
     ];
     for (applied, text) in cases {
-        assert_eq!(fault(applied), text);
+        assert_eq!(problem(applied), text);
     }
 }
 
@@ -257,8 +257,8 @@ fn kubectl_takes_over_fields_of_client_side_apply() {
         true,
     );
     assert!(apply_config_map(&live, r#"{"a":"2"}"#, "other", false).is_err());
-    let taken = apply_config_map(&live, r#"{"a":"2"}"#, "kubectl", false).unwrap().object;
-    let annotation = taken.get("metadata").unwrap().get("annotations").unwrap().get(LAST_APPLIED).unwrap();
+    let changed = apply_config_map(&live, r#"{"a":"2"}"#, "kubectl", false).unwrap().object;
+    let annotation = changed.get("metadata").unwrap().get("annotations").unwrap().get(LAST_APPLIED).unwrap();
     assert!(annotation.as_str().unwrap().contains(r#""a":"2""#));
 }
 

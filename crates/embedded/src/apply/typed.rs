@@ -48,10 +48,10 @@ pub(super) enum Keys<'t> {
 
 impl<'t> TypeRef<'t> {
     pub(super) fn root(schema: Schema<'t>) -> TypeRef<'t> {
-        TypeRef::of(schema, false)
+        TypeRef::new(schema, false)
     }
 
-    fn of(schema: Schema<'t>, keeps: bool) -> TypeRef<'t> {
+    fn new(schema: Schema<'t>, keeps: bool) -> TypeRef<'t> {
         if schema.definition().is_some_and(|name| name == RAW) {
             return TypeRef::Whole;
         }
@@ -122,10 +122,10 @@ impl<'t> TypeRef<'t> {
     pub(super) fn field(&self, name: &Str) -> Option<TypeRef<'t>> {
         let TypeRef::Known(schema, keeps) = self else { return Some(*self) };
         if let Some(field) = schema.field(name) {
-            return Some(TypeRef::of(field, *keeps));
+            return Some(TypeRef::new(field, *keeps));
         }
         match &schema.shape().additional {
-            Additional::Shape(_) => schema.additional().map(|other| TypeRef::of(other, *keeps)),
+            Additional::Shape(_) => schema.additional().map(|other| TypeRef::new(other, *keeps)),
             Additional::Any => Some(TypeRef::Deduced),
             Additional::None if *keeps || schema.shape().fields.is_empty() => Some(TypeRef::Deduced),
             Additional::None => None,
@@ -135,7 +135,7 @@ impl<'t> TypeRef<'t> {
     pub(super) fn items(&self) -> TypeRef<'t> {
         match self {
             TypeRef::Known(schema, keeps) => {
-                schema.items().map_or(TypeRef::Whole, |items| TypeRef::of(items, *keeps))
+                schema.items().map_or(TypeRef::Whole, |items| TypeRef::new(items, *keeps))
             }
             _ => TypeRef::Whole,
         }
@@ -200,7 +200,7 @@ fn set_element(item: &Node) -> Result<PathElement, String> {
         Node::Map(_) => Err("associative list without keys has an element that's a map type".into()),
         Node::List(_) => Err("not supported: associative list with lists as elements".into()),
         Node::Nil => Err("associative list without keys has an element that's an explicit null".into()),
-        _ => Ok(PathElement::Value(Scalar::of(item))),
+        _ => Ok(PathElement::Value(Scalar::from_node(item))),
     }
 }
 
@@ -218,7 +218,7 @@ fn keyed_element(item: &Node, keys: &[Str], items: TypeRef<'_>) -> Result<PathEl
             _ => None,
         };
         if let Some(value) = map.get(key).or_else(default) {
-            found.push((key.clone(), Scalar::of(value)));
+            found.push((key.clone(), Scalar::from_node(value)));
         }
     }
     if found.is_empty() {

@@ -10,9 +10,9 @@ use crate::go_format::{go_syntax, go_type, go_value};
 
 /// Returns the server's message, or `None` if `object` is valid.
 pub(super) fn validate(type_ref: TypeRef<'_>, object: &Node) -> Option<String> {
-    let mut faults = ErrorList { path: Vec::new(), found: Vec::new() };
-    faults.value(type_ref, object);
-    match &faults.found[..] {
+    let mut errors = ErrorList { path: Vec::new(), found: Vec::new() };
+    errors.value(type_ref, object);
+    match &errors.found[..] {
         [] => None,
         [only] => Some(only.clone()),
         several => Some(format!("errors:\n  {}", several.join("\n  "))),

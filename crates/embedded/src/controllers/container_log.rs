@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::store::HistoryWindow;
 
-    fn words(annotations: &str, container: &str, state: &str) -> ContainerLog {
+    fn container_log(annotations: &str, container: &str, state: &str) -> ContainerLog {
         let read = |text: &str| pintle_yaml::read(text.as_bytes()).unwrap();
         let pod = read(&format!(
             "metadata: {{name: one, annotations: {{{annotations}}}}}\nspec:\n  initContainers: [{{name: first}}]\n  \
@@ -146,19 +146,19 @@ mod tests {
     #[test]
     fn containers_log_their_annotation_with_variables_expanded() {
         let both = "pintle.dev/simulate-log: '$(A) $(ME)$(NO) $(', pintle.dev/simulate-log.first: ready";
-        assert_eq!(words(both, "main", "{}").lines, ["b one $(\n"]);
-        assert_eq!(words(both, "first", "{}").lines, ["ready\n"]);
-        assert!(words("pintle.dev/simulate-log: work", "first", "{}").lines.is_empty());
-        assert!(words(both, "none", "{}").lines.is_empty());
+        assert_eq!(container_log(both, "main", "{}").lines, ["b one $(\n"]);
+        assert_eq!(container_log(both, "first", "{}").lines, ["ready\n"]);
+        assert!(container_log("pintle.dev/simulate-log: work", "first", "{}").lines.is_empty());
+        assert!(container_log(both, "none", "{}").lines.is_empty());
     }
 
     #[test]
     fn lines_are_spread_over_the_duration() {
         let log = "pintle.dev/simulate-duration: 4s, pintle.dev/simulate-log: \"1\\n2\\n3\"";
-        let running = words(log, "main", "running: {startedAt: '1970-01-01T00:01:40Z'}");
+        let running = container_log(log, "main", "running: {startedAt: '1970-01-01T00:01:40Z'}");
         let at = |second| running.lines_at(Duration::from_secs(second));
         assert_eq!([at(100), at(101), at(102), at(104)], [1, 1, 2, 3]);
-        let ended = words(log, "main", "terminated: {startedAt: '1970-01-01T00:01:40Z'}");
+        let ended = container_log(log, "main", "terminated: {startedAt: '1970-01-01T00:01:40Z'}");
         assert_eq!(ended.lines_at(Duration::ZERO), 3);
     }
 }

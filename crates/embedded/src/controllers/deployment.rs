@@ -215,8 +215,8 @@ async fn scale_replica_set(request: &Request<'_>, replica_set: &Node, to: i64) -
         set(it, &["metadata", "generation"], Node::Int(generation + 1));
     };
     request.client.update(&set_key(request, replica_set), act).await?;
-    let way = if to > before.desired { "up" } else { "down" };
-    let text = format!("Scaled {way} replica set {} from {} to {to}", before.name, before.desired);
+    let direction = if to > before.desired { "up" } else { "down" };
+    let text = format!("Scaled {direction} replica set {} from {} to {to}", before.name, before.desired);
     request.client.record_event(&request.object, SOURCE, ("Normal", "ScalingReplicaSet"), &text).await
 }
 

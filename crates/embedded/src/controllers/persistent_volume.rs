@@ -22,8 +22,8 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
     if request.text(&["status", "phase"]) == "Bound" {
         return Ok(None);
     }
-    let given = request.text(&["spec", "volumeName"]).to_owned();
-    let name = if given.is_empty() {
+    let requested_volume = request.text(&["spec", "volumeName"]).to_owned();
+    let name = if requested_volume.is_empty() {
         let class = request.text(&["spec", "storageClassName"]);
         if request.client.get(&key("storageclasses.storage.k8s.io", "", class)).is_none() {
             let (reason, text) = match class {
@@ -40,8 +40,8 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
             return Ok(None);
         }
         provision(request, class).await?
-    } else if request.client.get(&key("persistentvolumes", "", &given)).is_some() {
-        given
+    } else if request.client.get(&key("persistentvolumes", "", &requested_volume)).is_some() {
+        requested_volume
     } else {
         return Ok(None);
     };

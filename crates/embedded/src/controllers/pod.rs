@@ -67,10 +67,16 @@ async fn terminate(request: &Request<'_>) -> Result<Action, Status> {
             for container in list_at(&request.object, &["spec", "containers"]) {
                 let name = text_at(container, &["name"]);
                 let text = format!("Stopping container {name}");
-                let part = part("containers", name);
+                let container_path = container_path("containers", name);
                 request
                     .client
-                    .record_container_event(&request.object, &part, KUBELET, ("Normal", "Killing"), &text)
+                    .record_container_event(
+                        &request.object,
+                        &container_path,
+                        KUBELET,
+                        ("Normal", "Killing"),
+                        &text,
+                    )
                     .await?;
             }
         }
@@ -127,8 +133,11 @@ async fn create(request: &Request<'_>) -> Result<Action, Status> {
         }
         Some(Missing::EnvSource { container, message }) => {
             let text = format!("Error: {message}");
-            let part = part("containers", &container);
-            request.client.record_container_event(pod, &part, KUBELET, ("Warning", "Failed"), &text).await?;
+            let container_path = container_path("containers", &container);
+            request
+                .client
+                .record_container_event(pod, &container_path, KUBELET, ("Warning", "Failed"), &text)
+                .await?;
             let act =
                 |pod: &mut Node| lifecycle::wait(pod, &container, "CreateContainerConfigError", &message);
             request.client.update(request.key, act).await?;
@@ -155,7 +164,7 @@ async fn create(request: &Request<'_>) -> Result<Action, Status> {
 }
 
 /// The `fieldPath` of events about a container.
-fn part(kind: &str, container: &str) -> String {
+fn container_path(kind: &str, container: &str) -> String {
     format!("spec.{kind}{{{container}}}")
 }
 
@@ -179,7 +188,7 @@ async fn record_start_events(request: &Request<'_>, kind: &str, container: &Node
         let reason = ("Normal", reason);
         request
             .client
-            .record_container_event(&request.object, &part(kind, name), KUBELET, reason, &message)
+            .record_container_event(&request.object, &container_path(kind, name), KUBELET, reason, &message)
             .await?;
     }
     Ok(())
@@ -191,14 +200,14 @@ async fn fail_image_pull(request: &Request<'_>) -> Result<Action, Status> {
     let (name, image) = (text_at(container, &["name"]).to_owned(), text_at(container, &["image"]));
     let failed = format!("Failed to pull image {image:?}: simulated as missing");
     let message = format!("Back-off pulling image {image:?}");
-    let part = part("containers", &name);
+    let container_path = container_path("containers", &name);
     request
         .client
-        .record_container_event(&request.object, &part, KUBELET, ("Warning", "Failed"), &failed)
+        .record_container_event(&request.object, &container_path, KUBELET, ("Warning", "Failed"), &failed)
         .await?;
     request
         .client
-        .record_container_event(&request.object, &part, KUBELET, ("Normal", "BackOff"), &message)
+        .record_container_event(&request.object, &container_path, KUBELET, ("Normal", "BackOff"), &message)
         .await?;
     request
         .client
@@ -291,10 +300,10 @@ async fn end(
         request.namespace(),
         request.uid()
     );
-    let part = part("containers", name);
+    let container_path = container_path("containers", name);
     request
         .client
-        .record_container_event(&request.object, &part, KUBELET, ("Warning", "BackOff"), &text)
+        .record_container_event(&request.object, &container_path, KUBELET, ("Warning", "BackOff"), &text)
         .await?;
     let crash = |pod: &mut Node| lifecycle::crash(pod, &view, simulation.exit_code, restarts + 1, &text);
     request.client.update(request.key, crash).await?;

@@ -95,12 +95,12 @@ impl Reader {
 
     fn structure(&mut self, number: usize, raw: &RawJson, schema: Option<Schema<'_>>) -> Node {
         let RawJson::Map(entries) = raw else {
-            let name = self.types.of(number).short_name();
+            let name = self.types.get(number).short_name();
             self.container("struct", raw, &name);
             return self.types.empty(number);
         };
         let types = self.types;
-        let known = types.of(number);
+        let known = types.get(number);
         let mut found: Vec<Option<Node>> = vec![None; known.fields.len()];
         let mut seen: BTreeSet<&Str> = BTreeSet::new();
         let (length, short) = (self.path.len(), known.short_name());

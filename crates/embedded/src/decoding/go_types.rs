@@ -143,7 +143,7 @@ impl GoTypes {
         self.kinds.get(&format!("{api_version}/{kind}")).copied()
     }
 
-    pub(crate) fn of(&self, number: usize) -> &Struct {
+    pub(crate) fn get(&self, number: usize) -> &Struct {
         &self.structs[number]
     }
 

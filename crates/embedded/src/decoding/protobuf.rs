@@ -172,7 +172,7 @@ fn fill(
     if depth > MAX_DEPTH {
         return Err(Damaged);
     }
-    let fields = &GoTypes::all().of(number).fields;
+    let fields = &GoTypes::all().get(number).fields;
     let mut rest = Fields(raw);
     while let Some((tag, value)) = rest.next()? {
         let mut here = path.to_vec();

@@ -56,7 +56,7 @@ fn declared(schema: Schema<'_>, map: &mut Map<Node>, zeros: bool) {
             }
         }
         let Some(field) = schema.field(name) else { continue };
-        null_is_nothing(field, name, map, zeros);
+        drop_invalid_null(field, name, map, zeros);
         if let Some(value) = map.get_mut(name) {
             with_stack(|| below(field, value, zeros));
         }
@@ -68,7 +68,7 @@ fn declared(schema: Schema<'_>, map: &mut Map<Node>, zeros: bool) {
 }
 
 /// A null in a field that is not nullable is dropped, and defaulted.
-fn null_is_nothing(field: Schema<'_>, name: &Str, map: &mut Map<Node>, zeros: bool) {
+fn drop_invalid_null(field: Schema<'_>, name: &Str, map: &mut Map<Node>, zeros: bool) {
     if !map.get(name).is_some_and(Node::is_nil) || (zeros && field.is_nullable()) {
         return;
     }

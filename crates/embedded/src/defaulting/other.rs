@@ -2,9 +2,9 @@
 
 use pintle_tree::{Map, Node, Str};
 
-use super::pod::disks;
+use super::pod::shared_sources;
 use super::workload::behavior;
-use crate::fields::{each, inner, made, map_of, put, word};
+use crate::fields::{for_each_map, map_mut, map_of, map_or_insert, set_default, str_of};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -15,27 +15,29 @@ pub(super) fn other(group: &str, kind: &str, version: &str, map: &mut Map<Node>)
         ("", "PersistentVolume") => volume(map),
         ("", "Namespace") => namespace(map),
         ("", "LimitRange") => limit_range(map),
-        ("", "Endpoints") => {
-            each(map, "subsets", |subset| each(subset, "ports", |port| put(port, "protocol", "TCP")))
-        }
+        ("", "Endpoints") => for_each_map(map, "subsets", |subset| {
+            for_each_map(subset, "ports", |port| set_default(port, "protocol", "TCP"))
+        }),
         ("autoscaling", _) => autoscaler(version, map),
         ("storage.k8s.io", kind) => storage(kind, map),
         ("networking.k8s.io", kind) => network(kind, map),
         (RBAC, kind) => access(kind, map),
-        ("discovery.k8s.io", "EndpointSlice") => each(map, "ports", |port| {
-            put(port, "name", "");
-            put(port, "protocol", "TCP");
+        ("discovery.k8s.io", "EndpointSlice") => for_each_map(map, "ports", |port| {
+            set_default(port, "name", "");
+            set_default(port, "protocol", "TCP");
         }),
-        ("scheduling.k8s.io", "PriorityClass") => put(map, "preemptionPolicy", "PreemptLowerPriority"),
+        ("scheduling.k8s.io", "PriorityClass") => {
+            set_default(map, "preemptionPolicy", "PreemptLowerPriority")
+        }
         ("admissionregistration.k8s.io", kind) => admission(kind, map),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(map),
         ("apiregistration.k8s.io", "APIService") => {
-            if let Some(service) = inner(map, "spec").and_then(|spec| inner(spec, "service")) {
-                put(service, "port", 443_i64);
+            if let Some(service) = map_mut(map, "spec").and_then(|spec| map_mut(spec, "service")) {
+                set_default(service, "port", 443_i64);
             }
         }
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => {
-            if let Some(spec) = inner(map, "spec")
+            if let Some(spec) = map_mut(map, "spec")
                 && matches!(spec.get("matchingPrecedence"), None | Some(Node::Int(0)))
             {
                 spec.insert("matchingPrecedence".into(), Node::Int(1000));
@@ -48,14 +50,14 @@ pub(super) fn other(group: &str, kind: &str, version: &str, map: &mut Map<Node>)
 /// Moves `stringData` into `data`, over existing keys.
 fn secret(map: &mut Map<Node>) {
     use base64::Engine as _;
-    if word(map, "type").is_empty() {
+    if str_of(map, "type").is_empty() {
         map.insert("type".into(), "Opaque".into());
     }
     let Some(Node::Map(texts)) = map.remove("stringData") else { return };
     if texts.is_empty() {
         return;
     }
-    if let Some(data) = made(map, "data") {
+    if let Some(data) = map_or_insert(map, "data") {
         for (name, text) in texts {
             let bytes = text.as_text().cloned().unwrap_or_default();
             data.insert(name, base64::engine::general_purpose::STANDARD.encode(&*bytes).into());
@@ -65,35 +67,37 @@ fn secret(map: &mut Map<Node>) {
 
 /// A claim, or a claim template.
 pub(super) fn claim(map: &mut Map<Node>) {
-    if let Some(status) = made(map, "status") {
-        put(status, "phase", "Pending");
+    if let Some(status) = map_or_insert(map, "status") {
+        set_default(status, "phase", "Pending");
     }
-    if let Some(spec) = made(map, "spec") {
-        put(spec, "volumeMode", "Filesystem");
+    if let Some(spec) = map_or_insert(map, "spec") {
+        set_default(spec, "volumeMode", "Filesystem");
     }
 }
 
 fn volume(map: &mut Map<Node>) {
-    if let Some(status) = made(map, "status") {
-        put(status, "phase", "Pending");
+    if let Some(status) = map_or_insert(map, "status") {
+        set_default(status, "phase", "Pending");
     }
-    let Some(spec) = made(map, "spec") else { return };
-    put(spec, "persistentVolumeReclaimPolicy", "Retain");
-    put(spec, "volumeMode", "Filesystem");
-    if let Some(path) = inner(spec, "hostPath") {
-        put(path, "type", "");
+    let Some(spec) = map_or_insert(map, "spec") else { return };
+    set_default(spec, "persistentVolumeReclaimPolicy", "Retain");
+    set_default(spec, "volumeMode", "Filesystem");
+    if let Some(path) = map_mut(spec, "hostPath") {
+        set_default(path, "type", "");
     }
-    disks(spec);
+    shared_sources(spec);
 }
 
 fn namespace(map: &mut Map<Node>) {
-    if let Some(status) = made(map, "status") {
-        put(status, "phase", "Active");
+    if let Some(status) = map_or_insert(map, "status") {
+        set_default(status, "phase", "Active");
     }
     // Every namespace has its name as a label (`kubernetes.io/metadata.name`).
-    let name = inner(map, "metadata").map(|metadata| word(metadata, "name").to_owned()).unwrap_or_default();
+    let name =
+        map_mut(map, "metadata").map(|metadata| str_of(metadata, "name").to_owned()).unwrap_or_default();
     if !name.is_empty()
-        && let Some(labels) = made(map, "metadata").and_then(|metadata| made(metadata, "labels"))
+        && let Some(labels) =
+            map_or_insert(map, "metadata").and_then(|metadata| map_or_insert(metadata, "labels"))
     {
         labels.insert("kubernetes.io/metadata.name".into(), name.into());
     }
@@ -101,14 +105,14 @@ fn namespace(map: &mut Map<Node>) {
 
 /// `max` is the default of `default`, which is the default of `defaultRequest`.
 fn limit_range(map: &mut Map<Node>) {
-    let Some(spec) = inner(map, "spec") else { return };
-    each(spec, "limits", |limit| {
-        if word(limit, "type") != "Container" {
+    let Some(spec) = map_mut(map, "spec") else { return };
+    for_each_map(spec, "limits", |limit| {
+        if str_of(limit, "type") != "Container" {
             return;
         }
         for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
             let Some(Node::Map(source)) = limit.get(from).cloned() else { continue };
-            if let Some(target) = made(limit, to) {
+            if let Some(target) = map_or_insert(limit, to) {
                 for (name, value) in source {
                     target.entry_or_insert_with(&name, || value.clone());
                 }
@@ -118,10 +122,10 @@ fn limit_range(map: &mut Map<Node>) {
 }
 
 fn autoscaler(version: &str, map: &mut Map<Node>) {
-    let Some(spec) = inner(map, "spec") else { return };
-    put(spec, "minReplicas", 1_i64);
+    let Some(spec) = map_mut(map, "spec") else { return };
+    set_default(spec, "minReplicas", 1_i64);
     if version == "v1" {
-        return put(spec, "targetCPUUtilizationPercentage", 80_i64);
+        return set_default(spec, "targetCPUUtilizationPercentage", 80_i64);
     }
     if spec.get("metrics").and_then(Node::as_list).is_none_or(<[Node]>::is_empty) {
         let target = map_of(&[("type", "Utilization".into()), ("averageUtilization", 80_i64.into())]);
@@ -129,39 +133,41 @@ fn autoscaler(version: &str, map: &mut Map<Node>) {
         let metric = map_of(&[("type", "Resource".into()), ("resource", resource)]);
         spec.insert("metrics".into(), Node::List(vec![metric]));
     }
-    if let Some(says) = inner(spec, "behavior") {
+    if let Some(says) = map_mut(spec, "behavior") {
         behavior(says);
     }
 }
 
 fn storage(kind: &str, map: &mut Map<Node>) {
     if kind == "StorageClass" {
-        put(map, "reclaimPolicy", "Delete");
-        put(map, "volumeBindingMode", "Immediate");
+        set_default(map, "reclaimPolicy", "Delete");
+        set_default(map, "volumeBindingMode", "Immediate");
     }
     if kind == "CSIDriver"
-        && let Some(spec) = made(map, "spec")
+        && let Some(spec) = map_or_insert(map, "spec")
     {
-        put(spec, "attachRequired", true);
+        set_default(spec, "attachRequired", true);
         for name in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
-            put(spec, name, false);
+            set_default(spec, name, false);
         }
-        put(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
-        put(spec, "volumeLifecycleModes", Node::List(vec!["Persistent".into()]));
+        set_default(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
+        set_default(spec, "volumeLifecycleModes", Node::List(vec!["Persistent".into()]));
     }
 }
 
 fn network(kind: &str, map: &mut Map<Node>) {
-    let Some(spec) = inner(map, "spec") else { return };
+    let Some(spec) = map_mut(map, "spec") else { return };
     match kind {
         "IngressClass" => {
-            if let Some(parameters) = inner(spec, "parameters") {
-                put(parameters, "scope", "Cluster");
+            if let Some(parameters) = map_mut(spec, "parameters") {
+                set_default(parameters, "scope", "Cluster");
             }
         }
         "NetworkPolicy" => {
-            for way in ["ingress", "egress"] {
-                each(spec, way, |rule| each(rule, "ports", |port| put(port, "protocol", "TCP")));
+            for direction in ["ingress", "egress"] {
+                for_each_map(spec, direction, |rule| {
+                    for_each_map(rule, "ports", |port| set_default(port, "protocol", "TCP"))
+                });
             }
             let goes_out = spec.get("egress").and_then(Node::as_list).is_some_and(|rules| !rules.is_empty());
             let mut types: Vec<Node> = vec!["Ingress".into()];
@@ -178,36 +184,37 @@ fn access(kind: &str, map: &mut Map<Node>) {
     if !matches!(kind, "RoleBinding" | "ClusterRoleBinding") {
         return;
     }
-    if let Some(role) = inner(map, "roleRef")
-        && word(role, "apiGroup").is_empty()
+    if let Some(role) = map_mut(map, "roleRef")
+        && str_of(role, "apiGroup").is_empty()
     {
         role.insert("apiGroup".into(), RBAC.into());
     }
-    each(map, "subjects", |subject| {
-        if word(subject, "apiGroup").is_empty() && matches!(word(subject, "kind"), "User" | "Group") {
+    for_each_map(map, "subjects", |subject| {
+        if str_of(subject, "apiGroup").is_empty() && matches!(str_of(subject, "kind"), "User" | "Group") {
             subject.insert("apiGroup".into(), RBAC.into());
         }
     });
 }
 
 fn admission(kind: &str, map: &mut Map<Node>) {
-    each(map, "webhooks", |webhook| {
-        put(webhook, "failurePolicy", "Fail");
-        put(webhook, "timeoutSeconds", 10_i64);
+    for_each_map(map, "webhooks", |webhook| {
+        set_default(webhook, "failurePolicy", "Fail");
+        set_default(webhook, "timeoutSeconds", 10_i64);
         if kind == "MutatingWebhookConfiguration" {
-            put(webhook, "reinvocationPolicy", "Never");
+            set_default(webhook, "reinvocationPolicy", "Never");
         }
-        if let Some(service) = inner(webhook, "clientConfig").and_then(|config| inner(config, "service")) {
-            put(service, "port", 443_i64);
+        if let Some(service) = map_mut(webhook, "clientConfig").and_then(|config| map_mut(config, "service"))
+        {
+            set_default(service, "port", 443_i64);
         }
         matches(webhook, "rules");
     });
-    if let Some(spec) = inner(map, "spec") {
+    if let Some(spec) = map_mut(map, "spec") {
         if kind.ends_with("Policy") {
-            put(spec, "failurePolicy", "Fail");
+            set_default(spec, "failurePolicy", "Fail");
         }
         for name in ["matchConstraints", "matchResources"] {
-            if let Some(constraints) = inner(spec, name) {
+            if let Some(constraints) = map_mut(spec, name) {
                 matches(constraints, "resourceRules");
             }
         }
@@ -215,28 +222,28 @@ fn admission(kind: &str, map: &mut Map<Node>) {
 }
 
 fn matches(map: &mut Map<Node>, rules: &str) {
-    put(map, "matchPolicy", "Equivalent");
-    put(map, "namespaceSelector", Node::empty_map());
-    put(map, "objectSelector", Node::empty_map());
-    each(map, rules, |rule| put(rule, "scope", "*"));
-    each(map, "excludeResourceRules", |rule| put(rule, "scope", "*"));
+    set_default(map, "matchPolicy", "Equivalent");
+    set_default(map, "namespaceSelector", Node::empty_map());
+    set_default(map, "objectSelector", Node::empty_map());
+    for_each_map(map, rules, |rule| set_default(rule, "scope", "*"));
+    for_each_map(map, "excludeResourceRules", |rule| set_default(rule, "scope", "*"));
 }
 
 fn definition(map: &mut Map<Node>) {
-    let Some(spec) = inner(map, "spec") else { return };
-    if let Some(conversion) = made(spec, "conversion") {
-        put(conversion, "strategy", "None");
-        let config = inner(conversion, "webhook").and_then(|webhook| inner(webhook, "clientConfig"));
-        if let Some(service) = config.and_then(|config| inner(config, "service")) {
-            put(service, "port", 443_i64);
+    let Some(spec) = map_mut(map, "spec") else { return };
+    if let Some(conversion) = map_or_insert(spec, "conversion") {
+        set_default(conversion, "strategy", "None");
+        let config = map_mut(conversion, "webhook").and_then(|webhook| map_mut(webhook, "clientConfig"));
+        if let Some(service) = config.and_then(|config| map_mut(config, "service")) {
+            set_default(service, "port", 443_i64);
         }
     }
-    if let Some(names) = inner(spec, "names") {
-        let kind = word(names, "kind").to_owned();
-        if word(names, "singular").is_empty() {
+    if let Some(names) = map_mut(spec, "names") {
+        let kind = str_of(names, "kind").to_owned();
+        if str_of(names, "singular").is_empty() {
             names.insert("singular".into(), kind.to_lowercase().into());
         }
-        if word(names, "listKind").is_empty() && !kind.is_empty() {
+        if str_of(names, "listKind").is_empty() && !kind.is_empty() {
             names.insert("listKind".into(), format!("{kind}List").into());
         }
     }
@@ -244,7 +251,7 @@ fn definition(map: &mut Map<Node>) {
     let versions = spec.get("versions").and_then(Node::as_list).unwrap_or_default();
     let stored: Option<Str> =
         versions.iter().find(storage).and_then(|version| version.get("name")?.as_text().cloned());
-    if let (Some(status), Some(stored)) = (made(map, "status"), stored) {
+    if let (Some(status), Some(stored)) = (map_or_insert(map, "status"), stored) {
         let versions = status.get("storedVersions").and_then(Node::as_list).unwrap_or_default();
         if versions.is_empty() {
             status.insert("storedVersions".into(), Node::List(vec![stored.into()]));

@@ -2,7 +2,7 @@
 
 use pintle_tree::{Map, Node};
 
-use crate::fields::{each, inner, made, put, word};
+use crate::fields::{for_each_map, map_mut, map_or_insert, set_default, str_of};
 
 /// The fields of a pod spec that are lists of containers.
 pub(crate) fn container_names() -> [&'static str; 3] {
@@ -11,16 +11,16 @@ pub(crate) fn container_names() -> [&'static str; 3] {
 
 /// A pod, which has defaults that pod templates do not have.
 pub(super) fn pod(map: &mut Map<Node>) {
-    let Some(spec) = made(map, "spec") else { return };
-    put(spec, "enableServiceLinks", true);
+    let Some(spec) = map_or_insert(map, "spec") else { return };
+    set_default(spec, "enableServiceLinks", true);
     let on_host = spec.get("hostNetwork").and_then(Node::as_bool).unwrap_or(false);
     for containers in container_names() {
-        each(spec, containers, |container| {
+        for_each_map(spec, containers, |container| {
             requests_from_limits(container);
             if on_host && containers != "ephemeralContainers" {
-                each(container, "ports", |port| {
+                for_each_map(container, "ports", |port| {
                     if let Some(number) = port.get("containerPort").cloned() {
-                        put(port, "hostPort", number);
+                        set_default(port, "hostPort", number);
                     }
                 });
             }
@@ -30,68 +30,68 @@ pub(super) fn pod(map: &mut Map<Node>) {
 }
 
 pub(super) fn template(map: &mut Map<Node>, key: &str) {
-    if let Some(spec) = inner(map, key).and_then(|template| made(template, "spec")) {
+    if let Some(spec) = map_mut(map, key).and_then(|template| map_or_insert(template, "spec")) {
         pod_spec(spec);
     }
 }
 
 fn requests_from_limits(container: &mut Map<Node>) {
-    let Some(resources) = inner(container, "resources") else { return };
+    let Some(resources) = map_mut(container, "resources") else { return };
     let Some(Node::Map(limits)) = resources.get("limits").cloned() else { return };
-    let Some(requests) = made(resources, "requests") else { return };
+    let Some(requests) = map_or_insert(resources, "requests") else { return };
     for (name, limit) in limits.iter() {
         requests.entry_or_insert_with(name, || limit.clone());
     }
 }
 
 fn pod_spec(spec: &mut Map<Node>) {
-    put(spec, "dnsPolicy", "ClusterFirst");
-    put(spec, "restartPolicy", "Always");
-    put(spec, "securityContext", Node::empty_map());
-    put(spec, "terminationGracePeriodSeconds", 30_i64);
-    put(spec, "schedulerName", "default-scheduler");
+    set_default(spec, "dnsPolicy", "ClusterFirst");
+    set_default(spec, "restartPolicy", "Always");
+    set_default(spec, "securityContext", Node::empty_map());
+    set_default(spec, "terminationGracePeriodSeconds", 30_i64);
+    set_default(spec, "schedulerName", "default-scheduler");
     // The deprecated `serviceAccount` is kept in sync with `serviceAccountName`.
-    let old = word(spec, "serviceAccount").to_owned();
-    if word(spec, "serviceAccountName").is_empty() && !old.is_empty() {
-        put(spec, "serviceAccountName", old);
-    } else if !word(spec, "serviceAccountName").is_empty() {
-        let name = word(spec, "serviceAccountName").to_owned();
+    let old = str_of(spec, "serviceAccount").to_owned();
+    if str_of(spec, "serviceAccountName").is_empty() && !old.is_empty() {
+        set_default(spec, "serviceAccountName", old);
+    } else if !str_of(spec, "serviceAccountName").is_empty() {
+        let name = str_of(spec, "serviceAccountName").to_owned();
         spec.insert("serviceAccount".into(), name.into());
     }
     for containers in container_names() {
-        each(spec, containers, container);
+        for_each_map(spec, containers, container);
     }
-    each(spec, "volumes", volume);
+    for_each_map(spec, "volumes", volume);
 }
 
 fn container(container: &mut Map<Node>) {
-    if word(container, "imagePullPolicy").is_empty() {
-        let policy = if is_latest(word(container, "image")) { "Always" } else { "IfNotPresent" };
+    if str_of(container, "imagePullPolicy").is_empty() {
+        let policy = if is_latest(str_of(container, "image")) { "Always" } else { "IfNotPresent" };
         container.insert("imagePullPolicy".into(), policy.into());
     }
-    put(container, "terminationMessagePath", "/dev/termination-log");
-    put(container, "terminationMessagePolicy", "File");
-    each(container, "ports", |port| put(port, "protocol", "TCP"));
-    each(container, "env", |variable| {
-        if let Some(reference) = inner(variable, "valueFrom").and_then(|from| inner(from, "fieldRef")) {
-            put(reference, "apiVersion", "v1");
+    set_default(container, "terminationMessagePath", "/dev/termination-log");
+    set_default(container, "terminationMessagePolicy", "File");
+    for_each_map(container, "ports", |port| set_default(port, "protocol", "TCP"));
+    for_each_map(container, "env", |variable| {
+        if let Some(reference) = map_mut(variable, "valueFrom").and_then(|from| map_mut(from, "fieldRef")) {
+            set_default(reference, "apiVersion", "v1");
         }
     });
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if let Some(probe) = inner(container, name) {
-            put(probe, "timeoutSeconds", 1_i64);
-            put(probe, "periodSeconds", 10_i64);
-            put(probe, "successThreshold", 1_i64);
-            put(probe, "failureThreshold", 3_i64);
+        if let Some(probe) = map_mut(container, name) {
+            set_default(probe, "timeoutSeconds", 1_i64);
+            set_default(probe, "periodSeconds", 10_i64);
+            set_default(probe, "successThreshold", 1_i64);
+            set_default(probe, "failureThreshold", 3_i64);
             http_get(probe);
-            if let Some(grpc) = inner(probe, "grpc") {
-                put(grpc, "service", "");
+            if let Some(grpc) = map_mut(probe, "grpc") {
+                set_default(grpc, "service", "");
             }
         }
     }
-    if let Some(lifecycle) = inner(container, "lifecycle") {
+    if let Some(lifecycle) = map_mut(container, "lifecycle") {
         for name in ["postStart", "preStop"] {
-            if let Some(handler) = inner(lifecycle, name) {
+            if let Some(handler) = map_mut(lifecycle, name) {
                 http_get(handler);
             }
         }
@@ -99,9 +99,9 @@ fn container(container: &mut Map<Node>) {
 }
 
 fn http_get(handler: &mut Map<Node>) {
-    if let Some(get) = inner(handler, "httpGet") {
-        put(get, "path", "/");
-        put(get, "scheme", "HTTP");
+    if let Some(get) = map_mut(handler, "httpGet") {
+        set_default(get, "path", "/");
+        set_default(get, "scheme", "HTTP");
     }
 }
 
@@ -124,57 +124,58 @@ fn volume(volume: &mut Map<Node>) {
         volume.insert("emptyDir".into(), Node::empty_map());
     }
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
-        if let Some(source) = inner(volume, source) {
-            put(source, "defaultMode", 0o644_i64);
+        if let Some(source) = map_mut(volume, source) {
+            set_default(source, "defaultMode", 0o644_i64);
             field_references(source);
-            each(source, "sources", |source| {
-                if let Some(token) = inner(source, "serviceAccountToken") {
-                    put(token, "expirationSeconds", 3600_i64);
+            for_each_map(source, "sources", |source| {
+                if let Some(token) = map_mut(source, "serviceAccountToken") {
+                    set_default(token, "expirationSeconds", 3600_i64);
                 }
-                if let Some(downward) = inner(source, "downwardAPI") {
+                if let Some(downward) = map_mut(source, "downwardAPI") {
                     field_references(downward);
                 }
             });
         }
     }
-    if let Some(path) = inner(volume, "hostPath") {
-        put(path, "type", "");
+    if let Some(path) = map_mut(volume, "hostPath") {
+        set_default(path, "type", "");
     }
-    if let Some(template) = inner(volume, "ephemeral").and_then(|source| inner(source, "volumeClaimTemplate"))
-        && let Some(spec) = inner(template, "spec")
+    if let Some(template) =
+        map_mut(volume, "ephemeral").and_then(|source| map_mut(source, "volumeClaimTemplate"))
+        && let Some(spec) = map_mut(template, "spec")
     {
-        put(spec, "volumeMode", "Filesystem");
+        set_default(spec, "volumeMode", "Filesystem");
     }
-    disks(volume);
+    shared_sources(volume);
 }
 
 fn field_references(source: &mut Map<Node>) {
-    each(source, "items", |item| {
-        if let Some(reference) = inner(item, "fieldRef") {
-            put(reference, "apiVersion", "v1");
+    for_each_map(source, "items", |item| {
+        if let Some(reference) = map_mut(item, "fieldRef") {
+            set_default(reference, "apiVersion", "v1");
         }
     });
 }
 
 /// Volume sources that pods and PersistentVolumes share.
-pub(super) fn disks(volume: &mut Map<Node>) {
-    if let Some(disk) = inner(volume, "iscsi") {
-        put(disk, "iscsiInterface", "default");
+pub(super) fn shared_sources(volume: &mut Map<Node>) {
+    if let Some(disk) = map_mut(volume, "iscsi") {
+        set_default(disk, "iscsiInterface", "default");
     }
-    if let Some(disk) = inner(volume, "rbd") {
-        put(disk, "pool", "rbd");
-        put(disk, "user", "admin");
-        put(disk, "keyring", "/etc/ceph/keyring");
+    if let Some(disk) = map_mut(volume, "rbd") {
+        set_default(disk, "pool", "rbd");
+        set_default(disk, "user", "admin");
+        set_default(disk, "keyring", "/etc/ceph/keyring");
     }
-    if let Some(disk) = inner(volume, "azureDisk") {
-        put(disk, "cachingMode", "ReadWrite");
-        put(disk, "kind", "Shared");
-        put(disk, "fsType", "ext4");
-        put(disk, "readOnly", false);
+    if let Some(disk) = map_mut(volume, "azureDisk") {
+        set_default(disk, "cachingMode", "ReadWrite");
+        set_default(disk, "kind", "Shared");
+        set_default(disk, "fsType", "ext4");
+        set_default(disk, "readOnly", false);
     }
-    if let Some(disk) = inner(volume, "scaleIO") {
-        put(disk, "storageMode", "ThinProvisioned");
-        put(disk, "fsType", "xfs");
+    if let Some(disk) = map_mut(volume, "scaleIO") {
+        set_default(disk, "storageMode", "ThinProvisioned");
+        set_default(disk, "fsType", "xfs");
     }
 }
 

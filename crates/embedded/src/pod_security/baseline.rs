@@ -111,10 +111,10 @@ fn host_paths(pod: &Pod<'_>) -> Option<Violation> {
 fn host_ports(pod: &Pod<'_>) -> Option<Violation> {
     let mut ports = Values::new();
     let containers = pod.containers_that(|it| {
-        let taken = list(it, &["ports"]).iter().filter_map(|port| int(port, &["hostPort"]));
-        let taken: Vec<String> = taken.filter(|port| *port != 0).map(|port| port.to_string()).collect();
-        ports.extend(taken.iter().cloned());
-        !taken.is_empty()
+        let used = list(it, &["ports"]).iter().filter_map(|port| int(port, &["hostPort"]));
+        let used: Vec<String> = used.filter(|port| *port != 0).map(|port| port.to_string()).collect();
+        ports.extend(used.iter().cloned());
+        !used.is_empty()
     });
     if containers.is_empty() {
         return None;

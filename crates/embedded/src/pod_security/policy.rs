@@ -105,7 +105,7 @@ impl Labels<'_> {
         let level = self.label(use_of).map(|word| {
             let level = Level::read(&word);
             if level.is_none() {
-                self.refuse(use_of, &word, "must be one of privileged, baseline, restricted");
+                self.add_error(use_of, &word, "must be one of privileged, baseline, restricted");
             }
             level
         });
@@ -113,7 +113,7 @@ impl Labels<'_> {
         let version = self.label(&name).map(|word| match read_version(&word) {
             Some(version) => version,
             None => {
-                self.refuse(&name, &word, "must be \"latest\" or \"v1.x\"");
+                self.add_error(&name, &word, "must be \"latest\" or \"v1.x\"");
                 None
             }
         });
@@ -125,7 +125,7 @@ impl Labels<'_> {
         Some(at(self.namespace, &["metadata", "labels", &key])?.as_str()?.to_owned())
     }
 
-    fn refuse(&mut self, name: &str, word: &str, why: &str) {
+    fn add_error(&mut self, name: &str, word: &str, why: &str) {
         let field = format!("metadata.labels[{PREFIX}{name}]");
         self.causes.push(StatusCause::invalid(field, &word.into(), why));
     }

@@ -247,13 +247,13 @@ fn reference(map: &Map<Node>) -> Option<Str> {
 }
 
 fn kind(map: &Map<Node>) -> Type {
-    let said = text(map, "type");
+    let declared = text(map, "type");
     if flag(map, "x-kubernetes-int-or-string")
         || text(map, "format").is_some_and(|word| word == "int-or-string")
     {
         return Type::IntOrString;
     }
-    match said.as_ref().and_then(Str::as_str) {
+    match declared.as_ref().and_then(Str::as_str) {
         Some("boolean") => Type::Boolean,
         Some("integer") => Type::Integer,
         Some("number") => Type::Number,

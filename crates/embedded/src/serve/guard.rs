@@ -23,9 +23,9 @@ impl Token {
         Token(Sha256::digest(text).into())
     }
 
-    fn is(&self, given: &[u8]) -> bool {
-        let given: [u8; 32] = Sha256::digest(given).into();
-        let differences = self.0.iter().zip(given).fold(0, |all, (own, other)| all | (own ^ other));
+    fn is(&self, presented: &[u8]) -> bool {
+        let presented: [u8; 32] = Sha256::digest(presented).into();
+        let differences = self.0.iter().zip(presented).fold(0, |all, (own, other)| all | (own ^ other));
         black_box(differences) == 0
     }
 }
@@ -39,7 +39,7 @@ pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Resu
     if is_cross_origin(&head.headers) {
         return forbidden("this cluster does not answer to web pages");
     }
-    if token.is_some_and(|token| !is_public(head) && !is_known(&head.headers, token)) {
+    if token.is_some_and(|token| !is_public(head) && !is_authenticated(&head.headers, token)) {
         return Err(Status::new(401, "Unauthorized", "Unauthorized"));
     }
     // Browsers send cross-origin requests without a preflight only with certain content types, or none. The API
@@ -82,10 +82,11 @@ fn is_public(head: &Parts) -> bool {
     matches!(head.method, Method::GET | Method::HEAD) && PUBLIC.contains(&head.uri.path())
 }
 
-fn is_known(headers: &HeaderMap, token: &Token) -> bool {
-    let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
-    let given = given.and_then(|value| value.split_at_checked("Bearer ".len()));
-    given.is_some_and(|(scheme, given)| scheme.eq_ignore_ascii_case(b"Bearer ") && token.is(given))
+fn is_authenticated(headers: &HeaderMap, token: &Token) -> bool {
+    let presented = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
+    let presented = presented.and_then(|value| value.split_at_checked("Bearer ".len()));
+    presented
+        .is_some_and(|(scheme, presented)| scheme.eq_ignore_ascii_case(b"Bearer ") && token.is(presented))
 }
 
 #[cfg(test)]

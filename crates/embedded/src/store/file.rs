@@ -236,12 +236,12 @@ fn write_all(
             revision.send_replace(state.revision());
         }
         for (answer, decided) in answers {
-            let told = match &written {
+            let result = match &written {
                 Ok(()) => decided,
                 Err(why) => decided.and_then(|_| Err(WriteError::Broken(why.clone()))),
             };
             // The client may have disconnected.
-            let _ = answer.send(told);
+            let _ = answer.send(result);
         }
     }
     // All acknowledged writes are committed. Closing only saves the next opener some time.
@@ -257,11 +257,11 @@ fn write_catching_panics(
 ) -> Result<(), String> {
     let written = if *is_broken { None } else { catch_panic(|| write_batch(database, staged)) };
     *is_broken |= written.is_none();
-    let told = |why: &str| format!("cannot write to {}: {why}", path.display());
+    let result = |why: &str| format!("cannot write to {}: {why}", path.display());
     match written {
         Some(Ok(())) => Ok(()),
-        Some(Err(error)) => Err(told(&error.to_string())),
-        None => Err(told(&format!("it is damaged ({INCONSISTENT})"))),
+        Some(Err(error)) => Err(result(&error.to_string())),
+        None => Err(result(&format!("it is damaged ({INCONSISTENT})"))),
     }
 }
 

@@ -63,7 +63,7 @@ fn expressions(term: &Node, field: &FieldPath, errors: &mut ErrorList) {
             other => errors.invalid(&child_path.child("operator"), other, "not a valid selector operator"),
         }
         let key = text(expression, &["key"]);
-        errors.each(&child_path.child("key"), key, names::qualified(key));
+        errors.add_all(&child_path.child("key"), key, names::qualified(key));
     }
 }
 
@@ -98,7 +98,7 @@ fn term(term: &Node, field: &FieldPath, errors: &mut ErrorList) {
     if key.is_empty() {
         errors.required(&child_path, "can not be empty");
     }
-    errors.each(&child_path, key, names::qualified(key));
+    errors.add_all(&child_path, key, names::qualified(key));
 }
 
 pub(super) fn spread(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {

@@ -53,7 +53,7 @@ fn common(container: &Node, volumes: &[String], field: &FieldPath, errors: &mut 
     if name.is_empty() {
         errors.required(&field.child("name"), "");
     } else {
-        errors.each(&field.child("name"), name, names::label(name));
+        errors.add_all(&field.child("name"), name, names::label(name));
     }
     if text(container, &["image"]).is_empty() {
         errors.required(&field.child("image"), "");
@@ -78,7 +78,7 @@ fn ports(container: &Node, field: &FieldPath, errors: &mut ErrorList) {
         if !name.is_empty() {
             let found = names::port_name(name);
             let is_good = found.is_empty();
-            errors.each(&child_path.child("name"), name, found);
+            errors.add_all(&child_path.child("name"), name, found);
             if is_good && !seen.insert(name) {
                 errors.duplicate(&child_path.child("name"), name);
             }
@@ -114,7 +114,7 @@ fn variables(container: &Node, field: &FieldPath, errors: &mut ErrorList) {
         if name.is_empty() {
             errors.required(&child_path.child("name"), "");
         } else {
-            errors.each(&child_path.child("name"), name, names::variable(name));
+            errors.add_all(&child_path.child("name"), name, names::variable(name));
         }
         if let Some(from) = at(variable, &["valueFrom"]) {
             variable_source(from, text(variable, &["value"]), &child_path.child("valueFrom"), errors);
@@ -145,7 +145,7 @@ fn variable_source(from: &Node, value: &str, field: &FieldPath, errors: &mut Err
             if key.is_empty() {
                 errors.required(&field.child(name).child("key"), "");
             } else {
-                errors.each(&field.child(name).child("key"), key, names::config_key(key));
+                errors.add_all(&field.child(name).child("key"), key, names::config_key(key));
             }
         }
     }
@@ -199,20 +199,20 @@ fn mounts(container: &Node, volumes: &[String], field: &FieldPath, errors: &mut 
             errors.invalid(&child_path.child("mountPath"), path, "must be unique");
         }
         // The server omits the index in this path.
-        below(text(mount, &["subPath"]), &field.child("volumeMounts").child("subPath"), errors);
+        relative_path(text(mount, &["subPath"]), &field.child("volumeMounts").child("subPath"), errors);
     }
 }
 
 /// A relative path that does not leave its base.
-pub(super) fn below(path: &str, field: &FieldPath, errors: &mut ErrorList) {
+pub(super) fn relative_path(path: &str, field: &FieldPath, errors: &mut ErrorList) {
     if path.starts_with('/') {
         errors.invalid(field, path, "must be a relative path");
     }
-    not_up(path, field, errors);
+    no_parent_directories(path, field, errors);
 }
 
 /// A path without `..`.
-pub(super) fn not_up(path: &str, field: &FieldPath, errors: &mut ErrorList) {
+pub(super) fn no_parent_directories(path: &str, field: &FieldPath, errors: &mut ErrorList) {
     if path.split('/').any(|part| part == "..") {
         errors.invalid(field, path, "must not contain '..'");
     }
@@ -234,7 +234,7 @@ fn resource(name: &str, amount: &Node, field: &FieldPath, errors: &mut ErrorList
     let child_path = field.key(name);
     let found = names::qualified(name);
     let is_good = found.is_empty();
-    errors.each(&child_path, name, found);
+    errors.add_all(&child_path, name, found);
     let is_standard =
         matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
     if is_good && !name.contains('/') && !is_standard {
@@ -283,16 +283,16 @@ fn security(container: &Node, field: &FieldPath, errors: &mut ErrorList) {
     user(context, "runAsGroup", &field, errors);
     let escalates = at(context, &["allowPrivilegeEscalation"]).and_then(Node::as_bool) != Some(false);
     if !escalates && is_true(context, &["privileged"]) {
-        errors.invalid_shown(
+        errors.invalid_formatted(
             &field,
-            &shown(context),
+            &format_context(context),
             "cannot set `allowPrivilegeEscalation` to false and `privileged` to true",
         );
     }
 }
 
 /// A security context as the server shows it: with the names of the Go fields.
-fn shown(context: &Node) -> String {
+fn format_context(context: &Node) -> String {
     const FIELDS: [(&str, &str); 12] = [
         ("capabilities", "Capabilities"),
         ("privileged", "Privileged"),
@@ -307,5 +307,5 @@ fn shown(context: &Node) -> String {
         ("seccompProfile", "SeccompProfile"),
         ("appArmorProfile", "AppArmorProfile"),
     ];
-    super::shown(context, &FIELDS)
+    super::format_struct(context, &FIELDS)
 }

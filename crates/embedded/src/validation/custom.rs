@@ -75,7 +75,7 @@ impl SchemaValidator {
             Node::Map(_) => self.fields(schema, value, old, field),
             Node::List(list) => {
                 let Some(items) = schema.items() else { return };
-                let before = CorrelatedList::of(schema, old);
+                let before = CorrelatedList::new(schema, old);
                 for (at, item) in list.iter().enumerate() {
                     self.value(items, item, before.find(schema, item, at), &format!("{field}[{at}]"));
                 }
@@ -252,7 +252,7 @@ struct CorrelatedList<'n> {
 }
 
 impl<'n> CorrelatedList<'n> {
-    fn of(schema: Schema<'_>, old: Option<&'n Node>) -> CorrelatedList<'n> {
+    fn new(schema: Schema<'_>, old: Option<&'n Node>) -> CorrelatedList<'n> {
         let list = old.and_then(Node::as_list).unwrap_or_default();
         let keys =
             list.iter().enumerate().filter_map(|(at, item)| Some((key_of(schema, item)?, at))).collect();

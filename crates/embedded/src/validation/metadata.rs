@@ -15,13 +15,13 @@ pub(super) fn validate(kind: Kind<'_>, object: &Node, errors: &mut ErrorList) {
     let beginning = text(&meta, &["generateName"]);
     if !beginning.is_empty() {
         let child_path = field.child("generateName");
-        errors.each(&child_path, beginning, name_errors(kind, &with_generated_suffix(beginning)));
+        errors.add_all(&child_path, beginning, name_errors(kind, &with_generated_suffix(beginning)));
     }
     let name = text(&meta, &["name"]);
     if name.is_empty() {
         errors.required(&field.child("name"), "name or generateName is required");
     } else {
-        errors.each(&field.child("name"), name, name_errors(kind, name));
+        errors.add_all(&field.child("name"), name, name_errors(kind, name));
     }
     super::labels(&meta, "labels", &field, errors);
     annotations(&meta, &field, errors);
@@ -84,7 +84,7 @@ fn annotations(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
     for (key, value) in entries(meta, "annotations") {
         let key = key.to_str_lossy();
         // Annotation keys are validated in lower case, as the server does.
-        errors.each(&field, &key, names::qualified(&key.to_lowercase()));
+        errors.add_all(&field, &key, names::qualified(&key.to_lowercase()));
         size += key.len() + value.as_text().map_or(0, |text| text.len());
     }
     if size > MAX_ANNOTATION_BYTES {
@@ -107,9 +107,9 @@ fn owners(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
             }
         }
         if version == "v1" && text(owner, &["kind"]) == "Event" {
-            errors.invalid_shown(
+            errors.invalid_formatted(
                 &field,
-                &shown_owner(owner),
+                &format_owner(owner),
                 "/v1, Kind=Event is disallowed from being an owner",
             );
         }
@@ -120,8 +120,9 @@ fn owners(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
                     let detail = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {own}"
                     );
-                    let all: Vec<String> = list(meta, &["ownerReferences"]).iter().map(shown_owner).collect();
-                    errors.invalid_shown(&field, &format!("[{}]", all.join(",")), &detail);
+                    let all: Vec<String> =
+                        list(meta, &["ownerReferences"]).iter().map(format_owner).collect();
+                    errors.invalid_formatted(&field, &format!("[{}]", all.join(",")), &detail);
                 }
                 None => controller = Some(own),
             }
@@ -130,11 +131,11 @@ fn owners(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
 }
 
 /// An owner reference as the server shows it.
-fn shown_owner(owner: &Node) -> String {
+fn format_owner(owner: &Node) -> String {
     let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
     let present: Vec<(&str, &str)> =
         fields.into_iter().filter(|name| at(owner, &[name]).is_some()).map(|name| (name, name)).collect();
-    super::shown(owner, &present)
+    super::format_struct(owner, &present)
 }
 
 fn finalizers(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
@@ -143,7 +144,7 @@ fn finalizers(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
         let name = name.as_str().unwrap_or_default();
         let found = names::qualified(name);
         let is_bare = found.is_empty() && !name.contains('/') && !STANDARD.contains(&name);
-        errors.each(&field.child("finalizers"), name, found);
+        errors.add_all(&field.child("finalizers"), name, found);
         if is_bare {
             errors.invalid(
                 &index,

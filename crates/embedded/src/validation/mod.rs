@@ -19,7 +19,7 @@ mod volume;
 mod warnings;
 mod workload;
 
-pub(crate) use security_profile::{APP_ARMOR, old_app_armor};
+pub(crate) use security_profile::{APP_ARMOR, app_armor_warning};
 
 use pintle_tree::{Map, Node};
 
@@ -116,7 +116,7 @@ impl ErrorList {
     }
 
     /// An invalid value with its own formatting.
-    fn invalid_shown(&mut self, field: &FieldPath, shown: &str, detail: &str) {
+    fn invalid_formatted(&mut self, field: &FieldPath, shown: &str, detail: &str) {
         let message = format!("Invalid value: {shown}: {detail}");
         self.causes.push(StatusCause { reason: "FieldValueInvalid", message, field: field.0.clone() });
     }
@@ -148,9 +148,9 @@ impl ErrorList {
     }
 
     /// Adds all problems of a string.
-    fn each(&mut self, field: &FieldPath, value: &str, errors: Vec<String>) {
-        for fault in errors {
-            self.invalid(field, value, &fault);
+    fn add_all(&mut self, field: &FieldPath, value: &str, errors: Vec<String>) {
+        for problem in errors {
+            self.invalid(field, value, &problem);
         }
     }
 
@@ -177,7 +177,9 @@ impl ErrorList {
     fn port_or_name(&mut self, field: &FieldPath, value: &Node) {
         match value {
             Node::Int(number) => self.port(field, *number),
-            Node::Str(name) => self.each(field, &name.to_str_lossy(), names::port_name(&name.to_str_lossy())),
+            Node::Str(name) => {
+                self.add_all(field, &name.to_str_lossy(), names::port_name(&name.to_str_lossy()))
+            }
             _ => {}
         }
     }
@@ -202,7 +204,7 @@ fn validate_spec(group: &str, kind: &str, object: &Node, errors: &mut ErrorList)
 }
 
 /// A struct as the server shows it in errors: JSON with the names and the order of the Go fields, null if unset.
-fn shown(node: &Node, fields: &[(&str, &str)]) -> String {
+fn format_struct(node: &Node, fields: &[(&str, &str)]) -> String {
     let show = |(name, own): &(&str, &str)| {
         let value = node.get(name).cloned().unwrap_or_default();
         let text = pintle_tree::json::write_raw(&value).unwrap_or_default();
@@ -240,7 +242,7 @@ fn selector(selector: &Node, field: &FieldPath, errors: &mut ErrorList) {
             other => errors.invalid(&field.child("operator"), other, "not a valid selector operator"),
         }
         let key = text(expression, &["key"]);
-        errors.each(&field.child("key"), key, names::qualified(key));
+        errors.add_all(&field.child("key"), key, names::qualified(key));
     }
 }
 
@@ -249,8 +251,8 @@ fn labels(parent: &Node, name: &str, field: &FieldPath, errors: &mut ErrorList) 
     let field = field.child(name);
     for (key, value) in entries(parent, name) {
         let (key, value) = (key.to_str_lossy(), value.as_str().unwrap_or_default());
-        errors.each(&field, &key, names::qualified(&key));
-        errors.each(&field, value, names::label_value(value));
+        errors.add_all(&field, &key, names::qualified(&key));
+        errors.add_all(&field, value, names::label_value(value));
     }
 }
 

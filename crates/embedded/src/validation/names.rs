@@ -86,14 +86,14 @@ pub(super) fn qualified(text: &str) -> Vec<String> {
     match prefix {
         Some("") => found.push("prefix part must be non-empty".to_owned()),
         Some(prefix) => {
-            found.extend(subdomain(prefix).into_iter().map(|fault| format!("prefix part {fault}")))
+            found.extend(subdomain(prefix).into_iter().map(|problem| format!("prefix part {problem}")))
         }
         None => {}
     }
     if name.is_empty() {
         found.push("name part must be non-empty".to_owned());
     }
-    found.extend(at_most(name, 63, "bytes").map(|fault| format!("name part {fault}")));
+    found.extend(at_most(name, 63, "bytes").map(|problem| format!("name part {problem}")));
     found.extend((!is_name_part(name)).then(|| format!("name part {QUALIFIED}")));
     found
 }
@@ -136,15 +136,15 @@ pub(super) fn port_name(text: &str) -> Vec<String> {
 /// The name of an environment variable.
 pub(super) fn variable(text: &str) -> Vec<String> {
     let is_good = text.bytes().all(|byte| (0x20..0x7f).contains(&byte) && byte != b'=');
-    let fault =
+    let problem =
         "a valid environment variable name must consist only of printable ASCII characters other than '='";
-    errors([(!is_good).then(|| fault.to_owned())])
+    errors([(!is_good).then(|| problem.to_owned())])
 }
 
 /// An IP address.
 pub(super) fn address(text: &str) -> Vec<String> {
-    let fault = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-    errors([text.parse::<std::net::IpAddr>().is_err().then(|| fault.to_owned())])
+    let problem = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+    errors([text.parse::<std::net::IpAddr>().is_err().then(|| problem.to_owned())])
 }
 
 /// A CIDR.
@@ -157,8 +157,8 @@ pub(super) fn range(text: &str) -> Vec<String> {
         };
         bits.parse::<u8>().is_ok_and(|bits| bits <= most)
     });
-    let fault = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-    errors([(!is_good).then(|| fault.to_owned())])
+    let problem = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+    errors([(!is_good).then(|| problem.to_owned())])
 }
 
 /// A percentage.

@@ -37,16 +37,16 @@ fn ingress(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
         for (child_path, host) in items(certificate, "hosts", &child_path) {
             let host = host.as_str().unwrap_or_default();
             let found = if host.contains('*') { names::wildcard(host) } else { names::subdomain(host) };
-            errors.each(&child_path, host, found);
+            errors.add_all(&child_path, host, found);
         }
         let secret = text(certificate, &["secretName"]);
         if !secret.is_empty() {
-            errors.each(&child_path.child("secretName"), secret, names::subdomain(secret));
+            errors.add_all(&child_path.child("secretName"), secret, names::subdomain(secret));
         }
     }
     let class = text(spec, &["ingressClassName"]);
     if !class.is_empty() {
-        errors.each(&field.child("ingressClassName"), class, names::subdomain(class));
+        errors.add_all(&field.child("ingressClassName"), class, names::subdomain(class));
     }
 }
 
@@ -55,7 +55,7 @@ fn host_name(host: &str, field: &FieldPath, errors: &mut ErrorList) {
         return errors.invalid(field, host, "must be a DNS name, not an IP address");
     }
     let found = if host.contains('*') { names::wildcard(host) } else { names::subdomain(host) };
-    errors.each(field, host, found);
+    errors.add_all(field, host, found);
 }
 
 fn paths(http: &Node, field: &FieldPath, errors: &mut ErrorList) {
@@ -113,7 +113,7 @@ fn backend(backend: &Node, field: &FieldPath, errors: &mut ErrorList) {
             if name.is_empty() {
                 errors.required(&child_path.child("name"), "");
             } else {
-                errors.each(&child_path.child("name"), name, names::label(name));
+                errors.add_all(&child_path.child("name"), name, names::label(name));
             }
             let (number, port) =
                 (int(service, &["port", "number"]).unwrap_or(0), text(service, &["port", "name"]));
@@ -122,7 +122,7 @@ fn backend(backend: &Node, field: &FieldPath, errors: &mut ErrorList) {
                 (false, false) => errors.required(field, "port name or number is required"),
                 (true, false) => errors.port(&child_path.child("port").child("number"), number),
                 (false, true) => {
-                    errors.each(&child_path.child("port").child("name"), port, names::port_name(port))
+                    errors.add_all(&child_path.child("port").child("name"), port, names::port_name(port))
                 }
             }
         }
@@ -134,8 +134,8 @@ fn policy(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     if let Some(pods) = at(spec, &["podSelector"]) {
         selector(pods, &field.child("podSelector"), errors);
     }
-    for (way, peers) in [("ingress", "from"), ("egress", "to")] {
-        for (child_path, rule) in items(spec, way, field) {
+    for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
+        for (child_path, rule) in items(spec, direction, field) {
             for (child_path, port) in items(rule, "ports", &child_path) {
                 let protocol = text(port, &["protocol"]);
                 errors.one_of(&child_path.child("protocol"), protocol, &["TCP", "UDP", "SCTP"]);
@@ -168,7 +168,7 @@ fn peer(peer: &Node, field: &FieldPath, errors: &mut ErrorList) {
         if range.is_empty() {
             errors.required(&child_path, "");
         } else {
-            errors.each(&child_path, range, names::range(range));
+            errors.add_all(&child_path, range, names::range(range));
         }
         if count > 1 {
             errors.forbidden(field, "may not specify both ipBlock and another peer");

@@ -38,7 +38,7 @@ fn config_map(object: &Node, errors: &mut ErrorList) {
     for (key, value) in entries(object, "data") {
         let name = key.to_str_lossy();
         let child_path = root.child("data").key(&name);
-        errors.each(&child_path, &name, names::config_key(&name));
+        errors.add_all(&child_path, &name, names::config_key(&name));
         if binary.iter().any(|(other, _)| *other == key) {
             errors.invalid(&child_path, &*name, "duplicate of key present in binaryData");
         }
@@ -46,7 +46,7 @@ fn config_map(object: &Node, errors: &mut ErrorList) {
     }
     for (key, value) in &binary {
         let name = key.to_str_lossy();
-        errors.each(&root.child("binaryData").key(&name), &name, names::config_key(&name));
+        errors.add_all(&root.child("binaryData").key(&name), &name, names::config_key(&name));
         size += value.as_text().map_or(0, |text| text.len() / 4 * 3);
     }
     if size > MAX_DATA_BYTES {
@@ -59,7 +59,7 @@ fn secret(object: &Node, errors: &mut ErrorList) {
     let mut size = 0;
     for (key, value) in entries(object, "data") {
         let name = key.to_str_lossy();
-        errors.each(&data.key(&name), &name, names::config_key(&name));
+        errors.add_all(&data.key(&name), &name, names::config_key(&name));
         size += value.as_text().map_or(0, |text| text.len() / 4 * 3);
     }
     if size > MAX_DATA_BYTES {
@@ -70,11 +70,11 @@ fn secret(object: &Node, errors: &mut ErrorList) {
         base64::engine::general_purpose::STANDARD.decode(&**text).ok()
     };
     match text(object, &["type"]) {
-        "kubernetes.io/tls" => need(&["tls.crt", "tls.key"], object, &data, errors),
-        "kubernetes.io/ssh-auth" => need(&["ssh-privatekey"], object, &data, errors),
+        "kubernetes.io/tls" => require_keys(&["tls.crt", "tls.key"], object, &data, errors),
+        "kubernetes.io/ssh-auth" => require_keys(&["ssh-privatekey"], object, &data, errors),
         kind @ ("kubernetes.io/dockerconfigjson" | "kubernetes.io/dockercfg") => {
             let key = if kind.ends_with("json") { ".dockerconfigjson" } else { ".dockercfg" };
-            need(&[key], object, &data, errors);
+            require_keys(&[key], object, &data, errors);
             if let Some(bytes) = bytes(key)
                 && let Err(error) = pintle_tree::json::read(&bytes)
             {
@@ -84,7 +84,7 @@ fn secret(object: &Node, errors: &mut ErrorList) {
         "kubernetes.io/basic-auth" => {
             let has = |key: &str| at(object, &["data", key]).is_some();
             if !has("username") && !has("password") {
-                need(&["username", "password"], object, &data, errors);
+                require_keys(&["username", "password"], object, &data, errors);
             }
         }
         "kubernetes.io/service-account-token" => {
@@ -97,7 +97,7 @@ fn secret(object: &Node, errors: &mut ErrorList) {
     }
 }
 
-fn need(keys: &[&str], object: &Node, data: &FieldPath, errors: &mut ErrorList) {
+fn require_keys(keys: &[&str], object: &Node, data: &FieldPath, errors: &mut ErrorList) {
     for key in keys {
         if at(object, &["data", key]).is_none() {
             errors.required(&data.key(key), "");
@@ -153,7 +153,7 @@ fn endpoints(object: &Node, errors: &mut ErrorList) {
             let address = text(address, &["ip"]);
             let found = names::address(address);
             if !found.is_empty() {
-                errors.each(&child_path.child("ip"), address, found);
+                errors.add_all(&child_path.child("ip"), address, found);
                 // The server validates this twice and reports it twice.
                 errors.invalid(&child_path.child("ip"), address, "must be a valid IP address");
             }

@@ -59,7 +59,7 @@ fn spec(parent: &Node, claims: &[&str], field: &FieldPath, errors: &mut ErrorLis
     affinity::spread(spec, field, errors);
     let account = text(spec, &["serviceAccountName"]);
     if !account.is_empty() {
-        errors.each(&field.child("serviceAccountName"), account, names::subdomain(account));
+        errors.add_all(&field.child("serviceAccountName"), account, names::subdomain(account));
     }
     if let Some(deadline) =
         int(spec, &["activeDeadlineSeconds"]).filter(|it| !(1..=i64::from(i32::MAX)).contains(it))
@@ -73,14 +73,14 @@ fn spec(parent: &Node, claims: &[&str], field: &FieldPath, errors: &mut ErrorLis
     for name in ["hostname", "subdomain"] {
         let value = text(spec, &[name]);
         if !value.is_empty() {
-            errors.each(&field.child(name), value, names::label(value));
+            errors.add_all(&field.child(name), value, names::label(value));
         }
     }
     tolerations(spec, field, errors);
     aliases(spec, field, errors);
     let class = text(spec, &["priorityClassName"]);
     if !class.is_empty() {
-        errors.each(&field.child("priorityClassName"), class, names::subdomain(class));
+        errors.add_all(&field.child("priorityClassName"), class, names::subdomain(class));
     }
 }
 
@@ -120,7 +120,7 @@ fn tolerations(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     for (field, toleration) in items(spec, "tolerations", field) {
         let (key, operator) = (text(toleration, &["key"]), text(toleration, &["operator"]));
         if !key.is_empty() {
-            errors.each(&field.child("key"), key, names::qualified(key));
+            errors.add_all(&field.child("key"), key, names::qualified(key));
         }
         let child_path = field.child("operator");
         if key.is_empty() && operator != "Exists" {
@@ -159,10 +159,10 @@ fn tolerations(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
 fn aliases(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     for (field, alias) in items(spec, "hostAliases", field) {
         let address = text(alias, &["ip"]);
-        errors.each(&field.child("ip"), address, names::address(address));
+        errors.add_all(&field.child("ip"), address, names::address(address));
         for (field, host) in items(alias, "hostnames", &field) {
             let host = host.as_str().unwrap_or_default();
-            errors.each(&field, host, names::subdomain(host));
+            errors.add_all(&field, host, names::subdomain(host));
         }
     }
 }

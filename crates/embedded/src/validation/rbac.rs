@@ -60,7 +60,7 @@ fn binding(object: &Node, namespaced: bool, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.required(&child_path.child("name"), "");
     } else {
-        errors.each(&child_path.child("name"), name, names::path_segment(name));
+        errors.add_all(&child_path.child("name"), name, names::path_segment(name));
     }
     for (child_path, subject) in items(object, "subjects", &FieldPath::root("")) {
         self::subject(subject, namespaced, &child_path, errors);
@@ -76,7 +76,7 @@ fn subject(subject: &Node, namespaced: bool, field: &FieldPath, errors: &mut Err
     match text(subject, &["kind"]) {
         "ServiceAccount" => {
             if !name.is_empty() {
-                errors.each(&field.child("name"), name, names::subdomain(name));
+                errors.add_all(&field.child("name"), name, names::subdomain(name));
             }
             if !group.is_empty() {
                 errors.not_supported(&field.child("apiGroup"), group, &[""]);

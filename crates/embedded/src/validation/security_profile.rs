@@ -43,7 +43,7 @@ pub(super) fn check(pod: &Node, field: &FieldPath, errors: &mut ErrorList) {
 }
 
 /// The warning about an AppArmor annotation.
-pub(crate) fn old_app_armor(child_path: &str, container: &str) -> String {
+pub(crate) fn app_armor_warning(child_path: &str, container: &str) -> String {
     let child_path = FieldPath::root(child_path)
         .child("metadata")
         .child("annotations")
@@ -55,7 +55,7 @@ pub(crate) fn old_app_armor(child_path: &str, container: &str) -> String {
 pub(super) fn warn_of_pod(pod: &Node, child_path: &str, found: &mut Vec<String>) {
     let is_old = at(pod, &["metadata", "annotations", SECCOMP_OF_POD]).is_some()
         && at(pod, &["spec", "securityContext", "seccompProfile"]).is_none();
-    found.extend(is_old.then(|| old_seccomp(child_path, SECCOMP_OF_POD)));
+    found.extend(is_old.then(|| seccomp_warning(child_path, SECCOMP_OF_POD)));
 }
 
 /// The warnings about annotations for one container. AppArmor annotations of pods are converted to fields at
@@ -67,14 +67,14 @@ pub(super) fn warn_of(pod: &Node, container: &Node, child_path: &str, found: &mu
             && at(container, &["securityContext", field]).is_none()
     };
     if !child_path.is_empty() && is_old(APP_ARMOR, "appArmorProfile") {
-        found.push(old_app_armor(child_path, name));
+        found.push(app_armor_warning(child_path, name));
     }
     if is_old(SECCOMP, "seccompProfile") {
-        found.push(old_seccomp(child_path, &format!("{SECCOMP}{name}")));
+        found.push(seccomp_warning(child_path, &format!("{SECCOMP}{name}")));
     }
 }
 
-fn old_seccomp(child_path: &str, annotation: &str) -> String {
+fn seccomp_warning(child_path: &str, annotation: &str) -> String {
     let child_path = FieldPath::root(child_path).child("metadata").child("annotations").key(annotation);
     format!("{}: non-functional in v1.27+; use the \"seccompProfile\" field instead", child_path.0)
 }

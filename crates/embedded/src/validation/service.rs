@@ -26,7 +26,7 @@ pub(super) fn service(object: &Node, errors: &mut ErrorList) {
     addresses(spec, &field, errors);
     for (child_path, address) in items(spec, "externalIPs", &field) {
         let address = address.as_str().unwrap_or_default();
-        errors.each(&child_path, address, names::address(address));
+        errors.add_all(&child_path, address, names::address(address));
     }
     errors.one_of(&field.child("type"), kind, &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
     unique_ports(spec, &field, errors);
@@ -35,7 +35,7 @@ pub(super) fn service(object: &Node, errors: &mut ErrorList) {
         for (at, range) in list(spec, &["loadBalancerSourceRanges"]).iter().enumerate() {
             let range = range.as_str().unwrap_or_default();
             // The server capitalizes the field name here.
-            errors.each(&field.child("LoadBalancerSourceRanges").index(at), range, names::range(range));
+            errors.add_all(&field.child("LoadBalancerSourceRanges").index(at), range, names::range(range));
         }
     }
     traffic(spec, kind, &field, errors);
@@ -63,7 +63,7 @@ fn external_name(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.required(&child_path, "");
     } else {
-        errors.each(&child_path, name, names::subdomain(name.strip_suffix('.').unwrap_or(name)));
+        errors.add_all(&child_path, name, names::subdomain(name.strip_suffix('.').unwrap_or(name)));
     }
 }
 
@@ -76,7 +76,7 @@ fn ports(spec: &Node, kind: &str, headless: bool, field: &FieldPath, errors: &mu
         if name.is_empty() && all.len() > 1 {
             errors.required(&name_path, "");
         } else if !name.is_empty() {
-            errors.each(&name_path, name, names::label(name));
+            errors.add_all(&name_path, name, names::label(name));
             if !seen.insert(name) {
                 errors.duplicate(&name_path, name);
             }
@@ -98,7 +98,7 @@ fn addresses(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
         if all.is_empty() { vec![first] } else { all.iter().filter_map(Node::as_str).collect() };
     for (at, address) in all.into_iter().enumerate() {
         if !address.is_empty() && address != "None" {
-            errors.each(&field.child("clusterIPs").index(at), address, names::address(address));
+            errors.add_all(&field.child("clusterIPs").index(at), address, names::address(address));
         }
     }
 }

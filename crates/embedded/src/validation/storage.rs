@@ -41,7 +41,7 @@ pub(super) fn claim(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     }
     let class = text(spec, &["storageClassName"]);
     if !class.is_empty() {
-        errors.each(&field.child("storageClassName"), class, names::subdomain(class));
+        errors.add_all(&field.child("storageClassName"), class, names::subdomain(class));
     }
     let mode = text(spec, &["volumeMode"]);
     if !mode.is_empty() {

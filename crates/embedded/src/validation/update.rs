@@ -13,10 +13,12 @@ pub(super) fn validate(group: &str, kind: &str, old: &Node, new: &Node, errors: 
     match (group, kind) {
         ("", "ConfigMap") => config(old, new, &["data", "binaryData"], errors),
         ("", "Secret") => {
-            same(old, new, &["type"], errors);
+            immutable(old, new, &["type"], errors);
             config(old, new, &["data"], errors);
         }
-        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => same(old, new, &["spec", "selector"], errors),
+        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => {
+            immutable(old, new, &["spec", "selector"], errors)
+        }
         ("apps", "StatefulSet") => stateful_set(old, new, errors),
         ("batch", "Job") => job(old, new, errors),
         ("", "Pod") => pod(old, new, errors),
@@ -25,7 +27,7 @@ pub(super) fn validate(group: &str, kind: &str, old: &Node, new: &Node, errors: 
         ("", "PersistentVolume") => volume(old, new, errors),
         ("storage.k8s.io", "StorageClass") => {
             for name in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-                same(old, new, &[name], errors);
+                immutable(old, new, &[name], errors);
             }
         }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => role(old, new, errors),
@@ -37,7 +39,7 @@ pub(super) fn validate(group: &str, kind: &str, old: &Node, new: &Node, errors: 
 }
 
 /// An immutable field.
-fn same(old: &Node, new: &Node, path: &[&str], errors: &mut ErrorList) {
+fn immutable(old: &Node, new: &Node, path: &[&str], errors: &mut ErrorList) {
     if at(old, path) != at(new, path) {
         let value = at(new, path).cloned().unwrap_or_default();
         errors.invalid(&FieldPath::root(&path.join(".")), value, IMMUTABLE);
@@ -60,7 +62,7 @@ fn config(old: &Node, new: &Node, fields: &[&str], errors: &mut ErrorList) {
 }
 
 /// A spec without its mutable fields, for comparison.
-fn without(spec: Option<&Node>, fields: &[&str]) -> Map<Node> {
+fn without_fields(spec: Option<&Node>, fields: &[&str]) -> Map<Node> {
     let mut rest = spec.and_then(Node::as_map).cloned().unwrap_or_default();
     rest.retain(|name, value| !fields.iter().any(|field| *name == **field) && !value.is_nil());
     rest
@@ -76,7 +78,7 @@ fn stateful_set(old: &Node, new: &Node, errors: &mut ErrorList) {
         "persistentVolumeClaimRetentionPolicy",
         "minReadySeconds",
     ];
-    if without(at(old, &["spec"]), &MUTABLE) != without(at(new, &["spec"]), &MUTABLE) {
+    if without_fields(at(old, &["spec"]), &MUTABLE) != without_fields(at(new, &["spec"]), &MUTABLE) {
         let (last, others) = ("minReadySeconds", &MUTABLE[..6]);
         let others: Vec<String> = others.iter().map(|name| format!("'{name}'")).collect();
         let detail = format!(
@@ -92,9 +94,9 @@ fn job(old: &Node, new: &Node, errors: &mut ErrorList) {
         && at(new, &["spec", "completions"]) == at(new, &["spec", "parallelism"])
         && at(new, &["spec", "completions"]).is_some();
     if !completions_may {
-        same(old, new, &["spec", "completions"], errors);
+        immutable(old, new, &["spec", "completions"], errors);
     }
-    same(old, new, &["spec", "selector"], errors);
+    immutable(old, new, &["spec", "selector"], errors);
     let template = |node: &Node| at(node, &["spec", "template"]).cloned();
     // The server reports `spec.template`, with the part that differs as its value.
     if template(old) != template(new) {
@@ -107,7 +109,7 @@ fn job(old: &Node, new: &Node, errors: &mut ErrorList) {
         errors.invalid(&FieldPath::root(path), at(new, value).cloned().unwrap_or_default(), IMMUTABLE);
     }
     for name in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"] {
-        same(old, new, &["spec", name], errors);
+        immutable(old, new, &["spec", name], errors);
     }
 }
 
@@ -119,18 +121,18 @@ fn pod(old: &Node, new: &Node, errors: &mut ErrorList) {
             return errors.forbidden(&FieldPath::root("spec").child(name), detail);
         }
     }
-    let kept = list(old, &["spec", "tolerations"]);
+    let old_tolerations = list(old, &["spec", "tolerations"]);
     let now = list(new, &["spec", "tolerations"]);
     let rest = |node: &Node| {
         const MUTABLE: [&str; 4] =
             ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"];
-        let mut spec = without(at(node, &["spec"]), &MUTABLE);
+        let mut spec = without_fields(at(node, &["spec"]), &MUTABLE);
         for name in ["containers", "initContainers"] {
-            crate::fields::each(&mut spec, name, |container| drop(container.remove("image")));
+            crate::fields::for_each_map(&mut spec, name, |container| drop(container.remove("image")));
         }
         spec
     };
-    if rest(old) != rest(new) || !kept.iter().all(|toleration| now.contains(toleration)) {
+    if rest(old) != rest(new) || !old_tolerations.iter().all(|toleration| now.contains(toleration)) {
         let detail = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
         errors.forbidden(&FieldPath::root("spec"), detail);
     }
@@ -155,7 +157,7 @@ fn claim(old: &Node, new: &Node, errors: &mut ErrorList) {
         Quantity::parse(text)
     };
     let rest = |node: &Node| {
-        let mut spec = without(at(node, &["spec"]), &["volumeAttributesClassName"]);
+        let mut spec = without_fields(at(node, &["spec"]), &["volumeAttributesClassName"]);
         if let Some(Node::Map(resources)) = spec.get_mut("resources")
             && let Some(Node::Map(requests)) = resources.get_mut("requests")
         {
@@ -196,14 +198,14 @@ fn volume(old: &Node, new: &Node, errors: &mut ErrorList) {
         let detail = "spec.persistentvolumesource is immutable after creation";
         errors.forbidden(&FieldPath::root("spec.persistentvolumesource"), detail);
     }
-    same(old, new, &["spec", "volumeMode"], errors);
+    immutable(old, new, &["spec", "volumeMode"], errors);
 }
 
 fn role(old: &Node, new: &Node, errors: &mut ErrorList) {
     if at(old, &["roleRef"]) != at(new, &["roleRef"]) {
         let empty = Node::empty_map();
         let fields = [("apiGroup", "APIGroup"), ("kind", "Kind"), ("name", "Name")];
-        let shown = super::shown(at(new, &["roleRef"]).unwrap_or(&empty), &fields);
-        errors.invalid_shown(&FieldPath::root("roleRef"), &shown, "cannot change roleRef");
+        let shown = super::format_struct(at(new, &["roleRef"]).unwrap_or(&empty), &fields);
+        errors.invalid_formatted(&FieldPath::root("roleRef"), &shown, "cannot change roleRef");
     }
 }

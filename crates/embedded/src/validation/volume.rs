@@ -2,7 +2,7 @@
 
 use pintle_tree::Node;
 
-use super::container::{below, not_up};
+use super::container::{no_parent_directories, relative_path};
 use super::{ErrorList, FieldPath, items, names};
 use crate::fields::{at, int, text};
 
@@ -16,7 +16,7 @@ pub(super) fn volumes(spec: &Node, field: &FieldPath, errors: &mut ErrorList) ->
         if name.is_empty() {
             errors.required(&child_path.child("name"), "");
         } else {
-            errors.each(&child_path.child("name"), name, names::label(name));
+            errors.add_all(&child_path.child("name"), name, names::label(name));
         }
         if good.iter().any(|known| known == name) {
             errors.duplicate(&child_path.child("name"), name);
@@ -80,7 +80,7 @@ pub(super) fn host_path(source: &Node, field: &FieldPath, errors: &mut ErrorList
     if path.is_empty() {
         return errors.required(&field.child("path"), "");
     }
-    not_up(path, &field.child("path"), errors);
+    no_parent_directories(path, &field.child("path"), errors);
 }
 
 /// A required string.
@@ -105,7 +105,7 @@ fn files(source: &Node, field: &FieldPath, errors: &mut ErrorList) {
     for (child_path, item) in items(source, "items", field) {
         required(item, "key", &child_path, errors);
         required(item, "path", &child_path, errors);
-        below(text(item, &["path"]), &child_path.child("path"), errors);
+        relative_path(text(item, &["path"]), &child_path.child("path"), errors);
         mode(item, "mode", &child_path, errors);
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn workload(kind: &str, object: &Node, errors: &mut ErrorList) {
 }
 
 /// The required, non-empty selector of a workload.
-fn own_selector(spec: &Node, of: &str, field: &FieldPath, errors: &mut ErrorList) {
+fn required_selector(spec: &Node, of: &str, field: &FieldPath, errors: &mut ErrorList) {
     let child_path = field.child("selector");
     let Some(wanted) = at(spec, &["selector"]) else { return errors.required(&child_path, "") };
     selector(wanted, &child_path, errors);
@@ -36,7 +36,7 @@ fn own_selector(spec: &Node, of: &str, field: &FieldPath, errors: &mut ErrorList
 }
 
 /// Whether the selector is valid; if not, matching it against the template is skipped.
-fn is_readable(spec: &Node) -> bool {
+fn has_valid_selector(spec: &Node) -> bool {
     let mut errors = ErrorList::default();
     if let Some(wanted) = at(spec, &["selector"]) {
         selector(wanted, &FieldPath::root(""), &mut errors);
@@ -45,7 +45,7 @@ fn is_readable(spec: &Node) -> bool {
 }
 
 /// The pod template, whose labels the selector must match.
-fn own_template(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
+fn matching_template(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let empty = Node::empty_map();
     let template = at(spec, &["template"]).unwrap_or(&empty);
     let field = field.child("template");
@@ -77,10 +77,10 @@ fn restarts_always(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
 
 /// Selector and template of a workload with `restartPolicy: Always`. The server's messages name the Deployment for
 /// other kinds, too.
-fn pods_that_restart(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
-    own_selector(spec, "deployment", field, errors);
-    if is_readable(spec) {
-        own_template(spec, field, errors);
+fn restarting_pods(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
+    required_selector(spec, "deployment", field, errors);
+    if has_valid_selector(spec) {
+        matching_template(spec, field, errors);
         restarts_always(spec, field, errors);
     } else {
         let wanted = at(spec, &["selector"]).cloned().unwrap_or_default();
@@ -90,7 +90,7 @@ fn pods_that_restart(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
 
 fn deployment(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     errors.not_negative(spec, "replicas", field);
-    pods_that_restart(spec, field, errors);
+    restarting_pods(spec, field, errors);
     strategy(spec, field, errors);
     errors.not_negative(spec, "minReadySeconds", field);
     errors.not_negative(spec, "revisionHistoryLimit", field);
@@ -123,15 +123,15 @@ fn strategy(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
             None => errors
                 .required(&child_path.child("rollingUpdate"), "this should be defaulted and never be nil"),
         },
-        _ => not_supported_shown(strategy, &child_path, &["Recreate", "RollingUpdate"], errors),
+        _ => not_supported_struct(strategy, &child_path, &["Recreate", "RollingUpdate"], errors),
     }
 }
 
-fn not_supported_shown(strategy: &Node, field: &FieldPath, words: &[&str], errors: &mut ErrorList) {
+fn not_supported_struct(strategy: &Node, field: &FieldPath, words: &[&str], errors: &mut ErrorList) {
     let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
     let message = format!(
         "Unsupported value: {}: supported values: {}",
-        super::shown(strategy, &STRATEGY),
+        super::format_struct(strategy, &STRATEGY),
         words.join(", ")
     );
     errors.causes.push(crate::status::StatusCause {
@@ -149,7 +149,7 @@ fn rolling_update(rolling: &Node, field: &FieldPath, errors: &mut ErrorList) {
         let value = at(rolling, &["maxUnavailable"]).cloned().unwrap_or_default();
         errors.invalid(&field.child("maxUnavailable"), value, "may not be 0 when `maxSurge` is 0");
     }
-    is_at_most_all(rolling, "maxUnavailable", field, errors);
+    at_most_100_percent(rolling, "maxUnavailable", field, errors);
 }
 
 fn int_or_percent(parent: &Node, name: &str) -> Option<i64> {
@@ -167,15 +167,15 @@ fn validate_int_or_percent(parent: &Node, name: &str, field: &FieldPath, errors:
             errors.invalid(&field.child(name), *number, "must be greater than or equal to 0");
         }
         Some(Node::Str(text)) => {
-            if let Some(fault) = names::percent(&text.to_str_lossy()) {
-                errors.invalid(&field.child(name), text.clone(), fault);
+            if let Some(problem) = names::percent(&text.to_str_lossy()) {
+                errors.invalid(&field.child(name), text.clone(), problem);
             }
         }
         _ => {}
     }
 }
 
-fn is_at_most_all(parent: &Node, name: &str, field: &FieldPath, errors: &mut ErrorList) {
+fn at_most_100_percent(parent: &Node, name: &str, field: &FieldPath, errors: &mut ErrorList) {
     if let Some(Node::Str(text)) = at(parent, &[name])
         && int_or_percent(parent, name).is_some_and(|validate_int_or_percent| validate_int_or_percent > 100)
     {
@@ -205,14 +205,14 @@ fn stateful_set(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
         }
         _ => {
             let detail = "must be 'RollingUpdate' or 'OnDelete'";
-            errors.invalid_shown(&child_path, &super::shown(strategy, &STRATEGY), detail);
+            errors.invalid_formatted(&child_path, &super::format_struct(strategy, &STRATEGY), detail);
         }
     }
     errors.not_negative(spec, "replicas", field);
     errors.not_negative(spec, "minReadySeconds", field);
-    own_selector(spec, "statefulset", field, errors);
-    if is_readable(spec) {
-        own_template(spec, field, errors);
+    required_selector(spec, "statefulset", field, errors);
+    if has_valid_selector(spec) {
+        matching_template(spec, field, errors);
     } else {
         errors.invalid(&field.child("selector"), at(spec, &["selector"]).cloned().unwrap_or_default(), "");
     }
@@ -230,7 +230,7 @@ fn daemon_set(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
             );
         }
     }
-    own_template(spec, field, errors);
+    matching_template(spec, field, errors);
     restarts_always(spec, field, errors);
     errors.not_negative(spec, "minReadySeconds", field);
     let empty = Node::empty_map();
@@ -261,7 +261,7 @@ fn daemon_set(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
                 );
             }
         }
-        _ => not_supported_shown(strategy, &child_path, &["RollingUpdate", "OnDelete"], errors),
+        _ => not_supported_struct(strategy, &child_path, &["RollingUpdate", "OnDelete"], errors),
     }
     errors.not_negative(spec, "revisionHistoryLimit", field);
 }
@@ -269,7 +269,7 @@ fn daemon_set(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
 fn replica_set(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     errors.not_negative(spec, "replicas", field);
     errors.not_negative(spec, "minReadySeconds", field);
-    pods_that_restart(spec, field, errors);
+    restarting_pods(spec, field, errors);
 }
 
 fn replication_controller(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
@@ -358,13 +358,13 @@ fn cron_job(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
             schedule,
             "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
         );
-    } else if let Some(fault) = schedule_error(schedule) {
-        errors.invalid(&child_path, schedule, &fault);
+    } else if let Some(problem) = schedule_error(schedule) {
+        errors.invalid(&child_path, schedule, &problem);
     }
     if !zone.is_empty()
-        && let Err(fault) = pintle_time::Zone::named(zone)
+        && let Err(problem) = pintle_time::Zone::named(zone)
     {
-        errors.invalid(&field.child("timeZone"), zone, &fault);
+        errors.invalid(&field.child("timeZone"), zone, &problem);
     }
     errors.not_negative(spec, "startingDeadlineSeconds", field);
     let policy = text(spec, &["concurrencyPolicy"]);
@@ -486,11 +486,11 @@ fn budget(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     ];
     if at(spec, &["minAvailable"]).is_some() && at(spec, &["maxUnavailable"]).is_some() {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        errors.invalid_shown(field, &super::shown(spec, &FIELDS), detail);
+        errors.invalid_formatted(field, &super::format_struct(spec, &FIELDS), detail);
     }
     for name in ["minAvailable", "maxUnavailable"] {
         validate_int_or_percent(spec, name, field, errors);
-        is_at_most_all(spec, name, field, errors);
+        at_most_100_percent(spec, name, field, errors);
     }
     if let Some(wanted) = at(spec, &["selector"]) {
         selector(wanted, &field.child("selector"), errors);
@@ -503,16 +503,16 @@ mod tests {
 
     #[test]
     fn messages_about_replicas_depend_on_the_version() {
-        let told = |minor: u16, most: i64| {
+        let messages = |minor: u16, most: i64| {
             let text =
                 format!("maxReplicas: {most}\nscaleTargetRef: {{apiVersion: a/v1, kind: A, name: a}}\n");
             let mut errors = ErrorList::new(minor);
             autoscaler(&pintle_yaml::read(text.as_bytes()).unwrap(), &FieldPath::root("spec"), &mut errors);
             errors.causes.into_iter().map(|cause| cause.message).collect::<Vec<_>>()
         };
-        assert_eq!(told(35, 0), ["Invalid value: 0: must be greater than 0"]);
-        assert_eq!(told(36, 0), ["Required value: must be set and greater than 0"]);
-        assert_eq!(told(36, -1), ["Invalid value: -1: must be greater than or equal to 1"]);
-        assert!(told(34, 1).is_empty());
+        assert_eq!(messages(35, 0), ["Invalid value: 0: must be greater than 0"]);
+        assert_eq!(messages(36, 0), ["Required value: must be set and greater than 0"]);
+        assert_eq!(messages(36, -1), ["Invalid value: -1: must be greater than or equal to 1"]);
+        assert!(messages(34, 1).is_empty());
     }
 }

@@ -65,17 +65,18 @@ fn pod(row: &PrintRow<'_>) -> Vec<Node> {
         or_none(list_at(pod, &["status", "podIPs"]).first().map_or("", |address| text_at(address, &["ip"]))),
         or_none(row.text(&["spec", "nodeName"])),
         or_none(row.text(&["status", "nominatedNodeName"])),
-        gates(row).into(),
+        readiness_gates(row).into(),
     ]
 }
 
-fn gates(row: &PrintRow<'_>) -> String {
-    let gates = list_at(row.object, &["spec", "readinessGates"]);
-    if gates.is_empty() {
+fn readiness_gates(row: &PrintRow<'_>) -> String {
+    let readiness_gates = list_at(row.object, &["spec", "readinessGates"]);
+    if readiness_gates.is_empty() {
         return "<none>".to_owned();
     }
-    let open = gates.iter().filter(|gate| row.has_condition(text_at(gate, &["conditionType"]))).count();
-    format!("{open}/{}", gates.len())
+    let open =
+        readiness_gates.iter().filter(|gate| row.has_condition(text_at(gate, &["conditionType"]))).count();
+    format!("{open}/{}", readiness_gates.len())
 }
 
 fn restarts(row: &PrintRow<'_>, count: i64) -> String {
@@ -199,7 +200,7 @@ fn service(row: &PrintRow<'_>) -> Vec<Node> {
     let external = match row.text(&["spec", "type"]) {
         "ClusterIP" | "NodePort" => joined(&external_addresses, "<none>"),
         "LoadBalancer" => {
-            let mut all = balancers(object);
+            let mut all = load_balancer_addresses(object);
             all.extend(external_addresses);
             joined(&all, "<pending>")
         }
@@ -219,7 +220,7 @@ fn service(row: &PrintRow<'_>) -> Vec<Node> {
 }
 
 /// The distinct addresses in `status.loadBalancer`.
-pub(super) fn balancers(object: &Node) -> Vec<String> {
+pub(super) fn load_balancer_addresses(object: &Node) -> Vec<String> {
     let addresses = list_at(object, &["status", "loadBalancer", "ingress"]).iter().map(|entry| {
         let address = text_at(entry, &["ip"]);
         if address.is_empty() { text_at(entry, &["hostname"]) } else { address }.to_owned()
@@ -261,7 +262,7 @@ fn claim(row: &PrintRow<'_>) -> Vec<Node> {
         row.name(),
         phase.into(),
         volume.into(),
-        if bound { row.shown(&["status", "capacity", "storage"], "0") } else { "".into() },
+        if bound { row.value_text(&["status", "capacity", "storage"], "0") } else { "".into() },
         modes.into(),
         row.text(&["spec", "storageClassName"]).into(),
         row.text_or(&["spec", "volumeAttributesClassName"], "<unset>"),
@@ -277,7 +278,7 @@ fn volume(row: &PrintRow<'_>) -> Vec<Node> {
     let phase = if row.is_deleted() { "Terminating" } else { row.text(&["status", "phase"]) };
     vec![
         row.name(),
-        row.shown(&["spec", "capacity", "storage"], "0"),
+        row.value_text(&["spec", "capacity", "storage"], "0"),
         access_modes(list_at(row.object, &["spec", "accessModes"])).into(),
         row.text(&["spec", "persistentVolumeReclaimPolicy"]).into(),
         phase.into(),
@@ -409,7 +410,7 @@ fn quota(row: &PrintRow<'_>) -> Vec<Node> {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     for (name, _) in hard.into_iter().flat_map(pintle_tree::Map::iter) {
         let name = name.to_str_lossy();
-        let amount = |which: &str| match row.shown(&["status", which, &name], "0") {
+        let amount = |which: &str| match row.value_text(&["status", which, &name], "0") {
             Node::Str(text) => text.to_string(),
             _ => "0".to_owned(),
         };

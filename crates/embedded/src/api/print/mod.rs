@@ -70,7 +70,7 @@ impl PrintRow<'_> {
     }
 
     /// A number or a string, as text.
-    fn shown(&self, path: &[&str], otherwise: &str) -> Node {
+    fn value_text(&self, path: &[&str], otherwise: &str) -> Node {
         match at(self.object, path) {
             Some(Node::Int(value)) => value.to_string().into(),
             Some(Node::Str(text)) => text.clone().into(),

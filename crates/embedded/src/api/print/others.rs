@@ -3,7 +3,7 @@
 use pintle_tree::Node;
 
 use super::PrintRow;
-use super::core::{balancers, event, shortened};
+use super::core::{event, load_balancer_addresses, shortened};
 use crate::api::meta::{at, list_at, number_at, text_at};
 
 pub(super) fn cells(group: &str, kind: &str, row: &PrintRow<'_>) -> Option<Vec<Node>> {
@@ -64,7 +64,7 @@ fn ingress(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
     cells.extend([
         row.text_or(&["spec", "ingressClassName"], "<none>"),
         hosts.into(),
-        balancers(row.object).join(",").into(),
+        load_balancer_addresses(row.object).join(",").into(),
         ports.into(),
         row.age(),
     ]);

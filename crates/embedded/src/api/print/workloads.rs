@@ -53,8 +53,8 @@ pub(super) fn cells(kind: &str, row: &PrintRow<'_>) -> Option<Vec<Node>> {
         }
         "HorizontalPodAutoscaler" => scaler(row, &mut cells),
         "PodDisruptionBudget" => {
-            cells.push(row.shown(&["spec", "minAvailable"], "N/A"));
-            cells.push(row.shown(&["spec", "maxUnavailable"], "N/A"));
+            cells.push(row.value_text(&["spec", "minAvailable"], "N/A"));
+            cells.push(row.value_text(&["spec", "maxUnavailable"], "N/A"));
             cells.extend([Node::Int(status("disruptionsAllowed")), row.age()]);
         }
         _ => return None,
@@ -123,7 +123,7 @@ fn scaler(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
     cells.extend([
         format!("{}/{}", target("kind"), target("name")).into(),
         metrics(row).into(),
-        row.shown(&["spec", "minReplicas"], "<unset>"),
+        row.value_text(&["spec", "minReplicas"], "<unset>"),
         Node::Int(row.number(&["spec", "maxReplicas"])),
         Node::Int(row.number(&["status", "currentReplicas"])),
         row.age(),
