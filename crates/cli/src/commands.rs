@@ -108,27 +108,27 @@ Helm's environment variables are honoured; `{program} env` shows what they come 
 
 | Variable                           | Meaning                                                         |
 |------------------------------------|-----------------------------------------------------------------|
-| $HELM_CACHE_HOME                   | the directory of cached files                        |
-| $HELM_CONFIG_HOME                  | the directory of configuration files                                    |
-| $HELM_DATA_HOME                    | the directory of plugins and starters                             |
-| $HELM_DEBUG                        | enable verbose output                     |
-| $HELM_DRIVER                       | the storage driver: native, secret, configmap, memory, sql |
-| $HELM_MAX_HISTORY                  | the maximum number of revisions per release                         |
+| $HELM_CACHE_HOME                   | the directory of cached files                                   |
+| $HELM_CONFIG_HOME                  | the directory of configuration files                            |
+| $HELM_DATA_HOME                    | the directory of plugins and starters                           |
+| $HELM_DEBUG                        | enable verbose output                                           |
+| $HELM_DRIVER                       | the storage driver: native, secret, configmap, memory, sql      |
+| $HELM_MAX_HISTORY                  | the maximum number of revisions per release                     |
 | $HELM_NAMESPACE                    | the namespace to work in                                        |
-| $HELM_COLOR                        | use colored output: never, auto or always                      |
-| $NO_COLOR                          | disable colors if not empty; overrides $HELM_COLOR             |
-| $PINTLE_CLUSTER                    | embedded, or embedded:FILE, to use the embedded cluster          |
-| $KUBECONFIG                        | the kubeconfig file, or a list of them  |
+| $HELM_COLOR                        | use colored output: never, auto or always                       |
+| $NO_COLOR                          | disable colors if not empty; overrides $HELM_COLOR              |
+| $PINTLE_CLUSTER                    | embedded, or embedded:FILE, to use the embedded cluster         |
+| $KUBECONFIG                        | the kubeconfig file, or a list of them                          |
 | $HELM_KUBEAPISERVER                | address and port of the Kubernetes API server                   |
 | $HELM_KUBEASGROUPS                 | groups to act as in the cluster, separated by commas            |
 | $HELM_KUBEASUSER                   | the user to act as in the cluster                               |
-| $HELM_KUBECAFILE                   | the CA bundle of the API server         |
+| $HELM_KUBECAFILE                   | the CA bundle of the API server                                 |
 | $HELM_KUBECONTEXT                  | the context of the kubeconfig to use                            |
-| $HELM_KUBEINSECURE_SKIP_TLS_VERIFY | skip the certificate check of the API server (insecure)    |
-| $HELM_KUBETLS_SERVER_NAME          | the server name to verify in the API server's certificate              |
+| $HELM_KUBEINSECURE_SKIP_TLS_VERIFY | skip the certificate check of the API server (insecure)         |
+| $HELM_KUBETLS_SERVER_NAME          | the server name to verify in the API server's certificate       |
 | $HELM_KUBETOKEN                    | the bearer token to present to the cluster                      |
-| $HELM_BURST_LIMIT                  | the client-side burst limit of requests to the API server              |
-| $HELM_QPS                          | queries per second to the API server, without bursting             |
+| $HELM_BURST_LIMIT                  | the client-side burst limit of requests to the API server       |
+| $HELM_QPS                          | queries per second to the API server, without bursting          |
 
 Without them, the folders follow the XDG variables, and without those, the custom of the system.";
 

@@ -21,7 +21,7 @@ use crate::flag::value::Value;
 use crate::invocation::Invocation;
 use crate::output::terminal::Shown;
 use crate::personality::Personality;
-use crate::{boxed, kubeconfig, lease_holder, read, request, scripts, ui};
+use crate::{embedded, kubeconfig, lease_holder, read, request, scripts, ui};
 
 /// How long an operation that is stopped for the second time may take to record that.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -43,8 +43,8 @@ pub(crate) struct Connection {
 impl Connection {
     /// Makes a session from flags and environment. The cluster is not asked anything yet.
     pub(crate) fn open(invocation: &mut Invocation<'_>) -> Result<Connection, Failure> {
-        let chosen = boxed::chosen(&invocation.flags, invocation.environment)?;
-        let chosen = chosen.map(|chosen| boxed::as_it_is(chosen, invocation.ui));
+        let chosen = embedded::from_flags(&invocation.flags, invocation.environment)?;
+        let chosen = chosen.map(|chosen| embedded::without_creating(chosen, invocation.ui));
         Connection::reach(invocation, chosen)
     }
 
@@ -54,7 +54,7 @@ impl Connection {
         if mode.is_preview() {
             return Connection::open(invocation);
         }
-        let chosen = boxed::chosen(&invocation.flags, invocation.environment)?;
+        let chosen = embedded::from_flags(&invocation.flags, invocation.environment)?;
         Connection::reach(invocation, chosen)
     }
 
@@ -63,7 +63,7 @@ impl Connection {
         let driver = Driver::of(invocation)?;
         let runtime = runtime()?;
         let cluster = match chosen {
-            Some(embedded) => runtime.block_on(boxed::open(&embedded, &namespace))?,
+            Some(chosen) => runtime.block_on(embedded::open(&chosen, &namespace))?,
             None => {
                 let settings = settings(&invocation.flags, invocation.environment, namespace.clone());
                 let cluster = driver.cluster(&settings, invocation.personality);

@@ -1,13 +1,13 @@
 //! The program: `pintle`, and Helm by another name.
 
 mod bars;
-mod boxed;
 mod chart_reference;
 mod clock;
 mod command;
 mod commands;
 mod complete;
 mod connect;
+mod embedded;
 mod env;
 mod exit;
 mod failure;

@@ -148,7 +148,7 @@ fn only_what_makes_something_makes_a_file() {
 fn what_is_no_cluster_in_the_box_is_refused() {
     let place = place();
     place.write("notes.txt", "mine");
-    holds(&place.pintle("list --cluster kind"), &["exit 2", "`kind` is no cluster in the box"]);
+    holds(&place.pintle("list --cluster kind"), &["exit 2", "invalid cluster `kind`"]);
     holds(&place.pintle("cluster reset"), &["exit 2", "--cluster embedded:FILE"]);
     holds(
         &place.pintle("cluster status --cluster embedded:none.db"),

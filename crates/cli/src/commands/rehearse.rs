@@ -27,7 +27,7 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "CHART",
     short: "install, upgrade, test, roll back and uninstall a chart without a cluster",
     long: "\
-Installs a chart in a fresh cluster in the box, upgrades it, runs its tests, rolls it back and uninstalls it, and reports
+Installs a chart in a fresh embedded cluster, upgrades it, runs its tests, rolls it back and uninstalls it, and reports
 what is wrong with it, the worst first: fields that Kubernetes does not know, with file and line, API versions that are
 deprecated or gone, changes that an immutable field refuses, and what stays behind. The report keeps to a screen; --verbose has every finding,
 object and hook. With --from, the chart to upgrade

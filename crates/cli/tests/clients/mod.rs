@@ -33,12 +33,12 @@ fn tell(name: &str) {
         if recorded.kubectl == tools.kubectl_version {
             recorded.compare(&said, "the real cluster");
         }
-        return said.compare(&story.play(&Side::boxed(), &tools), "the cluster in the box");
+        return said.compare(&story.play(&Side::embedded(), &tools), "the embedded cluster");
     }
     if recorded.kubectl != tools.kubectl_version {
         return skip(&format!("recorded with kubectl {}", recorded.kubectl));
     }
-    recorded.compare(&story.play(&Side::boxed(), &tools), "the cluster in the box");
+    recorded.compare(&story.play(&Side::embedded(), &tools), "the embedded cluster");
 }
 
 macro_rules! stories {

@@ -62,7 +62,7 @@ fn kubectl_version(kubectl: &Path) -> Result<String, String> {
 /// A cluster.
 pub(crate) enum Side {
     Real(PathBuf),
-    Boxed,
+    Embedded,
 }
 
 impl Side {
@@ -73,8 +73,8 @@ impl Side {
         Side::Real(kubeconfig.to_owned())
     }
 
-    pub(crate) fn boxed() -> Side {
-        Side::Boxed
+    pub(crate) fn embedded() -> Side {
+        Side::Embedded
     }
 
     /// A folder with the files of a story, and a namespace for it.
@@ -86,7 +86,7 @@ impl Side {
                 std::fs::copy(path, &config).expect("the kubeconfig can be copied");
                 None
             }
-            Side::Boxed => Some(Server::start(&config, &[])),
+            Side::Embedded => Some(Server::start(&config, &[])),
         };
         let programs = folder.path().join(".bin");
         std::fs::create_dir(&programs).expect("a folder can be made");

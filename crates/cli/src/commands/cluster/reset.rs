@@ -1,4 +1,4 @@
-//! `cluster reset`: an empty cluster in the box again.
+//! `cluster reset`: delete all objects of an embedded cluster.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use pintle::embedded::Embedded;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::{Failure, reason};
 use crate::invocation::Invocation;
-use crate::{boxed, connect};
+use crate::{connect, embedded};
 
 /// `cluster reset`
 pub(crate) static COMMAND: Command = Command {
     name: "reset",
     short: "delete everything in an embedded cluster",
     long: "\
-Deletes the file of a cluster in the box, so that the next command begins with an empty one. A file that is none, or
-that another process uses, is left alone.
+Deletes the file of an embedded cluster, so that the next command starts with an empty one. A file that is not a
+cluster, or that is in use by another process, is not deleted.
 
     {program} cluster reset --cluster embedded:web.db",
     operands: Operands::None,
@@ -24,22 +24,22 @@ that another process uses, is left alone.
     ..Command::BLANK
 };
 
-/// The cluster and its file; those in memory have nothing to look after.
+/// The cluster and its file. A cluster in memory ends with its command, so there is nothing to reset or to show.
 pub(super) fn file_of(chosen: Option<Embedded>) -> Result<(Embedded, PathBuf), Failure> {
     let chosen = chosen.unwrap_or_default();
     match chosen.file.clone() {
         Some(file) => Ok((chosen, file)),
-        None => Err(Failure::usage("no cluster in the box is named that is kept in a file")
-            .hint("name it with --cluster embedded:FILE or PINTLE_CLUSTER")),
+        None => Err(Failure::usage("no embedded cluster with a file is selected")
+            .hint("select it with --cluster embedded:FILE or PINTLE_CLUSTER")),
     }
 }
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let chosen = boxed::chosen(&invocation.flags, invocation.environment)?;
-    let (embedded, file) = file_of(chosen)?;
+    let chosen = embedded::from_flags(&invocation.flags, invocation.environment)?;
+    let (cluster, file) = file_of(chosen)?;
     if file.exists() {
-        // Opening it proves that it is a store, and that nobody uses it.
-        drop(connect::runtime()?.block_on(embedded.open())?);
+        // Opening it verifies that it is a store and that no other process uses it.
+        drop(connect::runtime()?.block_on(cluster.open())?);
         std::fs::remove_file(&file).map_err(|error| {
             Failure::run_time(format!("cannot delete `{}`: {}", file.display(), reason(&error)))
         })?;

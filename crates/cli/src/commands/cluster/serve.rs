@@ -1,4 +1,4 @@
-//! `cluster serve`: the cluster in the box on a port.
+//! `cluster serve`: the embedded cluster on a port.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,17 +13,17 @@ use crate::connect::{self, Signals};
 use crate::failure::{Failure, reason};
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
-use crate::{boxed, request};
+use crate::{embedded, request};
 
 /// `cluster serve`
 pub(crate) static COMMAND: Command = Command {
     name: "serve",
     short: "serve the embedded cluster on a port",
     long: "\
-Puts the cluster in the box on a port of this machine, prints a kubeconfig that leads there, and goes on until it is
-stopped. The kubeconfig has a certificate and a token that are made anew at each start; whoever has it may do everything.
-With --insecure there is neither, for clients that cannot use them, and whoever can reach the port may do everything.
-Only addresses of this machine are taken, and web pages are never answered.
+Serves the embedded cluster on a loopback address, prints a kubeconfig for it, and runs until it is stopped. The
+kubeconfig has a certificate and a token, which are generated at each start and give full access.
+With --insecure the API is served as plain HTTP without authentication, for clients that support neither; whoever can
+reach the port has full access then. Requests of web pages are always rejected.
 
     {program} cluster serve --cluster embedded:web.db --write-kubeconfig web.yaml",
     operands: Operands::None,
@@ -42,26 +42,26 @@ static OWN: &[Flag] = &[
     Flag::text("pace", "the pace of simulated workloads: fast or real")
         .or("fast")
         .offer(Offer::Words(&["fast", "real"])),
-    Flag::text("write-kubeconfig", "write the kubeconfig to this file instead of printing it"),
+    Flag::text("write-kubeconfig", "write the kubeconfig to this file instead of stdout"),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    let mut embedded = boxed::chosen(flags, invocation.environment)?.unwrap_or_default();
-    embedded.kube_version = request::kube_version(invocation)?
+    let mut cluster = embedded::from_flags(flags, invocation.environment)?.unwrap_or_default();
+    cluster.kube_version = request::kube_version(invocation)?
         .map(|version| format!("{}.{}", version.major, version.minor))
         .unwrap_or_default();
-    embedded.pace = match flags.text("pace") {
+    cluster.pace = match flags.text("pace") {
         "fast" => Pace::Fast,
         "real" => Pace::Real,
-        other => return Err(Failure::usage(format!("`{other}` is no pace")).hint("it is fast or real")),
+        other => return Err(Failure::usage(format!("invalid pace `{other}`")).hint("use fast or real")),
     };
     let address = address(flags.text("address"))?;
     let file = flags.text("write-kubeconfig").to_owned();
     let insecure = flags.on("insecure");
     let runtime = connect::runtime()?;
     runtime.block_on(async {
-        let api = embedded.open().await?;
+        let api = cluster.open().await?;
         let failed = |error: std::io::Error| {
             Failure::run_time(format!("cannot listen at {address}: {}", reason(&error)))
         };
@@ -104,7 +104,7 @@ fn identity(address: SocketAddr) -> Result<Identity, Failure> {
 fn address(text: &str) -> Result<SocketAddr, Failure> {
     let address: Option<SocketAddr> = text.parse().ok();
     address.filter(|address| address.ip().is_loopback()).ok_or_else(|| {
-        Failure::usage(format!("`{text}` is no address of this machine alone"))
-            .hint("give a loopback address and a port, as in 127.0.0.1:6443")
+        Failure::usage(format!("`{text}` is not a loopback address with a port"))
+            .hint("use an address such as 127.0.0.1:6443")
     })
 }

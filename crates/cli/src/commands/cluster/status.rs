@@ -1,4 +1,4 @@
-//! `cluster status`: what is in a cluster in the box.
+//! `cluster status`: the content of an embedded cluster.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use super::reset::file_of;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::{boxed, connect};
+use crate::{connect, embedded};
 
 /// `cluster status`
 pub(crate) static COMMAND: Command = Command {
     name: "status",
     short: "show the contents of an embedded cluster",
     long: "\
-Shows the Kubernetes version of a cluster in the box that is kept in a file, and how many objects it has of each kind.
+Shows the Kubernetes version of an embedded cluster with a file, and the number of its objects of each kind.
 
     {program} cluster status --cluster embedded:web.db",
     operands: Operands::None,
@@ -23,15 +23,15 @@ Shows the Kubernetes version of a cluster in the box that is kept in a file, and
 };
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let chosen = boxed::chosen(&invocation.flags, invocation.environment)?;
-    let (embedded, file) = file_of(chosen)?;
+    let chosen = embedded::from_flags(&invocation.flags, invocation.environment)?;
+    let (cluster, file) = file_of(chosen)?;
     if !file.exists() {
         return Err(Failure::usage(format!("there is no cluster in `{}`", file.display()))
-            .hint("it is made by the first command that puts something into it"));
+            .hint("the first command that writes to it creates it"));
     }
     let runtime = connect::runtime()?;
     let text = runtime.block_on(async {
-        let api = embedded.open().await?;
+        let api = cluster.open().await?;
         let listing = api.store().list("", None, usize::MAX, None, &|_| true);
         let objects = listing.map(|listing| listing.objects).unwrap_or_default();
         let mut kinds: BTreeMap<String, usize> = BTreeMap::new();

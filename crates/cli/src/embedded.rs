@@ -1,0 +1,49 @@
+//! The embedded cluster: selected by `--cluster` or `PINTLE_CLUSTER`, never by default.
+
+use std::path::Path;
+
+use pintle::cluster::Cluster;
+use pintle::embedded::{self, Embedded};
+
+use crate::env::Environment;
+use crate::failure::Failure;
+use crate::flag::parsed::Parsed;
+use crate::ui::Ui;
+
+/// The selected embedded cluster; `None` for a real one.
+pub(crate) fn from_flags(flags: &Parsed, environment: &Environment) -> Result<Option<Embedded>, Failure> {
+    let word = flags.text_or_setting("cluster", environment);
+    match word.as_str() {
+        "" => Ok(None),
+        "embedded" => Ok(Some(Embedded { seed: rand::random(), ..Embedded::default() })),
+        other => match other.strip_prefix("embedded:") {
+            Some(file) if !file.is_empty() => {
+                Ok(Some(Embedded { file: Some(file.into()), seed: rand::random(), ..Embedded::default() }))
+            }
+            _ => Err(Failure::usage(format!("invalid cluster `{other}`"))
+                .hint("use `embedded`, or `embedded:FILE` to keep it in a file")),
+        },
+    }
+}
+
+/// Opens it; its file is created if it does not exist.
+pub(crate) async fn open(chosen: &Embedded, namespace: &str) -> Result<Cluster, Failure> {
+    let api = chosen.open().await?;
+    Ok(embedded::cluster(&api, namespace))
+}
+
+/// The cluster for commands that only read. If its file does not exist they get an empty cluster in memory, so that a
+/// misspelt name leaves no file behind. A path in which no file can be created is kept, and rejected when it is opened.
+pub(crate) fn without_creating(chosen: Embedded, ui: &mut Ui) -> Embedded {
+    let can_be_created = |file: &Path| match file.parent() {
+        Some(folder) if folder != Path::new("") => folder.is_dir(),
+        _ => true,
+    };
+    match &chosen.file {
+        Some(file) if !file.exists() && can_be_created(file) => {
+            ui.warn(&format!("there is no cluster in `{}` yet; using an empty one", file.display()));
+            Embedded { file: None, ..chosen }
+        }
+        _ => chosen,
+    }
+}
