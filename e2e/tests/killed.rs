@@ -18,7 +18,7 @@ enum Operation {
 
 /// When the program dies: before the server gets its n-th write, or after that, without hearing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
+enum Timestamp {
     Before(usize),
     After(usize),
 }
@@ -56,10 +56,10 @@ impl Operation {
 
 /// Runs an operation through the proxy and kills it at that moment. Gives the process number, or none when it came to
 /// its end before.
-fn kill(subject: &Subject<'_>, proxy: &Proxy, operation: Operation, moment: Moment) -> Option<u32> {
+fn kill(subject: &Subject<'_>, proxy: &Proxy, operation: Operation, moment: Timestamp) -> Option<u32> {
     proxy.rule(move |seen| match moment {
-        Moment::Before(write) if seen.write == write => Fate::HoldBefore,
-        Moment::After(write) if seen.write == write => Fate::HoldAfter,
+        Timestamp::Before(write) if seen.write == write => Fate::HoldBefore,
+        Timestamp::After(write) if seen.write == write => Fate::HoldAfter,
         _ => Fate::Pass,
     });
     let mut command = subject.command(&operation.words(&subject.name));
@@ -115,8 +115,8 @@ fn go_on(subject: &Subject<'_>, next: Next) {
 }
 
 /// The moments to try, each with its number among all.
-fn moments(writes: usize) -> Vec<(usize, Moment)> {
-    let all = (1..=writes).flat_map(|write| [Moment::Before(write), Moment::After(write)]);
+fn moments(writes: usize) -> Vec<(usize, Timestamp)> {
+    let all = (1..=writes).flat_map(|write| [Timestamp::Before(write), Timestamp::After(write)]);
     all.enumerate().filter(|(number, _)| is_chosen(*number)).collect()
 }
 
@@ -131,7 +131,7 @@ fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
     let proxy = Proxy::new(bench.cluster());
     let undisturbed = Subject::new(&bench, store, "undisturbed");
     operation.prepare(&undisturbed);
-    assert_eq!(kill(&undisturbed, &proxy, operation, Moment::Before(usize::MAX)), None);
+    assert_eq!(kill(&undisturbed, &proxy, operation, Timestamp::Before(usize::MAX)), None);
     let writes = proxy.writes();
     assert!(writes >= 8, "{:?}", proxy.seen());
     if operation != Operation::Uninstall {

@@ -12,7 +12,7 @@ use pintle::cluster::{Cluster, Settings};
 use pintle::ops::{
     InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade,
 };
-use pintle::release::{MemoryStore, Moment};
+use pintle::release::{MemoryStore, Timestamp};
 use pintle::values::Overrides;
 use pintle::{Cancel, Clock, LeaseHolder, Session, Silent};
 
@@ -20,9 +20,9 @@ use pintle::{Cancel, Clock, LeaseHolder, Session, Silent};
 struct MachineClock;
 
 impl Clock for MachineClock {
-    fn now(&self) -> Moment {
+    fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Moment::from_unix(i64::try_from(since.as_secs()).unwrap_or(0), since.subsec_nanos())
+        Timestamp::from_unix(i64::try_from(since.as_secs()).unwrap_or(0), since.subsec_nanos())
     }
 
     fn random(&self) -> u128 {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pintle_release::{Moment, helm};
+use pintle_release::{Timestamp, helm};
 use serde_json::{Value, json};
 
 use crate::case::{Case, compare_text};
@@ -43,8 +43,9 @@ pub(super) fn check(case: &Case) -> Option<String> {
 fn stored(case: &Case) -> Result<Value, helm::Error> {
     let mut version = helm::decode(case.input["release"].to_string().as_bytes())?;
     version.labels = texts(&case.input["labels"]);
-    let stamp = if case.flag("update") { helm::Stamp::Modified } else { helm::Stamp::Created };
-    let labels = helm::labels(&version, stamp(Moment::from_unix(0, 0)));
+    let stamp =
+        if case.flag("update") { helm::TimestampLabel::Modified } else { helm::TimestampLabel::Created };
+    let labels = helm::labels(&version, stamp(Timestamp::from_unix(0, 0)));
     let labels: BTreeMap<String, String> = labels
         .into_iter()
         .map(|(key, value)| if value == "0" { (key, CLOCK.to_owned()) } else { (key, value) })

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pintle::release::Moment;
+use pintle::release::Timestamp;
 use pintle_time::Zone;
 
 /// Seconds since 1970.
@@ -15,11 +15,11 @@ pub(crate) fn now() -> i64 {
 pub(crate) struct SystemClock;
 
 impl pintle::Clock for SystemClock {
-    fn now(&self) -> Moment {
+    fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
         let minutes = Zone::local().offset(seconds) / 60;
-        Moment::from_unix(seconds, since.subsec_nanos()).in_offset(minutes)
+        Timestamp::from_unix(seconds, since.subsec_nanos()).with_offset(minutes)
     }
 
     fn random(&self) -> u128 {

@@ -250,18 +250,18 @@ impl Driver {
         settings: &Settings,
         personality: Personality,
     ) -> Result<Cluster, pintle::cluster::Error> {
-        let nowhere = || Cluster::nowhere(settings.namespace.clone());
+        let offline = || Cluster::offline(settings.namespace.clone());
         match (self, personality) {
-            (Driver::Memory, Personality::Pintle) => Ok(nowhere()),
+            (Driver::Memory, Personality::Pintle) => Ok(offline()),
             (Driver::Memory, Personality::Helm) => {
-                Ok(Cluster::connect(settings).await.unwrap_or_else(|_| nowhere()).pretending())
+                Ok(Cluster::connect(settings).await.unwrap_or_else(|_| offline()).noop())
             }
             _ => Cluster::connect_lazily(settings).await,
         }
     }
 
     async fn stores(self, cluster: &Cluster, environment: &Environment) -> Result<Stores, String> {
-        let native = || -> Arc<dyn Store> { Arc::new(store::Native::new(cluster.clone())) };
+        let native = || -> Arc<dyn Store> { Arc::new(store::NativeStore::new(cluster.clone())) };
         let secrets = || -> Arc<dyn Store> { Arc::new(store::HelmSecrets::new(cluster.clone())) };
         let config_maps = || -> Arc<dyn Store> { Arc::new(store::HelmConfigMaps::new(cluster.clone())) };
         let of = |store, others, guarded| Stores { store, others, guarded };

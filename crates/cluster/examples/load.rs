@@ -16,11 +16,11 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::Method;
-use pintle_cluster::apply::AT_ONCE;
-use pintle_cluster::store::{HelmSecrets, Native};
+use pintle_cluster::apply::MAX_CONCURRENCY;
+use pintle_cluster::store::{HelmSecrets, NativeStore};
 use pintle_cluster::{Cluster, Request, Settings};
 use pintle_objects::ObjectId;
-use pintle_release::{Info, Moment, ReleaseVersion, Status, Store, StoreError, VersionId};
+use pintle_release::{Info, ReleaseVersion, Status, Store, StoreError, Timestamp, VersionId};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -52,7 +52,7 @@ async fn main() -> Outcome<()> {
         ["apply", namespace, count, text] => requests(&cluster, namespace, count.parse()?, Some(text)).await,
         ["delete", namespace, count] => requests(&cluster, namespace, count.parse()?, None).await,
         ["fill", namespace, "native", releases, versions, bytes] => {
-            let store = Native::new(cluster);
+            let store = NativeStore::new(cluster);
             fill(&store, namespace, releases.parse()?, versions.parse()?, bytes.parse()?).await
         }
         ["fill", namespace, "secrets", releases, versions, bytes] => {
@@ -87,7 +87,7 @@ async fn requests(cluster: &Cluster, namespace: &str, count: usize, text: Option
     let start = Instant::now();
     for batch in &batches {
         let sent = stream::iter(batch.iter().map(|request| cluster.send(request)));
-        sent.buffer_unordered(AT_ONCE).try_for_each(|_| async { Ok(()) }).await?;
+        sent.buffer_unordered(MAX_CONCURRENCY).try_for_each(|_| async { Ok(()) }).await?;
     }
     say(&start.elapsed().as_millis().to_string());
     Ok(())
@@ -110,13 +110,13 @@ async fn fill(
     };
     // The first of all makes the kinds, where they are missing.
     each(0).await?;
-    stream::iter((1..releases).map(each)).buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await?;
+    stream::iter((1..releases).map(each)).buffer_unordered(MAX_CONCURRENCY).try_collect::<Vec<()>>().await?;
     Ok(())
 }
 
 fn version(namespace: &str, name: &str, number: u64, last: u64, bytes: usize) -> ReleaseVersion {
     let seed = name.bytes().fold(number, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-    let moment = Moment::from_unix(1_700_000_000 + i64::try_from(number).unwrap_or(0), 0);
+    let moment = Timestamp::from_unix(1_700_000_000 + i64::try_from(number).unwrap_or(0), 0);
     let mut version = ReleaseVersion {
         name: name.to_owned(),
         namespace: namespace.to_owned(),

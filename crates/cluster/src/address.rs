@@ -27,10 +27,12 @@ pub(crate) fn collection(resource: &Resource, namespace: &str) -> Result<String>
 /// Returns the path of one object.
 pub(crate) fn object(resource: &Resource, namespace: &str, name: &str) -> Result<String> {
     if name.is_empty() {
-        return Err(Error::Name("resource name may not be empty".into()));
+        return Err(Error::InvalidRequest("resource name may not be empty".into()));
     }
     if resource.namespaced && namespace.is_empty() {
-        return Err(Error::Name("an empty namespace may not be set when a resource name is provided".into()));
+        return Err(Error::InvalidRequest(
+            "an empty namespace may not be set when a resource name is provided".into(),
+        ));
     }
     check("resource name", name)?;
     let mut path = collection(resource, namespace)?;
@@ -53,7 +55,7 @@ pub(crate) fn check(what: &str, segment: &str) -> Result<()> {
     if problems.is_empty() {
         return Ok(());
     }
-    Err(Error::Name(format!("invalid {what} {segment:?}: [{}]", problems.join(" "))))
+    Err(Error::InvalidRequest(format!("invalid {what} {segment:?}: [{}]", problems.join(" "))))
 }
 
 /// Adds a parameter to an address.

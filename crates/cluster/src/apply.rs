@@ -17,16 +17,16 @@ use pintle_objects::{Object, ObjectId};
 use pintle_plan::patch::MergeKeys;
 use pintle_plan::{Action, Change, Method, Step};
 
-pub use batch::{AT_ONCE, all_at_once, in_batches};
+pub use batch::{MAX_CONCURRENCY, run_concurrently, run_in_batches};
 
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
-use crate::write::{PatchKind, Propagation, Validation, Write, Written};
+use crate::write::{FieldValidation, PatchType, PropagationPolicy, WriteParams, WrittenObject};
 
 /// How often something is tried that others can get in the way of.
-const TRIES: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 /// How long to wait before the next try.
-const PAUSE: Duration = Duration::from_millis(10);
+const BACKOFF: Duration = Duration::from_millis(10);
 
 /// How the steps of a plan are carried out.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +36,13 @@ pub struct ApplyOptions {
     /// Whether server-side apply takes fields that others own.
     pub force_conflicts: bool,
     /// Whether fields that our client-side apply owns are handed to server-side apply first.
-    pub hand_over: bool,
+    pub upgrade_field_manager: bool,
     /// What becomes of unknown fields; client-side apply leaves that to the server.
-    pub validation: Validation,
+    pub validation: FieldValidation,
     /// Whether everything happens but the storing.
     pub dry_run: bool,
     /// What becomes of the objects that a deleted object owns.
-    pub propagation: Propagation,
+    pub propagation: PropagationPolicy,
 }
 
 impl Default for ApplyOptions {
@@ -50,22 +50,22 @@ impl Default for ApplyOptions {
         ApplyOptions {
             method: Method::ServerSide,
             force_conflicts: false,
-            hand_over: false,
-            validation: Validation::Strict,
+            upgrade_field_manager: false,
+            validation: FieldValidation::Strict,
             dry_run: false,
-            propagation: Propagation::Background,
+            propagation: PropagationPolicy::Background,
         }
     }
 }
 
 impl ApplyOptions {
     /// How requests are made that tell the server about unknown fields.
-    fn validated(&self) -> Write {
-        Write { dry_run: self.dry_run, validation: self.validation, ..Write::default() }
+    fn validated(&self) -> WriteParams {
+        WriteParams { dry_run: self.dry_run, validation: self.validation, ..WriteParams::default() }
     }
 
-    fn unvalidated(&self) -> Write {
-        Write { dry_run: self.dry_run, ..Write::default() }
+    fn unvalidated(&self) -> WriteParams {
+        WriteParams { dry_run: self.dry_run, ..WriteParams::default() }
     }
 }
 
@@ -73,13 +73,13 @@ impl ApplyOptions {
 #[derive(Clone, Debug)]
 pub enum Applied {
     /// There was nothing to do.
-    Nothing,
+    Unchanged,
     /// The object, as it is now.
-    Written(Written),
+    Written(WrittenObject),
     /// The object is on its way out.
     Deleted,
     /// The object to be deleted was gone already.
-    Gone,
+    NotFound,
 }
 
 impl Cluster {
@@ -88,8 +88,8 @@ impl Cluster {
     /// # Errors
     /// In Helm's words: what could not be done, and why.
     pub async fn execute(&self, step: &Step<'_>, apply_options: &ApplyOptions) -> Result<Applied> {
-        if self.pretends() {
-            return Ok(Applied::Nothing);
+        if self.is_noop() {
+            return Ok(Applied::Unchanged);
         }
         let update = matches!(step.action, Action::Update { .. } | Action::Adopt);
         let failed = |error: Error| error.during("failed to create patch");
@@ -99,39 +99,39 @@ impl Cluster {
             None
         };
         let none = MergeKeys::default();
-        let change = Change::of(step, apply_options.method, keys.as_deref().unwrap_or(&none));
+        let change = Change::for_step(step, apply_options.method, keys.as_deref().unwrap_or(&none));
         let change = change.map_err(|error| failed(Error::Patch(Box::new(error))))?;
         match (change, step.desired) {
             (Change::Delete, _) => match self.delete_object(&step.id, apply_options.propagation).await? {
                 true => Ok(Applied::Deleted),
-                false => Ok(Applied::Gone),
+                false => Ok(Applied::NotFound),
             },
-            (Change::Nothing, _) | (_, None) => Ok(Applied::Nothing),
+            (Change::Unchanged, _) | (_, None) => Ok(Applied::Unchanged),
             (change, Some(object)) => {
-                self.bring(step, change, object, apply_options).await.map(Applied::Written)
+                self.apply_change(step, change, object, apply_options).await.map(Applied::Written)
             }
         }
     }
 
-    async fn bring(
+    async fn apply_change(
         &self,
         step: &Step<'_>,
         change: Change,
         object: &Object,
         apply_options: &ApplyOptions,
-    ) -> Result<Written> {
+    ) -> Result<WrittenObject> {
         match change {
             Change::Create => self.create_object(object, &apply_options.unvalidated()).await,
             Change::Replace => self.replace_object(object, step.live, &apply_options.validated()).await,
             Change::Strategic(patch) => {
-                self.patch_object(&step.id, PatchKind::Strategic, &patch, &apply_options.unvalidated()).await
+                self.patch_object(&step.id, PatchType::Strategic, &patch, &apply_options.unvalidated()).await
             }
             Change::Merge(patch) => {
-                self.patch_object(&step.id, PatchKind::Merge, &patch, &apply_options.unvalidated()).await
+                self.patch_object(&step.id, PatchType::Merge, &patch, &apply_options.unvalidated()).await
             }
-            Change::Apply | Change::Nothing | Change::Delete => {
-                if let (true, Some(live)) = (apply_options.hand_over, step.live) {
-                    self.hand_over(live, &apply_options.validated()).await?;
+            Change::Apply | Change::Unchanged | Change::Delete => {
+                if let (true, Some(live)) = (apply_options.upgrade_field_manager, step.live) {
+                    self.upgrade_field_manager(live, &apply_options.validated()).await?;
                 }
                 self.apply_object(object, apply_options.force_conflicts, &apply_options.validated()).await
             }
@@ -140,13 +140,16 @@ impl Cluster {
 
     /// Carries out steps, those of one kind at once and kind by kind. Failures stop nothing. The results are in the
     /// order of the steps.
-    pub fn carry_out_all<'a>(
+    pub fn execute_all<'a>(
         &'a self,
         steps: &'a [Step<'a>],
         apply_options: &'a ApplyOptions,
     ) -> BoxFuture<'a, Vec<Result<Applied>>> {
-        let work =
-            in_batches(steps, |step| &step.id.kind, move |step| self.execute(step, apply_options).boxed());
+        let work = run_in_batches(
+            steps,
+            |step| &step.id.kind,
+            move |step| self.execute(step, apply_options).boxed(),
+        );
         async move {
             self.fetch_merge_keys(steps, apply_options.method).await;
             work.await
@@ -163,26 +166,26 @@ impl Cluster {
             .map(|step| step.id.api_version())
             .collect();
         let needed: Vec<String> = needed.into_iter().collect();
-        all_at_once(&needed, |api_version| self.merge_keys(api_version).map(drop).boxed()).await;
+        run_concurrently(&needed, |api_version| self.merge_keys(api_version).map(drop).boxed()).await;
     }
 }
 
 /// Tries again while the failure is of the kind that goes away by itself.
-async fn retry<T, A>(passing: fn(&Error) -> bool, mut attempt: impl FnMut() -> A) -> Result<T>
+async fn retry<T, A>(is_retryable: fn(&Error) -> bool, mut attempt: impl FnMut() -> A) -> Result<T>
 where
     A: Future<Output = Result<T>>,
 {
-    let mut tries = 1;
+    let mut attempts = 1;
     loop {
         match attempt().await {
-            Err(error) if tries < TRIES && passing(&error) => tries += 1,
+            Err(error) if attempts < MAX_ATTEMPTS && is_retryable(&error) => attempts += 1,
             other => return other,
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(BACKOFF).await;
     }
 }
 
 /// An object as Helm's errors name it.
-fn place(id: &ObjectId) -> String {
+fn describe(id: &ObjectId) -> String {
     format!("{}/{} {}/{}, Kind={}", id.namespace, id.name, id.group, id.version, id.kind)
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::connect::{self, Settings};
-use crate::discovery::Catalog;
+use crate::discovery::DiscoveryCache;
 use crate::error::{Error, Result};
-use crate::limit::Limiter;
 use crate::openapi::Schemas;
+use crate::rate_limit::RateLimiter;
 use crate::warning::Warnings;
 
 /// A connection to a Kubernetes cluster. Clones share it.
@@ -20,14 +20,14 @@ struct Inner {
     /// Where the server is, for error texts.
     address: String,
     default_namespace: String,
-    limiter: Option<Limiter>,
-    catalog: Catalog,
+    limiter: Option<RateLimiter>,
+    discovery_cache: DiscoveryCache,
     schemas: Schemas,
     warnings: Warnings,
     /// Whether nothing is done, and everything is said to have gone well.
-    pretends: bool,
+    is_noop: bool,
     /// Why there is no way to the cluster, if that was clear before anything was sent.
-    unusable: Option<String>,
+    config_error: Option<String>,
 }
 
 impl Cluster {
@@ -37,7 +37,7 @@ impl Cluster {
     /// When the configuration cannot be read or contradicts itself.
     pub async fn connect(settings: &Settings) -> Result<Self> {
         let made = connect::client(settings).await?;
-        let limiter = (settings.qps > 0.0).then(|| Limiter::new(settings.qps, settings.burst));
+        let limiter = (settings.qps > 0.0).then(|| RateLimiter::new(settings.qps, settings.burst));
         Ok(Self::assemble(made.client, made.address, made.namespace, limiter, false))
     }
 
@@ -57,16 +57,16 @@ impl Cluster {
     }
 
     fn unusable(default_namespace: String, text: String) -> Self {
-        let mut cluster = Self::nowhere(default_namespace);
+        let mut cluster = Self::offline(default_namespace);
         if let Some(inner) = Arc::get_mut(&mut cluster.inner) {
-            inner.unusable = Some(text);
+            inner.config_error = Some(text);
         }
         cluster
     }
 
     /// The error of a cluster to which there is no way.
     pub(crate) fn check_usable(&self) -> Result<()> {
-        match &self.inner.unusable {
+        match &self.inner.config_error {
             Some(text) => Err(Error::Unreachable(Box::new(Error::Configuration(text.clone())))),
             None => Ok(()),
         }
@@ -79,7 +79,7 @@ impl Cluster {
 
     /// A cluster that is answered in this process, under the same client that speaks to servers. Must be called within
     /// a runtime.
-    pub fn answered_by<F, A, B>(answer: F, default_namespace: impl Into<String>) -> Self
+    pub fn from_service_fn<F, A, B>(answer: F, default_namespace: impl Into<String>) -> Self
     where
         F: Fn(http::Request<kube::client::Body>) -> A + Send + 'static,
         A: Future<Output = http::Response<B>> + Send + 'static,
@@ -98,35 +98,36 @@ impl Cluster {
     /// A cluster of which one may know what there is to know, while nothing is done to it: there are no objects, those
     /// that are applied are ready at once, and those that are deleted are gone.
     #[must_use]
-    pub fn pretending(&self) -> Self {
+    pub fn noop(&self) -> Self {
         let Inner { client, address, default_namespace, .. } = &*self.inner;
         Self::assemble(client.clone(), address.clone(), default_namespace.clone(), None, true)
     }
 
     /// Whether nothing is done.
-    pub(crate) fn pretends(&self) -> bool {
-        self.inner.pretends
+    pub(crate) fn is_noop(&self) -> bool {
+        self.inner.is_noop
     }
 
     fn assemble(
         client: kube::Client,
         address: String,
         default_namespace: String,
-        limiter: Option<Limiter>,
-        pretends: bool,
+        limiter: Option<RateLimiter>,
+        is_noop: bool,
     ) -> Self {
-        let (catalog, schemas, warnings) = (Catalog::default(), Schemas::default(), Warnings::default());
-        let unusable = None;
+        let (discovery_cache, schemas, warnings) =
+            (DiscoveryCache::default(), Schemas::default(), Warnings::default());
+        let config_error = None;
         let inner = Inner {
             client,
             address,
             default_namespace,
             limiter,
-            catalog,
+            discovery_cache,
             schemas,
             warnings,
-            pretends,
-            unusable,
+            is_noop,
+            config_error,
         };
         Cluster { inner: Arc::new(inner) }
     }
@@ -147,7 +148,7 @@ impl Cluster {
     }
 
     /// Forgets what the server warned about, so that all of it can be heard again.
-    pub fn forget_warnings(&self) {
+    pub fn clear_warnings(&self) {
         self.inner.warnings.forget();
     }
 
@@ -159,7 +160,7 @@ impl Cluster {
         &self.inner.client
     }
 
-    pub(crate) fn limiter(&self) -> Option<&Limiter> {
+    pub(crate) fn limiter(&self) -> Option<&RateLimiter> {
         self.inner.limiter.as_ref()
     }
 
@@ -167,8 +168,8 @@ impl Cluster {
         &self.inner.schemas
     }
 
-    pub(crate) fn catalog(&self) -> &Catalog {
-        &self.inner.catalog
+    pub(crate) fn discovery_cache(&self) -> &DiscoveryCache {
+        &self.inner.discovery_cache
     }
 }
 

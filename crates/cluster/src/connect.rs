@@ -12,12 +12,12 @@ use pintle_tree::redact::redacted;
 
 use crate::credentials;
 use crate::error::{Error, Result};
-use crate::kubeconfig::{Choice, problem_of};
+use crate::kubeconfig::{ResolvedConfig, error_text};
 
 /// Where nobody says anything else.
 pub(crate) const DEFAULT_SERVER: &str = "http://localhost:8080";
 
-/// How to reach a cluster. Everything that flags and environment say comes in here; empty means unsaid.
+/// How to reach a cluster. Everything that flags and environment say comes in here; empty means is_unset.
 #[derive(Clone, Default, PartialEq)]
 pub struct Settings {
     /// The files of configuration, in order of precedence. Those that do not exist are passed over.
@@ -84,66 +84,68 @@ impl fmt::Debug for Proxies {
 }
 
 /// What connecting makes.
-pub(crate) struct Made {
+pub(crate) struct Connection {
     pub(crate) client: kube::Client,
     pub(crate) address: String,
     pub(crate) namespace: String,
 }
 
 /// Makes a client. Nothing is sent, but a program for credentials may be run.
-pub(crate) async fn client(settings: &Settings) -> Result<Made> {
+pub(crate) async fn client(settings: &Settings) -> Result<Connection> {
     install_crypto();
     let unreachable = |error: Error| Error::Unreachable(Box::new(error));
-    let config = configuration(settings).await.map_err(unreachable)?;
+    let config = load_config(settings).await.map_err(unreachable)?;
     // It is only shown; requests go where the client was told to.
     let address = redacted(config.cluster_url.to_string().trim_end_matches('/')).into_owned();
     let namespace = config.default_namespace.clone();
     let program = config.auth_info.exec.clone();
-    let client = match make_contained(config)? {
+    let client = match build_client(config)? {
         Ok(client) => client,
-        Err(Failed::Refused(kube::Error::Auth(error))) => {
+        Err(ClientError::Refused(kube::Error::Auth(error))) => {
             return Err(unreachable(credentials::failure(&address, program.as_ref(), &error)));
         }
-        Err(Failed::Refused(other)) => return Err(unreachable(Error::Configuration(problem_of(&other)))),
-        Err(Failed::Panicked(why)) => return Err(unreachable(unusable(&address, &why))),
+        Err(ClientError::Refused(other)) => {
+            return Err(unreachable(Error::Configuration(error_text(&other))));
+        }
+        Err(ClientError::Panicked(why)) => return Err(unreachable(client_error(&address, &why))),
     };
-    Ok(Made { client, address, namespace })
+    Ok(Connection { client, address, namespace })
 }
 
 /// The name of the thread on which clients are made. A panic there is contained and told as an error, so that no hook for
 /// panics need tell of it.
 pub const CLIENT_THREAD: &str = "cluster-client";
 
-enum Failed {
+enum ClientError {
     Refused(kube::Error),
     Panicked(String),
 }
 
 /// Makes a client. A token that cannot be in a header makes kube panic, and where it comes from a program nobody has seen
 /// it before.
-fn make_contained(config: kube::Config) -> Result<Result<kube::Client, Failed>> {
+fn build_client(config: kube::Config) -> Result<Result<kube::Client, ClientError>> {
     let runtime = tokio::runtime::Handle::current();
     let thread = std::thread::Builder::new().name(CLIENT_THREAD.to_owned());
     let thread = thread.spawn(move || {
         let _entered = runtime.enter();
         let made = catch_unwind(AssertUnwindSafe(|| kube::Client::try_from(config)));
-        made.map_err(|panic| said(&*panic)).map(|made| made.map_err(Failed::Refused))
+        made.map_err(|panic| panic_message(&*panic)).map(|made| made.map_err(ClientError::Refused))
     });
     let thread = thread.map_err(|error| Error::Configuration(format!("cannot start a thread: {error}")))?;
     Ok(match thread.join() {
         Ok(Ok(made)) => made,
-        Ok(Err(why)) => Err(Failed::Panicked(why)),
-        Err(panic) => Err(Failed::Panicked(said(&*panic))),
+        Ok(Err(why)) => Err(ClientError::Panicked(why)),
+        Err(panic) => Err(ClientError::Panicked(panic_message(&*panic))),
     })
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default().to_owned()
 }
 
 /// Why no client can be made, in the words of Go's client where it has some.
-fn unusable(address: &str, why: &str) -> Error {
+fn client_error(address: &str, why: &str) -> Error {
     if !why.contains("not valid header") {
         return Error::Configuration(format!("no client can be made for {address}: {why}"));
     }
@@ -164,12 +166,12 @@ fn install_crypto() {
     });
 }
 
-async fn configuration(settings: &Settings) -> Result<kube::Config> {
-    let choice = Choice::make(settings)?;
-    let mut config = if choice.is_default() && in_cluster_is_possible() {
+async fn load_config(settings: &Settings) -> Result<kube::Config> {
+    let resolved = ResolvedConfig::resolve(settings)?;
+    let mut config = if resolved.is_default() && in_cluster_is_possible() {
         in_cluster(settings)?
     } else {
-        from_choice(choice, settings).await?
+        from_resolved(resolved, settings).await?
     };
     if !settings.namespace.is_empty() {
         config.default_namespace = settings.namespace.clone();
@@ -184,10 +186,10 @@ async fn configuration(settings: &Settings) -> Result<kube::Config> {
     Ok(config)
 }
 
-async fn from_choice(choice: Choice, settings: &Settings) -> Result<kube::Config> {
-    let proxy = choice.proxy(&settings.proxies)?;
+async fn from_resolved(resolved: ResolvedConfig, settings: &Settings) -> Result<kube::Config> {
+    let proxy = resolved.proxy(&settings.proxies)?;
     let name = "chosen".to_owned();
-    let Choice { cluster, user, mut context, .. } = choice;
+    let ResolvedConfig { cluster, user, mut context, .. } = resolved;
     context.cluster = name.clone();
     context.user = Some(name.clone());
     if context.namespace.as_deref() == Some("") {
@@ -201,7 +203,7 @@ async fn from_choice(choice: Choice, settings: &Settings) -> Result<kube::Config
         ..Kubeconfig::default()
     };
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|error| Error::Configuration(problem_of(&error)))?;
+    let mut config = config.map_err(|error| Error::Configuration(error_text(&error)))?;
     config.proxy_url = proxy;
     Ok(config)
 }
@@ -214,7 +216,7 @@ fn in_cluster_is_possible() -> bool {
 /// The configuration of a pod; of the flags, only those for server, token and authorities count.
 fn in_cluster(settings: &Settings) -> Result<kube::Config> {
     let config = kube::Config::incluster();
-    let mut config = config.map_err(|error| Error::Configuration(problem_of(&error)))?;
+    let mut config = config.map_err(|error| Error::Configuration(error_text(&error)))?;
     if !settings.token.is_empty() {
         config.auth_info.token_file = None;
         config.auth_info.token = Some(settings.token.clone().into());

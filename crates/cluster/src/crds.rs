@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
 use crate::request::Request;
-use crate::write::Write;
+use crate::write::WriteParams;
 
 /// The definition of `Release`.
 pub const RELEASE: &str = include_str!("../../../deploy/crds/release.yaml");
@@ -27,9 +27,9 @@ pub const GROUP: &str = "helm.sh";
 pub const VERSION: &str = "v3";
 
 /// How long a new kind may take to be served.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long we wait before looking again.
-const PAUSE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Where releases live.
 pub fn releases() -> Resource {
@@ -58,14 +58,14 @@ pub fn definitions() -> Vec<Object> {
 pub async fn install(cluster: &Cluster) -> Result<()> {
     // Whoever finds that releases can be made takes it that their versions can: so that comes last, should we die here.
     for definition in definitions().into_iter().rev() {
-        cluster.apply(&definition, true, &Write::default()).await?;
+        cluster.apply(&definition, true, &WriteParams::default()).await?;
     }
     let served = async {
         for resource in [releases(), release_versions()] {
             let path = format!("/apis/{GROUP}/{VERSION}/{}?limit=1", resource.plural);
             loop {
                 match cluster.send(&Request::read(&path)).await {
-                    Err(error) if error.is_not_found() => tokio::time::sleep(PAUSE).await,
+                    Err(error) if error.is_not_found() => tokio::time::sleep(POLL_INTERVAL).await,
                     // That we may not list everywhere says that there is something to list.
                     Err(error) if !error.is_forbidden() => return Err(error),
                     _ => break,
@@ -74,11 +74,11 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
         }
         Ok(())
     };
-    let waited = tokio::time::timeout(PATIENCE, served).await;
+    let waited = tokio::time::timeout(ESTABLISH_TIMEOUT, served).await;
     waited.unwrap_or_else(|_| {
         Err(Error::Configuration("the server does not serve the new kinds yet".into()))
     })?;
-    cluster.forget_discovery().await;
+    cluster.invalidate_discovery().await;
     Ok(())
 }
 

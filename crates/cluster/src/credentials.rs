@@ -17,7 +17,7 @@ pub(crate) fn failure(server: &str, program: Option<&ExecConfig>, error: &AuthEr
     Error::Credentials {
         url: format!("{server}/version"),
         cause: cause(program, error),
-        complaint: complaint(error),
+        stderr: stderr(error),
     }
 }
 
@@ -51,7 +51,7 @@ fn not_started(command: &str, program: Option<&ExecConfig>, error: &io::Error) -
 }
 
 /// What the program told its user.
-fn complaint(error: &AuthError) -> String {
+fn stderr(error: &AuthError) -> String {
     match error {
         AuthError::AuthExecRun { out, .. } => String::from_utf8_lossy(&out.stderr).trim().to_owned(),
         _ => String::new(),

@@ -13,7 +13,7 @@ use crate::error::{ApiStatus, Error, Result};
 use crate::request::{Accept, Request};
 
 /// How many documents are fetched at once from servers that give one per group.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENCY: usize = 16;
 
 /// Where the objects of a kind live.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,36 +61,36 @@ pub struct ServerVersion {
 
 /// What templates may know of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct ServerCapabilities {
     /// The server's version.
     pub version: ServerVersion,
     /// Every group/version and group/version/Kind, in order.
     pub api_versions: Vec<String>,
     /// Groups that are registered but do not answer; Helm warns about them.
-    pub silent_groups: Vec<String>,
+    pub unavailable_groups: Vec<String>,
 }
 
 /// What was learned about the server so far.
 #[derive(Default)]
-pub(crate) struct Catalog {
+pub(crate) struct DiscoveryCache {
     version: OnceCell<ServerVersion>,
-    known: Mutex<Known>,
+    known: Mutex<CachedKinds>,
 }
 
 #[derive(Default)]
-struct Known {
-    table: Option<Arc<Table>>,
+struct CachedKinds {
+    table: Option<Arc<ServedKinds>>,
     /// Kinds that were not there even after looking again.
-    missed: BTreeSet<String>,
+    misses: BTreeSet<String>,
 }
 
 /// All kinds of a server.
 #[derive(Debug, Default)]
-struct Table {
+struct ServedKinds {
     /// By `apiVersion/Kind`.
     kinds: BTreeMap<String, Resource>,
     api_versions: BTreeSet<String>,
-    silent: Vec<String>,
+    unavailable: Vec<String>,
 }
 
 /// The version as a discovery client asks for it, with the time that it allows. Errors name the whole address.
@@ -101,8 +101,8 @@ impl Cluster {
     ///
     /// # Errors
     /// [`Error::Unreachable`] when it does not.
-    pub async fn reach(&self) -> Result<()> {
-        if self.pretends() {
+    pub async fn check_reachable(&self) -> Result<()> {
+        if self.is_noop() {
             return Ok(());
         }
         self.check_usable()?;
@@ -120,28 +120,28 @@ impl Cluster {
     async fn version_from(&self, path: &str) -> Result<&ServerVersion> {
         let fetch = async {
             let request = Request::read(path);
-            let response = self.send(&request).await.map_err(unread)?;
-            let object =
-                Object::read_json(&response.body).map_err(|error| Error::answer("GET /version", error))?;
+            let response = self.send(&request).await.map_err(generic_status)?;
+            let object = Object::read_json(&response.body)
+                .map_err(|error| Error::invalid_response("GET /version", error))?;
             let text = |key| object.text(&[key]).to_owned();
             Ok(ServerVersion { git_version: text("gitVersion"), major: text("major"), minor: text("minor") })
         };
-        self.catalog().version.get_or_try_init(|| fetch).await
+        self.discovery_cache().version.get_or_try_init(|| fetch).await
     }
 
     /// What templates may know of this cluster.
     ///
     /// # Errors
     /// When the server does not answer.
-    pub async fn facts(&self) -> Result<Facts> {
-        let (version, table) = futures::join!(self.version(), self.known_kinds());
+    pub async fn capabilities(&self) -> Result<ServerCapabilities> {
+        let (version, table) = futures::join!(self.version(), self.served_kinds());
         let version =
             version.map_err(|error| error.during("could not get server version from Kubernetes"))?.clone();
         let table = table.map_err(|error| error.during("could not get apiVersions from Kubernetes"))?;
-        Ok(Facts {
+        Ok(ServerCapabilities {
             version,
             api_versions: table.api_versions.iter().cloned().collect(),
-            silent_groups: table.silent.clone(),
+            unavailable_groups: table.unavailable.clone(),
         })
     }
 
@@ -150,22 +150,22 @@ impl Cluster {
     /// # Errors
     /// [`Error::NoSuchKind`], or when the server does not answer.
     pub async fn resource(&self, api_version: &str, kind: &str) -> Result<Resource> {
-        if let Some(resource) = everywhere(api_version, kind) {
+        if let Some(resource) = well_known(api_version, kind) {
             return Ok(resource);
         }
         let key = format!("{api_version}/{kind}");
-        if let Some(resource) = self.known_kinds().await?.kinds.get(&key) {
+        if let Some(resource) = self.served_kinds().await?.kinds.get(&key) {
             return Ok(resource.clone());
         }
-        let mut known = self.catalog().known.lock().await;
-        if !known.missed.contains(&key) {
+        let mut known = self.discovery_cache().known.lock().await;
+        if !known.misses.contains(&key) {
             let table = Arc::new(self.discover().await?);
             let found = table.kinds.get(&key).cloned();
             known.table = Some(table);
             if let Some(resource) = found {
                 return Ok(resource);
             }
-            known.missed.insert(key);
+            known.misses.insert(key);
         }
         Err(Error::NoSuchKind { api_version: api_version.to_owned(), kind: kind.to_owned() })
     }
@@ -176,8 +176,8 @@ impl Cluster {
     /// # Errors
     /// [`Error::NoMapping`] when the server knows no such kind.
     pub async fn scope(&self, object: &mut Object, default_namespace: &str) -> Result<Resource> {
-        let resource = match self.pretends() {
-            true => Ok(supposed(&object.id())),
+        let resource = match self.is_noop() {
+            true => Ok(guess_resource(&object.id())),
             false => self.resource(object.api_version(), object.kind()).await,
         };
         let resource = resource.map_err(|error| match error {
@@ -204,7 +204,7 @@ impl Cluster {
     /// [`Error::NoMapping`] when the server knows no such kind.
     pub async fn check_list(&self, list: &Object) -> Result<()> {
         let (api_version, kind) = (list.api_version(), list.kind());
-        if kind == "List" && (self.pretends() || self.serves(api_version).await?) {
+        if kind == "List" && (self.is_noop() || self.serves(api_version).await?) {
             return Ok(());
         }
         if let Some(of) = kind.strip_suffix("List").filter(|of| !of.is_empty())
@@ -217,16 +217,16 @@ impl Cluster {
 
     /// Whether the server serves a group and version at all.
     pub(crate) async fn serves(&self, api_version: &str) -> Result<bool> {
-        Ok(self.known_kinds().await?.api_versions.contains(api_version))
+        Ok(self.served_kinds().await?.api_versions.contains(api_version))
     }
 
     /// Forgets the kinds, because some were added or removed.
-    pub async fn forget_discovery(&self) {
-        *self.catalog().known.lock().await = Known::default();
+    pub async fn invalidate_discovery(&self) {
+        *self.discovery_cache().known.lock().await = CachedKinds::default();
     }
 
-    async fn known_kinds(&self) -> Result<Arc<Table>> {
-        let mut known = self.catalog().known.lock().await;
+    async fn served_kinds(&self) -> Result<Arc<ServedKinds>> {
+        let mut known = self.discovery_cache().known.lock().await;
         if let Some(table) = &known.table {
             return Ok(table.clone());
         }
@@ -235,9 +235,9 @@ impl Cluster {
         Ok(table)
     }
 
-    async fn discover(&self) -> Result<Table> {
+    async fn discover(&self) -> Result<ServedKinds> {
         let (core, groups) = futures::join!(self.root("/api"), self.root("/apis"));
-        let mut table = Table::default();
+        let mut table = ServedKinds::default();
         for (root, read) in [("/api", core), ("/apis", groups)] {
             let Some(document) = read? else { continue };
             if document.kind() == "APIGroupDiscoveryList" {
@@ -252,16 +252,16 @@ impl Cluster {
     /// Reads one of the two roots. A root that we may not see, or that is not there, counts as empty.
     async fn root(&self, path: &str) -> Result<Option<Object>> {
         match self.send(&Request::read(path).accept(Accept::Discovery)).await {
-            Ok(response) => {
-                Object::read_json(&response.body).map(Some).map_err(|error| Error::answer(path, error))
-            }
+            Ok(response) => Object::read_json(&response.body)
+                .map(Some)
+                .map_err(|error| Error::invalid_response(path, error)),
             Err(error) if error.is_not_found() || error.is_forbidden() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Old servers tell only the names of groups; the kinds of each version are a document of their own.
-    async fn discover_one_by_one(&self, root: &str, document: &Object, table: &mut Table) {
+    async fn discover_one_by_one(&self, root: &str, document: &Object, table: &mut ServedKinds) {
         let versions = if document.kind() == "APIVersions" {
             texts(document.at(&["versions"]))
         } else {
@@ -276,18 +276,18 @@ impl Cluster {
             let document = read.ok().and_then(|response| Object::read_json(&response.body).ok());
             (version, document)
         });
-        let documents: Vec<_> = fetched.buffered(AT_ONCE).collect().await;
+        let documents: Vec<_> = fetched.buffered(MAX_CONCURRENCY).collect().await;
         for (version, document) in documents {
             table.api_versions.insert(version.clone());
             match document {
                 Some(document) => table.add_listed(&version, &document),
-                None => table.silent.push(version),
+                None => table.unavailable.push(version),
             }
         }
     }
 }
 
-impl Table {
+impl ServedKinds {
     fn add_aggregated(&mut self, document: &Object) {
         for group in list(document.at(&["items"])) {
             let name = text(group.get("metadata").and_then(|metadata| metadata.get("name")));
@@ -296,7 +296,7 @@ impl Table {
                 let api_version =
                     if name.is_empty() { number.to_owned() } else { format!("{name}/{number}") };
                 if text(version.get("freshness")) == "Stale" {
-                    self.silent.push(api_version);
+                    self.unavailable.push(api_version);
                     continue;
                 }
                 for resource in list(version.get("resources")) {
@@ -348,7 +348,7 @@ impl Table {
 }
 
 /// Go's client does not read the body when the version is refused, and its words are known to scripts.
-fn unread(error: Error) -> Error {
+fn generic_status(error: Error) -> Error {
     match error {
         Error::Api(status) => Error::Api(Box::new(ApiStatus::generic(status.code, "unknown"))),
         other => other,
@@ -356,7 +356,7 @@ fn unread(error: Error) -> Error {
 }
 
 /// Kinds of the core group that every server has had since 1.0, so that reading records needs no discovery.
-fn everywhere(api_version: &str, kind: &str) -> Option<Resource> {
+fn well_known(api_version: &str, kind: &str) -> Option<Resource> {
     let plural = match (api_version, kind) {
         ("v1", "Secret") => "secrets",
         ("v1", "ConfigMap") => "configmaps",
@@ -382,6 +382,6 @@ fn texts(node: Option<&Node>) -> Vec<String> {
     list(node).iter().filter_map(Node::as_str).map(str::to_owned).collect()
 }
 /// A kind as most are, for those who will not ask for it.
-fn supposed(id: &ObjectId) -> Resource {
+fn guess_resource(id: &ObjectId) -> Resource {
     Resource::new(&id.group, &id.version, &id.kind, &format!("{}s", id.kind.to_lowercase()))
 }

@@ -2,7 +2,7 @@
 
 use pintle_objects::ObjectError;
 
-pub use crate::status::{ApiStatus, Cause};
+pub use crate::status::{ApiStatus, StatusCause};
 
 /// What the operations of this room return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -17,7 +17,7 @@ pub enum Error {
     /// The configuration cannot be used.
     #[error("{0}")]
     Configuration(String),
-    /// The request did not reach the server, or its answer did not reach us.
+    /// The request did not reach the server, or its invalid_response did not reach us.
     #[error("{verb} {url:?}: {cause}")]
     Transport {
         /// The method as Go names it: `Get`, `Post`.
@@ -37,7 +37,7 @@ pub enum Error {
         /// What went wrong, as Go says it.
         cause: String,
         /// What the program said to its user; may be empty.
-        complaint: String,
+        stderr: String,
     },
     /// The server refused.
     #[error("{0}")]
@@ -66,10 +66,10 @@ pub enum Error {
     },
     /// A name that cannot be part of an address.
     #[error("{0}")]
-    Name(String),
-    /// The server's answer is no object.
+    InvalidRequest(String),
+    /// The server's invalid_response is no object.
     #[error("the server's answer to {request} cannot be read")]
-    Answer {
+    InvalidResponse {
         /// Method and path of the request.
         request: String,
         /// What the reader said.
@@ -84,16 +84,16 @@ pub enum Error {
     Fields(#[source] pintle_plan::managed_fields::Error),
     /// Another error with a word on what was being done.
     #[error("{doing}: {source}")]
-    While {
+    Context {
         /// What was being done, in Helm's words.
         doing: String,
         /// What went wrong.
         #[source]
         source: Box<Error>,
     },
-    /// Several things went wrong side by side.
+    /// Aggregate things went wrong side by side.
     #[error("{}", joined(.errors, .separator))]
-    Several {
+    Aggregate {
         /// The errors in the order of the objects.
         errors: Vec<Error>,
         /// What stands between them.
@@ -142,7 +142,7 @@ impl Error {
     pub fn is_transport(&self) -> bool {
         match self {
             Error::Transport { .. } => true,
-            Error::Unreachable(source) | Error::While { source, .. } => source.is_transport(),
+            Error::Unreachable(source) | Error::Context { source, .. } => source.is_transport(),
             _ => false,
         }
     }
@@ -151,7 +151,7 @@ impl Error {
     pub fn status(&self) -> Option<&ApiStatus> {
         match self {
             Error::Api(status) => Some(status),
-            Error::Unreachable(source) | Error::While { source, .. } => source.status(),
+            Error::Unreachable(source) | Error::Context { source, .. } => source.status(),
             _ => None,
         }
     }
@@ -159,19 +159,19 @@ impl Error {
     /// Says what was being done when this happened.
     #[must_use]
     pub fn during(self, doing: impl Into<String>) -> Self {
-        Error::While { doing: doing.into(), source: Box::new(self) }
+        Error::Context { doing: doing.into(), source: Box::new(self) }
     }
 
     /// Joins errors into one; none when there are none, and one stays itself.
-    pub fn several(mut errors: Vec<Error>, separator: &'static str) -> Option<Self> {
+    pub fn aggregate(mut errors: Vec<Error>, separator: &'static str) -> Option<Self> {
         match errors.len() {
             0 | 1 => errors.pop(),
-            _ => Some(Error::Several { errors, separator }),
+            _ => Some(Error::Aggregate { errors, separator }),
         }
     }
 
-    pub(crate) fn answer(request: impl Into<String>, source: ObjectError) -> Self {
-        Error::Answer { request: request.into(), source: Box::new(source) }
+    pub(crate) fn invalid_response(request: impl Into<String>, source: ObjectError) -> Self {
+        Error::InvalidResponse { request: request.into(), source: Box::new(source) }
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
         let error = Error::Api(Box::new(conflict)).during("doing");
         assert!(error.is_conflict() && !error.is_already_exists());
         assert_eq!(error.to_string(), "doing: no");
-        let both = Error::several(vec![error, Error::Name("b".into())], " && ").expect("two");
+        let both = Error::aggregate(vec![error, Error::InvalidRequest("b".into())], " && ").expect("two");
         assert_eq!(both.to_string(), "doing: no && b");
     }
 }

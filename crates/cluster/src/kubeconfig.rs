@@ -14,17 +14,17 @@ use crate::error::{Error, Result};
 use crate::proxy;
 
 /// The parts of a configuration that are used.
-pub(crate) struct Choice {
+pub(crate) struct ResolvedConfig {
     pub(crate) cluster: Cluster,
     pub(crate) user: AuthInfo,
     pub(crate) context: Context,
     /// Whether neither files nor flags said anything about the server.
-    unsaid: bool,
+    is_unset: bool,
 }
 
-impl Choice {
+impl ResolvedConfig {
     /// Reads the files and lays the flags over them.
-    pub(crate) fn make(settings: &Settings) -> Result<Self> {
+    pub(crate) fn resolve(settings: &Settings) -> Result<Self> {
         let files = load(settings)?;
         let current = files.current_context.clone().unwrap_or_default();
         let wanted = if settings.context.is_empty() { current } else { settings.context.clone() };
@@ -43,9 +43,9 @@ impl Choice {
         let user = files.auth_infos.iter().find(|named| named.name == user_name);
         let user = user.and_then(|named| named.auth_info.clone()).unwrap_or_default();
 
-        let unsaid = found.is_none() && *settings == said_nothing(settings);
-        let cluster = lay_over_cluster(found.unwrap_or_default(), settings);
-        let user = lay_over_user(user, settings);
+        let is_unset = found.is_none() && *settings == without_server_flags(settings);
+        let cluster = override_cluster(found.unwrap_or_default(), settings);
+        let user = override_user(user, settings);
         check_user(&user, &user_name, &mut problems);
         check_cluster(&cluster, &context.cluster, &mut problems);
         match problems.len() {
@@ -56,12 +56,12 @@ impl Choice {
                 return Err(Error::Configuration(format!("invalid configuration: [{all}]")));
             }
         }
-        Choice { cluster, user, context, unsaid }.with_address()
+        ResolvedConfig { cluster, user, context, is_unset }.with_address()
     }
 
     /// Whether there is nothing but defaults, so that a pod's own configuration is better.
     pub(crate) fn is_default(&self) -> bool {
-        self.unsaid
+        self.is_unset
     }
 
     /// The proxy to go through.
@@ -94,8 +94,8 @@ impl Choice {
     }
 }
 
-/// The settings with everything about the server unsaid.
-fn said_nothing(settings: &Settings) -> Settings {
+/// The settings with everything about the server is_unset.
+fn without_server_flags(settings: &Settings) -> Settings {
     Settings {
         server: String::new(),
         ca_file: String::new(),
@@ -142,13 +142,14 @@ fn load(settings: &Settings) -> Result<Kubeconfig> {
         let loaded = match read_stream(path) {
             Some(text) => {
                 let text = text.map_err(|error| failed(error.to_string()))?;
-                let problem = |error| problem_in(text.as_bytes()).unwrap_or_else(|| problem_of(&error));
-                Kubeconfig::from_yaml(&text)
-                    .or_else(|error| sparse(text.as_bytes(), path).ok_or_else(|| failed(problem(error))))?
+                let problem = |error| yaml_error(text.as_bytes()).unwrap_or_else(|| error_text(&error));
+                Kubeconfig::from_yaml(&text).or_else(|error| {
+                    parse_lenient(text.as_bytes(), path).ok_or_else(|| failed(problem(error)))
+                })?
             }
             None => Kubeconfig::read_from(path).or_else(|error| {
-                let config = std::fs::read(path).ok().and_then(|text| sparse(&text, path));
-                config.ok_or_else(|| failed(yaml_problem(path).unwrap_or_else(|| problem_of(&error))))
+                let config = std::fs::read(path).ok().and_then(|text| parse_lenient(&text, path));
+                config.ok_or_else(|| failed(yaml_file_error(path).unwrap_or_else(|| error_text(&error))))
             })?,
         };
         merged = merged.merge(loaded).map_err(|error| Error::Configuration(error.to_string()))?;
@@ -158,15 +159,15 @@ fn load(settings: &Settings) -> Result<Kubeconfig> {
 }
 
 /// Reads the text of a file in which names are missing that Go takes to be empty, as that of the cluster in a context.
-fn sparse(text: &[u8], path: &Path) -> Option<Kubeconfig> {
+fn parse_lenient(text: &[u8], path: &Path) -> Option<Kubeconfig> {
     let mut root = pintle_yaml::read_map(text).ok()?;
     for list in ["clusters", "contexts", "users"] {
         let Some(Node::List(entries)) = root.get_mut(list.as_bytes()) else { continue };
         for entry in entries {
             let Node::Map(entry) = entry else { continue };
-            make_text(entry, "name");
+            default_to_empty(entry, "name");
             if let Some(Node::Map(context)) = entry.get_mut(b"context".as_slice()) {
-                make_text(context, "cluster");
+                default_to_empty(context, "cluster");
             }
         }
     }
@@ -185,7 +186,7 @@ fn sparse(text: &[u8], path: &Path) -> Option<Kubeconfig> {
 }
 
 /// Puts an empty text where there is nothing.
-fn make_text(map: &mut Map<Node>, key: &str) {
+fn default_to_empty(map: &mut Map<Node>, key: &str) {
     if matches!(map.get(key.as_bytes()), None | Some(Node::Nil)) {
         map.insert(key.into(), Node::Str("".into()));
     }
@@ -212,26 +213,26 @@ fn read_stream(path: &Path) -> Option<std::io::Result<String>> {
 }
 
 /// What Go's reader would say about a file that is no YAML.
-fn yaml_problem(path: &Path) -> Option<String> {
-    problem_in(&std::fs::read(path).ok()?)
+fn yaml_file_error(path: &Path) -> Option<String> {
+    yaml_error(&std::fs::read(path).ok()?)
 }
 
-fn problem_in(text: &[u8]) -> Option<String> {
+fn yaml_error(text: &[u8]) -> Option<String> {
     pintle_yaml::read_exact(text).err().map(|error| error.to_string())
 }
 
-fn lay_over_cluster(mut cluster: Cluster, settings: &Settings) -> Cluster {
+fn override_cluster(mut cluster: Cluster, settings: &Settings) -> Cluster {
     if !settings.server.is_empty() {
         cluster.server = Some(settings.server.clone());
     }
     // Flags about trust replace all that the file says about it, since half of each would contradict itself.
     if settings.insecure || !settings.ca_file.is_empty() {
         cluster.insecure_skip_tls_verify = Some(settings.insecure);
-        cluster.certificate_authority = present(&settings.ca_file);
+        cluster.certificate_authority = non_empty(&settings.ca_file);
         cluster.certificate_authority_data = None;
     }
     if !settings.tls_server_name.is_empty() || !settings.server.is_empty() {
-        cluster.tls_server_name = present(&settings.tls_server_name);
+        cluster.tls_server_name = non_empty(&settings.tls_server_name);
     }
     for field in [
         &mut cluster.certificate_authority,
@@ -246,7 +247,7 @@ fn lay_over_cluster(mut cluster: Cluster, settings: &Settings) -> Cluster {
     cluster
 }
 
-fn lay_over_user(mut user: AuthInfo, settings: &Settings) -> AuthInfo {
+fn override_user(mut user: AuthInfo, settings: &Settings) -> AuthInfo {
     if !settings.token.is_empty() {
         user.token = Some(settings.token.clone().into());
         user.token_file = None;
@@ -277,7 +278,7 @@ fn lay_over_user(mut user: AuthInfo, settings: &Settings) -> AuthInfo {
     user
 }
 
-fn present(text: &str) -> Option<String> {
+fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
@@ -337,7 +338,7 @@ fn io_text(error: &io::Error) -> String {
 }
 
 /// The text of an error with those of its causes that it does not say itself.
-pub(crate) fn problem_of(error: &(dyn StdError + 'static)) -> String {
+pub(crate) fn error_text(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     for cause in std::iter::successors(error.source(), |&cause| cause.source()) {
         let more = cause.to_string();
@@ -354,7 +355,7 @@ mod tests {
     use super::*;
 
     fn problem(settings: &Settings) -> String {
-        Choice::make(settings).err().expect("refused").to_string()
+        ResolvedConfig::resolve(settings).err().expect("refused").to_string()
     }
 
     fn file(text: &str) -> (tempfile::TempDir, Settings) {
@@ -373,11 +374,11 @@ mod tests {
     #[test]
     fn the_current_context_is_used_unless_another_is_wanted() {
         let (_folder, mut settings) = file(TWO);
-        let choice = Choice::make(&settings).expect("good");
+        let choice = ResolvedConfig::resolve(&settings).expect("good");
         assert_eq!(choice.cluster.server.as_deref(), Some("https://a:1"));
         assert_eq!(choice.context.namespace.as_deref(), Some("n"));
         settings.context = "b".into();
-        let choice = Choice::make(&settings).expect("good");
+        let choice = ResolvedConfig::resolve(&settings).expect("good");
         assert_eq!(choice.cluster.server.as_deref(), Some("https://b:1"));
         settings.context = "c".into();
         assert_eq!(problem(&settings), "context \"c\" does not exist");
@@ -389,7 +390,7 @@ mod tests {
         settings.server = "https://flag:2".into();
         settings.insecure = true;
         settings.token = "flag".into();
-        let choice = Choice::make(&settings).expect("good");
+        let choice = ResolvedConfig::resolve(&settings).expect("good");
         assert_eq!(choice.cluster.server.as_deref(), Some("https://flag:2"));
         assert_eq!(choice.cluster.certificate_authority_data, None);
         assert_eq!(choice.cluster.tls_server_name, None);
@@ -399,7 +400,7 @@ mod tests {
 
     #[test]
     fn without_any_file_the_local_server_is_meant() {
-        let choice = Choice::make(&Settings::default()).expect("good");
+        let choice = ResolvedConfig::resolve(&Settings::default()).expect("good");
         assert_eq!(choice.cluster.server.as_deref(), Some("http://localhost:8080"));
         assert!(choice.is_default());
     }
@@ -441,7 +442,7 @@ mod tests {
         std::fs::write(folder.path().join("ca"), "").expect("written");
         for context in ["a", "b", "c", "d"] {
             settings.context = context.into();
-            let choice = Choice::make(&settings).expect("good");
+            let choice = ResolvedConfig::resolve(&settings).expect("good");
             assert_eq!(choice.cluster.server.as_deref(), Some("https://a:1"), "{context}");
             let authority = choice.cluster.certificate_authority.expect("relative to the file");
             assert_eq!(Path::new(&authority), folder.path().join("ca"), "{context}");

@@ -12,7 +12,7 @@ use crate::address;
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
-use crate::read::Selection;
+use crate::read::ListParams;
 use crate::request::{Accept, Lines, Request};
 use crate::wait::is_controlled_by;
 
@@ -123,22 +123,22 @@ fn pods() -> Resource {
 
 /// The containers of a pod: those that prepare it first, then the others, each in the order of the manifest.
 pub fn containers(pod: &Object) -> Vec<String> {
-    let mut names = named(pod, "initContainers");
-    names.extend(named(pod, "containers"));
+    let mut names = container_names(pod, "initContainers");
+    names.extend(container_names(pod, "containers"));
     names
 }
 
-fn named(pod: &Object, field: &str) -> Vec<String> {
+fn container_names(pod: &Object, field: &str) -> Vec<String> {
     let list = pod.at(&["spec", field]).and_then(Node::as_list).unwrap_or_default();
     list.iter().filter_map(|container| container.get("name")?.as_str()).map(str::to_owned).collect()
 }
 
 /// How the pods of a hook are found among others.
-fn selection_of(hook: &ObjectId) -> Option<Selection> {
+fn pod_list_params(hook: &ObjectId) -> Option<ListParams> {
     match (hook.group.as_str(), hook.kind.as_str()) {
-        ("batch", "Job") => Some(Selection::labelled(format!("job-name={}", hook.name))),
+        ("batch", "Job") => Some(ListParams::labels(format!("job-name={}", hook.name))),
         ("", "Pod") => {
-            Some(Selection { fields: format!("metadata.name={}", hook.name), ..Selection::default() })
+            Some(ListParams { fields: format!("metadata.name={}", hook.name), ..ListParams::default() })
         }
         _ => None,
     }
@@ -150,14 +150,14 @@ fn selection_of(hook: &ObjectId) -> Option<Selection> {
 /// # Errors
 /// When the server refuses or does not answer.
 pub async fn pods_of_hook(cluster: &Cluster, hook: &ObjectId) -> Result<Vec<Object>> {
-    if cluster.pretends() {
+    if cluster.is_noop() {
         return Ok(Vec::new());
     }
-    let Some(selection) = selection_of(hook) else { return Ok(Vec::new()) };
+    let Some(selection) = pod_list_params(hook) else { return Ok(Vec::new()) };
     let mut found = cluster.list(&pods(), &hook.namespace, &selection).await?;
     if hook.kind == "Job" {
         if found.is_empty() {
-            let newer = Selection::labelled(format!("batch.kubernetes.io/job-name={}", hook.name));
+            let newer = ListParams::labels(format!("batch.kubernetes.io/job-name={}", hook.name));
             found = cluster.list(&pods(), &hook.namespace, &newer).await?;
         }
         if let Some(job) = cluster.get(hook).await? {
@@ -198,9 +198,9 @@ pub async fn of_hook(
 /// # Errors
 /// When the pods cannot be found or a log cannot be read.
 pub async fn of_hook_as_helm(cluster: &Cluster, hook: &ObjectId, sink: LogSink<'_>) -> Result<(), LogError> {
-    let Some(selection) = selection_of(hook) else { return Ok(()) };
+    let Some(selection) = pod_list_params(hook) else { return Ok(()) };
     for pod in cluster.list(&pods(), &hook.namespace, &selection).await.map_err(LogError::Pods)? {
-        for container in named(&pod, "containers") {
+        for container in container_names(&pod, "containers") {
             copy(cluster, &LogSource::new(&hook.namespace, pod.name(), &container), sink).await?;
         }
     }

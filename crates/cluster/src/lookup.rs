@@ -44,7 +44,8 @@ impl Cluster {
             Err(error) if error.is_not_found() => return Ok(Map::new()),
             Err(error) => return Err(error),
         };
-        let found = Object::read_json(&response.body).map_err(|error| Error::answer("lookup", error))?;
+        let found =
+            Object::read_json(&response.body).map_err(|error| Error::invalid_response("lookup", error))?;
         let found = found.into_body();
         Ok(if name.is_empty() { as_list(found, api_version, kind) } else { found })
     }
@@ -67,5 +68,7 @@ fn as_list(mut found: Map<Node>, api_version: &str, kind: &str) -> Map<Node> {
 
 fn unknown_version(api_version: &str, kind: &str, why: &str) -> Error {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    Error::Name(format!("unable to get apiresource from unstructured: {group}/{version}, Kind={kind}: {why}"))
+    Error::InvalidRequest(format!(
+        "unable to get apiresource from unstructured: {group}/{version}, Kind={kind}: {why}"
+    ))
 }

@@ -40,7 +40,7 @@ impl Cluster {
         // A server without index may still have the document.
         let address = addresses.get(&path).cloned().unwrap_or_else(|| format!("/openapi/v3/{path}"));
         let response = self.send(&Request::read(address)).await?;
-        let keys = MergeKeys::read(&response.body).map_err(|error| Error::Answer {
+        let keys = MergeKeys::parse(&response.body).map_err(|error| Error::InvalidResponse {
             request: format!("/openapi/v3/{path}"),
             source: Box::new(error),
         })?;
@@ -49,7 +49,8 @@ impl Cluster {
 
     async fn document_addresses(&self) -> Result<BTreeMap<String, String>> {
         let response = self.send(&Request::read("/openapi/v3")).await?;
-        let index = Object::read_json(&response.body).map_err(|error| Error::answer("/openapi/v3", error))?;
+        let index = Object::read_json(&response.body)
+            .map_err(|error| Error::invalid_response("/openapi/v3", error))?;
         let Some(paths) = index.at(&["paths"]).and_then(Node::as_map) else { return Ok(BTreeMap::new()) };
         let address = |node: &Node| node.get("serverRelativeURL").and_then(Node::as_str).map(str::to_owned);
         Ok(paths

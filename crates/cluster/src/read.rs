@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::request::{Accept, Request};
 
 /// How many objects a page holds when nobody says otherwise.
-const PAGE: u32 = 500;
+const DEFAULT_PAGE_SIZE: u32 = 500;
 
 /// Which objects of a kind are wanted, and how much of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct ListParams {
     /// A label selector; empty for all.
     pub labels: String,
     /// A field selector; empty for all.
@@ -25,17 +25,17 @@ pub struct Selection {
     /// Whether the metadata is enough.
     pub metadata_only: bool,
     /// Whether answers shall come uncompressed, which is quicker over short ways and for data that is compressed.
-    pub plain: bool,
+    pub uncompressed: bool,
 }
 
-impl Selection {
+impl ListParams {
     /// Selects by labels.
-    pub fn labelled(labels: impl Into<String>) -> Self {
-        Selection { labels: labels.into(), ..Selection::default() }
+    pub fn labels(labels: impl Into<String>) -> Self {
+        ListParams { labels: labels.into(), ..ListParams::default() }
     }
 
     /// Adds the selectors to an address.
-    pub(crate) fn add_to(&self, path: &mut String) {
+    pub(crate) fn append_query(&self, path: &mut String) {
         if !self.labels.is_empty() {
             address::parameter(path, "labelSelector", &self.labels);
         }
@@ -62,7 +62,8 @@ impl Page {
     /// # Errors
     /// When the body is no list.
     pub fn read(body: &[u8], resource: &Resource) -> Result<Self> {
-        let mut list = Object::read_json(body).map_err(|error| Error::answer(&resource.plural, error))?;
+        let mut list =
+            Object::read_json(body).map_err(|error| Error::invalid_response(&resource.plural, error))?;
         let Some(Node::List(items)) = list.body_mut().remove("items") else {
             return Ok(Page {
                 resource_version: list.text(&["metadata", "resourceVersion"]).to_owned(),
@@ -96,18 +97,23 @@ impl Cluster {
     /// When the server refuses or does not answer.
     pub async fn get(&self, id: &ObjectId) -> Result<Option<Object>> {
         let resource = self.resource(&id.api_version(), &id.kind).await?;
-        self.get_at(&resource, &id.namespace, &id.name).await
+        self.get_by_name(&resource, &id.namespace, &id.name).await
     }
 
     /// Reads an object of a known kind; `None` when it is not there.
     ///
     /// # Errors
     /// When the server refuses or does not answer.
-    pub async fn get_at(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Object>> {
-        match self.get_body(resource, namespace, name).await? {
+    pub async fn get_by_name(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Object>> {
+        match self.get_raw(resource, namespace, name).await? {
             Some(body) => Object::read_json(&body)
                 .map(Some)
-                .map_err(|error| Error::answer(format!("GET {} {name}", resource.plural), error)),
+                .map_err(|error| Error::invalid_response(format!("GET {} {name}", resource.plural), error)),
             None => Ok(None),
         }
     }
@@ -116,7 +122,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When the server refuses or does not answer.
-    pub async fn get_body(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Bytes>> {
+    pub async fn get_raw(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Bytes>> {
         let request = Request::read(address::object(resource, namespace, name)?);
         match self.send(&request).await {
             Ok(response) => Ok(Some(response.body)),
@@ -133,7 +139,7 @@ impl Cluster {
         &self,
         resource: &Resource,
         namespace: &str,
-        selection: &Selection,
+        selection: &ListParams,
     ) -> Result<Vec<Object>> {
         let mut objects = Vec::new();
         let mut next = String::new();
@@ -166,10 +172,10 @@ impl Cluster {
         &self,
         resource: &Resource,
         namespace: &str,
-        selection: &Selection,
+        selection: &ListParams,
         next: &str,
     ) -> Result<Page> {
-        let body = self.page_body(resource, namespace, selection, next).await?;
+        let body = self.page_raw(resource, namespace, selection, next).await?;
         Page::read(&body, resource)
     }
 
@@ -177,23 +183,23 @@ impl Cluster {
     ///
     /// # Errors
     /// When the server refuses or does not answer.
-    pub async fn page_body(
+    pub async fn page_raw(
         &self,
         resource: &Resource,
         namespace: &str,
-        selection: &Selection,
+        selection: &ListParams,
         next: &str,
     ) -> Result<Bytes> {
         let mut path = address::collection(resource, namespace)?;
-        selection.add_to(&mut path);
-        let limit = if selection.limit == 0 { PAGE } else { selection.limit };
+        selection.append_query(&mut path);
+        let limit = if selection.limit == 0 { DEFAULT_PAGE_SIZE } else { selection.limit };
         address::parameter(&mut path, "limit", &limit.to_string());
         if !next.is_empty() {
             address::parameter(&mut path, "continue", next);
         }
         let accept = if selection.metadata_only { Accept::MetadataList } else { Accept::Json };
         let mut request = Request::read(path).accept(accept);
-        request.plain = selection.plain;
+        request.uncompressed = selection.uncompressed;
         Ok(self.send(&request).await?.body)
     }
 
@@ -202,7 +208,7 @@ impl Cluster {
         &'a self,
         resource: &'a Resource,
         namespace: &'a str,
-        selection: &'a Selection,
+        selection: &'a ListParams,
     ) -> impl futures::Stream<Item = Result<Page>> + 'a {
         futures::stream::try_unfold(Some(String::new()), move |next| async move {
             let Some(next) = next else { return Ok(None) };

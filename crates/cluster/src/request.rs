@@ -13,15 +13,15 @@ use crate::error::{ApiStatus, Error, Result};
 use crate::transport;
 
 /// How often a request is sent when the server asks us to come back later.
-const PATIENCE: u32 = 10;
+const MAX_THROTTLED_ATTEMPTS: u32 = 10;
 /// How often a request is sent when the server or the connection fails.
-const MAX_RETRIES: u32 = 4;
+const MAX_ATTEMPTS: u32 = 4;
 /// The longest that we wait before coming back.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// How long an answer may take to begin. The server gives up a request after a minute, so nobody is there any more.
-const SILENCE: Duration = Duration::from_secs(90);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(90);
 /// The longest line of a stream; an event holds one object, and etcd takes far smaller ones.
-const LONGEST_LINE: usize = 64 << 20;
+const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// The form in which an answer is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,9 +76,9 @@ pub struct Request {
     /// The body.
     pub body: Bytes,
     /// Whether sending it twice does no harm.
-    pub repeatable: bool,
+    pub idempotent: bool,
     /// Whether the answer shall come uncompressed.
-    pub plain: bool,
+    pub uncompressed: bool,
 }
 
 impl Request {
@@ -90,8 +90,8 @@ impl Request {
             accept: Accept::Json,
             content_type: "",
             body: Bytes::new(),
-            repeatable: true,
-            plain: false,
+            idempotent: true,
+            uncompressed: false,
         }
     }
 
@@ -102,8 +102,8 @@ impl Request {
         content_type: &'static str,
         body: Bytes,
     ) -> Self {
-        let repeatable = method == Method::PUT || method == Method::DELETE;
-        Request { method, content_type, body, repeatable, ..Request::read(path) }
+        let idempotent = method == Method::PUT || method == Method::DELETE;
+        Request { method, content_type, body, idempotent, ..Request::read(path) }
     }
 
     /// Asks for another form of the answer.
@@ -121,12 +121,12 @@ impl Request {
         if !self.content_type.is_empty() {
             builder = builder.header(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         }
-        if self.plain {
+        if self.uncompressed {
             builder = builder.header(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         builder
             .body(Body::from(self.body.clone()))
-            .map_err(|error| Error::Name(format!("{}: {error}", self.path)))
+            .map_err(|error| Error::InvalidRequest(format!("{}: {error}", self.path)))
     }
 }
 
@@ -139,14 +139,14 @@ pub struct Response {
     pub body: Bytes,
 }
 
-/// Why a request may be sent again, and after how long.
-struct Again {
-    wait: Duration,
-    limit: u32,
+/// Why a request may be sent retry_policy, and after how long.
+struct RetryPolicy {
+    delay: Duration,
+    max_attempts: u32,
 }
 
 impl Cluster {
-    /// Sends a request and reads the whole answer, sending it again where that is safe and may help.
+    /// Sends a request and reads the whole answer, sending it retry_policy where that is safe and may help.
     ///
     /// # Errors
     /// The last failure or refusal.
@@ -158,24 +158,24 @@ impl Cluster {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            match again(request, &error, sent) {
-                Some(again) if sent < again.limit => tokio::time::sleep(again.wait).await,
+            match retry_policy(request, &error, sent) {
+                Some(policy) if sent < policy.max_attempts => tokio::time::sleep(policy.delay).await,
                 _ => return Err(error),
             }
         }
     }
 
     async fn attempt(&self, request: &Request) -> Result<Response> {
-        let answer = match tokio::time::timeout(SILENCE, self.open(request)).await {
+        let answer = match tokio::time::timeout(RESPONSE_TIMEOUT, self.open(request)).await {
             Ok(answer) => answer?,
             Err(_) => {
                 let silence = std::io::Error::from(std::io::ErrorKind::TimedOut);
-                return Err(self.failed(request, &silence));
+                return Err(self.transport_error(request, &silence));
             }
         };
         let code = answer.status().as_u16();
         let collected = answer.into_body().collect().await;
-        let body = collected.map_err(|error| self.failed(request, &error))?.to_bytes();
+        let body = collected.map_err(|error| self.transport_error(request, &error))?.to_bytes();
         Ok(Response { code, body })
     }
 
@@ -183,11 +183,11 @@ impl Cluster {
     async fn open(&self, request: &Request) -> Result<http::Response<Body>> {
         self.check_usable()?;
         if let Some(limiter) = self.limiter() {
-            limiter.take().await;
+            limiter.acquire().await;
         }
         let sent = self.client().send(request.to_http()?).await;
-        let answer = sent.map_err(|error| self.failed(request, &error))?;
-        self.warnings().note(answer.headers());
+        let answer = sent.map_err(|error| self.transport_error(request, &error))?;
+        self.warnings().record(answer.headers());
         let code = answer.status();
         if code.is_success() {
             return Ok(answer);
@@ -195,7 +195,7 @@ impl Cluster {
         let header = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = header.and_then(|value| value.parse().ok()).map(Duration::from_secs);
         let body = answer.into_body().collect().await.map(http_body_util::Collected::to_bytes);
-        let mut status = ApiStatus::read(code.as_u16(), &body.unwrap_or_default());
+        let mut status = ApiStatus::parse(code.as_u16(), &body.unwrap_or_default());
         status.retry_after = retry_after.or(status.retry_after);
         Err(Error::Api(Box::new(status)))
     }
@@ -207,7 +207,7 @@ impl Cluster {
     pub async fn lines(&self, request: &Request) -> Result<Lines> {
         let mut request = request.clone();
         // A compressed stream arrives in blocks rather than in lines.
-        request.plain = true;
+        request.uncompressed = true;
         let mut sent = 0;
         loop {
             sent += 1;
@@ -216,43 +216,48 @@ impl Cluster {
                     let address = format!("{}{}", self.address(), request.path);
                     return Ok(Lines {
                         body: answer.into_body(),
-                        rest: BytesMut::new(),
+                        buffer: BytesMut::new(),
                         searched: 0,
                         done: false,
                         address,
                     });
                 }
-                Err(error) => match again(&request, &error, sent) {
-                    Some(again) if sent < again.limit => tokio::time::sleep(again.wait).await,
+                Err(error) => match retry_policy(&request, &error, sent) {
+                    Some(policy) if sent < policy.max_attempts => tokio::time::sleep(policy.delay).await,
                     _ => return Err(error),
                 },
             }
         }
     }
 
-    fn failed(&self, request: &Request, error: &(dyn std::error::Error + 'static)) -> Error {
+    fn transport_error(&self, request: &Request, error: &(dyn std::error::Error + 'static)) -> Error {
         transport::failure(&request.method, &format!("{}{}", self.address(), request.path), error)
     }
 }
 
-/// Decides whether a failed request may be sent again.
-fn again(request: &Request, error: &Error, sent: u32) -> Option<Again> {
+/// Decides whether a transport_error request may be sent retry_policy.
+fn retry_policy(request: &Request, error: &Error, sent: u32) -> Option<RetryPolicy> {
     let backoff = Duration::from_millis(50 << sent.min(5));
     match error {
         Error::Transport { sent: reached, .. } => {
             // A connection that could not be made stays so; one that broke is replaced by another.
-            (*reached && request.repeatable).then_some(Again { wait: backoff, limit: MAX_RETRIES })
+            (*reached && request.idempotent)
+                .then_some(RetryPolicy { delay: backoff, max_attempts: MAX_ATTEMPTS })
         }
         Error::Api(status) => match (status.code, status.retry_after) {
             (429, after) => {
-                let wait = after.unwrap_or(Duration::from_secs(1)).min(LONGEST_WAIT);
-                Some(Again { wait, limit: PATIENCE })
+                let delay = after.unwrap_or(Duration::from_secs(1)).min(MAX_BACKOFF);
+                Some(RetryPolicy { delay, max_attempts: MAX_THROTTLED_ATTEMPTS })
             }
-            (500.., Some(after)) if request.repeatable => {
-                Some(Again { wait: after.min(LONGEST_WAIT), limit: MAX_RETRIES })
+            (500.., Some(after)) if request.idempotent => {
+                Some(RetryPolicy { delay: after.min(MAX_BACKOFF), max_attempts: MAX_ATTEMPTS })
             }
-            (500.., _) if was_dropped(status) => Some(Again { wait: backoff, limit: MAX_RETRIES }),
-            (502..=504, None) if request.repeatable => Some(Again { wait: backoff, limit: MAX_RETRIES }),
+            (500.., _) if was_dropped_by_etcd(status) => {
+                Some(RetryPolicy { delay: backoff, max_attempts: MAX_ATTEMPTS })
+            }
+            (502..=504, None) if request.idempotent => {
+                Some(RetryPolicy { delay: backoff, max_attempts: MAX_ATTEMPTS })
+            }
             _ => None,
         },
         _ => None,
@@ -260,7 +265,7 @@ fn again(request: &Request, error: &Error, sent: u32) -> Option<Again> {
 }
 
 /// Whether etcd threw the request away before doing anything.
-fn was_dropped(status: &ApiStatus) -> bool {
+fn was_dropped_by_etcd(status: &ApiStatus) -> bool {
     status.message.ends_with("etcdserver: leader changed")
         || status.message.ends_with("raft proposal dropped")
 }
@@ -268,8 +273,8 @@ fn was_dropped(status: &ApiStatus) -> bool {
 /// The lines of an answer that goes on.
 pub struct Lines {
     body: Body,
-    rest: BytesMut,
-    /// How much of `rest` is known to hold no end of line.
+    buffer: BytesMut,
+    /// How much of `buffer` is known to hold no end of line.
     searched: usize,
     done: bool,
     address: String,
@@ -282,22 +287,22 @@ impl Lines {
     /// When the connection breaks or a line is too long.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
-            if let Some(at) = self.rest[self.searched..].iter().position(|byte| *byte == b'\n') {
-                let line = self.rest.split_to(self.searched + at).freeze();
-                self.rest.advance(1);
+            if let Some(at) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') {
+                let line = self.buffer.split_to(self.searched + at).freeze();
+                self.buffer.advance(1);
                 self.searched = 0;
                 return Ok(Some(line));
             }
-            self.searched = self.rest.len();
-            if self.searched > LONGEST_LINE {
-                return Err(self.broken("a line is too long"));
+            self.searched = self.buffer.len();
+            if self.searched > MAX_LINE_BYTES {
+                return Err(self.transport_error("a line is too long"));
             }
             match if self.done { None } else { self.chunk().await? } {
-                Some(chunk) => self.rest.extend_from_slice(&chunk),
-                None if self.rest.is_empty() => return Ok(None),
+                Some(chunk) => self.buffer.extend_from_slice(&chunk),
+                None if self.buffer.is_empty() => return Ok(None),
                 None => {
                     self.searched = 0;
-                    return Ok(Some(self.rest.split().freeze()));
+                    return Ok(Some(self.buffer.split().freeze()));
                 }
             }
         }
@@ -308,8 +313,8 @@ impl Lines {
     /// # Errors
     /// When the connection breaks.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>> {
-        if !self.rest.is_empty() && self.searched == 0 {
-            return Ok(Some(self.rest.split().freeze()));
+        if !self.buffer.is_empty() && self.searched == 0 {
+            return Ok(Some(self.buffer.split().freeze()));
         }
         loop {
             match self.body.frame().await {
@@ -330,7 +335,7 @@ impl Lines {
         }
     }
 
-    pub(crate) fn broken(&self, cause: &str) -> Error {
+    pub(crate) fn transport_error(&self, cause: &str) -> Error {
         Error::Transport { verb: "Get".into(), url: self.address.clone(), cause: cause.into(), sent: true }
     }
 }

@@ -6,21 +6,21 @@ use futures::FutureExt;
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::Snapshot;
 
-use crate::apply::all_at_once;
+use crate::apply::run_concurrently;
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
-use crate::read::Selection;
+use crate::read::ListParams;
 
 /// From how many objects of a kind in a namespace on a list is quicker than asking for each.
-pub(crate) const WORTH_A_LIST: usize = 8;
+pub(crate) const LIST_THRESHOLD: usize = 8;
 
 /// How much of the objects is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub enum Detail {
     /// All of it.
-    Whole,
+    Full,
     /// The metadata; there may be more where single objects were asked for.
-    Metadata,
+    MetadataOnly,
 }
 
 /// The objects of one kind in one namespace.
@@ -37,9 +37,9 @@ impl Cluster {
     pub async fn snapshot<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a ObjectId>,
-        depth: Depth,
+        detail: Detail,
     ) -> Result<Snapshot> {
-        if self.pretends() {
+        if self.is_noop() {
             return Ok(Snapshot::default());
         }
         let mut groups: BTreeMap<(&str, &str, &str, &str), Group<'a>> = BTreeMap::new();
@@ -49,7 +49,7 @@ impl Cluster {
             groups.entry(key).or_insert_with(|| Group { ids: Vec::new() }).ids.push(id);
         }
         let groups: Vec<Group<'a>> = groups.into_values().collect();
-        let listed = all_at_once(&groups, move |group| self.list_group(group, depth).boxed()).await;
+        let listed = run_concurrently(&groups, move |group| self.list_group(group, detail).boxed()).await;
         let mut snapshot = Snapshot::default();
         let mut left: Vec<&ObjectId> = Vec::new();
         for (group, objects) in groups.iter().zip(listed) {
@@ -58,12 +58,12 @@ impl Cluster {
                 None => left.extend(group.ids.iter().copied()),
             }
         }
-        let read = all_at_once(&left, |id| self.get(id).boxed()).await;
+        let read = run_concurrently(&left, |id| self.get(id).boxed()).await;
         for (id, object) in left.iter().zip(read) {
             match object {
                 Ok(Some(object)) => snapshot.insert(object),
                 Ok(None) | Err(Error::NoSuchKind { .. }) => {}
-                Err(error) => return Err(error.during(looking_for(id))),
+                Err(error) => return Err(error.during(get_failure(id))),
             }
         }
         Ok(snapshot)
@@ -71,8 +71,8 @@ impl Cluster {
 
     /// Reads a group from one list, if that is quicker and tells everything; otherwise its objects are asked for one by
     /// one. We may be allowed to get objects and not to list them.
-    async fn list_group(&self, group: &Group<'_>, depth: Depth) -> Option<Vec<Object>> {
-        if group.ids.len() < WORTH_A_LIST {
+    async fn list_group(&self, group: &Group<'_>, detail: Detail) -> Option<Vec<Object>> {
+        if group.ids.len() < LIST_THRESHOLD {
             return None;
         }
         let first = group.ids[0];
@@ -84,11 +84,11 @@ impl Cluster {
         // Records of releases are large, and no release's own objects.
         let records = first.group.is_empty() && first.kind == "Secret";
         let fields = if records { "type!=helm.sh/release.v1" } else { "" };
-        let selection = Selection {
+        let selection = ListParams {
             fields: fields.to_owned(),
             limit,
-            metadata_only: depth == Depth::Metadata,
-            ..Selection::default()
+            metadata_only: detail == Detail::MetadataOnly,
+            ..ListParams::default()
         };
         let page = self.page(&resource, &first.namespace, &selection, "").await.ok()?;
         if !page.next.is_empty() {
@@ -97,18 +97,18 @@ impl Cluster {
         let mut names: Vec<&str> = group.ids.iter().map(|id| id.name.as_str()).collect();
         names.sort_unstable();
         let wanted = |object: &Object| names.binary_search(&object.name()).is_ok();
-        Some(page.objects.into_iter().filter(wanted).map(|object| of_kind(object, first)).collect())
+        Some(page.objects.into_iter().filter(wanted).map(|object| restore_kind(object, first)).collect())
     }
 }
 
 /// Helm's words for asking whether an object is there.
-fn looking_for(id: &ObjectId) -> String {
+fn get_failure(id: &ObjectId) -> String {
     let ObjectId { kind, name, namespace, .. } = id;
     format!("could not get information about the resource {kind} {name:?} in namespace {namespace:?}")
 }
 
 /// An object whose metadata alone was asked for says that it is of the kind "metadata"; here it is again what it is.
-fn of_kind(mut object: Object, example: &ObjectId) -> Object {
+fn restore_kind(mut object: Object, example: &ObjectId) -> Object {
     object.body_mut().insert("apiVersion".into(), example.api_version().into());
     object.body_mut().insert("kind".into(), example.kind.as_str().into());
     object

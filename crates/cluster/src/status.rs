@@ -22,14 +22,14 @@ pub struct ApiStatus {
     /// The name of the object that the refusal is about.
     pub name: String,
     /// The details.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<StatusCause>,
     /// How long the server wants to be left alone.
     pub retry_after: Option<Duration>,
 }
 
 /// One detail of a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cause {
+pub struct StatusCause {
     /// The reason in one word, such as `FieldManagerConflict`.
     pub reason: String,
     /// The sentence for people.
@@ -40,19 +40,19 @@ pub struct Cause {
 
 impl ApiStatus {
     /// Reads the body of a refusal; whatever is no `Status` becomes one in Go's words.
-    pub fn read(code: u16, body: &[u8]) -> Self {
+    pub fn parse(code: u16, body: &[u8]) -> Self {
         let read = json::read_exact(body).ok().and_then(|node| match node {
             Node::Map(map) => Some(Object::new(map)),
             _ => None,
         });
         match read {
-            Some(object) if object.kind() == "Status" => Self::of(code, &object),
+            Some(object) if object.kind() == "Status" => Self::from_object(code, &object),
             _ => Self::generic(code, &excerpt(body)),
         }
     }
 
     /// Takes a `Status` object as a refusal.
-    pub fn of(code: u16, status: &Object) -> Self {
+    pub fn from_object(code: u16, status: &Object) -> Self {
         let detail = |field| status.text(&["details", field]).to_owned();
         let causes = status.at(&["details", "causes"]).and_then(Node::as_list).unwrap_or_default();
         let word = |node: &Node, key| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
@@ -66,7 +66,7 @@ impl ApiStatus {
             name: detail("name"),
             causes: causes
                 .iter()
-                .map(|cause| Cause {
+                .map(|cause| StatusCause {
                     reason: word(cause, "reason"),
                     message: word(cause, "message"),
                     field: word(cause, "field"),
@@ -134,16 +134,16 @@ mod tests {
         let body = br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Conflict",
             "details":{"group":"apps","kind":"deployments","name":"web","retryAfterSeconds":3,
             "causes":[{"reason":"FieldManagerConflict","message":"m","field":".spec.replicas"}]},"code":409}"#;
-        let status = ApiStatus::read(409, body);
+        let status = ApiStatus::parse(409, body);
         assert_eq!(status.retry_after, Some(Duration::from_secs(3)));
         assert_eq!(status.causes[0].field, ".spec.replicas");
     }
 
     #[test]
     fn an_answer_that_is_no_status_gets_words_from_its_code() {
-        assert_eq!(ApiStatus::read(404, b"404 page not found").reason, "NotFound");
-        assert!(ApiStatus::read(502, b"bad gateway").message.contains("bad gateway"));
-        assert_eq!(ApiStatus::read(599, b"").code, 599);
+        assert_eq!(ApiStatus::parse(404, b"404 page not found").reason, "NotFound");
+        assert!(ApiStatus::parse(502, b"bad gateway").message.contains("bad gateway"));
+        assert_eq!(ApiStatus::parse(599, b"").code, 599);
         assert_eq!(
             ApiStatus::generic(401, "unknown").message,
             "the server has asked for the client to provide credentials"

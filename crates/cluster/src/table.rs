@@ -40,6 +40,6 @@ impl Cluster {
         let request = Request::read(path).accept(Accept::Table);
         let response = self.send(&request).await?;
         Object::read_json(&response.body)
-            .map_err(|error| Error::answer(format!("GET {}", request.path), error))
+            .map_err(|error| Error::invalid_response(format!("GET {}", request.path), error))
     }
 }

@@ -10,8 +10,13 @@ use crate::error::Error;
 
 /// Retells a failure of sending a request to an address.
 pub(crate) fn failure(method: &Method, url: &str, error: &(dyn StdError + 'static)) -> Error {
-    let story = Story::read(url, error);
-    Error::Transport { verb: verb(method), url: url.to_owned(), cause: story.cause, sent: story.sent }
+    let failure_text = Failure::read(url, error);
+    Error::Transport {
+        verb: verb(method),
+        url: url.to_owned(),
+        cause: failure_text.cause,
+        sent: failure_text.sent,
+    }
 }
 
 /// A method as Go's errors spell it: `Get`, `Post`.
@@ -21,14 +26,14 @@ fn verb(method: &Method) -> String {
     format!("{first}{}", rest.to_ascii_lowercase())
 }
 
-struct Story {
+struct Failure {
     cause: String,
     /// Whether the server may have seen the request.
     sent: bool,
 }
 
-impl Story {
-    fn read(url: &str, error: &(dyn StdError + 'static)) -> Story {
+impl Failure {
+    fn read(url: &str, error: &(dyn StdError + 'static)) -> Failure {
         let chain: Vec<&(dyn StdError + 'static)> =
             std::iter::successors(Some(error), |&error| error.source()).collect();
         let texts: Vec<String> = chain.iter().map(ToString::to_string).collect();
@@ -37,14 +42,14 @@ impl Story {
         let dial = |end: &str| format!("dial tcp {}: {end}", dialled(url, error));
 
         if says("dns error") {
-            return Story { cause: format!("dial tcp: lookup {}: no such host", host(url)), sent: false };
+            return Failure { cause: format!("dial tcp: lookup {}: no such host", host(url)), sent: false };
         }
         if let Some(tls) = chain.iter().find_map(|error| tls_error(*error)) {
-            return Story { cause: tls_cause(&tls, url), sent: !connecting };
+            return Failure { cause: tls_cause(&tls, url), sent: !connecting };
         }
         if let Some(error) = chain.iter().find_map(|error| error.downcast_ref::<kube::client::AuthError>()) {
             let cause = format!("getting credentials: {}", credentials::cause(None, error));
-            return Story { cause, sent: false };
+            return Failure { cause, sent: false };
         }
         let kind = chain.iter().find_map(|error| io_kind(*error));
         let cause = match kind {
@@ -61,7 +66,7 @@ impl Story {
             _ if says("connection closed before message completed") => "EOF".into(),
             _ => innermost(texts),
         };
-        Story { cause, sent: !connecting }
+        Failure { cause, sent: !connecting }
     }
 }
 

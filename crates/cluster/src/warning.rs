@@ -6,44 +6,44 @@ use http::HeaderMap;
 use http::header::WARNING;
 
 /// How many warnings are kept; more than that nobody reads.
-const KEPT: usize = 100;
+const MAX_WARNINGS: usize = 100;
 
 /// The warnings of all answers, each once.
 #[derive(Default)]
 pub(crate) struct Warnings {
-    texts: Mutex<Texts>,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
-struct Texts {
+struct State {
     seen: Vec<String>,
     /// How many of them were handed out.
-    told: usize,
+    reported: usize,
 }
 
 impl Warnings {
     /// Keeps the warnings of an answer.
-    pub(crate) fn note(&self, headers: &HeaderMap) {
+    pub(crate) fn record(&self, headers: &HeaderMap) {
         for value in headers.get_all(WARNING) {
             let Some(text) = value.to_str().ok().and_then(text_of) else { continue };
-            let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-            if texts.seen.len() < KEPT && !texts.seen.contains(&text) {
-                texts.seen.push(text);
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.seen.len() < MAX_WARNINGS && !state.seen.contains(&text) {
+                state.seen.push(text);
             }
         }
     }
 
     /// Hands out the warnings that came since the last time.
     pub(crate) fn take(&self) -> Vec<String> {
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = texts.seen[texts.told..].to_vec();
-        texts.told = texts.seen.len();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = state.seen[state.reported..].to_vec();
+        state.reported = state.seen.len();
         new
     }
 
     /// Lets every warning be new again.
     pub(crate) fn forget(&self) {
-        *self.texts.lock().unwrap_or_else(PoisonError::into_inner) = Texts::default();
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
     }
 }
 
@@ -75,10 +75,10 @@ mod tests {
         headers.append(WARNING, r#"299 - "v1 \"Endpoints\" is deprecated""#.parse().expect("a header"));
         headers.append(WARNING, "199 - \"other\"".parse().expect("a header"));
         headers.append(WARNING, "299 - \"open".parse().expect("a header"));
-        warnings.note(&headers);
-        warnings.note(&headers);
+        warnings.record(&headers);
+        warnings.record(&headers);
         assert_eq!(warnings.take(), [r#"v1 "Endpoints" is deprecated"#]);
-        warnings.note(&headers);
+        warnings.record(&headers);
         assert!(warnings.take().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Watching objects change.
+//! WatchStream objects change.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::address;
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{ApiStatus, Error, Result};
-use crate::read::Selection;
+use crate::read::ListParams;
 use crate::request::{Lines, Request};
 
 /// How long the server keeps a watch open; after that it is opened again.
-const OPEN: Duration = Duration::from_secs(300);
+const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long a watch may be silent; the server has closed it by then, unless there is no way to the server any more.
-const SILENCE: Duration = Duration::from_secs(330);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(330);
 
 /// Something that happened to an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,26 +32,27 @@ pub enum WatchEvent {
 }
 
 /// An open watch.
-pub struct Watching {
+pub struct WatchStream {
     lines: Lines,
 }
 
-impl Watching {
+impl WatchStream {
     /// The next event; `None` when the server closed the watch, which it does now and then.
     ///
     /// # Errors
     /// When the connection breaks, or the state that the watch began with is forgotten ([`Error::is_expired`]).
     pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
         loop {
-            let line = match tokio::time::timeout(SILENCE, self.lines.next()).await {
+            let line = match tokio::time::timeout(IDLE_TIMEOUT, self.lines.next()).await {
                 Ok(line) => line?,
-                Err(_) => return Err(self.lines.broken("i/o timeout")),
+                Err(_) => return Err(self.lines.transport_error("i/o timeout")),
             };
             let Some(line) = line else { return Ok(None) };
             if line.is_empty() {
                 continue;
             }
-            let mut event = Object::read_json(&line).map_err(|error| Error::answer("watch", error))?;
+            let mut event =
+                Object::read_json(&line).map_err(|error| Error::invalid_response("watch", error))?;
             let object = match event.body_mut().remove("object") {
                 Some(Node::Map(body)) => Object::new(body),
                 _ => continue,
@@ -61,7 +62,7 @@ impl Watching {
                 "MODIFIED" => Ok(Some(WatchEvent::Modified(object))),
                 "DELETED" => Ok(Some(WatchEvent::Deleted(object))),
                 "BOOKMARK" => Ok(Some(WatchEvent::Bookmark(object.resource_version().to_owned()))),
-                "ERROR" => Err(Error::Api(Box::new(ApiStatus::of(500, &object)))),
+                "ERROR" => Err(Error::Api(Box::new(ApiStatus::from_object(500, &object)))),
                 _ => continue,
             };
         }
@@ -69,10 +70,10 @@ impl Watching {
 
     /// The events as a stream; it ends with the first error.
     pub fn into_stream(self) -> impl Stream<Item = Result<WatchEvent>> + Send {
-        stream::unfold(Some(self), |watching| async move {
-            let mut watching = watching?;
-            match watching.next().await {
-                Ok(Some(event)) => Some((Ok(event), Some(watching))),
+        stream::unfold(Some(self), |stream| async move {
+            let mut stream = stream?;
+            match stream.next().await {
+                Ok(Some(event)) => Some((Ok(event), Some(stream))),
                 Ok(None) => None,
                 Err(error) => Some((Err(error), None)),
             }
@@ -89,16 +90,16 @@ impl Cluster {
         &self,
         resource: &Resource,
         namespace: &str,
-        selection: &Selection,
+        selection: &ListParams,
         resource_version: &str,
-    ) -> Result<Watching> {
+    ) -> Result<WatchStream> {
         let mut path = address::collection(resource, namespace)?;
         path.push_str("?watch=true&allowWatchBookmarks=true");
-        address::parameter(&mut path, "timeoutSeconds", &OPEN.as_secs().to_string());
-        selection.add_to(&mut path);
+        address::parameter(&mut path, "timeoutSeconds", &WATCH_TIMEOUT.as_secs().to_string());
+        selection.append_query(&mut path);
         if !resource_version.is_empty() {
             address::parameter(&mut path, "resourceVersion", resource_version);
         }
-        Ok(Watching { lines: self.lines(&Request::read(path)).await? })
+        Ok(WatchStream { lines: self.lines(&Request::read(path)).await? })
     }
 }

@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::request::Request;
 
 /// The name under which Helm owns fields, whatever the program is called.
-const MANAGER: &str = "helm";
+const FIELD_MANAGER: &str = "helm";
 
 /// What the server does about fields that it does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Validation {
+pub enum FieldValidation {
     /// Whatever the server likes best.
     #[default]
     Unset,
@@ -30,46 +30,51 @@ pub enum Validation {
 
 /// How a change is to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
+pub struct WriteParams {
     /// Whether everything happens but the storing.
     pub dry_run: bool,
     /// What becomes of unknown fields.
-    pub validation: Validation,
+    pub validation: FieldValidation,
     /// The name under which fields are owned.
-    pub manager: &'static str,
+    pub field_manager: &'static str,
     /// The part of the object that is changed, such as `status`; empty for the object itself.
     pub subresource: &'static str,
 }
 
-impl Default for Write {
+impl Default for WriteParams {
     fn default() -> Self {
-        Write { dry_run: false, validation: Validation::Unset, manager: MANAGER, subresource: "" }
+        WriteParams {
+            dry_run: false,
+            validation: FieldValidation::Unset,
+            field_manager: FIELD_MANAGER,
+            subresource: "",
+        }
     }
 }
 
-impl Write {
+impl WriteParams {
     /// A change that refuses unknown fields.
     pub fn strict() -> Self {
-        Write { validation: Validation::Strict, ..Write::default() }
+        WriteParams { validation: FieldValidation::Strict, ..WriteParams::default() }
     }
 
     /// A change of the status.
     pub fn status() -> Self {
-        Write { subresource: "status", ..Write::default() }
+        WriteParams { subresource: "status", ..WriteParams::default() }
     }
 
-    fn add_to(&self, path: &mut String) {
+    fn append_query(&self, path: &mut String) {
         if self.dry_run {
             address::parameter(path, "dryRun", "All");
         }
-        if !self.manager.is_empty() {
-            address::parameter(path, "fieldManager", self.manager);
+        if !self.field_manager.is_empty() {
+            address::parameter(path, "fieldManager", self.field_manager);
         }
         let validation = match self.validation {
-            Validation::Unset => return,
-            Validation::Strict => "Strict",
-            Validation::Warn => "Warn",
-            Validation::Ignore => "Ignore",
+            FieldValidation::Unset => return,
+            FieldValidation::Strict => "Strict",
+            FieldValidation::Warn => "Warn",
+            FieldValidation::Ignore => "Ignore",
         };
         address::parameter(path, "fieldValidation", validation);
     }
@@ -77,7 +82,7 @@ impl Write {
 
 /// The language of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchKind {
+pub enum PatchType {
     /// A list of operations (RFC 6902).
     Json,
     /// A tree laid over the object (RFC 7386).
@@ -86,19 +91,19 @@ pub enum PatchKind {
     Strategic,
 }
 
-impl PatchKind {
+impl PatchType {
     fn content_type(self) -> &'static str {
         match self {
-            PatchKind::Json => "application/json-patch+json",
-            PatchKind::Merge => "application/merge-patch+json",
-            PatchKind::Strategic => "application/strategic-merge-patch+json",
+            PatchType::Json => "application/json-patch+json",
+            PatchType::Merge => "application/merge-patch+json",
+            PatchType::Strategic => "application/strategic-merge-patch+json",
         }
     }
 }
 
 /// What becomes of the objects that an object owns when it is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Propagation {
+pub enum PropagationPolicy {
     /// They are deleted after it.
     #[default]
     Background,
@@ -108,20 +113,20 @@ pub enum Propagation {
     Orphan,
 }
 
-impl Propagation {
+impl PropagationPolicy {
     /// The word in the API.
     pub fn as_str(self) -> &'static str {
         match self {
-            Propagation::Background => "Background",
-            Propagation::Foreground => "Foreground",
-            Propagation::Orphan => "Orphan",
+            PropagationPolicy::Background => "Background",
+            PropagationPolicy::Foreground => "Foreground",
+            PropagationPolicy::Orphan => "Orphan",
         }
     }
 }
 
 /// Which state an object must be in to be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Guard {
+pub struct Preconditions {
     /// The object's uid; empty for any.
     pub uid: String,
     /// The object's resource version; empty for any.
@@ -130,20 +135,20 @@ pub struct Guard {
 
 /// An object as the server wrote it.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WrittenObject {
     /// Whether it is new.
     pub created: bool,
     /// Its text.
     pub body: Bytes,
 }
 
-impl Written {
+impl WrittenObject {
     /// The object.
     ///
     /// # Errors
     /// When the server's answer is no object.
     pub fn object(&self) -> Result<Object> {
-        Object::read_json(&self.body).map_err(|error| Error::answer("a change", error))
+        Object::read_json(&self.body).map_err(|error| Error::invalid_response("a change", error))
     }
 }
 
@@ -152,43 +157,43 @@ impl Cluster {
     ///
     /// # Errors
     /// [`Error::is_already_exists`] when it is there, or when the server refuses or does not answer.
-    pub async fn create(&self, object: &Object, write: &Write) -> Result<Written> {
+    pub async fn create(&self, object: &Object, params: &WriteParams) -> Result<WrittenObject> {
         let resource = self.resource(object.api_version(), object.kind()).await?;
         if resource.namespaced && object.namespace().is_empty() {
-            return Err(Error::Name("an empty namespace may not be set during creation".into()));
+            return Err(Error::InvalidRequest("an empty namespace may not be set during creation".into()));
         }
         let mut path = address::collection(&resource, object.namespace())?;
-        write.add_to(&mut path);
+        params.append_query(&mut path);
         let request = Request::with_body(Method::POST, path, "application/json", object.to_json().into());
-        self.written(&request).await
+        self.send_write(&request).await
     }
 
     /// Replaces an object as a whole. With a resource version, only if nobody else changed it.
     ///
     /// # Errors
     /// [`Error::is_conflict`], or when the server refuses or does not answer.
-    pub async fn replace(&self, object: &Object, write: &Write) -> Result<Written> {
+    pub async fn replace(&self, object: &Object, params: &WriteParams) -> Result<WrittenObject> {
         let resource = self.resource(object.api_version(), object.kind()).await?;
-        let path = self.target(&resource, object.namespace(), object.name(), write)?;
+        let path = self.object_path(&resource, object.namespace(), object.name(), params)?;
         let body = object.to_json().into();
         let mut request = Request::with_body(Method::PUT, path, "application/json", body);
         // Sent twice, a guarded change would collide with itself.
-        request.repeatable = object.resource_version().is_empty();
-        self.written(&request).await
+        request.idempotent = object.resource_version().is_empty();
+        self.send_write(&request).await
     }
 
     /// Applies an object on the server. `force` takes fields that others own.
     ///
     /// # Errors
     /// [`Error::is_conflict`] when others own fields, or when the server refuses or does not answer.
-    pub async fn apply(&self, object: &Object, force: bool, write: &Write) -> Result<Written> {
+    pub async fn apply(&self, object: &Object, force: bool, params: &WriteParams) -> Result<WrittenObject> {
         let resource = self.resource(object.api_version(), object.kind()).await?;
-        let mut path = self.target(&resource, object.namespace(), object.name(), write)?;
+        let mut path = self.object_path(&resource, object.namespace(), object.name(), params)?;
         address::parameter(&mut path, "force", if force { "true" } else { "false" });
         let body = object.to_json().into();
         let mut request = Request::with_body(Method::PATCH, path, "application/apply-patch+yaml", body);
-        request.repeatable = true;
-        self.written(&request).await
+        request.idempotent = true;
+        self.send_write(&request).await
     }
 
     /// Patches an object.
@@ -198,26 +203,31 @@ impl Cluster {
     pub async fn patch(
         &self,
         id: &ObjectId,
-        kind: PatchKind,
+        kind: PatchType,
         patch: impl Into<Bytes>,
-        write: &Write,
-    ) -> Result<Written> {
+        params: &WriteParams,
+    ) -> Result<WrittenObject> {
         let resource = self.resource(&id.api_version(), &id.kind).await?;
-        let path = self.target(&resource, &id.namespace, &id.name, write)?;
+        let path = self.object_path(&resource, &id.namespace, &id.name, params)?;
         let mut request = Request::with_body(Method::PATCH, path, kind.content_type(), patch.into());
         // Laying the same tree over an object twice changes nothing; operations on lists would happen twice.
-        request.repeatable = kind != PatchKind::Json;
-        self.written(&request).await
+        request.idempotent = kind != PatchType::Json;
+        self.send_write(&request).await
     }
 
     /// Deletes an object, and returns whether it was there.
     ///
     /// # Errors
     /// [`Error::is_conflict`] when it is not in the guarded state, or when the server refuses or does not answer.
-    pub async fn delete(&self, id: &ObjectId, propagation: Propagation, guard: &Guard) -> Result<bool> {
+    pub async fn delete(
+        &self,
+        id: &ObjectId,
+        propagation: PropagationPolicy,
+        preconditions: &Preconditions,
+    ) -> Result<bool> {
         let resource = self.resource(&id.api_version(), &id.kind).await?;
         let path = address::object(&resource, &id.namespace, &id.name)?;
-        let body = delete_options(propagation, guard).into();
+        let body = delete_options(propagation, preconditions).into();
         let request = Request::with_body(Method::DELETE, path, "application/json", body);
         match self.send(&request).await {
             Ok(_) => Ok(true),
@@ -226,29 +236,35 @@ impl Cluster {
         }
     }
 
-    fn target(&self, resource: &Resource, namespace: &str, name: &str, write: &Write) -> Result<String> {
+    fn object_path(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+        params: &WriteParams,
+    ) -> Result<String> {
         let mut path = address::object(resource, namespace, name)?;
-        if !write.subresource.is_empty() {
+        if !params.subresource.is_empty() {
             path.push('/');
-            path.push_str(write.subresource);
+            path.push_str(params.subresource);
         }
-        write.add_to(&mut path);
+        params.append_query(&mut path);
         Ok(path)
     }
 
-    async fn written(&self, request: &Request) -> Result<Written> {
+    async fn send_write(&self, request: &Request) -> Result<WrittenObject> {
         let response = self.send(request).await?;
-        Ok(Written { created: response.code == 201, body: response.body })
+        Ok(WrittenObject { created: response.code == 201, body: response.body })
     }
 }
 
-fn delete_options(propagation: Propagation, guard: &Guard) -> Vec<u8> {
+fn delete_options(propagation: PropagationPolicy, preconditions: &Preconditions) -> Vec<u8> {
     let mut options = Map::new();
     options.insert("apiVersion".into(), "v1".into());
     options.insert("kind".into(), "DeleteOptions".into());
     options.insert("propagationPolicy".into(), propagation.as_str().into());
     let mut conditions = Map::new();
-    for (key, value) in [("uid", &guard.uid), ("resourceVersion", &guard.resource_version)] {
+    for (key, value) in [("uid", &preconditions.uid), ("resourceVersion", &preconditions.resource_version)] {
         if !value.is_empty() {
             conditions.insert(key.into(), value.as_str().into());
         }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use futures::FutureExt;
-use pintle_cluster::apply::{Applied, ApplyOptions, all_at_once, in_batches};
-use pintle_cluster::{Cluster, Depth, Guard, Propagation, Selection, Settings, Write};
+use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently, run_in_batches};
+use pintle_cluster::{Cluster, Detail, ListParams, Preconditions, PropagationPolicy, Settings, WriteParams};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::{Adoption, Method, PlanInput, Snapshot, plan};
 
@@ -23,7 +23,7 @@ async fn testbed(test: &str) -> Option<(Cluster, String)> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let namespace = format!("live-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let object = Object::of(&ObjectId::new("v1", "Namespace", "", &namespace));
-    cluster.create(&object, &Write::default()).await.expect("a namespace");
+    cluster.create(&object, &WriteParams::default()).await.expect("a namespace");
     Some((cluster, namespace))
 }
 
@@ -49,11 +49,11 @@ async fn execute(
 ) -> Vec<Applied> {
     let ids: Vec<ObjectId> = old.iter().chain(new).map(Object::id).collect();
     loop {
-        let live = cluster.snapshot(&ids, Depth::Whole).await.expect("readable");
+        let live = cluster.snapshot(&ids, Detail::Full).await.expect("readable");
         let input = PlanInput { desired: new, previous: old, live: &live, adoption: Adoption::Unchecked };
         let plan = plan(&input).expect("a plan");
         let steps: Vec<_> = plan.steps.into_iter().chain(plan.removals).collect();
-        let done = cluster.carry_out_all(&steps, apply_options).await;
+        let done = cluster.execute_all(&steps, apply_options).await;
         // Controllers of the cluster write to objects, too, and may come between the look and the write.
         if done.iter().any(|done| done.as_ref().is_err_and(is_conflict)) {
             continue;
@@ -69,7 +69,7 @@ fn is_conflict(error: &pintle_cluster::Error) -> bool {
 #[tokio::test]
 async fn the_server_tells_its_kinds() {
     let Some((cluster, _)) = testbed("the_server_tells_its_kinds").await else { return };
-    let facts = cluster.facts().await.expect("facts");
+    let facts = cluster.capabilities().await.expect("facts");
     assert!(facts.version.git_version.starts_with("v1."));
     for known in
         ["v1", "v1/Pod", "apps/v1/Deployment", "apps/v1/Scale", "autoscaling/v2", "v1/PodAttachOptions"]
@@ -108,11 +108,11 @@ async fn plans_are_carried_out_by_either_way_of_applying_and_end_alike() {
             .collect::<Vec<_>>()
     };
     assert_eq!(containers(&live), ["x:2"]);
-    assert!(matches!(execute(&cluster, &new, &new, &client).await[..], [Applied::Nothing]));
+    assert!(matches!(execute(&cluster, &new, &new, &client).await[..], [Applied::Unchanged]));
 
     // Fields that client-side apply owned go away with server-side apply once they are handed over.
     execute(&cluster, &new, &old, &client).await;
-    let server = ApplyOptions { hand_over: true, ..ApplyOptions::default() };
+    let server = ApplyOptions { upgrade_field_manager: true, ..ApplyOptions::default() };
     execute(&cluster, &old, &new, &server).await;
     let live = cluster.get(&new[0].id()).await.expect("readable").expect("there");
     assert_eq!(containers(&live), ["x:2"]);
@@ -128,10 +128,10 @@ async fn plans_are_carried_out_by_either_way_of_applying_and_end_alike() {
 async fn a_conflict_over_fields_is_told_in_helms_words() {
     let Some((cluster, namespace)) = testbed("a_conflict_over_fields").await else { return };
     let map = config_maps(&namespace, 1, "1").remove(0);
-    let other = Write { manager: "other", ..Write::default() };
+    let other = WriteParams { field_manager: "other", ..WriteParams::default() };
     cluster.apply(&map, false, &other).await.expect("applied");
     let changed = config_maps(&namespace, 1, "2").remove(0);
-    let error = cluster.apply_object(&changed, false, &Write::strict()).await.expect_err("conflict");
+    let error = cluster.apply_object(&changed, false, &WriteParams::strict()).await.expect_err("conflict");
     assert_eq!(
         error.to_string(),
         format!(
@@ -141,7 +141,8 @@ async fn a_conflict_over_fields_is_told_in_helms_words() {
     let strange = object(&format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: s, namespace: {namespace}}}\nstrange: 1\n"
     ));
-    let error = cluster.apply_object(&strange, false, &Write::strict()).await.expect_err("unknown field");
+    let error =
+        cluster.apply_object(&strange, false, &WriteParams::strict()).await.expect_err("unknown field");
     assert!(error.to_string().starts_with("server-side apply failed for object "), "{error}");
 }
 
@@ -149,9 +150,9 @@ async fn a_conflict_over_fields_is_told_in_helms_words() {
 async fn many_objects_come_and_go_quickly() {
     let Some((cluster, namespace)) = testbed("many_objects_come_and_go").await else { return };
     let objects = config_maps(&namespace, 500, "1");
-    let write = Write::strict();
+    let write = WriteParams::strict();
     let clock = Instant::now();
-    let written = in_batches(
+    let written = run_in_batches(
         &objects,
         |object| object.kind(),
         |object| cluster.apply_object(object, false, &write).boxed(),
@@ -161,21 +162,27 @@ async fn many_objects_come_and_go_quickly() {
     eprintln!("500 applies: {:?}", clock.elapsed());
     let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
     let clock = Instant::now();
-    let read = all_at_once(&ids, |id| cluster.get(id).boxed()).await;
+    let read = run_concurrently(&ids, |id| cluster.get(id).boxed()).await;
     assert!(read.iter().all(|one| matches!(one, Ok(Some(_)))));
     eprintln!("500 reads one by one: {:?}", clock.elapsed());
     let clock = Instant::now();
-    let live: Snapshot = cluster.snapshot(&ids, Depth::Whole).await.expect("readable");
+    let live: Snapshot = cluster.snapshot(&ids, Detail::Full).await.expect("readable");
     assert_eq!(live.len(), 500);
     eprintln!("500 reads as a snapshot: {:?}", clock.elapsed());
     let clock = Instant::now();
-    let gone = all_at_once(&ids, |id| cluster.delete_object(id, Propagation::Background).boxed()).await;
+    let gone =
+        run_concurrently(&ids, |id| cluster.delete_object(id, PropagationPolicy::Background).boxed()).await;
     assert!(gone.iter().all(|one| matches!(one, Ok(true))));
     eprintln!("500 deletions: {:?}", clock.elapsed());
     let maps = cluster.resource("v1", "ConfigMap").await.expect("known");
-    let left = cluster.list(&maps, &namespace, &Selection::default()).await.expect("readable");
+    let left = cluster.list(&maps, &namespace, &ListParams::default()).await.expect("readable");
     assert!(left.iter().all(|object| !object.name().starts_with('c')));
-    assert!(!cluster.delete(&ids[0], Propagation::Background, &Guard::default()).await.expect("gone"));
+    assert!(
+        !cluster
+            .delete(&ids[0], PropagationPolicy::Background, &Preconditions::default())
+            .await
+            .expect("gone")
+    );
 }
 
 #[tokio::test]
@@ -185,7 +192,7 @@ async fn a_server_that_cannot_be_talked_to_is_unreachable_in_helms_words() {
     let server = cluster.address().to_owned();
     let reach = async |settings: Settings| {
         let cluster = Cluster::connect(&settings).await.expect("a configuration");
-        cluster.reach().await.map(|_| ()).expect_err("unreachable").to_string()
+        cluster.check_reachable().await.map(|_| ()).expect_err("unreachable").to_string()
     };
     let stranger =
         Settings { server: server.clone(), insecure: true, token: "bad".into(), ..Settings::default() };

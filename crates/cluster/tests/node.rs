@@ -1,12 +1,12 @@
-//! Waiting and logs where pods run, or go through their states: `PINTLE_E2E_KUBECONFIG` names the configuration of a
+//! WaitOptions and logs where pods run, or go through their states: `PINTLE_E2E_KUBECONFIG` names the configuration of a
 //! test cluster whose context is `pintle-e2e…`, and `PINTLE_E2E_LEVEL` is `node` or `embedded`.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use pintle_cluster::logs::{self, HookLogs, LogSource};
-use pintle_cluster::wait::{FailFastLimits, Goal, Progress, Strategy, WaitError, Waiter, Waiting};
-use pintle_cluster::{Cluster, Guard, Propagation, Settings, Write};
+use pintle_cluster::wait::{FailFastLimits, Progress, Strategy, WaitError, WaitFor, WaitOptions, Waiter};
+use pintle_cluster::{Cluster, Preconditions, PropagationPolicy, Settings, WriteParams};
 use pintle_objects::{Object, ObjectId};
 
 const IMAGE: &str = "test.invalid/busybox:1";
@@ -32,7 +32,7 @@ impl Bench {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let namespace = format!("node-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let object = Object::of(&ObjectId::new("v1", "Namespace", "", &namespace));
-        cluster.create(&object, &Write::default()).await.expect("a namespace");
+        cluster.create(&object, &WriteParams::default()).await.expect("a namespace");
         Some(Bench { cluster, namespace })
     }
 
@@ -41,29 +41,30 @@ impl Bench {
         let mut ids = Vec::new();
         for mut object in Object::read_manifest(manifest.as_bytes(), "test").expect("good YAML") {
             object.set_namespace(&self.namespace);
-            self.cluster.create(&object, &Write::strict()).await.expect("created");
+            self.cluster.create(&object, &WriteParams::strict()).await.expect("created");
             ids.push(object.id());
         }
         ids
     }
 
-    async fn wait(&self, waiting: Waiting, ids: &[ObjectId]) -> Result<(), WaitError> {
+    async fn wait(&self, waiting: WaitOptions, ids: &[ObjectId]) -> Result<(), WaitError> {
         Waiter::new(&self.cluster, waiting).wait(ids, &mut |_: &Progress<'_>| {}).await
     }
 
     async fn done(self) {
         let id = ObjectId::new("v1", "Namespace", "", &self.namespace);
-        let deleted = self.cluster.delete(&id, Propagation::Background, &Guard::default()).await;
+        let deleted =
+            self.cluster.delete(&id, PropagationPolicy::Background, &Preconditions::default()).await;
         assert!(deleted.expect("deleted"));
     }
 }
 
-fn waiting(goal: Goal) -> Waiting {
-    Waiting { goal, strategy: Strategy::Watcher, timeout: Duration::from_secs(600), early_failure: None }
+fn waiting(wait_for: WaitFor) -> WaitOptions {
+    WaitOptions { wait_for, strategy: Strategy::Watcher, timeout: Duration::from_secs(600), fail_fast: None }
 }
 
-fn early(goal: Goal) -> Waiting {
-    Waiting { early_failure: Some(FailFastLimits::default()), ..waiting(goal) }
+fn early(wait_for: WaitFor) -> WaitOptions {
+    WaitOptions { fail_fast: Some(FailFastLimits::default()), ..waiting(wait_for) }
 }
 
 /// What our own API is told of a pod, in which nothing runs.
@@ -103,15 +104,19 @@ async fn workloads_become_ready_by_both_rules_and_go_away() {
     let mut observer = |progress: &Progress<'_>| {
         told.push(format!("{} {}/{}", progress.id.kind, progress.done, progress.total));
     };
-    let result = Waiter::new(&bench.cluster, early(Goal::Ready)).wait(&ids, &mut observer).await;
+    let result = Waiter::new(&bench.cluster, early(WaitFor::Ready)).wait(&ids, &mut observer).await;
     result.expect("all ready");
     assert!(told.last().is_some_and(|line| line.ends_with("5/5")), "{told:?}");
-    let legacy = Waiting { strategy: Strategy::Legacy, ..waiting(Goal::ReadyWithJobs) };
+    let legacy = WaitOptions { strategy: Strategy::Legacy, ..waiting(WaitFor::ReadyWithJobs) };
     bench.wait(legacy, &ids).await.expect("ready by the older rules, too");
     for id in &ids {
-        bench.cluster.delete(id, Propagation::Foreground, &Guard::default()).await.expect("deleted");
+        bench
+            .cluster
+            .delete(id, PropagationPolicy::Foreground, &Preconditions::default())
+            .await
+            .expect("deleted");
     }
-    bench.wait(waiting(Goal::Deleted), &ids).await.expect("all gone");
+    bench.wait(waiting(WaitFor::Deleted), &ids).await.expect("all gone");
     assert!(bench.cluster.get(&ids[0]).await.expect("readable").is_none());
     bench.done().await;
 }
@@ -140,12 +145,16 @@ async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
     ];
     for (annotations, container, reason, detail) in cases {
         let ids = bench.make(&workload_with(&annotations, "Deployment", "replicas: 1", container)).await;
-        let error = bench.wait(early(Goal::Ready), &ids).await.expect_err("hopeless");
-        assert!(matches!(error, WaitError::Hopeless(_)), "{error}");
+        let error = bench.wait(early(WaitFor::Ready), &ids).await.expect_err("hopeless");
+        assert!(matches!(error, WaitError::FailedFast(_)), "{error}");
         let text = error.to_string();
         assert!(text.contains(reason) && text.contains(detail), "{text}");
-        bench.cluster.delete(&ids[0], Propagation::Foreground, &Guard::default()).await.expect("deleted");
-        bench.wait(waiting(Goal::Deleted), &ids).await.expect("gone");
+        bench
+            .cluster
+            .delete(&ids[0], PropagationPolicy::Foreground, &Preconditions::default())
+            .await
+            .expect("deleted");
+        bench.wait(waiting(WaitFor::Deleted), &ids).await.expect("gone");
     }
     bench.done().await;
 }
@@ -167,8 +176,8 @@ async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
         }
     };
     tokio::time::timeout(Duration::from_secs(180), is_counted).await.expect("the quota is counted");
-    let limits = FailFastLimits { refusal: Duration::from_secs(3), ..FailFastLimits::default() };
-    let early = Waiting { early_failure: Some(limits), ..waiting(Goal::Ready) };
+    let limits = FailFastLimits { pod_rejected: Duration::from_secs(3), ..FailFastLimits::default() };
+    let early = WaitOptions { fail_fast: Some(limits), ..waiting(WaitFor::Ready) };
     for kind in ["Deployment", "StatefulSet"] {
         let ids = bench.make(&workload(kind, "replicas: 1", &container("sleep 9"))).await;
         let text = bench.wait(early, &ids).await.expect_err("refused").to_string();
@@ -192,17 +201,17 @@ async fn a_failing_hook_has_helms_error_and_its_logs() {
     let fails = [("failures", "always"), ("exit-code", "7"), ("log.first", "prepared"), ("log", "one\ntwo")];
     let ids =
         bench.make(&job("fails", "echo prepared", "echo one; echo two; exit 7", &simulated(&fails))).await;
-    let error = bench.wait(waiting(Goal::HookDone), &ids).await.expect_err("failed");
+    let error = bench.wait(waiting(WaitFor::HookCompleted), &ids).await.expect_err("failed");
     let helms = format!(
         "resource Job/{}/fails not ready. status: Failed, message: Job Failed. failed: 1/1",
         bench.namespace
     );
     assert_eq!(error.to_string(), helms);
-    let text = bench.wait(early(Goal::HookDone), &ids).await.expect_err("failed").to_string();
+    let text = bench.wait(early(WaitFor::HookCompleted), &ids).await.expect_err("failed").to_string();
     assert!(text.starts_with(&helms), "{text}");
     assert!(text.contains(" ended with exit code 7\n"), "{text}");
     assert!(text.ends_with("\n  last lines of container main:\n    one\n    two"), "{text}");
-    let legacy = Waiting { strategy: Strategy::Legacy, ..waiting(Goal::HookDone) };
+    let legacy = WaitOptions { strategy: Strategy::Legacy, ..waiting(WaitFor::HookCompleted) };
     let text = bench.wait(legacy, &ids).await.expect_err("failed").to_string();
     assert_eq!(text, "job fails failed: BackoffLimitExceeded");
 
@@ -237,7 +246,7 @@ async fn the_logs_of_a_hook_come_while_it_runs() {
     };
     let logs = HookLogs::new(&bench.cluster, &ids[0]);
     let waiting_for_it = async {
-        let ended = bench.wait(waiting(Goal::HookDone), &ids).await;
+        let ended = bench.wait(waiting(WaitFor::HookCompleted), &ids).await;
         is_over.store(true, Ordering::Relaxed);
         ended
     };
@@ -262,7 +271,7 @@ async fn the_logs_of_a_hook_come_while_it_runs() {
     let mut lines = Vec::new();
     let mut sink = |_: &LogSource, bytes: &[u8]| lines.push(String::from_utf8_lossy(bytes).into_owned());
     let logs = HookLogs::new(&bench.cluster, &quick[0]);
-    logs.during(bench.wait(waiting(Goal::HookDone), &quick), &mut sink).await.expect("done");
+    logs.during(bench.wait(waiting(WaitFor::HookCompleted), &quick), &mut sink).await.expect("done");
     assert_eq!(lines, ["a\n", "b\n"], "what is over at once is heard as well");
     bench.done().await;
 }

@@ -7,10 +7,11 @@ use std::net::TcpListener;
 
 use futures::FutureExt;
 use pintle_cluster::{
-    Cluster, Depth, Error, Guard, PatchKind, Propagation, Selection, Settings, WatchEvent, Write,
+    Cluster, Detail, Error, ListParams, PatchType, Preconditions, PropagationPolicy, Settings, WatchEvent,
+    WriteParams,
 };
 use pintle_objects::{Object, ObjectId};
-use support::{Answer, cluster, discovery, ok, paths, refusal};
+use support::{StoreFuture, cluster, discovery, ok, paths, refusal};
 
 fn config_map(name: &str) -> Object {
     Object::of(&ObjectId::new("v1", "ConfigMap", "n", name))
@@ -19,10 +20,10 @@ fn config_map(name: &str) -> Object {
 #[tokio::test]
 async fn a_busy_server_is_asked_again_until_it_answers() {
     let (cluster, log) = cluster(|_, times| match times {
-        1 | 2 => Answer(429, Some(("retry-after", "0")), String::new()),
+        1 | 2 => StoreFuture(429, Some(("retry-after", "0")), String::new()),
         _ => ok("{}"),
     });
-    assert!(cluster.create(&config_map("a"), &Write::default()).await.is_ok());
+    assert!(cluster.create(&config_map("a"), &WriteParams::default()).await.is_ok());
     assert_eq!(paths(&log), ["POST /api/v1/namespaces/n/configmaps?fieldManager=helm"; 3]);
 }
 
@@ -34,7 +35,7 @@ async fn a_change_of_leaders_is_waited_out_and_other_errors_of_the_server_are_to
         _ => ok("{}"),
     });
     let id = |name| ObjectId::new("v1", "ConfigMap", "n", name);
-    let patch = async |id: &ObjectId| cluster.patch(id, PatchKind::Json, "[]", &Write::default()).await;
+    let patch = async |id: &ObjectId| cluster.patch(id, PatchType::Json, "[]", &WriteParams::default()).await;
     assert!(patch(&id("a")).await.is_ok());
     assert_eq!(log.lock().unwrap().len(), 2);
     assert_eq!(patch(&id("b")).await.expect_err("refused").to_string(), "something else");
@@ -44,21 +45,21 @@ async fn a_change_of_leaders_is_waited_out_and_other_errors_of_the_server_are_to
 #[tokio::test]
 async fn a_broken_connection_is_tried_again_only_when_that_is_safe() {
     let (cluster, log) =
-        cluster(|_, times| if times == 1 { Answer(0, None, String::new()) } else { ok("{}") });
+        cluster(|_, times| if times == 1 { StoreFuture(0, None, String::new()) } else { ok("{}") });
     assert!(cluster.get(&ObjectId::new("v1", "Secret", "n", "a")).await.expect("second try").is_some());
-    assert!(cluster.apply(&config_map("a"), true, &Write::strict()).await.is_ok());
-    let error = cluster.create(&config_map("a"), &Write::default()).await.expect_err("not repeated");
+    assert!(cluster.apply(&config_map("a"), true, &WriteParams::strict()).await.is_ok());
+    let error = cluster.create(&config_map("a"), &WriteParams::default()).await.expect_err("not repeated");
     assert!(error.is_transport(), "{error:?}");
     let mut guarded = config_map("g");
     guarded.metadata_mut().insert("resourceVersion".into(), "7".into());
-    assert!(cluster.replace(&guarded, &Write::default()).await.is_err());
+    assert!(cluster.replace(&guarded, &WriteParams::default()).await.is_err());
     assert_eq!(log.lock().unwrap().len(), 6);
 }
 
 #[tokio::test]
 async fn applying_sends_the_whole_object_under_helms_name() {
-    let (cluster, log) = cluster(|_, _| Answer(201, None, r#"{"kind":"ConfigMap"}"#.into()));
-    let write = Write { dry_run: true, ..Write::strict() };
+    let (cluster, log) = cluster(|_, _| StoreFuture(201, None, r#"{"kind":"ConfigMap"}"#.into()));
+    let write = WriteParams { dry_run: true, ..WriteParams::strict() };
     let written = cluster.apply(&config_map("a"), false, &write).await.expect("good");
     assert!(written.created && written.object().expect("an object").kind() == "ConfigMap");
     let seen = log.lock().unwrap()[0].clone();
@@ -80,8 +81,9 @@ async fn conflicts_over_fields_are_told_as_helm_tells_them_and_those_over_quotas
             refusal(409, "Conflict", "Apply failed with 1 conflict: conflict with \\\"kubectl\\\": .data.a")
         }
     });
-    assert!(cluster.apply_object(&config_map("quota"), false, &Write::strict()).await.is_ok());
-    let error = cluster.apply_object(&config_map("a"), false, &Write::strict()).await.expect_err("conflict");
+    assert!(cluster.apply_object(&config_map("quota"), false, &WriteParams::strict()).await.is_ok());
+    let error =
+        cluster.apply_object(&config_map("a"), false, &WriteParams::strict()).await.expect_err("conflict");
     assert!(error.is_conflict());
     assert_eq!(
         error.to_string(),
@@ -96,10 +98,15 @@ async fn deleting_says_whether_the_object_was_there() {
         true => ok(r#"{"kind":"Status","status":"Success"}"#),
         false => refusal(404, "NotFound", "gone"),
     });
-    let guard = Guard { uid: "u".into(), ..Guard::default() };
+    let preconditions = Preconditions { uid: "u".into(), ..Preconditions::default() };
     let id = |name| ObjectId::new("v1", "ConfigMap", "n", name);
-    assert!(cluster.delete(&id("a"), Propagation::Foreground, &guard).await.expect("good"));
-    assert!(!cluster.delete(&id("b"), Propagation::Background, &Guard::default()).await.expect("good"));
+    assert!(cluster.delete(&id("a"), PropagationPolicy::Foreground, &preconditions).await.expect("good"));
+    assert!(
+        !cluster
+            .delete(&id("b"), PropagationPolicy::Background, &Preconditions::default())
+            .await
+            .expect("good")
+    );
     let body = String::from_utf8(log.lock().unwrap()[0].body.clone()).unwrap();
     assert_eq!(
         body,
@@ -113,13 +120,13 @@ async fn facts_are_what_the_server_serves_without_what_does_not_answer() {
         "/version?timeout=32s" => ok(r#"{"major":"1","minor":"36+","gitVersion":"v1.36.3"}"#),
         path => discovery(path).unwrap_or_else(|| refusal(404, "NotFound", "no")),
     });
-    let facts = cluster.facts().await.expect("good");
+    let facts = cluster.capabilities().await.expect("good");
     assert_eq!(facts.version.minor, "36+");
     assert_eq!(
         facts.api_versions,
         ["apps/v1", "apps/v1/Deployment", "v1", "v1/Node", "v1/NodeProxyOptions", "v1/Service"]
     );
-    assert_eq!(facts.silent_groups, ["gone.io/v1"]);
+    assert_eq!(facts.unavailable_groups, ["gone.io/v1"]);
     assert!(!cluster.resource("v1", "Node").await.expect("known").namespaced);
     assert_eq!(log.lock().unwrap().len(), 3);
     for _ in 0..2 {
@@ -165,7 +172,7 @@ async fn lists_are_read_page_by_page_and_begun_again_when_they_expire() {
         _ => ok(r#"{"metadata":{},"items":[{"metadata":{"name":"b"}}]}"#),
     });
     let secrets = cluster.resource("v1", "Secret").await.expect("known");
-    let found = cluster.list(&secrets, "n", &Selection::labelled("a in (b,c)")).await.expect("good");
+    let found = cluster.list(&secrets, "n", &ListParams::labels("a in (b,c)")).await.expect("good");
     let ids: Vec<String> = found.iter().map(|object| object.id().to_string()).collect();
     assert_eq!(ids, ["Secret/a", "Secret/b"]);
     let first = "GET /api/v1/namespaces/n/secrets?labelSelector=a%20in%20%28b%2Cc%29&limit=500";
@@ -181,7 +188,7 @@ async fn a_watch_tells_events_and_that_it_is_too_old() {
             {\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\",\"message\":\"old\"}}")
     });
     let pods = cluster.resource("v1", "Pod").await.expect("known");
-    let mut watching = cluster.watch(&pods, "n", &Selection::default(), "1").await.expect("open");
+    let mut watching = cluster.watch(&pods, "n", &ListParams::default(), "1").await.expect("open");
     assert!(matches!(watching.next().await, Ok(Some(WatchEvent::Added(pod))) if pod.name() == "a"));
     assert!(matches!(watching.next().await, Ok(Some(WatchEvent::Bookmark(at))) if at == "9"));
     assert!(watching.next().await.expect_err("too old").is_expired());
@@ -259,7 +266,7 @@ async fn a_connection_tells_the_server_who_we_are_and_whom_we_act_as() {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_unreachable_in_helms_words() {
     let settings = Settings { server: "https://127.0.0.1:1".into(), ..Settings::default() };
-    let error = Cluster::connect(&settings).await.expect("made").reach().await.expect_err("nobody");
+    let error = Cluster::connect(&settings).await.expect("made").check_reachable().await.expect_err("nobody");
     assert!(matches!(error, Error::Unreachable(_)));
     assert_eq!(
         error.to_string(),
@@ -273,16 +280,16 @@ fn everything_can_be_sent_to_other_threads() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let _guard = runtime.enter();
     let (cluster, _) = cluster(|_, _| ok("{}"));
-    let (object, write) = (config_map("a"), Write::default());
+    let (object, write) = (config_map("a"), WriteParams::default());
     send(cluster.apply_object(&object, true, &write));
     send(cluster.create_object(&object, &write));
     send(cluster.replace_object(&object, None, &write));
-    send(cluster.hand_over(&object, &write));
+    send(cluster.upgrade_field_manager(&object, &write));
     let id = object.id();
-    send(cluster.snapshot([&id], Depth::Whole));
+    send(cluster.snapshot([&id], Detail::Full));
     send(cluster.lookup("v1", "Pod", "", ""));
     let objects = [object.clone()];
-    send(pintle_cluster::apply::in_batches(
+    send(pintle_cluster::apply::run_in_batches(
         &objects,
         |object: &Object| object.kind(),
         |object: &Object| cluster.apply_object(object, true, &write).boxed(),

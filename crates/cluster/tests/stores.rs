@@ -5,11 +5,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pintle_cluster::store::{HelmConfigMaps, HelmSecrets, Native};
-use pintle_cluster::{Cluster, Settings, Write};
+use pintle_cluster::store::{HelmConfigMaps, HelmSecrets, NativeStore};
+use pintle_cluster::{Cluster, Settings, WriteParams};
 use pintle_objects::{Object, ObjectId};
 use pintle_release::{
-    Lease, Moment, Query, ReleaseVersion, Status, Store, StoreError, StoredHook, VersionId,
+    Lease, Query, ReleaseVersion, Status, Store, StoreError, StoredHook, Timestamp, VersionId,
 };
 
 /// Connects to the test cluster and makes a namespace of its own; nothing when there is no test cluster.
@@ -26,7 +26,7 @@ async fn testbed(test: &str) -> Option<(Cluster, String)> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let namespace = format!("stores-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let object = Object::of(&ObjectId::new("v1", "Namespace", "", &namespace));
-    cluster.create(&object, &Write::default()).await.expect("a namespace");
+    cluster.create(&object, &WriteParams::default()).await.expect("a namespace");
     Some((cluster, namespace))
 }
 
@@ -52,8 +52,8 @@ fn version(namespace: &str, name: &str, number: u64, status: Status) -> ReleaseV
     version.chart.metadata.app_version = "9".into();
     version.chart.metadata.api_version = "v2".into();
     version.chart.values = Some(pintle_tree::Map::new());
-    version.info.first_deployed = Some(Moment::from_unix(1_700_000_000, 0));
-    version.info.last_deployed = Some(Moment::from_unix(1_700_000_000 + number as i64, 0));
+    version.info.first_deployed = Some(Timestamp::from_unix(1_700_000_000, 0));
+    version.info.last_deployed = Some(Timestamp::from_unix(1_700_000_000 + number as i64, 0));
     version.info.description = "Install complete".into();
     version.info.status = status;
     version.info.notes = "hello\n".into();
@@ -64,7 +64,7 @@ fn stores(cluster: &Cluster) -> Vec<Arc<dyn Store>> {
     vec![
         Arc::new(HelmSecrets::new(cluster.clone())),
         Arc::new(HelmConfigMaps::new(cluster.clone())),
-        Arc::new(Native::new(cluster.clone())),
+        Arc::new(NativeStore::new(cluster.clone())),
     ]
 }
 
@@ -82,24 +82,24 @@ async fn keeps(store: &dyn Store, namespace: &str) {
         |statuses| Query { statuses, ..Query { namespace: Some(namespace.into()), ..Query::default() } };
     assert!(store.history(namespace, "web").await.expect("an answer").is_empty(), "{driver}");
     assert_eq!(store.get(namespace, "web", 1).await.expect("an answer"), None, "{driver}");
-    let lease = Lease::new("me", Moment::from_unix(1_700_000_000, 0), 30);
+    let lease = Lease::new("me", Timestamp::from_unix(1_700_000_000, 0), 30);
     let mut first = version(namespace, "web", 1, Status::PendingInstall);
     store.create(&first, Some(&lease), None).await.expect("is new");
     let again = store.create(&first, None, None).await;
     assert!(matches!(again, Err(StoreError::Exists { number: 1, .. })), "{driver}: {again:?}");
 
-    let renewed = lease.renewed_at(Moment::from_unix(1_700_000_020, 0));
+    let renewed = lease.renewed_at(Timestamp::from_unix(1_700_000_020, 0));
     store.renew(namespace, "web", 1, &renewed).await.expect("is ours");
     let history = store.history(namespace, "web").await.expect("an answer");
     assert_eq!(history[0].lease.as_ref(), Some(&renewed), "{driver}");
     let latest = store.latest(&query(None)).await.expect("an answer");
     assert_eq!(latest[0].lease.as_ref(), Some(&renewed), "{driver}");
-    let other = Lease::new("you", Moment::from_unix(1_700_000_020, 0), 30);
+    let other = Lease::new("you", Timestamp::from_unix(1_700_000_020, 0), 30);
     let taken = store.renew(namespace, "web", 1, &other).await;
-    assert!(matches!(taken, Err(StoreError::Lost { .. })), "{driver}: {taken:?}");
+    assert!(matches!(taken, Err(StoreError::Conflict { .. })), "{driver}: {taken:?}");
 
     first.set_status(Status::Deployed, "Install complete");
-    first.hooks[0].last_run.started = Some(Moment::from_unix(1_700_000_021, 0));
+    first.hooks[0].last_run.started = Some(Timestamp::from_unix(1_700_000_021, 0));
     store.update(&first, None).await.expect("is there");
     let read = store.get(namespace, "web", 1).await.expect("an answer").expect("is there");
     assert_eq!(ReleaseVersion { id: first.id, ..read }, first, "{driver}");
@@ -157,14 +157,15 @@ async fn of_fifty_writers_one_wins_each_number() {
                 let mut version = version(&namespace, "web", number, Status::Deployed);
                 version.info.description = format!("by {writer}");
                 version.id = Some(VersionId::new(1_700_000_000_000 + number, writer));
-                let lease = Lease::new(format!("writer {writer}"), Moment::from_unix(1_700_000_000, 0), 30);
+                let lease =
+                    Lease::new(format!("writer {writer}"), Timestamp::from_unix(1_700_000_000, 0), 30);
                 tokio::spawn(async move { (writer, store.create(&version, Some(&lease), None).await) })
             });
             let mut winners = Vec::new();
             for outcome in futures::future::join_all(writers).await {
                 match outcome.expect("no panic") {
                     (writer, Ok(())) => winners.push(writer),
-                    (_, Err(StoreError::Exists { .. } | StoreError::Lost { .. })) => {}
+                    (_, Err(StoreError::Exists { .. } | StoreError::Conflict { .. })) => {}
                     (writer, Err(error)) => panic!("{} {writer}: {error}", store.driver()),
                 }
             }
@@ -183,8 +184,8 @@ async fn of_fifty_writers_one_wins_each_number() {
 async fn of_following_a_version_and_taking_it_away_one_succeeds() {
     let test = "of_following_a_version_and_taking_it_away_one_succeeds";
     let Some((cluster, namespace)) = testbed(test).await else { return };
-    for place in 0..stores(&cluster).len() {
-        let store = || stores(&cluster).remove(place);
+    for describe in 0..stores(&cluster).len() {
+        let store = || stores(&cluster).remove(describe);
         let (driver, mut followed) = (store().driver(), 0);
         for round in 0..20 {
             let name = format!("web{round}");
@@ -194,7 +195,7 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
             let seen = upgrader.history(&namespace, &name).await.expect("an answer").remove(0);
             let seen_too = remover.history(&namespace, &name).await.expect("an answer").remove(0);
             let second = version(&namespace, &name, 2, Status::PendingUpgrade);
-            let lease = Lease::new("remover", Moment::from_unix(1_700_000_000, 0), 30);
+            let lease = Lease::new("remover", Timestamp::from_unix(1_700_000_000, 0), 30);
             first.set_status(Status::Uninstalling, "Deletion in progress");
             let create = upgrader.create(&second, None, Some(&seen));
             let swap = remover.swap(&seen_too, &first, Some(&lease));
@@ -210,13 +211,13 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
             let history = store().history(&namespace, &name).await.expect("an answer");
             let states: Vec<Status> = history.iter().map(|version| version.status).collect();
             match (created, swapped) {
-                (Ok(()), Err(StoreError::Changed { .. } | StoreError::Lost { .. })) => {
+                (Ok(()), Err(StoreError::Modified { .. } | StoreError::Conflict { .. })) => {
                     assert_eq!(states, [Status::Deployed, Status::PendingUpgrade], "{driver}");
                     assert_eq!(history[0].lease, None, "{driver}");
                     assert_ne!(round, 1, "{driver}: it was taken away first");
                     followed += 1;
                 }
-                (Err(StoreError::Changed { status, .. }), Ok(state)) => {
+                (Err(StoreError::Modified { status, .. }), Ok(state)) => {
                     assert_eq!(status, Some(Status::Uninstalling), "{driver}");
                     assert_ne!(round, 0, "{driver}: it was followed first");
                     assert_eq!(states, [Status::Uninstalling], "{driver}");
@@ -233,8 +234,8 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
 async fn what_was_seen_before_a_version_went_cannot_be_followed() {
     let test = "what_was_seen_before_a_version_went_cannot_be_followed";
     let Some((cluster, namespace)) = testbed(test).await else { return };
-    for place in 0..stores(&cluster).len() {
-        let store = || stores(&cluster).remove(place);
+    for describe in 0..stores(&cluster).len() {
+        let store = || stores(&cluster).remove(describe);
         let (late, driver) = (store(), store().driver());
         let first = version(&namespace, "web", 1, Status::Deployed);
         store().create(&first, None, None).await.expect("is new");
@@ -247,7 +248,8 @@ async fn what_was_seen_before_a_version_went_cannot_be_followed() {
             }
             let second = version(&namespace, "web", 2, Status::PendingUpgrade);
             let followed = late.create(&second, None, Some(&seen)).await;
-            let is_refusal = matches!(followed, Err(StoreError::Changed { .. } | StoreError::Lost { .. }));
+            let is_refusal =
+                matches!(followed, Err(StoreError::Modified { .. } | StoreError::Conflict { .. }));
             assert!(is_refusal, "{driver}: {followed:?}");
             let swapped = late.swap(&seen, &first, None).await;
             assert!(swapped.is_err(), "{driver}: {swapped:?}");
@@ -265,7 +267,7 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
     };
     let id = |number: u64, random| Some(VersionId::new(1_700_000_000_000 + number, random));
     let name = |id: Option<VersionId>| format!("web-{}", id.expect("has one"));
-    let store = Native::new(cluster.clone());
+    let store = NativeStore::new(cluster.clone());
     let first = ReleaseVersion { id: id(1, 1), ..version(&namespace, "web", 1, Status::Deployed) };
     store.create(&first, None, None).await.expect("is new");
     let kind = |name: &str| ObjectId::new("helm.sh/v3", "ReleaseVersion", &namespace, name);
@@ -281,7 +283,7 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
         .and_then(|spec| spec.as_map_mut())
         .expect("a spec")
         .insert("number".into(), 2_i64.into());
-    cluster.create(&left, &Write::default()).await.expect("is new");
+    cluster.create(&left, &WriteParams::default()).await.expect("is new");
     assert_eq!(store.history(&namespace, "web").await.expect("an answer").len(), 1);
     assert_eq!(store.get(&namespace, "web", 2).await.expect("an answer"), None);
     let second = ReleaseVersion { id: id(2, 1), ..version(&namespace, "web", 2, Status::Deployed) };
@@ -294,13 +296,13 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
         cluster
             .delete(
                 &kind(&name(version.id)),
-                pintle_cluster::Propagation::Background,
-                &pintle_cluster::Guard::default(),
+                pintle_cluster::PropagationPolicy::Background,
+                &pintle_cluster::Preconditions::default(),
             )
             .await
             .expect("an answer");
     }
-    let store = Native::new(cluster.clone());
+    let store = NativeStore::new(cluster.clone());
     assert!(store.history(&namespace, "web").await.expect("an answer").is_empty());
     store.create(&first, None, None).await.expect("is new again");
     assert_eq!(store.history(&namespace, "web").await.expect("an answer").len(), 1);
@@ -309,7 +311,7 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
 #[tokio::test]
 async fn large_releases_are_kept_in_pieces() {
     let Some((cluster, namespace)) = testbed("large_releases_are_kept_in_pieces").await else { return };
-    let store = Native::new(cluster);
+    let store = NativeStore::new(cluster);
     // Text that no compressor makes smaller: a simple generator of noise.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut noise = String::new();
@@ -322,7 +324,7 @@ async fn large_releases_are_kept_in_pieces() {
     let mut version = version(&namespace, "large", 1, Status::Deployed);
     version.manifest = noise;
     store.create(&version, None, None).await.expect("is new");
-    let read = Native::new(testbed("").await.expect("still there").0).get(&namespace, "large", 1).await;
+    let read = NativeStore::new(testbed("").await.expect("still there").0).get(&namespace, "large", 1).await;
     assert!(read.expect("an answer").expect("is there").manifest == version.manifest);
     store.delete(&namespace, "large", 1).await.expect("is there");
 }
@@ -346,7 +348,7 @@ async fn helm_reads_what_we_write_and_we_what_helm_writes() {
             String::from_utf8(output.stdout).expect("text")
         };
         let ours = version(&namespace, "ours", 1, Status::Deployed);
-        let lease = Lease::new("me", Moment::from_unix(1_700_000_000, 0), 30);
+        let lease = Lease::new("me", Timestamp::from_unix(1_700_000_000, 0), 30);
         store.create(&ours, Some(&lease), None).await.expect("is new");
         assert!(helm(&["list"]).contains("app-1.2.3"));
         assert_eq!(helm(&["get", "manifest", "ours"]), format!("{}\n", ours.manifest));

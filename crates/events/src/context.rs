@@ -3,19 +3,19 @@
 use pintle_tree::{Map, Node, Str};
 
 use crate::chart_path::ChartPath;
-use crate::error::Refused;
-use crate::event::{Event, Part};
-use crate::facts::{
-    CapabilityFacts, ChartFacts, Dependency, ReadinessFacts, ReleaseFacts, RenderedObject, SourceFile,
+use crate::error::ContextError;
+use crate::event::{ContextField, Event};
+use crate::info::{
+    CapabilityInfo, ChartInfo, Dependency, ReadinessInfo, ReleaseInfo, RenderedObject, SourceFile,
 };
 
 /// What the context holds for one chart.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ChartPart {
+pub struct ChartContext {
     /// Where the chart stands.
     pub path: ChartPath,
     /// What Chart.yaml says.
-    pub facts: ChartFacts,
+    pub facts: ChartInfo,
     /// The files that are no templates, and not below `ext/`.
     pub files: Vec<SourceFile>,
     /// The templates.
@@ -32,19 +32,19 @@ pub struct ChartPart {
 /// Who emits builds a context, lets the emitter pass it around, and reads `all_…` and `take_…` afterwards.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    charts: Vec<ChartPart>,
+    charts: Vec<ChartContext>,
     values: Map<Node>,
-    release: Option<ReleaseFacts>,
-    capabilities: Option<CapabilityFacts>,
-    readiness: Option<ReadinessFacts>,
+    release: Option<ReleaseInfo>,
+    capabilities: Option<CapabilityInfo>,
+    readiness: Option<ReadinessInfo>,
     objects: Vec<RenderedObject>,
     values_changed: bool,
-    turn: Option<Turn>,
+    turn: Option<HandlerScope>,
 }
 
 /// Whose turn it is.
 #[derive(Clone, Debug)]
-struct Turn {
+struct HandlerScope {
     event: Event,
     chart: ChartPath,
 }
@@ -53,7 +53,7 @@ struct Turn {
 impl Context {
     /// Adds a chart.
     #[must_use]
-    pub fn with_chart(mut self, chart: ChartPart) -> Self {
+    pub fn with_chart(mut self, chart: ChartContext) -> Self {
         self.charts.push(chart);
         self
     }
@@ -67,21 +67,21 @@ impl Context {
 
     /// Sets what is known about the release.
     #[must_use]
-    pub fn with_release(mut self, release: ReleaseFacts) -> Self {
+    pub fn with_release(mut self, release: ReleaseInfo) -> Self {
         self.release = Some(release);
         self
     }
 
     /// Sets what is known about the cluster.
     #[must_use]
-    pub fn with_capabilities(mut self, capabilities: CapabilityFacts) -> Self {
+    pub fn with_capabilities(mut self, capabilities: CapabilityInfo) -> Self {
         self.capabilities = Some(capabilities);
         self
     }
 
     /// Sets what an object that is waited for has come to.
     #[must_use]
-    pub fn with_readiness(mut self, readiness: ReadinessFacts) -> Self {
+    pub fn with_readiness(mut self, readiness: ReadinessInfo) -> Self {
         self.readiness = Some(readiness);
         self
     }
@@ -94,7 +94,7 @@ impl Context {
     }
 
     /// All charts, as they were added.
-    pub fn all_charts(&self) -> &[ChartPart] {
+    pub fn all_charts(&self) -> &[ChartContext] {
         &self.charts
     }
 
@@ -119,17 +119,17 @@ impl Context {
     }
 
     /// Takes the charts.
-    pub fn take_charts(&mut self) -> Vec<ChartPart> {
+    pub fn take_charts(&mut self) -> Vec<ChartContext> {
         std::mem::take(&mut self.charts)
     }
 
     /// Gives the next handler its turn.
-    pub(crate) fn give_turn(&mut self, event: Event, chart: &ChartPath) {
-        self.turn = Some(Turn { event, chart: chart.clone() });
+    pub(crate) fn enter_handler(&mut self, event: Event, chart: &ChartPath) {
+        self.turn = Some(HandlerScope { event, chart: chart.clone() });
     }
 
     /// Takes the turn back.
-    pub(crate) fn end_turn(&mut self) {
+    pub(crate) fn leave_handler(&mut self) {
         self.turn = None;
     }
 }
@@ -147,22 +147,22 @@ impl Context {
     }
 
     /// What Chart.yaml says; none at events that have no chart.
-    pub fn chart(&self) -> Option<&ChartFacts> {
+    pub fn chart(&self) -> Option<&ChartInfo> {
         self.part().map(|part| &part.facts)
     }
 
     /// What is known about the release, at events that have one.
-    pub fn release(&self) -> Option<&ReleaseFacts> {
+    pub fn release(&self) -> Option<&ReleaseInfo> {
         self.release.as_ref()
     }
 
     /// What is known about the cluster, at events that have one.
-    pub fn capabilities(&self) -> Option<&CapabilityFacts> {
+    pub fn capabilities(&self) -> Option<&CapabilityInfo> {
         self.capabilities.as_ref()
     }
 
     /// What an object that is waited for has come to, at events that are about one.
-    pub fn readiness(&self) -> Option<&ReadinessFacts> {
+    pub fn readiness(&self) -> Option<&ReadinessInfo> {
         self.readiness.as_ref()
     }
 
@@ -196,8 +196,8 @@ impl Context {
     ///
     /// # Errors
     /// When the event does not let values change.
-    pub fn values_mut(&mut self) -> Result<&mut Map<Node>, Refused> {
-        self.check(Part::Values)?;
+    pub fn values_mut(&mut self) -> Result<&mut Map<Node>, ContextError> {
+        self.check(ContextField::Values)?;
         self.values_changed = true;
         let scope = self.turn.as_ref().map(|turn| turn.chart.below_top()).unwrap_or_default();
         let mut values = &mut self.values;
@@ -215,39 +215,41 @@ impl Context {
     ///
     /// # Errors
     /// When the event does not let files change, or has no chart.
-    pub fn files_mut(&mut self) -> Result<&mut Vec<SourceFile>, Refused> {
-        self.part_mut(Part::Files).map(|part| &mut part.files)
+    pub fn files_mut(&mut self) -> Result<&mut Vec<SourceFile>, ContextError> {
+        self.part_mut(ContextField::Files).map(|part| &mut part.files)
     }
 
     /// The templates of the chart, for changing them.
     ///
     /// # Errors
     /// When the event does not let templates change, or has no chart.
-    pub fn templates_mut(&mut self) -> Result<&mut Vec<SourceFile>, Refused> {
-        self.part_mut(Part::Templates).map(|part| &mut part.templates)
+    pub fn templates_mut(&mut self) -> Result<&mut Vec<SourceFile>, ContextError> {
+        self.part_mut(ContextField::Templates).map(|part| &mut part.templates)
     }
 
     /// The dependencies of the chart, for changing them.
     ///
     /// # Errors
     /// When the event does not let dependencies change, or has no chart.
-    pub fn dependencies_mut(&mut self) -> Result<&mut Vec<Dependency>, Refused> {
-        self.part_mut(Part::Dependencies).map(|part| &mut part.dependencies)
+    pub fn dependencies_mut(&mut self) -> Result<&mut Vec<Dependency>, ContextError> {
+        self.part_mut(ContextField::Dependencies).map(|part| &mut part.dependencies)
     }
 
     /// The rendered objects, for changing them.
     ///
     /// # Errors
     /// When the event does not let objects change.
-    pub fn objects_mut(&mut self) -> Result<&mut Vec<RenderedObject>, Refused> {
-        self.check(Part::Objects)?;
+    pub fn objects_mut(&mut self) -> Result<&mut Vec<RenderedObject>, ContextError> {
+        self.check(ContextField::Objects)?;
         Ok(&mut self.objects)
     }
 
     /// Outside of a turn nobody is there to be kept from anything.
-    fn check(&self, part: Part) -> Result<(), Refused> {
+    fn check(&self, part: ContextField) -> Result<(), ContextError> {
         match &self.turn {
-            Some(turn) if !turn.event.may_change(part) => Err(Refused::ReadOnly { part, event: turn.event }),
+            Some(turn) if !turn.event.may_change(part) => {
+                Err(ContextError::ReadOnly { part, event: turn.event })
+            }
             _ => Ok(()),
         }
     }
@@ -262,13 +264,13 @@ impl Context {
         }
     }
 
-    fn part(&self) -> Option<&ChartPart> {
+    fn part(&self) -> Option<&ChartContext> {
         self.place().map(|place| &self.charts[place])
     }
 
-    fn part_mut(&mut self, part: Part) -> Result<&mut ChartPart, Refused> {
+    fn part_mut(&mut self, part: ContextField) -> Result<&mut ChartContext, ContextError> {
         self.check(part)?;
-        let place = self.place().ok_or(Refused::NoChart { part })?;
+        let place = self.place().ok_or(ContextError::NoChart { part })?;
         Ok(&mut self.charts[place])
     }
 }
@@ -279,10 +281,10 @@ mod tests {
 
     fn context() -> Context {
         let top = ChartPath::top("web");
-        let chart = |path: &ChartPath, name: &str| ChartPart {
+        let chart = |path: &ChartPath, name: &str| ChartContext {
             path: path.clone(),
-            facts: ChartFacts { name: name.into(), ..ChartFacts::default() },
-            ..ChartPart::default()
+            facts: ChartInfo { name: name.into(), ..ChartInfo::default() },
+            ..ChartContext::default()
         };
         Context::default().with_chart(chart(&top.child("db"), "postgres")).with_chart(chart(&top, "web"))
     }
@@ -295,7 +297,7 @@ mod tests {
             (ChartPath::top("web"), "web"),
             (ChartPath::program(), "web"),
         ] {
-            context.give_turn(Event::PreRender, &path);
+            context.enter_handler(Event::PreRender, &path);
             assert_eq!(context.chart().map(|chart| chart.name.as_str()), Some(name));
         }
     }
@@ -304,13 +306,13 @@ mod tests {
     fn a_subchart_changes_the_values_of_its_own_scope() {
         let mut context = context();
         let db = ChartPath::top("web").child("db");
-        context.give_turn(Event::PreRender, &db);
+        context.enter_handler(Event::PreRender, &db);
         assert!(context.values().is_none());
         context.values_mut().expect("values may change").insert("size".into(), 1.into());
         assert_eq!(context.all_values().get("db").and_then(|db| db.get("size")), Some(&Node::Int(1)));
-        context.give_turn(Event::PreRender, &ChartPath::top("web"));
+        context.enter_handler(Event::PreRender, &ChartPath::top("web"));
         context.values_mut().expect("values may change").insert("db".into(), "text".into());
-        context.give_turn(Event::PreRender, &db);
+        context.enter_handler(Event::PreRender, &db);
         assert!(context.values_mut().expect("values may change").is_empty());
     }
 
@@ -318,20 +320,20 @@ mod tests {
     fn each_event_opens_only_its_parts() {
         let mut context = context();
         for entry in crate::TABLE {
-            context.give_turn(entry.event, &ChartPath::top("web"));
-            let opened: Vec<Part> = [
-                context.values_mut().is_ok().then_some(Part::Values),
-                context.files_mut().is_ok().then_some(Part::Files),
-                context.templates_mut().is_ok().then_some(Part::Templates),
-                context.dependencies_mut().is_ok().then_some(Part::Dependencies),
-                context.objects_mut().is_ok().then_some(Part::Objects),
+            context.enter_handler(entry.event, &ChartPath::top("web"));
+            let opened: Vec<ContextField> = [
+                context.values_mut().is_ok().then_some(ContextField::Values),
+                context.files_mut().is_ok().then_some(ContextField::Files),
+                context.templates_mut().is_ok().then_some(ContextField::Templates),
+                context.dependencies_mut().is_ok().then_some(ContextField::Dependencies),
+                context.objects_mut().is_ok().then_some(ContextField::Objects),
             ]
             .into_iter()
             .flatten()
             .collect();
             assert_eq!(opened, entry.may_change, "{}", entry.name);
         }
-        context.give_turn(Event::PostInstall, &ChartPath::top("web"));
+        context.enter_handler(Event::PostInstall, &ChartPath::top("web"));
         let error = context.objects_mut().expect_err("nothing may change any more");
         assert_eq!(error.to_string(), "`objects` is read-only in `post-install`");
     }
@@ -339,8 +341,8 @@ mod tests {
     #[test]
     fn an_event_without_chart_has_no_templates() {
         let mut context = Context::default();
-        context.give_turn(Event::PreRender, &ChartPath::top("web"));
+        context.enter_handler(Event::PreRender, &ChartPath::top("web"));
         assert!(context.chart().is_none() && context.templates().is_empty());
-        assert_eq!(context.templates_mut(), Err(Refused::NoChart { part: Part::Templates }));
+        assert_eq!(context.templates_mut(), Err(ContextError::NoChart { part: ContextField::Templates }));
     }
 }

@@ -114,7 +114,7 @@ impl Emitter {
             if is_silenced(&self.silenced, &registered.chart, event) {
                 continue;
             }
-            context.give_turn(event, &registered.chart);
+            context.enter_handler(event, &registered.chart);
             let mut around: Vec<MutexGuard<'_, Wrapper>> = self
                 .wrappers
                 .iter()
@@ -132,7 +132,7 @@ impl Emitter {
                 break;
             }
         }
-        context.end_turn();
+        context.leave_handler();
         outcome
     }
 }

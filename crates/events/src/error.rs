@@ -5,7 +5,7 @@ use std::fmt;
 use pintle_tree::likely::likely;
 
 use crate::chart_path::ChartPath;
-use crate::event::{Event, Part, TABLE, known_names};
+use crate::event::{ContextField, Event, TABLE, known_names};
 
 /// A result of this room.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -72,12 +72,12 @@ fn neighbours(event: Event) -> String {
 /// Why a handler may not change a part of the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum ContextError {
     /// The event does not let the part change.
     #[error("`{}` is read-only in `{event}`", part.as_str())]
     ReadOnly {
         /// The part of the context.
-        part: Part,
+        part: ContextField,
         /// The event.
         event: Event,
     },
@@ -85,7 +85,7 @@ pub enum Refused {
     #[error("there is no chart whose `{}` could change", part.as_str())]
     NoChart {
         /// The part of the context.
-        part: Part,
+        part: ContextField,
     },
 }
 
@@ -142,8 +142,8 @@ impl std::error::Error for HandlerError {
     }
 }
 
-impl From<Refused> for HandlerError {
-    fn from(error: Refused) -> Self {
+impl From<ContextError> for HandlerError {
+    fn from(error: ContextError) -> Self {
         HandlerError::from_error(error)
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 /// A part of the context that handlers may change at some events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum ContextField {
     /// The values.
     Values,
     /// The files that are no templates.
@@ -19,15 +19,15 @@ pub enum Part {
     Objects,
 }
 
-impl Part {
+impl ContextField {
     /// The name of the part in the context.
     pub fn as_str(self) -> &'static str {
         match self {
-            Part::Values => "values",
-            Part::Files => "files",
-            Part::Templates => "templates",
-            Part::Dependencies => "dependencies",
-            Part::Objects => "objects",
+            ContextField::Values => "values",
+            ContextField::Files => "files",
+            ContextField::Templates => "templates",
+            ContextField::Dependencies => "dependencies",
+            ContextField::Objects => "objects",
         }
     }
 }
@@ -44,14 +44,14 @@ pub struct Entry {
     /// When it fires.
     pub when: &'static str,
     /// What handlers may change. Everything else is read-only.
-    pub may_change: &'static [Part],
+    pub may_change: &'static [ContextField],
 }
 
 /// The whole chart as it is read: what is in it and what it is given.
-const SOURCES: &[Part] = &[Part::Values, Part::Files, Part::Templates];
-const DEPENDENCIES: &[Part] = &[Part::Dependencies];
-const OBJECTS: &[Part] = &[Part::Objects];
-const NOTHING: &[Part] = &[];
+const SOURCES: &[ContextField] = &[ContextField::Values, ContextField::Files, ContextField::Templates];
+const DEPENDENCIES: &[ContextField] = &[ContextField::Dependencies];
+const OBJECTS: &[ContextField] = &[ContextField::Objects];
+const NOTHING: &[ContextField] = &[];
 
 /// Writes the enum, the table and the names from one list, so that none can be forgotten.
 macro_rules! events {
@@ -155,7 +155,7 @@ impl Event {
     }
 
     /// Whether handlers of the event may change a part of the context.
-    pub fn may_change(self, part: Part) -> bool {
+    pub fn may_change(self, part: ContextField) -> bool {
         self.entry().may_change.contains(&part)
     }
 

@@ -32,16 +32,15 @@ mod context;
 mod emitter;
 mod error;
 mod event;
-mod facts;
 mod handler;
+mod info;
 
 pub use chart_path::ChartPath;
-pub use context::{ChartPart, Context};
+pub use context::{ChartContext, Context};
 pub use emitter::{Emitter, Subchart};
-pub use error::{Error, HandlerError, Refused, Result};
-pub use event::{Entry, Event, Part, TABLE};
-pub use facts::{
-    CapabilityFacts, ChartFacts, Dependency, Maintainer, ReadinessFacts, ReleaseFacts, RenderedObject,
-    SourceFile,
-};
+pub use error::{ContextError, Error, HandlerError, Result};
+pub use event::{ContextField, Entry, Event, TABLE};
 pub use handler::{Handler, HandlerId, Next, Registration, Wrapper};
+pub use info::{
+    CapabilityInfo, ChartInfo, Dependency, Maintainer, ReadinessInfo, ReleaseInfo, RenderedObject, SourceFile,
+};

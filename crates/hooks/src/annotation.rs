@@ -47,12 +47,12 @@ pub struct Annotations {
 
 impl Annotations {
     /// Reads the annotations of an object. Numbers and booleans count as their text, as they do for Helm.
-    pub fn of(object: &Object) -> Self {
-        Annotations::of_view(Tree::of(object))
+    pub fn from_object(object: &Object) -> Self {
+        Annotations::from_view(Tree::of(object))
     }
 
-    /// As [`Annotations::of`], of an object in any form.
-    pub(crate) fn of_view<'v>(object: impl View<'v>) -> Self {
+    /// As [`Annotations::from_object`], of an object in any form.
+    pub(crate) fn from_view<'v>(object: impl View<'v>) -> Self {
         let Some(entries) = object.at(&["metadata", "annotations"]).filter(|entries| entries.is_map()) else {
             return Annotations::default();
         };
@@ -60,7 +60,7 @@ impl Annotations {
     }
 
     /// Takes the annotations from the head of a document.
-    pub fn of_head(head: &Head) -> Self {
+    pub fn from_head(head: &Head) -> Self {
         let Some(metadata) = &head.metadata else { return Annotations::default() };
         let entries: &Map<Str> = &metadata.annotations;
         Annotations::from_lookup(|key| entries.get(key).map(Str::to_string))
@@ -99,7 +99,7 @@ impl Annotations {
 
     /// Whether the object outlives its release.
     pub fn is_unmanaged(&self) -> bool {
-        self.policy.as_ref().is_some_and(|policy| normal(policy) == UNMANAGED)
+        self.policy.as_ref().is_some_and(|policy| normalize(policy) == UNMANAGED)
     }
 }
 
@@ -123,13 +123,13 @@ fn text(node: &Node) -> Option<String> {
 }
 
 /// A word without blanks around it, in lower case.
-pub(crate) fn normal(word: &str) -> String {
+pub(crate) fn normalize(word: &str) -> String {
     word.trim().to_lowercase()
 }
 
 /// Which words name events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Words {
+pub(crate) enum EventVocabulary {
     /// Helm's, in any case.
     Native,
     /// Those of the filter, which are also names of objects: exactly as they are spelled.
@@ -155,14 +155,16 @@ const FILTER: [&str; 11] = [
 const NATIVE: &[&str] = FILTER.split_at(10).0;
 
 /// The words of today, one for each event.
-pub const EVENT_WORDS: &[&str] = FILTER.split_at(9).0;
+pub const EVENT_NAMES: &[&str] = FILTER.split_at(9).0;
 
-impl Words {
+impl EventVocabulary {
     /// Reads the word for an event. Natively `test-success` is but another word for `test`.
     pub(crate) fn event(self, word: &str) -> Result<&'static str, Problem> {
         let (found, known): (_, &'static [&'static str]) = match self {
-            Words::Native => (HookEvent::from_word(&normal(word)).map(HookEvent::as_str), NATIVE),
-            Words::Filter => (FILTER.into_iter().find(|known| *known == word.trim()), &FILTER),
+            EventVocabulary::Native => {
+                (HookEvent::from_word(&normalize(word)).map(HookEvent::as_str), NATIVE)
+            }
+            EventVocabulary::Filter => (FILTER.into_iter().find(|known| *known == word.trim()), &FILTER),
         };
         found.ok_or_else(|| Problem::UnknownEvent { word: word.trim().to_owned(), known })
     }
@@ -187,23 +189,23 @@ mod tests {
 
     #[test]
     fn the_filter_takes_events_only_as_they_are_spelled() {
-        assert_eq!(Words::Filter.events("pre-install,"), Ok(vec!["pre-install"]));
-        assert_eq!(Words::Filter.events(" , "), Err(Problem::NoEvent));
+        assert_eq!(EventVocabulary::Filter.events("pre-install,"), Ok(vec!["pre-install"]));
+        assert_eq!(EventVocabulary::Filter.events(" , "), Err(Problem::NoEvent));
         for word in ["Pre-Install", "crd-install"] {
-            let problem = Words::Filter.events(word).expect_err("no such event");
+            let problem = EventVocabulary::Filter.events(word).expect_err("no such event");
             assert!(
                 problem.to_string().starts_with(&format!("`{word}` is no hook event; the events are pre-"))
             );
         }
-        assert_eq!(Words::Native.events("Pre-Install"), Ok(vec!["pre-install"]));
+        assert_eq!(EventVocabulary::Native.events("Pre-Install"), Ok(vec!["pre-install"]));
     }
 
     #[test]
     fn an_event_named_twice_is_a_problem() {
         let twice = |event: &str| Err(Problem::DuplicateEvent { event: event.into() });
-        assert_eq!(Words::Filter.events("test,pre-install,test"), twice("test"));
-        assert_eq!(Words::Native.events("test,test-success"), twice("test"));
-        assert_eq!(Words::Filter.events("test,test-success"), Ok(vec!["test", "test-success"]));
+        assert_eq!(EventVocabulary::Filter.events("test,pre-install,test"), twice("test"));
+        assert_eq!(EventVocabulary::Native.events("test,test-success"), twice("test"));
+        assert_eq!(EventVocabulary::Filter.events("test,test-success"), Ok(vec!["test", "test-success"]));
     }
 
     #[test]

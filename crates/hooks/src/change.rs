@@ -34,7 +34,7 @@ impl Change {
 }
 
 /// Drops changes inside of what goes anyway.
-pub(crate) fn settle(changes: &mut Vec<Change>) {
+pub(crate) fn drop_nested(changes: &mut Vec<Change>) {
     let removed: Vec<Path> = changes
         .iter()
         .filter(|change| matches!(change, Change::Remove(_)))
@@ -48,7 +48,7 @@ pub(crate) fn settle(changes: &mut Vec<Change>) {
 }
 
 /// Changes a tree.
-pub(crate) fn change_tree(body: &mut Map<Node>, changes: &[Change]) {
+pub(crate) fn apply_to_tree(body: &mut Map<Node>, changes: &[Change]) {
     let mut removed: Vec<&Path> = Vec::new();
     for change in changes {
         match change {
@@ -103,11 +103,11 @@ pub(crate) fn node_at<'n>(body: &'n mut Map<Node>, path: &[Step]) -> Option<&'n 
 }
 
 /// Changes a text.
-pub(crate) fn change_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes: &[Change]) {
+pub(crate) fn apply_to_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes: &[Change]) {
     for change in changes {
         let (way, last) = match change {
             Change::Push(path, value) => {
-                if let Some(list) = place_at(root, path) {
+                if let Some(list) = locate(root, path) {
                     edits.push(list, value);
                 }
                 continue;
@@ -117,7 +117,7 @@ pub(crate) fn change_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes: &
                 None => continue,
             },
         };
-        let Some(parent) = place_at(root, way) else { continue };
+        let Some(parent) = locate(root, way) else { continue };
         match (change, last) {
             (Change::Set(_, value), Step::Key(key)) => edits.set(parent, key, value),
             (_, Step::Key(key)) => edits.remove(parent, key),
@@ -131,7 +131,7 @@ pub(crate) fn change_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes: &
 }
 
 /// The place at the end of a way.
-pub(crate) fn place_at<'o>(root: Place<'o>, path: &[Step]) -> Option<Place<'o>> {
+pub(crate) fn locate<'o>(root: Place<'o>, path: &[Step]) -> Option<Place<'o>> {
     path.iter().try_fold(root, |place, step| match step {
         Step::Key(key) => place.get(key),
         Step::Index(index) => place.items().nth(*index),

@@ -4,7 +4,7 @@ use pintle_objects::Object;
 use pintle_tree::{Map, Node};
 use pintle_yaml::outline::Step;
 
-use crate::change::{Change, Path, change_tree, join, settle};
+use crate::change::{Change, Path, apply_to_tree, drop_nested, join};
 use crate::view::{Tree, View};
 
 /// The variable that holds the event.
@@ -29,8 +29,8 @@ pub(crate) const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephem
 pub(crate) fn inject(object: &mut Object, event: &str, weight: i64) {
     let mut changes = Vec::new();
     add_variables(Tree::of(object), &[], event, weight, &mut changes);
-    settle(&mut changes);
-    change_tree(object.body_mut(), &changes);
+    drop_nested(&mut changes);
+    apply_to_tree(object.body_mut(), &changes);
 }
 
 /// Tells what to change in an object at `path` for both variables.

@@ -1,6 +1,6 @@
 //! The filter: splitting on text, where nothing changes but what has to.
 //!
-//! Documents are looked at first, all of them, so that nothing comes out when anything is wrong; then they are written
+//! Documents are looked at first, all of them, so that nothing comes out when anything is error; then they are written
 //! one after the other. Both happen on two threads, and no more than a piece of the result is held at a time.
 
 mod part;
@@ -34,8 +34,8 @@ pub enum FilterError {
     #[error("processing hooks: {at}: {source}")]
     Annotations {
         /// The hook; its line is that of the annotation.
-        at: Box<Site>,
-        /// What is wrong.
+        at: Box<ObjectLocation>,
+        /// What is error.
         source: Problem,
     },
     /// A part of a hook would get the name of another object.
@@ -45,15 +45,15 @@ pub enum FilterError {
     )]
     Collision {
         /// The hook; its line is that on which its document begins.
-        at: Box<Site>,
-        /// The name that is taken.
+        at: Box<ObjectLocation>,
+        /// The name that is conflict.
         new: String,
     },
 }
 
 /// Which object, and where it stands.
 #[derive(Debug)]
-pub struct Site {
+pub struct ObjectLocation {
     /// The name of the object.
     pub name: String,
     /// The kind of the object.
@@ -64,17 +64,22 @@ pub struct Site {
     pub origin: String,
 }
 
-impl std::fmt::Display for Site {
+impl std::fmt::Display for ObjectLocation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Site { name, kind, line, origin } = self;
+        let ObjectLocation { name, kind, line, origin } = self;
         write!(formatter, "resource {name:?} ({kind}) on line {line}{origin}")
     }
 }
 
-impl Site {
+impl ObjectLocation {
     fn new(identity: &Identity, line: usize, text: &[u8]) -> Box<Self> {
-        let origin = Origin::of(text).to_string();
-        Box::new(Site { name: identity.name().to_owned(), kind: identity.kind().to_owned(), line, origin })
+        let origin = Origin::find(text).to_string();
+        Box::new(ObjectLocation {
+            name: identity.name().to_owned(),
+            kind: identity.kind().to_owned(),
+            line,
+            origin,
+        })
     }
 }
 
@@ -88,7 +93,7 @@ pub struct Filter<'t> {
 }
 
 /// How much text each thread works on before the result is written.
-const PIECE: usize = 256 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 
 impl<'t> Filter<'t> {
     /// Looks through a manifest.
@@ -97,23 +102,23 @@ impl<'t> Filter<'t> {
     /// The first document that is no YAML, or that holds a hook which cannot be split.
     pub fn read(text: &'t [u8]) -> Result<Self, FilterError> {
         let documents: Vec<Written> = documents(text).collect();
-        let (first, second) = documents.split_at(middle(&documents));
+        let (first, second) = documents.split_at(split_point(&documents));
         let plan_all = |documents: &[Written]| -> Result<Vec<Plan>, FilterError> {
             documents.iter().map(|document| plan(text, document)).collect()
         };
-        let (plans, rest) = both(second.is_empty(), || plan_all(first), || plan_all(second));
+        let (plans, rest) = in_parallel(second.is_empty(), || plan_all(first), || plan_all(second));
         let mut plans = plans?;
         plans.extend(rest?);
-        let renames = renames(&plans).map_err(|taken| {
-            let document = &documents[taken.document];
-            let at = Site::new(&taken.identity, document.line, &text[document.range.clone()]);
-            FilterError::Collision { at, new: taken.new }
+        let renames = renames(&plans).map_err(|conflict| {
+            let document = &documents[conflict.document];
+            let at = ObjectLocation::new(&conflict.identity, document.line, &text[document.range.clone()]);
+            FilterError::Collision { at, new: conflict.new }
         })?;
         Ok(Filter { text, documents, plans, renames })
     }
 
     /// Whether the manifest comes out as it went in.
-    pub fn is_idle(&self) -> bool {
+    pub fn is_unchanged(&self) -> bool {
         self.plans.iter().all(Plan::is_empty)
     }
 
@@ -122,18 +127,18 @@ impl<'t> Filter<'t> {
     /// # Errors
     /// What `out` does not take.
     pub fn write_to(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
-        if self.is_idle() {
+        if self.is_unchanged() {
             return out.write_all(self.text);
         }
         let mut at = 0;
         let (mut one, mut two) = (Vec::new(), Vec::new());
         while at < self.documents.len() {
-            let middle = self.piece_end(at);
-            let end = self.piece_end(middle);
-            both(
+            let middle = self.chunk_end(at);
+            let end = self.chunk_end(middle);
+            in_parallel(
                 middle == end,
-                || self.write_piece(at..middle, &mut one),
-                || self.write_piece(middle..end, &mut two),
+                || self.write_chunk(at..middle, &mut one),
+                || self.write_chunk(middle..end, &mut two),
             );
             out.write_all(&one)?;
             out.write_all(&two)?;
@@ -153,13 +158,13 @@ impl<'t> Filter<'t> {
     }
 
     /// The number of the document that ends the piece that begins with the document `from`.
-    fn piece_end(&self, from: usize) -> usize {
+    fn chunk_end(&self, from: usize) -> usize {
         let Some(first) = self.documents.get(from) else { return from };
-        let limit = first.range.start + PIECE;
+        let limit = first.range.start + CHUNK_BYTES;
         from + self.documents[from..].iter().take_while(|document| document.range.start < limit).count()
     }
 
-    fn write_piece(&self, documents: std::ops::Range<usize>, out: &mut Vec<u8>) {
+    fn write_chunk(&self, documents: std::ops::Range<usize>, out: &mut Vec<u8>) {
         let mut pending: Option<usize> = None;
         for number in documents.clone() {
             if self.plans[number].is_empty() {
@@ -180,16 +185,16 @@ impl<'t> Filter<'t> {
 }
 
 /// The number of the first document of the second half of the text; all are in the first when there is little.
-fn middle(documents: &[Written]) -> usize {
+fn split_point(documents: &[Written]) -> usize {
     let length = documents.last().map_or(0, |document| document.range.end);
-    if length < PIECE {
+    if length < CHUNK_BYTES {
         return documents.len();
     }
     documents.partition_point(|document| document.range.start < length / 2)
 }
 
 /// Does two things at the same time, unless the second is nothing.
-fn both<A, B: Send>(alone: bool, one: impl FnOnce() -> A, two: impl FnOnce() -> B + Send) -> (A, B) {
+fn in_parallel<A, B: Send>(alone: bool, one: impl FnOnce() -> A, two: impl FnOnce() -> B + Send) -> (A, B) {
     if alone {
         let one = one();
         return (one, two());
@@ -208,13 +213,16 @@ fn plan(text: &[u8], document: &Written) -> Result<Plan, FilterError> {
     let text = &text[document.range.clone()];
     let outline = Outline::read_first(text).map_err(|source| FilterError::Yaml {
         line: document.line,
-        origin: Origin::of(text).to_string(),
+        origin: Origin::find(text).to_string(),
         source,
     })?;
     let Some(root) = outline.roots().next() else { return Ok(Plan::default()) };
-    Plan::of(root).map_err(|wrong| {
-        let place = crate::change::place_at(root, &wrong.path).unwrap_or(root);
+    Plan::from_view(root).map_err(|error| {
+        let place = crate::change::locate(root, &error.path).unwrap_or(root);
         let line = document.line + place.line() - 1;
-        FilterError::Annotations { at: Site::new(&wrong.identity, line, text), source: wrong.problem }
+        FilterError::Annotations {
+            at: ObjectLocation::new(&error.identity, line, text),
+            source: error.problem,
+        }
     })
 }

@@ -3,11 +3,11 @@
 use pintle_objects::{Built, Head, HookEvent, Object, ObjectError, Validation, aggregate, build_document};
 use pintle_tree::{LogLine, Node};
 
-use crate::annotation::{Annotations, Words};
+use crate::annotation::{Annotations, EventVocabulary};
 use crate::env::{EnvRule, inject};
 use crate::error::{Error, Problem, Result};
-use crate::policy::{DeletePolicy, LogPolicy, UnknownWord, unknown_words};
-use crate::weight::weigh;
+use crate::policy::{DeletePolicy, LogPolicy, UnknownPolicyValue, unknown_policy_values};
+use crate::weight::event_weights;
 
 /// What is known of a hook before it is read: what sorting found, or what a release keeps.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +32,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// A hook that sorting has found.
-    pub fn of(hook: &'a pintle_objects::Hook<'a>) -> Self {
+    pub fn from_sorted(hook: &'a pintle_objects::Hook<'a>) -> Self {
         Source {
             name: hook.name.as_str().unwrap_or_default(),
             kind: hook.kind.as_str().unwrap_or_default(),
@@ -48,7 +48,7 @@ impl<'a> Source<'a> {
 
 /// An event at which a hook runs, and its place among the hooks of that event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weighted {
+pub struct EventWeight {
     /// The event.
     pub event: HookEvent,
     /// The weight; the lowest goes first.
@@ -67,7 +67,7 @@ pub struct Hook {
     /// The document as a whole. Use [`objects_for`] for what is to be created.
     pub object: Object,
     /// When it runs.
-    pub events: Vec<Weighted>,
+    pub events: Vec<EventWeight>,
     /// When its object is deleted. [`Hook::is_deleted`] knows the exceptions.
     pub delete_policies: Vec<DeletePolicy>,
     /// When its log is shown. [`Hook::shows_log`] knows what has a log.
@@ -78,8 +78,8 @@ pub struct Hook {
     pub env: bool,
     /// Whether it uses an annotation, or a form of one, that Helm does not know.
     pub extended: bool,
-    /// Words in its policies that mean nothing.
-    pub unknown_words: Vec<UnknownWord>,
+    /// EventVocabulary in its policies that mean nothing.
+    pub unknown_policy_values: Vec<UnknownPolicyValue>,
     /// What the user should be told.
     pub warnings: Vec<LogLine>,
 }
@@ -105,7 +105,7 @@ impl Hook {
 /// Whether a document that has no `helm.sh/hook` is a hook all the same, because `helm.sh/hook-weights` names events.
 /// Helm would install it as an ordinary object, even if it is meant for the end of the release.
 pub fn is_hook_by_weights(head: &Head) -> bool {
-    let annotations = Annotations::of_head(head);
+    let annotations = Annotations::from_head(head);
     annotations.hook.is_none() && annotations.weights.is_some()
 }
 
@@ -115,7 +115,7 @@ pub fn is_hook_by_weights(head: &Head) -> bool {
 /// When the document is no map, or when it uses annotations that Helm does not know, and these contradict each other.
 pub fn read(source: &Source<'_>) -> Result<Hook> {
     let object = document(source)?;
-    let annotations = Annotations::of(&object);
+    let annotations = Annotations::from_object(&object);
     let events = events(source, &annotations).map_err(|problem| Error::Annotations {
         kind: source.kind.to_owned(),
         name: source.name.to_owned(),
@@ -132,7 +132,7 @@ pub fn read(source: &Source<'_>) -> Result<Hook> {
 /// When the document is no map.
 pub fn read_stored(source: &Source<'_>) -> Result<Hook> {
     let object = document(source)?;
-    let annotations = Annotations::of(&object);
+    let annotations = Annotations::from_object(&object);
     match events(source, &annotations) {
         Ok(events) => Ok(hook(source, object, &annotations, events)),
         Err(problem) => {
@@ -156,37 +156,37 @@ fn document(source: &Source<'_>) -> Result<Object> {
 }
 
 /// The events with their weights. A hook without additions is what Helm read, without a second look.
-fn events(source: &Source<'_>, annotations: &Annotations) -> Result<Vec<Weighted>, Problem> {
+fn events(source: &Source<'_>, annotations: &Annotations) -> Result<Vec<EventWeight>, Problem> {
     if !annotations.is_extended() {
         return Ok(plain_events(source));
     }
-    let events = weigh(annotations, Words::Native)?;
+    let events = event_weights(annotations, EventVocabulary::Native)?;
     Ok(events
         .into_iter()
-        .filter_map(|(word, weight)| HookEvent::from_word(word).map(|event| Weighted { event, weight }))
+        .filter_map(|(word, weight)| HookEvent::from_word(word).map(|event| EventWeight { event, weight }))
         .collect())
 }
 
-fn plain_events(source: &Source<'_>) -> Vec<Weighted> {
-    source.events.iter().map(|event| Weighted { event: *event, weight: source.weight }).collect()
+fn plain_events(source: &Source<'_>) -> Vec<EventWeight> {
+    source.events.iter().map(|event| EventWeight { event: *event, weight: source.weight }).collect()
 }
 
-fn hook(source: &Source<'_>, object: Object, annotations: &Annotations, events: Vec<Weighted>) -> Hook {
-    let unknown_words =
-        unknown_words(source.delete_policies, source.log_policies, annotations.policy.as_deref());
+fn hook(source: &Source<'_>, object: Object, annotations: &Annotations, events: Vec<EventWeight>) -> Hook {
+    let unknown_policy_values =
+        unknown_policy_values(source.delete_policies, source.log_policies, annotations.policy.as_deref());
     Hook {
         name: source.name.to_owned(),
         kind: source.kind.to_owned(),
         path: source.path.to_owned(),
         object,
         events,
-        delete_policies: DeletePolicy::from_words(source.delete_policies),
-        log_policies: source.log_policies.iter().filter_map(|word| LogPolicy::from_word(word)).collect(),
+        delete_policies: DeletePolicy::parse_list(source.delete_policies),
+        log_policies: source.log_policies.iter().filter_map(|word| LogPolicy::parse(word)).collect(),
         unmanaged: annotations.is_unmanaged(),
         env: annotations.allows_env(),
         extended: annotations.is_extended(),
-        warnings: unknown_words.iter().map(|word| word.warning(source.path)).collect(),
-        unknown_words,
+        warnings: unknown_policy_values.iter().map(|word| word.warning(source.path)).collect(),
+        unknown_policy_values,
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
         );
         let files = [("c/t.yaml", text)];
         let sorted = sort(&files, Order::Install).expect("good YAML");
-        read(&Source::of(sorted.hooks.first().expect("a hook")))
+        read(&Source::from_sorted(sorted.hooks.first().expect("a hook")))
     }
 
     fn weights(hook: &Hook) -> Vec<(&'static str, i64)> {
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(weights(&hook), [("pre-install", 0), ("test", 0), ("test", 0)]);
         assert!(hook.is_deleted(DeletePolicy::Failed) && !hook.is_deleted(DeletePolicy::BeforeHookCreation));
         assert!(!hook.extended && !hook.unmanaged && hook.env);
-        assert_eq!(hook.unknown_words.len(), 1);
+        assert_eq!(hook.unknown_policy_values.len(), 1);
         assert_eq!(object_for(&hook, HookEvent::Test, EnvRule::WhenAsked), hook.object);
     }
 

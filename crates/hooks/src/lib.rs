@@ -48,15 +48,16 @@ mod view;
 mod weight;
 
 pub use annotation::{
-    Annotations, DELETE_POLICY, ENV, EVENT_WORDS, HOOK, LOG_POLICY, NAME_SUFFIX, POLICY, WEIGHT, WEIGHTS,
+    Annotations, DELETE_POLICY, ENV, EVENT_NAMES, HOOK, LOG_POLICY, NAME_SUFFIX, POLICY, WEIGHT, WEIGHTS,
 };
 pub use env::EnvRule;
 pub use error::{Error, Problem, Result};
-pub use filter::{Filter, FilterError, Site};
+pub use filter::{Filter, FilterError, ObjectLocation};
 pub use hook::{
-    Hook, Source, Weighted, is_hook_by_weights, object_for, objects_for, objects_to_delete, read, read_stored,
+    EventWeight, Hook, Source, is_hook_by_weights, object_for, objects_for, objects_to_delete, read,
+    read_stored,
 };
 pub use name::split_name;
-pub use order::{batches, in_order, places_in_order};
-pub use policy::{DeletePolicy, LogPolicy, UnknownWord};
+pub use order::{batches, in_order, indices_in_order};
+pub use policy::{DeletePolicy, LogPolicy, UnknownPolicyValue};
 pub use split::split;

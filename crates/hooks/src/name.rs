@@ -3,31 +3,31 @@
 use sha2::{Digest, Sha256};
 
 /// The longest name; longer ones are no labels, and a Job's name becomes one.
-const LONGEST: usize = 63;
+const MAX_NAME_LENGTH: usize = 63;
 /// How many digits of the hash a name carries.
-const DIGITS: usize = 8;
+const HASH_DIGITS: usize = 8;
 /// How many letters the cluster adds to `generateName`.
-const GENERATED: usize = 5;
+const GENERATE_NAME_SUFFIX_LENGTH: usize = 5;
 
 /// The name of the part of `base` that runs at `event`: both joined by a dash. Where that is too long, the base is cut
 /// and a hash of the whole keeps names apart.
 pub fn split_name(base: &str, event: &str) -> String {
-    within(LONGEST, base, event)
+    limited(MAX_NAME_LENGTH, base, event)
 }
 
 /// The beginning of the names that the cluster makes for the part of an object with `generateName`.
-pub(crate) fn split_beginning(base: &str, event: &str) -> String {
-    within(LONGEST - GENERATED - 1, base.trim_end_matches('-'), event) + "-"
+pub(crate) fn split_generate_name(base: &str, event: &str) -> String {
+    limited(MAX_NAME_LENGTH - GENERATE_NAME_SUFFIX_LENGTH - 1, base.trim_end_matches('-'), event) + "-"
 }
 
-fn within(longest: usize, base: &str, event: &str) -> String {
+fn limited(longest: usize, base: &str, event: &str) -> String {
     let whole = format!("{base}-{event}");
     if whole.len() <= longest {
         return whole;
     }
     let hash = hash(&whole);
-    let event = cut(event, longest - DIGITS - 2);
-    let room = longest - DIGITS - 2 - event.len();
+    let event = cut(event, longest - HASH_DIGITS - 2);
+    let room = longest - HASH_DIGITS - 2 - event.len();
     // A dot or dash in front of a dash would be no name.
     match cut(base, room).trim_end_matches(['-', '.']) {
         "" => format!("{event}-{hash}"),
@@ -43,7 +43,7 @@ fn cut(text: &str, length: usize) -> &str {
 /// The first digits of the text's SHA-256.
 fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect()
+    digest.iter().take(HASH_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
                 for event in ["pre-install", "post-rollback", "test", "test-success"] {
                     let base: String = letter.chars().cycle().take(length).collect();
                     let name = split_name(base.trim_end_matches(['-', '.']), event);
-                    assert!(name.len() <= LONGEST, "{name}");
+                    assert!(name.len() <= MAX_NAME_LENGTH, "{name}");
                     assert!(!name.contains(".-") && !name.starts_with('-'), "{name}");
                     seen.insert((base.trim_end_matches(['-', '.']).to_owned(), event, name));
                 }
@@ -85,9 +85,9 @@ mod tests {
 
     #[test]
     fn sixty_three_letters_need_no_hash() {
-        let base = "a".repeat(LONGEST - "-test".len());
+        let base = "a".repeat(MAX_NAME_LENGTH - "-test".len());
         assert_eq!(split_name(&base, "test"), format!("{base}-test"));
-        assert_eq!(split_name(&format!("{base}a"), "test").len(), LONGEST);
+        assert_eq!(split_name(&format!("{base}a"), "test").len(), MAX_NAME_LENGTH);
     }
 
     #[test]

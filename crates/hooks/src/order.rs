@@ -7,11 +7,11 @@ use crate::hook::Hook;
 /// The hooks that run at `event`, first to last: by weight, then by name, then as they are given, which is the order
 /// of kinds. A hook that names the event twice runs twice, as it does under Helm.
 pub fn in_order(hooks: &[Hook], event: HookEvent) -> Vec<&Hook> {
-    places_in_order(hooks, event).into_iter().map(|place| &hooks[place]).collect()
+    indices_in_order(hooks, event).into_iter().map(|place| &hooks[place]).collect()
 }
 
 /// The same as places in `hooks`, for those who keep more about each hook beside it.
-pub fn places_in_order(hooks: &[Hook], event: HookEvent) -> Vec<usize> {
+pub fn indices_in_order(hooks: &[Hook], event: HookEvent) -> Vec<usize> {
     let mut due: Vec<(i64, usize)> = Vec::new();
     for (place, hook) in hooks.iter().enumerate() {
         let weights = hook.events.iter().filter(|weighted| weighted.event == event);

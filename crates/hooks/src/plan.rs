@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 
 use pintle_yaml::outline::Step;
 
-use crate::annotation::{Annotations, HOOK, WEIGHT, WEIGHTS, Words};
-use crate::change::{Change, Path, join, settle};
+use crate::annotation::{Annotations, EventVocabulary, HOOK, WEIGHT, WEIGHTS};
+use crate::change::{Change, Path, drop_nested, join};
 use crate::env::add_variables;
 use crate::error::Problem;
-use crate::name::{split_beginning, split_name};
+use crate::name::{split_generate_name, split_name};
 use crate::reference::Renames;
 use crate::view::View;
-use crate::weight::weigh;
+use crate::weight::event_weights;
 
 /// What is known of a document before anything is changed.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ pub(crate) struct Identity(Box<str>);
 
 /// Annotations that contradict themselves.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct AnnotationError {
     pub(crate) identity: Identity,
     /// The way to the annotation.
     pub(crate) path: Path,
@@ -80,7 +80,7 @@ pub(crate) struct Wrong {
 
 /// A part that would get the name of another object.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct NameConflict {
     /// The number of the document.
     pub(crate) document: usize,
     pub(crate) identity: Identity,
@@ -92,13 +92,13 @@ pub(crate) struct Taken {
 const FIXED_NAMES: [&str; 3] = ["APIService", "CustomResourceDefinition", "Namespace"];
 
 /// How deep lists may be in lists.
-const DEPTH: usize = 20;
+const MAX_LIST_DEPTH: usize = 20;
 
 impl Plan {
     /// Looks at a document.
-    pub(crate) fn of<'v>(root: impl View<'v>) -> Result<Self, Box<Wrong>> {
+    pub(crate) fn from_view<'v>(root: impl View<'v>) -> Result<Self, Box<AnnotationError>> {
         let mut plan = Plan::default();
-        plan.look(root, &mut Vec::new(), DEPTH)?;
+        plan.visit(root, &mut Vec::new(), MAX_LIST_DEPTH)?;
         Ok(plan)
     }
 
@@ -117,23 +117,28 @@ impl Plan {
         self.leaves_list() && self.others.is_empty()
     }
 
-    fn look<'v, V: View<'v>>(&mut self, view: V, path: &mut Path, depth: usize) -> Result<(), Box<Wrong>> {
+    fn visit<'v, V: View<'v>>(
+        &mut self,
+        view: V,
+        path: &mut Path,
+        depth: usize,
+    ) -> Result<(), Box<AnnotationError>> {
         if !view.is_map() {
             return Ok(());
         }
-        let annotations = Annotations::of_view(view);
+        let annotations = Annotations::from_view(view);
         if annotations.hook.is_some() || annotations.weights.is_some() {
-            let hook = Hook::of(view, path, annotations)?;
+            let hook = Hook::from_view(view, path, annotations)?;
             self.hooks.push(hook);
             return Ok(());
         }
         let Some(members) = members(view).filter(|_| depth > 0) else {
-            self.others.push(Identity::of(view));
+            self.others.push(Identity::from_view(view));
             return Ok(());
         };
         for (index, member) in members.into_iter().enumerate() {
             path.extend([Step::from("items"), Step::from(index)]);
-            self.look(member, path, depth - 1)?;
+            self.visit(member, path, depth - 1)?;
             path.truncate(path.len() - 2);
         }
         Ok(())
@@ -149,7 +154,7 @@ fn members<'v, V: View<'v>>(view: V) -> Option<Vec<V>> {
 const SEPARATOR: char = '\0';
 
 impl Identity {
-    fn of<'v>(view: impl View<'v>) -> Self {
+    fn from_view<'v>(view: impl View<'v>) -> Self {
         let version = view.text(&["apiVersion"]);
         let group = version.split_once('/').map(|(group, _)| group).unwrap_or_default();
         let metadata = view.get("metadata");
@@ -185,16 +190,20 @@ impl Identity {
 }
 
 impl Hook {
-    fn of<'v>(view: impl View<'v>, path: &[Step], annotations: Annotations) -> Result<Self, Box<Wrong>> {
-        let events = weigh(&annotations, Words::Filter).map_err(|problem| {
+    fn from_view<'v>(
+        view: impl View<'v>,
+        path: &[Step],
+        annotations: Annotations,
+    ) -> Result<Self, Box<AnnotationError>> {
+        let events = event_weights(&annotations, EventVocabulary::Filter).map_err(|problem| {
             let annotation = problem.annotation(&annotations);
             let path = join(path, ["metadata", "annotations", annotation]);
-            Box::new(Wrong { identity: Identity::of(view), path, problem })
+            Box::new(AnnotationError { identity: Identity::from_view(view), path, problem })
         })?;
         let parts: Vec<Part> = events.into_iter().map(|(event, weight)| Part { event, weight }).collect();
         let renamed = parts.len() > 1 && annotations.allows_suffix();
         let mut subjects = Vec::new();
-        add_subjects(view, &mut path.to_vec(), renamed, DEPTH, &mut subjects);
+        add_subjects(view, &mut path.to_vec(), renamed, MAX_LIST_DEPTH, &mut subjects);
         let only = parts.first().filter(|_| parts.len() == 1).map(|part| part.event);
         let plain = only.is_some() && annotations.hook.as_deref().map(str::trim) == only;
         let (weighed, env) = (annotations.weights.is_some(), annotations.allows_env());
@@ -214,7 +223,7 @@ impl Hook {
                     changes.push(Change::Set(join(&subject.path, ["metadata", "name"]), new.into()));
                 }
                 Naming::Generate => {
-                    let new = split_beginning(&object.text(&["metadata", "generateName"]), part.event);
+                    let new = split_generate_name(&object.text(&["metadata", "generateName"]), part.event);
                     changes.push(Change::Set(join(&subject.path, ["metadata", "generateName"]), new.into()));
                 }
             }
@@ -223,7 +232,7 @@ impl Hook {
             }
             renames.rewrite(object, &subject.path, part.event, &mut changes);
         }
-        settle(&mut changes);
+        drop_nested(&mut changes);
         changes
     }
 
@@ -266,7 +275,7 @@ fn add_subjects<'v, V: View<'v>>(
         }
         return;
     }
-    let identity = Identity::of(view);
+    let identity = Identity::from_view(view);
     let generated = || !view.text(&["metadata", "generateName"]).is_empty();
     let naming = match identity.name() {
         _ if !renamed || FIXED_NAMES.contains(&identity.kind()) => Naming::Keep,
@@ -287,7 +296,7 @@ fn at<'v, V: View<'v>>(root: V, path: &[Step]) -> Option<V> {
 
 /// Notes what all plans rename, and refuses new names that another object has. Objects of one name from the start are
 /// the chart's own affair.
-pub(crate) fn renames(plans: &[Plan]) -> Result<Renames, Box<Taken>> {
+pub(crate) fn renames(plans: &[Plan]) -> Result<Renames, Box<NameConflict>> {
     let mut renames = Renames::default();
     let renamed = |hook: &Hook| hook.subjects.iter().any(|subject| subject.naming == Naming::Suffix);
     if !plans.iter().flat_map(|plan| &plan.hooks).any(renamed) {
@@ -309,7 +318,7 @@ pub(crate) fn renames(plans: &[Plan]) -> Result<Renames, Box<Taken>> {
                 for part in &hook.parts {
                     let new = split_name(name, part.event);
                     if *owners.entry(identity.renamed(&new)).or_insert(name) != name {
-                        return Err(Box::new(Taken { document, identity: identity.clone(), new }));
+                        return Err(Box::new(NameConflict { document, identity: identity.clone(), new }));
                     }
                     renames.add(part.event, identity.kind(), identity.namespace(), name);
                 }

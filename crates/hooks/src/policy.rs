@@ -31,17 +31,17 @@ impl DeletePolicy {
     }
 
     /// The policy that `word` names.
-    pub fn from_word(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         DeletePolicy::ALL.into_iter().find(|policy| policy.as_str() == word)
     }
 
     /// The policies that words name. No word at all means [`DeletePolicy::BeforeHookCreation`]; a word that names no
     /// policy means nothing, and is yet a word.
-    pub fn from_words(words: &[String]) -> Vec<Self> {
+    pub fn parse_list(words: &[String]) -> Vec<Self> {
         if words.is_empty() {
             return vec![DeletePolicy::BeforeHookCreation];
         }
-        words.iter().filter_map(|word| DeletePolicy::from_word(word)).collect()
+        words.iter().filter_map(|word| DeletePolicy::parse(word)).collect()
     }
 }
 
@@ -67,14 +67,14 @@ impl LogPolicy {
     }
 
     /// The policy that `word` names.
-    pub fn from_word(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         LogPolicy::ALL.into_iter().find(|policy| policy.as_str() == word)
     }
 }
 
 /// A word of a policy that means nothing. Lint calls it an error; running a release warns of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownWord {
+pub struct UnknownPolicyValue {
     /// The annotation that holds the word.
     pub annotation: &'static str,
     /// The word.
@@ -83,7 +83,7 @@ pub struct UnknownWord {
     pub likely: Option<&'static str>,
 }
 
-impl UnknownWord {
+impl UnknownPolicyValue {
     /// The warning, for a hook that is found under `path`.
     pub fn warning(&self, path: &str) -> LogLine {
         let advice = self.likely.map(|likely| format!(", did you mean {likely}?")).unwrap_or_default();
@@ -93,18 +93,22 @@ impl UnknownWord {
 }
 
 /// All words of policies that mean nothing, in the order of the annotations' names here.
-pub(crate) fn unknown_words(delete: &[String], log: &[String], policy: Option<&str>) -> Vec<UnknownWord> {
+pub(crate) fn unknown_policy_values(
+    delete: &[String],
+    log: &[String],
+    policy: Option<&str>,
+) -> Vec<UnknownPolicyValue> {
     let delete_words = DeletePolicy::ALL.map(DeletePolicy::as_str);
     let log_words = LogPolicy::ALL.map(LogPolicy::as_str);
     let mut unknown = Vec::new();
     let mut note = |annotation, words: &[String], known: &[&'static str]| {
         for word in words.iter().filter(|word| !known.contains(&word.as_str())) {
-            unknown.push(UnknownWord { annotation, word: word.clone(), likely: likely(word, known) });
+            unknown.push(UnknownPolicyValue { annotation, word: word.clone(), likely: likely(word, known) });
         }
     };
     note(DELETE_POLICY, delete, &delete_words);
     note(LOG_POLICY, log, &log_words);
-    note(POLICY, &policy.map(crate::annotation::normal).into_iter().collect::<Vec<_>>(), &[UNMANAGED]);
+    note(POLICY, &policy.map(crate::annotation::normalize).into_iter().collect::<Vec<_>>(), &[UNMANAGED]);
     unknown
 }
 
@@ -118,9 +122,9 @@ mod tests {
 
     #[test]
     fn no_word_means_before_creation_and_an_empty_word_means_nothing() {
-        assert_eq!(DeletePolicy::from_words(&[]), [DeletePolicy::BeforeHookCreation]);
-        assert!(DeletePolicy::from_words(&words(&[""])).is_empty());
-        assert_eq!(DeletePolicy::from_words(&words(&["x", "hook-failed"])), [DeletePolicy::Failed]);
+        assert_eq!(DeletePolicy::parse_list(&[]), [DeletePolicy::BeforeHookCreation]);
+        assert!(DeletePolicy::parse_list(&words(&[""])).is_empty());
+        assert_eq!(DeletePolicy::parse_list(&words(&["x", "hook-failed"])), [DeletePolicy::Failed]);
     }
 
     #[test]
@@ -140,7 +144,8 @@ mod tests {
 
     #[test]
     fn unknown_words_become_warnings() {
-        let unknown = unknown_words(&words(&["hook-failed"]), &words(&["hook-suceeded"]), Some("managed"));
+        let unknown =
+            unknown_policy_values(&words(&["hook-failed"]), &words(&["hook-suceeded"]), Some("managed"));
         let lines: Vec<String> = unknown.iter().map(|word| word.warning("c/t.yaml").to_string()).collect();
         assert_eq!(
             lines,

@@ -63,7 +63,7 @@ impl Renames {
         }
         let kind = object.text(&["kind"]);
         let namespace = object.text(&["metadata", "namespace"]);
-        let mut pass = Pass { renames: self, event, namespace: &namespace, path: path.to_vec(), changes };
+        let mut pass = Rewriter { renames: self, event, namespace: &namespace, path: path.to_vec(), changes };
         match kind.as_ref() {
             "RoleBinding" | "ClusterRoleBinding" => pass.binding(object),
             "ServiceAccount" => {
@@ -74,13 +74,13 @@ impl Renames {
             "Secret" => pass.under(object, &["metadata", "annotations"], |pass, annotations| {
                 pass.name("ServiceAccount", annotations, "kubernetes.io/service-account.name");
             }),
-            _ => pass.under(object, pod_spec(&kind), Pass::pod),
+            _ => pass.under(object, pod_spec(&kind), Rewriter::pod),
         }
     }
 }
 
 /// One object on its way through.
-struct Pass<'a> {
+struct Rewriter<'a> {
     renames: &'a Renames,
     event: &'static str,
     namespace: &'a str,
@@ -99,7 +99,7 @@ const VOLUMES_WITH_SECRETS: [(&str, &str); 7] = [
     ("storageos", "secretRef"),
 ];
 
-impl Pass<'_> {
+impl Rewriter<'_> {
     /// Visits what is at the end of a way through maps.
     fn under<'v, V: View<'v>>(&mut self, view: V, keys: &[&'static str], visit: impl FnOnce(&mut Self, V)) {
         let Some(inner) = view.at(keys) else { return };
@@ -142,9 +142,9 @@ impl Pass<'_> {
         self.name("ServiceAccount", spec, "serviceAccountName");
         self.name("ServiceAccount", spec, "serviceAccount");
         self.each(spec, "imagePullSecrets", |pass, secret| pass.name("Secret", secret, "name"));
-        self.each(spec, "volumes", Pass::volume);
+        self.each(spec, "volumes", Rewriter::volume);
         for field in CONTAINERS {
-            self.each(spec, field, Pass::container);
+            self.each(spec, field, Rewriter::container);
         }
     }
 

@@ -6,7 +6,7 @@
 use pintle_objects::Object;
 use pintle_tree::Node;
 
-use crate::change::{Change, change_tree, node_at};
+use crate::change::{Change, apply_to_tree, node_at};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, renames};
 use crate::reference::Renames;
@@ -17,23 +17,23 @@ use crate::view::Tree;
 /// References between objects of one event follow the new names.
 ///
 /// # Errors
-/// The first hook whose annotations are wrong, or whose part would get the name of another object.
+/// The first hook whose annotations are error, or whose part would get the name of another object.
 pub fn split(objects: &[Object]) -> Result<Vec<Vec<Object>>> {
     let plans = objects.iter().map(plan).collect::<Result<Vec<Plan>>>()?;
-    let renames = renames(&plans).map_err(|taken| Error::Collision {
-        kind: taken.identity.kind().to_owned(),
-        name: taken.identity.name().to_owned(),
-        new: taken.new,
+    let renames = renames(&plans).map_err(|conflict| Error::Collision {
+        kind: conflict.identity.kind().to_owned(),
+        name: conflict.identity.name().to_owned(),
+        new: conflict.new,
     })?;
     Ok(objects.iter().zip(&plans).map(|(object, plan)| execute(object, plan, &renames)).collect())
 }
 
 fn plan(object: &Object) -> Result<Plan> {
-    Plan::of(Tree::of(object)).map_err(|wrong| Error::Annotations {
-        kind: wrong.identity.kind().to_owned(),
-        name: wrong.identity.name().to_owned(),
+    Plan::from_view(Tree::of(object)).map_err(|error| Error::Annotations {
+        kind: error.identity.kind().to_owned(),
+        name: error.identity.name().to_owned(),
         path: String::new(),
-        source: wrong.problem,
+        source: error.problem,
     })
 }
 
@@ -42,13 +42,13 @@ fn execute(object: &Object, plan: &Plan, renames: &Renames) -> Vec<Object> {
     if !plan.empties_list() && (plan.is_empty() || plan.leaves_list()) {
         let mut rest = object.clone();
         let leaving: Vec<Change> = plan.hooks.iter().map(|hook| Change::Remove(hook.path.clone())).collect();
-        change_tree(rest.body_mut(), &leaving);
+        apply_to_tree(rest.body_mut(), &leaving);
         objects.push(rest);
     }
     for hook in &plan.hooks {
         for part in &hook.parts {
             let mut whole = object.clone();
-            change_tree(whole.body_mut(), &hook.changes(Tree::of(object), part, renames));
+            apply_to_tree(whole.body_mut(), &hook.changes(Tree::of(object), part, renames));
             match node_at(whole.body_mut(), &hook.path) {
                 Some(Node::Map(member)) => objects.push(Object::new(std::mem::take(member))),
                 _ => objects.push(whole),

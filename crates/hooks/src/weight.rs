@@ -1,21 +1,24 @@
 //! Which weight a hook has at which event: by name, by place, one for all, or none.
 
-use crate::annotation::{Annotations, WEIGHT, WEIGHTS, Words};
+use crate::annotation::{Annotations, EventVocabulary, WEIGHT, WEIGHTS};
 use crate::error::Problem;
 
 /// The events of a hook in the order of its annotations, each with its weight.
 ///
 /// `helm.sh/hook-weights` wins over a list in `helm.sh/hook-weight`, that over a single weight, that over 0. Where
 /// `helm.sh/hook` is missing, `helm.sh/hook-weights` names the events.
-pub(crate) fn weigh(annotations: &Annotations, words: Words) -> Result<Vec<(&'static str, i64)>, Problem> {
+pub(crate) fn event_weights(
+    annotations: &Annotations,
+    vocabulary: EventVocabulary,
+) -> Result<Vec<(&'static str, i64)>, Problem> {
     let Some(list) = &annotations.hook else {
-        return derive(annotations.weights.as_deref().unwrap_or_default(), words);
+        return derive(annotations.weights.as_deref().unwrap_or_default(), vocabulary);
     };
-    let events = words.events(list)?;
+    let events = vocabulary.events(list)?;
     let weights = match (&annotations.weights, &annotations.weight) {
-        (Some(weights), _) if weights.contains('=') => by_name(weights, &events, words)?,
-        (Some(weights), _) => by_place(weights, WEIGHTS, events.len())?,
-        (None, Some(weight)) if weight.contains(',') => by_place(weight, WEIGHT, events.len())?,
+        (Some(weights), _) if weights.contains('=') => by_name(weights, &events, vocabulary)?,
+        (Some(weights), _) => by_position(weights, WEIGHTS, events.len())?,
+        (None, Some(weight)) if weight.contains(',') => by_position(weight, WEIGHT, events.len())?,
         (None, Some(weight)) => vec![number(weight, WEIGHT)?; events.len()],
         (None, None) => vec![0; events.len()],
     };
@@ -23,10 +26,10 @@ pub(crate) fn weigh(annotations: &Annotations, words: Words) -> Result<Vec<(&'st
 }
 
 /// Events and weights from `helm.sh/hook-weights` alone.
-fn derive(weights: &str, words: Words) -> Result<Vec<(&'static str, i64)>, Problem> {
+fn derive(weights: &str, vocabulary: EventVocabulary) -> Result<Vec<(&'static str, i64)>, Problem> {
     let mut events: Vec<(&'static str, i64)> = Vec::new();
     for (event, weight) in pairs(weights)? {
-        let event = words.event(event)?;
+        let event = vocabulary.event(event)?;
         if events.iter().any(|(known, _)| *known == event) {
             return Err(Problem::DuplicateEvent { event: event.to_owned() });
         }
@@ -36,10 +39,10 @@ fn derive(weights: &str, words: Words) -> Result<Vec<(&'static str, i64)>, Probl
 }
 
 /// One weight for each event that is named; 0 for the others. The last of equal names wins.
-fn by_name(weights: &str, events: &[&'static str], words: Words) -> Result<Vec<i64>, Problem> {
+fn by_name(weights: &str, events: &[&'static str], vocabulary: EventVocabulary) -> Result<Vec<i64>, Problem> {
     let mut result = vec![0; events.len()];
     for (event, weight) in pairs(weights)? {
-        let event = words.event(event)?;
+        let event = vocabulary.event(event)?;
         let Some(place) = events.iter().position(|known| *known == event) else {
             return Err(Problem::ForeignEvent { event: event.to_owned() });
         };
@@ -49,7 +52,7 @@ fn by_name(weights: &str, events: &[&'static str], words: Words) -> Result<Vec<i
 }
 
 /// One weight for each event, in their order.
-fn by_place(weights: &str, annotation: &'static str, events: usize) -> Result<Vec<i64>, Problem> {
+fn by_position(weights: &str, annotation: &'static str, events: usize) -> Result<Vec<i64>, Problem> {
     let weights =
         weights.split(',').map(|weight| number(weight, annotation)).collect::<Result<Vec<_>, _>>()?;
     if weights.len() == events {
@@ -96,8 +99,8 @@ mod tests {
             row.split('|').map(|field| Some(field.trim().to_owned()).filter(|text| text != "-")).collect();
         let [hook, weight, weights] = fields.try_into().expect("three fields");
         let annotations = Annotations { hook, weight, weights, ..Annotations::default() };
-        let words = weigh(&annotations, Words::Filter)?;
-        Ok(words.iter().map(|(event, weight)| format!("{event}={weight}")).collect::<Vec<_>>().join(" "))
+        let weights = event_weights(&annotations, EventVocabulary::Filter)?;
+        Ok(weights.iter().map(|(event, weight)| format!("{event}={weight}")).collect::<Vec<_>>().join(" "))
     }
 
     #[test]
@@ -172,10 +175,10 @@ mod tests {
 
     #[test]
     fn every_answer_has_each_event_once_and_is_the_same_natively() {
-        let words = ["", "pre-install", "pre-delete", "pre-install=1", "pre-delete=-2", "=", "7", "x"];
+        let vocabulary = ["", "pre-install", "pre-delete", "pre-install=1", "pre-delete=-2", "=", "7", "x"];
         let lists: Vec<Option<String>> = std::iter::once(None)
-            .chain(words.iter().map(|word| Some((*word).to_owned())))
-            .chain(words.iter().flat_map(|one| words.map(|two| Some(format!("{one},{two}")))))
+            .chain(vocabulary.iter().map(|word| Some((*word).to_owned())))
+            .chain(vocabulary.iter().flat_map(|one| vocabulary.map(|two| Some(format!("{one},{two}")))))
             .collect();
         let mut answers = 0;
         for hook in &lists {
@@ -187,9 +190,13 @@ mod tests {
                         weights: weights.clone(),
                         ..Annotations::default()
                     };
-                    let Ok(events) = weigh(&annotations, Words::Filter) else { continue };
+                    let Ok(events) = event_weights(&annotations, EventVocabulary::Filter) else { continue };
                     answers += 1;
-                    assert_eq!(weigh(&annotations, Words::Native).as_ref(), Ok(&events), "{annotations:?}");
+                    assert_eq!(
+                        event_weights(&annotations, EventVocabulary::Native).as_ref(),
+                        Ok(&events),
+                        "{annotations:?}"
+                    );
                     assert!(!events.is_empty());
                     for (place, (event, _)) in events.iter().enumerate() {
                         assert!(

@@ -580,10 +580,11 @@ fn many_documents_come_out_in_order() {
 fn native(text: &str) -> Vec<Hook> {
     let files = [("t.yaml", text)];
     let sorted = sort(&files, Order::Install).unwrap();
-    let mut hooks: Vec<Hook> = sorted.hooks.iter().map(|hook| read(&Source::of(hook)).unwrap()).collect();
+    let mut hooks: Vec<Hook> =
+        sorted.hooks.iter().map(|hook| read(&Source::from_sorted(hook)).unwrap()).collect();
     for object in sorted.manifests.iter().filter(|object| is_hook_by_weights(&object.head)) {
         let hook = pintle_objects::Hook::of(object.path, object.content, &object.head);
-        hooks.push(read(&Source::of(&hook)).unwrap());
+        hooks.push(read(&Source::from_sorted(&hook)).unwrap());
     }
     hooks
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pintle_chart::{Chart, File};
-use pintle_cluster::wait::{Goal, Strategy, Waiter, Waiting};
+use pintle_cluster::wait::{Strategy, WaitFor, WaitOptions, Waiter};
 use pintle_objects::{Built, Object, ObjectId, Validation};
 use pintle_tree::Node;
 
@@ -67,7 +67,7 @@ async fn listed(session: &Session, kinds: &[(String, String)]) {
     for (version, kind) in kinds {
         while session.cluster.resource(version, kind).await.is_err() && tokio::time::Instant::now() < limit {
             tokio::time::sleep(LISTING).await;
-            session.cluster.forget_discovery().await;
+            session.cluster.invalidate_discovery().await;
         }
     }
 }
@@ -105,9 +105,13 @@ pub(crate) async fn served(session: &Session, made: &[ObjectId]) -> Result<()> {
     if made.is_empty() {
         return Ok(());
     }
-    let waiting =
-        Waiting { goal: Goal::Ready, strategy: Strategy::Watcher, timeout: RECOGNITION, early_failure: None };
+    let waiting = WaitOptions {
+        wait_for: WaitFor::Ready,
+        strategy: Strategy::Watcher,
+        timeout: RECOGNITION,
+        fail_fast: None,
+    };
     Waiter::new(&session.cluster, waiting).wait(made, &mut |_| {}).await.map_err(Box::new)?;
-    session.cluster.forget_discovery().await;
+    session.cluster.invalidate_discovery().await;
     Ok(())
 }

@@ -72,7 +72,7 @@ async fn open_file(path: &Path) -> Result<Store> {
 /// A client of the API. Must be called within a Tokio runtime.
 pub fn cluster(api: &Api, namespace: &str) -> Cluster {
     let api = api.clone();
-    Cluster::answered_by(
+    Cluster::from_service_fn(
         move |request| {
             let api = api.clone();
             async move { api.handle(request).await }

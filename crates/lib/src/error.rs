@@ -662,7 +662,7 @@ impl Error {
             }
             Error::BadVersion { .. } => "`pintle history NAME` shows all versions".to_owned(),
             Error::CannotContinue { source, .. }
-                if matches!(**source, pintle_plan::Error::Foreign { .. }) =>
+                if matches!(**source, pintle_plan::Error::NotOwned { .. }) =>
             {
                 "`--take-ownership` makes such objects part of the release, whoever made them".to_owned()
             }

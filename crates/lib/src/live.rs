@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pintle_chart::Chart;
-use pintle_cluster::{Cluster, Facts};
+use pintle_cluster::{Cluster, ServerCapabilities};
 use pintle_events::Event;
 use pintle_hooks::Source;
 use pintle_lua::Permission;
@@ -47,7 +47,7 @@ impl Lookup for LiveLookup {
 /// Whom a chart is rendered for.
 pub(crate) fn target(
     session: &Session,
-    facts: &Facts,
+    facts: &ServerCapabilities,
     release: Release,
     options: &Rendering,
     ask: bool,
@@ -66,7 +66,7 @@ pub(crate) fn target(
     target
 }
 
-fn capabilities(facts: &Facts) -> Capabilities {
+fn capabilities(facts: &ServerCapabilities) -> Capabilities {
     let version = &facts.version;
     Capabilities {
         kube_version: KubeVersion {
@@ -167,7 +167,7 @@ pub(crate) fn divide(
     let mut manifest = Vec::new();
     let mut hooks = Vec::new();
     for hook in &sorted.hooks {
-        let read = pintle_hooks::read(&Source::of(hook))?;
+        let read = pintle_hooks::read(&Source::from_sorted(hook))?;
         read.warnings.iter().for_each(|warning| reporter.advise(warning.clone()));
         hooks.push(stored(hook));
     }
@@ -184,7 +184,7 @@ pub(crate) fn divide(
 /// A hook whose events only its weights name.
 fn hook_by_weights(object: &Manifest<'_>, reporter: &mut dyn Reporter) -> Result<StoredHook> {
     let mut hook = pintle_objects::Hook::of(object.path, object.content, &object.head);
-    let read = pintle_hooks::read(&Source::of(&hook))?;
+    let read = pintle_hooks::read(&Source::from_sorted(&hook))?;
     read.warnings.iter().for_each(|warning| reporter.advise(warning.clone()));
     hook.events = read.events.iter().map(|weighted| weighted.event).collect();
     // Helm knows one weight only, and may run what was recorded here.

@@ -188,7 +188,7 @@ impl<'s> Records<'s> {
 
     /// Whether the one who made the lease can be taken for dead.
     pub(crate) fn is_abandoned(&self, lease: &Lease) -> bool {
-        lease.is_stale(self.session.clock.now()) || (self.session.holder.is_dead)(&lease.holder)
+        lease.is_expired(self.session.clock.now()) || (self.session.holder.is_dead)(&lease.holder)
     }
 
     /// Marks a pending version as failed, because nobody will finish it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_cluster::Cluster;
-use pintle_release::{Lease, Moment, Store};
+use pintle_release::{Lease, Store, Timestamp};
 use tokio::sync::watch;
 
 use crate::{Error, Lifecycle, RecordObjects, Reporter, Result};
@@ -38,7 +38,7 @@ pub struct Session {
 /// Where time and chance come from.
 pub trait Clock: Send + Sync {
     /// The time now.
-    fn now(&self) -> Moment;
+    fn now(&self) -> Timestamp;
 
     /// Bits that nobody can foresee, for version ids.
     fn random(&self) -> u128;

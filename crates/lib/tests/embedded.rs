@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use pintle::cluster::store::Native;
+use pintle::cluster::store::NativeStore;
 use pintle::embedded::{self, Embedded};
 use pintle::ops::{InstallRequest, install};
-use pintle::release::{Moment, Query, Status};
+use pintle::release::{Query, Status, Timestamp};
 use pintle::{
     Cancel, Clock, DeployOptions, LeaseHolder, Lifecycle, RecordObjects, Session, Silent, Strategy,
 };
@@ -21,9 +21,9 @@ const MOST: Duration = Duration::from_millis(10);
 struct MachineClock;
 
 impl Clock for MachineClock {
-    fn now(&self) -> Moment {
+    fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        Moment::from_unix(i64::try_from(since.as_secs()).unwrap(), since.subsec_nanos())
+        Timestamp::from_unix(i64::try_from(since.as_secs()).unwrap(), since.subsec_nanos())
     }
 
     fn random(&self) -> u128 {
@@ -54,7 +54,7 @@ async fn session(file: Option<PathBuf>) -> Session {
     let api = Embedded { file, ..Embedded::default() }.open().await.unwrap();
     let cluster = embedded::cluster(&api, "default");
     Session {
-        store: Arc::new(Native::new(cluster.clone())),
+        store: Arc::new(NativeStore::new(cluster.clone())),
         cluster,
         others: Vec::new(),
         guarded: Vec::new(),

@@ -15,7 +15,7 @@ use pintle::ops::{
     InstallRequest, ListRequest, RollbackRequest, TestRequest, UninstallRequest, UpgradeRequest, install,
     list, rollback, test, uninstall, upgrade,
 };
-use pintle::release::{MemoryStore, Moment, Query, Status};
+use pintle::release::{MemoryStore, Query, Status, Timestamp};
 use pintle::values::Overrides;
 use pintle::{
     Cancel, Clock, DeployOptions, Error, LeaseHolder, Lifecycle, Mode, RecordObjects, Session, Silent,
@@ -138,8 +138,8 @@ impl Server {
 struct Still;
 
 impl Clock for Still {
-    fn now(&self) -> Moment {
-        Moment::from_unix(1_800_000_000, 0)
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix(1_800_000_000, 0)
     }
 
     fn random(&self) -> u128 {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use pintle_chart::{Chart, File, load_files};
-use pintle_events::{ChartFacts, ChartPart, ChartPath, Context, Emitter, Event, RenderedObject};
+use pintle_events::{ChartContext, ChartInfo, ChartPath, Context, Emitter, Event, RenderedObject};
 use pintle_lua::{Limits, Permissions, Scripts, Services};
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
@@ -103,9 +103,9 @@ fn context() -> Context {
         RenderedObject { template: Some(format!("web/templates/{index}.yaml")), object: Object::new(body) }
     });
     let path = ChartPath::top("web");
-    let facts = ChartFacts { name: "web".into(), ..ChartFacts::default() };
+    let facts = ChartInfo { name: "web".into(), ..ChartInfo::default() };
     Context::default()
-        .with_chart(ChartPart { path, facts, ..ChartPart::default() })
+        .with_chart(ChartContext { path, facts, ..ChartContext::default() })
         .with_values(values)
         .with_objects(objects.collect())
 }

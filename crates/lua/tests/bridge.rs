@@ -280,7 +280,7 @@ fn events_without_a_chart_have_none() {
         print(ctx.chart == nil, ctx.release.name, ctx.templates == nil, ctx.event)
     end)";
     let mut stage = stage(&scripted("web", script));
-    let release = pintle_events::ReleaseFacts { name: "r".into(), ..Default::default() };
+    let release = pintle_events::ReleaseInfo { name: "r".into(), ..Default::default() };
     stage.emit(Event::PreDelete, &mut Context::default().with_release(release));
     assert_eq!(stage.ear.text(), "web: Info: true\tr\ttrue\tpre-delete");
 }

@@ -24,7 +24,7 @@ pub fn differences<'n>(before: &'n Map<Node>, after: &'n Map<Node>) -> Vec<Diffe
 
 /// Returns the fields of `wanted` that `live` lacks or has with another value. What only `live` has does not count,
 /// because clusters fill in fields of their own.
-pub fn wanting<'n>(live: &'n Map<Node>, wanted: &'n Map<Node>) -> Vec<Difference<'n>> {
+pub fn missing_or_changed<'n>(live: &'n Map<Node>, wanted: &'n Map<Node>) -> Vec<Difference<'n>> {
     let mut found = differences(live, wanted);
     found.retain(|difference| difference.after.is_some());
     found
@@ -128,7 +128,7 @@ mod tests {
         let live = object(r#"{"spec":{"replicas":1,"image":"a","list":[1,2]},"status":{}}"#);
         let wanted = object(r#"{"spec":{"image":"b","list":[1]}}"#);
         let paths: Vec<String> =
-            wanting(live.body(), wanted.body()).into_iter().map(|found| found.path).collect();
+            missing_or_changed(live.body(), wanted.body()).into_iter().map(|found| found.path).collect();
         assert_eq!(paths, ["spec.image"]);
     }
 }

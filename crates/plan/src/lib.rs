@@ -6,7 +6,7 @@
 //! of client-side apply over to server-side apply, and [`diff`] tells two trees apart.
 //!
 //! This room reads no cluster, no file and no clock. Whoever carries the plan out brings the live objects in a
-//! [`Snapshot`] and asks [`Change::of`] what to send for each step.
+//! [`Snapshot`] and asks [`Change::for_step`] what to send for each step.
 //!
 //! ```
 //! use pintle_objects::Object;
@@ -28,6 +28,6 @@ mod snapshot;
 mod step;
 
 pub use plan::{Adoption, Error, Plan, PlanInput, RESOURCE_POLICY, plan};
-pub use removal::{Kept, Removal, RemovalError, removal};
+pub use removal::{Removal, RemovalError, RetainedObject, removal};
 pub use snapshot::Snapshot;
-pub use step::{Action, Baseline, Change, Method, Step, batches};
+pub use step::{Action, Change, MergeBase, Method, Step, batches};

@@ -8,7 +8,7 @@ use pintle_objects::Object;
 use pintle_tree::{Map, Node, json, with_stack};
 
 /// The name under which we write, which is Helm's, so that either tool goes on with the releases of the other.
-pub const MANAGER: &str = "helm";
+pub const FIELD_MANAGER: &str = "helm";
 
 /// Why the entries of an object could not be rewritten.
 #[derive(Debug, thiserror::Error)]
@@ -30,13 +30,13 @@ pub fn upgrade(live: &Object) -> Result<Option<Node>, Error> {
     };
     let Some(target) = target(entries) else { return Ok(None) };
     let version = entries[target].get("apiVersion");
-    let mut fields = fields_of(&entries[target])?;
+    let mut fields = field_set(&entries[target])?;
     // Only fields of the same version can be compared; those of updates in other versions are given up.
     let same = |(index, entry): &(usize, &Node)| {
         *index != target && is_ours(entry, "Update") && entry.get("apiVersion") == version
     };
     if let Some((_, update)) = entries.iter().enumerate().find(same) {
-        fields = unite(fields, fields_of(update)?);
+        fields = union(fields, field_set(update)?);
     }
     let mut upgraded = Vec::with_capacity(entries.len());
     for (index, entry) in entries.iter().enumerate() {
@@ -69,7 +69,7 @@ fn target(entries: &[Node]) -> Option<usize> {
 /// Whether an entry is of our own doing on the object itself, not on a part such as its status.
 fn is_ours(entry: &Node, operation: &str) -> bool {
     let text = |key| entry.get(key).and_then(Node::as_str).unwrap_or_default();
-    text("manager") == MANAGER && text("operation") == operation && text("subresource").is_empty()
+    text("manager") == FIELD_MANAGER && text("operation") == operation && text("subresource").is_empty()
 }
 
 fn as_apply(entry: &Node, fields: Map<Node>) -> Node {
@@ -79,10 +79,10 @@ fn as_apply(entry: &Node, fields: Map<Node>) -> Node {
     Node::Map(entry)
 }
 
-fn fields_of(entry: &Node) -> Result<Map<Node>, Error> {
+fn field_set(entry: &Node) -> Result<Map<Node>, Error> {
     match entry.get("fieldsV1") {
         Some(Node::Map(fields)) => {
-            let mut fields = known_only(fields)?;
+            let mut fields = strip_unknown(fields)?;
             fields.remove(".");
             Ok(fields)
         }
@@ -93,14 +93,14 @@ fn fields_of(entry: &Node) -> Result<Map<Node>, Error> {
 /// The fields without parts of paths that only later versions of Kubernetes know, as Kubernetes does it.
 ///
 /// A map that is empty stands for the field itself; with `.` in it, for the field and those below.
-fn known_only(fields: &Map<Node>) -> Result<Map<Node>, Error> {
+fn strip_unknown(fields: &Map<Node>) -> Result<Map<Node>, Error> {
     let mut known = Map::with_capacity(fields.len());
     for (key, inner) in fields.iter() {
         if key == "." {
             known.insert(key.clone(), Node::empty_map());
-        } else if is_known(key)? {
+        } else if is_known_path_element(key)? {
             let inner = match inner {
-                Node::Map(inner) => with_stack(|| known_only(inner))?,
+                Node::Map(inner) => with_stack(|| strip_unknown(inner))?,
                 _ => Map::new(),
             };
             let alone = inner.len() == 1 && inner.contains_key(".");
@@ -111,7 +111,7 @@ fn known_only(fields: &Map<Node>) -> Result<Map<Node>, Error> {
 }
 
 /// Whether a part of a path is a field, a value, an index or the keys of an element.
-fn is_known(key: &[u8]) -> Result<bool, Error> {
+fn is_known_path_element(key: &[u8]) -> Result<bool, Error> {
     let bad = |why: &str| Error::BadElement(format!("{why} {}", String::from_utf8_lossy(key)));
     match key {
         [] | [_] => Err(Error::BadElement("key must be 2 characters long:".into())),
@@ -131,7 +131,7 @@ fn is_known(key: &[u8]) -> Result<bool, Error> {
 }
 
 /// All fields that either has.
-fn unite(mut left: Map<Node>, right: Map<Node>) -> Map<Node> {
+fn union(mut left: Map<Node>, right: Map<Node>) -> Map<Node> {
     for (key, theirs) in right {
         let Some(ours) = left.remove(&key) else {
             left.insert(key, theirs);
@@ -143,7 +143,7 @@ fn unite(mut left: Map<Node>, right: Map<Node>) -> Map<Node> {
             let below = if ours.is_empty() { &mut theirs } else { &mut ours };
             below.insert(".".into(), Node::empty_map());
         }
-        left.insert(key, Node::Map(with_stack(|| unite(ours, theirs))));
+        left.insert(key, Node::Map(with_stack(|| union(ours, theirs))));
     }
     left
 }

@@ -15,7 +15,7 @@ pub const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 /// Why a live object does not belong to a release. Its text is Helm's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid ownership metadata; {}", .0.join("; "))]
-pub struct Foreign(Vec<String>);
+pub struct OwnershipError(Vec<String>);
 
 /// Marks an object as part of a release, whatever marks it had.
 pub fn set(object: &mut Object, release: &str, namespace: &str) {
@@ -28,7 +28,7 @@ pub fn set(object: &mut Object, release: &str, namespace: &str) {
 ///
 /// # Errors
 /// All marks that are missing or name another release.
-pub fn check(live: &Object, release: &str, namespace: &str) -> Result<(), Foreign> {
+pub fn check(live: &Object, release: &str, namespace: &str) -> Result<(), OwnershipError> {
     let label = live.label(MANAGED_BY);
     let annotations = [(RELEASE_NAME, release), (RELEASE_NAMESPACE, namespace)];
     let mut problems: Vec<String> = Vec::new();
@@ -40,7 +40,7 @@ pub fn check(live: &Object, release: &str, namespace: &str) -> Result<(), Foreig
             problems.push(format!("annotation validation error: {problem}"));
         }
     }
-    if problems.is_empty() { Ok(()) } else { Err(Foreign(problems)) }
+    if problems.is_empty() { Ok(()) } else { Err(OwnershipError(problems)) }
 }
 
 fn require(key: &str, actual: Option<&str>, wanted: &str) -> Result<(), String> {

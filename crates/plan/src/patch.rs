@@ -4,11 +4,11 @@
 //! merge patches, which know maps only.
 
 mod error;
-mod join;
+mod go_format;
 mod json_merge;
 mod lists;
+mod merge;
 mod merge_keys;
-mod spell;
 mod strategic;
 
 pub use error::PatchError;

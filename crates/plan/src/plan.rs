@@ -6,7 +6,7 @@ use pintle_objects::{Object, ObjectId};
 
 use crate::ownership;
 use crate::snapshot::Snapshot;
-use crate::step::{Action, Baseline, Step};
+use crate::step::{Action, MergeBase, Step};
 
 /// The annotation that says what becomes of an object that is no longer wanted.
 pub const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
@@ -55,11 +55,11 @@ pub struct Plan<'a> {
 pub enum Error {
     /// An object is there and belongs to somebody else.
     #[error("{} exists and cannot be imported into the current release: {why}", ownership::describe(id))]
-    Foreign {
+    NotOwned {
         /// The object.
         id: Box<ObjectId>,
         /// What is wrong with its marks.
-        why: ownership::Foreign,
+        why: ownership::OwnershipError,
     },
     /// An object has no name, and wants none made up.
     #[error(
@@ -92,8 +92,8 @@ impl Plan<'_> {
 /// # Errors
 /// The first object that may not become part of the release.
 pub fn plan<'a>(input: &PlanInput<'a>) -> Result<Plan<'a>, Error> {
-    let previous = Register::new(input.previous);
-    let desired = Register::new(input.desired);
+    let previous = ObjectIndex::new(input.previous);
+    let desired = ObjectIndex::new(input.desired);
     let mut plan = Plan::default();
     for (object, id) in input.desired.iter().zip(&desired.ids) {
         plan.steps.push(step(input, object, id, previous.find(id))?);
@@ -123,13 +123,13 @@ fn step<'a>(
     }
     // An object that comes back in another version is asked for its marks again, and still compared with what it was.
     if let (true, Adoption::Marked { release, namespace }, Some(live)) = (is_new, input.adoption, live) {
-        let foreign = |why| Error::Foreign { id: Box::new(id.clone()), why };
-        ownership::check(live, release, namespace).map_err(foreign)?;
+        let not_owned = |why| Error::NotOwned { id: Box::new(id.clone()), why };
+        ownership::check(live, release, namespace).map_err(not_owned)?;
     }
     let action = match (live, previous, input.adoption) {
         (None, _, _) => Action::Create,
-        (Some(_), Some(_), _) => Action::Update { baseline: Baseline::Previous },
-        (Some(_), None, Adoption::Unchecked) => Action::Update { baseline: Baseline::Live },
+        (Some(_), Some(_), _) => Action::Update { base: MergeBase::Previous },
+        (Some(_), None, Adoption::Unchecked) => Action::Update { base: MergeBase::Live },
         (Some(_), None, _) => Action::Adopt,
     };
     Ok(Step { id: id.clone(), action, desired: Some(object), previous, live })
@@ -147,29 +147,29 @@ fn removal_step<'a>(input: &PlanInput<'a>, object: &'a Object, id: &ObjectId) ->
 }
 
 /// Objects by who they are, whatever their version.
-struct Register<'a> {
+struct ObjectIndex<'a> {
     objects: &'a [Object],
     ids: Vec<ObjectId>,
-    /// Positions, by the words that make an object unique.
+    /// Positions, by the index_key that make an object unique.
     sorted: BTreeMap<[String; 4], usize>,
 }
 
-impl<'a> Register<'a> {
+impl<'a> ObjectIndex<'a> {
     fn new(objects: &'a [Object]) -> Self {
         let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
         let mut sorted = BTreeMap::new();
         for (index, id) in ids.iter().enumerate() {
             // The first of equals counts.
-            sorted.entry(words(id)).or_insert(index);
+            sorted.entry(index_key(id)).or_insert(index);
         }
-        Register { objects, ids, sorted }
+        ObjectIndex { objects, ids, sorted }
     }
 
     fn find(&self, id: &ObjectId) -> Option<&'a Object> {
-        self.sorted.get(&words(id)).map(|index| &self.objects[*index])
+        self.sorted.get(&index_key(id)).map(|index| &self.objects[*index])
     }
 }
 
-fn words(id: &ObjectId) -> [String; 4] {
+fn index_key(id: &ObjectId) -> [String; 4] {
     [id.group.clone(), id.kind.clone(), id.namespace.clone(), id.name.clone()]
 }

@@ -10,12 +10,12 @@ pub struct Removal {
     /// The objects to delete, in order. Neighbours of one kind can be deleted side by side.
     pub delete: Vec<Object>,
     /// The objects that ask to be kept.
-    pub keep: Vec<Kept>,
+    pub keep: Vec<RetainedObject>,
 }
 
 /// An object that stays behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct RetainedObject {
     /// Its kind.
     pub kind: String,
     /// Its name.
@@ -36,7 +36,7 @@ pub enum RemovalError {
 
 impl Removal {
     /// What Helm says about the objects that are kept; empty when there are none.
-    pub fn kept_text(&self) -> String {
+    pub fn retained_message(&self) -> String {
         if self.keep.is_empty() {
             return String::new();
         }
@@ -73,7 +73,7 @@ pub fn removal(manifest: &str) -> Result<Removal, RemovalError> {
                 let objects = Object::read_manifest(manifest.content, "")?;
                 removal.delete.extend(objects.into_iter().filter(|object| !object.name().is_empty()));
             }
-            Policy::Keep => removal.keep.push(Kept {
+            Policy::Keep => removal.keep.push(RetainedObject {
                 kind: manifest.head.kind.to_string(),
                 name: manifest
                     .head

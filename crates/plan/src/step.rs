@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::{Map, Node};
 
-use crate::diff::{Difference, differences, wanting};
+use crate::diff::{Difference, differences, missing_or_changed};
 use crate::patch::{self, MergeKeys, PatchError};
 
 /// What is done about one object.
@@ -28,10 +28,10 @@ pub struct Step<'a> {
 pub enum Action {
     /// It is not there: create it.
     Create,
-    /// It is there: bring it to what is wanted, taking away what only the baseline has.
+    /// It is there: bring it to what is wanted, taking away what only the base has.
     Update {
         /// What it is compared with.
-        baseline: Baseline,
+        base: MergeBase,
     },
     /// It is there and was not part of the release: bring it to what is wanted and take nothing away.
     Adopt,
@@ -45,7 +45,7 @@ pub enum Action {
 
 /// What an object that is there is compared with, to find what is no longer wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Baseline {
+pub enum MergeBase {
     /// The object as it was wanted before.
     Previous,
     /// The live object: nobody knows what was wanted before.
@@ -71,7 +71,7 @@ pub enum Method {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Nothing.
-    Nothing,
+    Unchanged,
     /// The whole object, as a new one.
     Create,
     /// The whole object, by server-side apply.
@@ -87,7 +87,7 @@ pub enum Change {
 }
 
 impl Method {
-    /// Whether [`Change::of`] needs the merge keys of this kind to update an object.
+    /// Whether [`Change::for_step`] needs the merge keys of this kind to update an object.
     pub fn needs_merge_keys(self, id: &ObjectId) -> bool {
         matches!(self, Method::ClientSide { .. }) && patch::is_strategic(id)
     }
@@ -95,10 +95,10 @@ impl Method {
 
 impl<'a> Step<'a> {
     /// What the live object is compared with, to find what is no longer wanted.
-    pub fn baseline(&self) -> Option<&'a Object> {
+    pub fn base(&self) -> Option<&'a Object> {
         match self.action {
-            Action::Update { baseline: Baseline::Previous } => self.previous,
-            Action::Update { baseline: Baseline::Live } => self.live,
+            Action::Update { base: MergeBase::Previous } => self.previous,
+            Action::Update { base: MergeBase::Live } => self.live,
             // What was never part of the release has nothing in it that the release no longer wants.
             Action::Adopt => self.desired,
             _ => None,
@@ -109,10 +109,8 @@ impl<'a> Step<'a> {
     /// and what was wanted, is no longer and still there.
     pub fn changes(&self) -> Vec<Difference<'a>> {
         let (Some(desired), Some(live)) = (self.desired, self.live) else { return Vec::new() };
-        let mut changes = wanting(live.body(), desired.body());
-        if let (Action::Update { baseline: Baseline::Previous }, Some(previous)) =
-            (self.action, self.previous)
-        {
+        let mut changes = missing_or_changed(live.body(), desired.body());
+        if let (Action::Update { base: MergeBase::Previous }, Some(previous)) = (self.action, self.previous) {
             let dropped: BTreeSet<String> = differences(previous.body(), desired.body())
                 .into_iter()
                 .filter_map(|difference| difference.after.is_none().then_some(difference.path))
@@ -129,12 +127,12 @@ impl Change {
     ///
     /// # Errors
     /// When a patch is needed and the object does not fit its kind.
-    pub fn of(step: &Step<'_>, method: Method, keys: &MergeKeys) -> Result<Change, PatchError> {
+    pub fn for_step(step: &Step<'_>, method: Method, keys: &MergeKeys) -> Result<Change, PatchError> {
         match step.action {
             Action::Create if method == Method::ServerSide => return Ok(Change::Apply),
             Action::Create => return Ok(Change::Create),
             Action::Delete => return Ok(Change::Delete),
-            Action::Keep | Action::Forget => return Ok(Change::Nothing),
+            Action::Keep | Action::Forget => return Ok(Change::Unchanged),
             Action::Update { .. } | Action::Adopt => {}
         }
         let custom_three_way = match method {
@@ -142,18 +140,18 @@ impl Change {
             Method::Replace => return Ok(Change::Replace),
             Method::ClientSide { custom_three_way } => custom_three_way,
         };
-        let (Some(baseline), Some(desired), Some(live)) = (step.baseline(), step.desired, step.live) else {
-            return Ok(Change::Nothing);
+        let (Some(base), Some(desired), Some(live)) = (step.base(), step.desired, step.live) else {
+            return Ok(Change::Unchanged);
         };
         let change = if patch::is_strategic(&step.id) {
-            Change::Strategic(patch::three_way_strategic(baseline, desired, live, keys)?)
+            Change::Strategic(patch::three_way_strategic(base, desired, live, keys)?)
         } else if custom_three_way {
-            Change::Merge(patch::three_way_json(baseline, desired, live)?)
+            Change::Merge(patch::three_way_json(base, desired, live)?)
         } else {
-            Change::Merge(patch::two_way_json(baseline, desired))
+            Change::Merge(patch::two_way_json(base, desired))
         };
         match change {
-            Change::Strategic(body) | Change::Merge(body) if body.is_empty() => Ok(Change::Nothing),
+            Change::Strategic(body) | Change::Merge(body) if body.is_empty() => Ok(Change::Unchanged),
             change => Ok(change),
         }
     }

@@ -4,7 +4,7 @@ use pintle_chart::metadata::{Lock, Metadata};
 use pintle_chart::{Chart, File};
 use pintle_tree::{Map, Node, Str};
 
-use crate::Moment;
+use crate::Timestamp;
 
 /// A chart as releases keep it. Lists and values that are absent are told from empty ones, because Helm writes them
 /// differently.
@@ -21,11 +21,11 @@ pub struct StoredChart {
     /// The text of values.schema.json.
     pub schema: Option<Str>,
     /// When the schema was last changed.
-    pub schema_modified: Option<Moment>,
+    pub schema_modified: Option<Timestamp>,
     /// The files without another heading.
     pub files: Option<Vec<StoredFile>>,
     /// When Chart.yaml was last changed.
-    pub modified: Option<Moment>,
+    pub modified: Option<Timestamp>,
 }
 
 /// A file of a stored chart.
@@ -36,15 +36,15 @@ pub struct StoredFile {
     /// The content.
     pub data: Option<Str>,
     /// When the file was last changed.
-    pub modified: Option<Moment>,
+    pub modified: Option<Timestamp>,
 }
 
 impl StoredChart {
     /// Takes what a release keeps of a chart.
-    pub fn of(chart: &Chart) -> Self {
+    pub fn from_chart(chart: &Chart) -> Self {
         let modified = |name: &str| {
             let file = chart.raw.iter().find(|file| file.name == name);
-            file.and_then(|file| file.modified).map(|seconds| Moment::from_unix(seconds, 0))
+            file.and_then(|file| file.modified).map(|seconds| Timestamp::from_unix(seconds, 0))
         };
         StoredChart {
             metadata: chart.metadata.clone(),
@@ -92,7 +92,7 @@ fn stored(files: &[File]) -> Option<Vec<StoredFile>> {
     let store = |file: &File| StoredFile {
         name: file.name.clone(),
         data: Some(file.data.text()),
-        modified: file.modified.map(|seconds| Moment::from_unix(seconds, 0)),
+        modified: file.modified.map(|seconds| Timestamp::from_unix(seconds, 0)),
     };
     (!files.is_empty()).then(|| files.iter().map(store).collect())
 }
@@ -119,11 +119,11 @@ mod tests {
         };
         chart.metadata.name = "web".into();
         chart.subcharts.push(Chart::default());
-        let stored = StoredChart::of(&chart);
-        assert_eq!(stored.modified, Some(Moment::from_unix(5, 0)));
+        let stored = StoredChart::from_chart(&chart);
+        assert_eq!(stored.modified, Some(Timestamp::from_unix(5, 0)));
         assert!(stored.files.is_none() && stored.values.is_none());
         chart.raw.push(File::new("values.yaml", "".as_bytes()));
-        assert_eq!(StoredChart::of(&chart).values, Some(Map::new()));
+        assert_eq!(StoredChart::from_chart(&chart).values, Some(Map::new()));
         let back = stored.to_chart();
         assert_eq!((back.name(), &back.templates), ("web", &chart.templates));
         assert!(back.subcharts.is_empty());

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::helm::{Stamp, labels};
-use crate::store::{Answer, Query, Store, StoreError, newest};
-use crate::{Lease, Moment, ReleaseVersion, Summary};
+use crate::helm::{TimestampLabel, labels};
+use crate::store::{Query, Store, StoreError, StoreFuture, newest};
+use crate::{Lease, ReleaseVersion, Summary, Timestamp};
 
 /// Where releases without a namespace go, as in Helm.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -13,24 +13,28 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// Namespace, name and number.
 type Key = (String, String, u64);
 
-/// A version, who works on it, and how often it was written.
+/// A version, who works on it, and how often it was revision.
 #[derive(Debug)]
 struct Entry {
     version: ReleaseVersion,
     lease: Option<Lease>,
-    written: u64,
+    revision: u64,
 }
 
 impl Entry {
     fn summary(&self) -> Summary {
-        Summary { lease: self.lease.clone(), state: self.written.to_string(), ..Summary::of(&self.version) }
+        Summary {
+            lease: self.lease.clone(),
+            state: self.revision.to_string(),
+            ..Summary::from_version(&self.version)
+        }
     }
 
     fn write(&mut self, version: &ReleaseVersion, lease: Option<&Lease>) {
         let namespace = std::mem::take(&mut self.version.namespace);
         self.version = ReleaseVersion { namespace, ..version.clone() };
         self.lease = lease.cloned();
-        self.written += 1;
+        self.revision += 1;
     }
 }
 
@@ -72,13 +76,13 @@ impl MemoryStore {
     ) -> Result<(), StoreError> {
         let key = key(&version.namespace, &version.name, version.number);
         let mut versions = self.versions();
-        after.map_or(Ok(()), |seen| unchanged(&versions, seen))?;
+        after.map_or(Ok(()), |seen| check_unmodified(&versions, seen))?;
         if versions.contains_key(&key) {
             return Err(StoreError::Exists { name: key.1, number: key.2 });
         }
         let mut version = version.clone();
         version.namespace.clone_from(&key.0);
-        versions.insert(key, Entry { version, lease: lease.cloned(), written: 1 });
+        versions.insert(key, Entry { version, lease: lease.cloned(), revision: 1 });
         Ok(())
     }
 
@@ -94,7 +98,8 @@ impl MemoryStore {
         let selector = query.selector()?;
         let versions = self.versions();
         let key = key(&summaries.namespace, &summaries.name, summaries.number);
-        let labels = versions.get(&key).map(|entry| labels(&entry.version, Stamp::Created(Moment::ZERO)));
+        let labels =
+            versions.get(&key).map(|entry| labels(&entry.version, TimestampLabel::Created(Timestamp::ZERO)));
         Ok(labels.is_some_and(|labels| selector.matches(&labels)))
     }
 
@@ -111,7 +116,7 @@ impl MemoryStore {
 }
 
 /// Makes sure that a version is as it was seen, and the newest of its release.
-fn unchanged(versions: &BTreeMap<Key, Entry>, seen: &Summary) -> Result<(), StoreError> {
+fn check_unmodified(versions: &BTreeMap<Key, Entry>, seen: &Summary) -> Result<(), StoreError> {
     let own = key(&seen.namespace, &seen.name, seen.number);
     let later = key(&seen.namespace, &seen.name, seen.number.saturating_add(1));
     let newest = key(&seen.namespace, &seen.name, u64::MAX);
@@ -120,7 +125,7 @@ fn unchanged(versions: &BTreeMap<Key, Entry>, seen: &Summary) -> Result<(), Stor
     if is_newest && entry.as_ref().is_some_and(|entry| entry.state == seen.state) {
         return Ok(());
     }
-    Err(StoreError::Changed {
+    Err(StoreError::Modified {
         name: own.1,
         number: own.2,
         status: entry.as_ref().map(|entry| entry.status),
@@ -133,7 +138,7 @@ fn key(namespace: &str, name: &str, number: u64) -> Key {
     (namespace.to_owned(), name.to_owned(), number)
 }
 
-fn now<'a, T: Send + 'a>(result: Result<T, StoreError>) -> Answer<'a, T> {
+fn ready<'a, T: Send + 'a>(result: Result<T, StoreError>) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(result))
 }
 
@@ -147,13 +152,13 @@ impl Store for MemoryStore {
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
-    ) -> Answer<'a, ()> {
-        now(self.add(version, lease, after))
+    ) -> StoreFuture<'a, ()> {
+        ready(self.add(version, lease, after))
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()> {
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()> {
         let key = key(&version.namespace, &version.name, version.number);
-        now(self.change(key, |entry| {
+        ready(self.change(key, |entry| {
             entry.write(version, lease);
             Ok(())
         }))
@@ -164,13 +169,13 @@ impl Store for MemoryStore {
         seen: &'a Summary,
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
-    ) -> Answer<'a, String> {
+    ) -> StoreFuture<'a, String> {
         let mut versions = self.versions();
-        if let Err(error) = unchanged(&versions, seen) {
-            return now(Err(error));
+        if let Err(error) = check_unmodified(&versions, seen) {
+            return ready(Err(error));
         }
         let entry = versions.get_mut(&key(&seen.namespace, &seen.name, seen.number));
-        now(Ok(entry.map_or_else(String::new, |entry| {
+        ready(Ok(entry.map_or_else(String::new, |entry| {
             entry.write(version, lease);
             entry.summary().state
         })))
@@ -182,9 +187,9 @@ impl Store for MemoryStore {
         name: &'a str,
         number: u64,
         lease: &'a Lease,
-    ) -> Answer<'a, ()> {
-        now(self.change(key(namespace, name, number), |entry| match &entry.lease {
-            Some(other) if other.holder != lease.holder => Err(StoreError::Lost {
+    ) -> StoreFuture<'a, ()> {
+        ready(self.change(key(namespace, name, number), |entry| match &entry.lease {
+            Some(other) if other.holder != lease.holder => Err(StoreError::Conflict {
                 name: name.to_owned(),
                 number,
                 winner: None,
@@ -202,37 +207,37 @@ impl Store for MemoryStore {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-    ) -> Answer<'a, Option<ReleaseVersion>> {
-        now(Ok(self.versions().get(&key(namespace, name, number)).map(|entry| entry.version.clone())))
+    ) -> StoreFuture<'a, Option<ReleaseVersion>> {
+        ready(Ok(self.versions().get(&key(namespace, name, number)).map(|entry| entry.version.clone())))
     }
 
-    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
-        now(Ok(self.matching(&Query::of(&key(namespace, name, 0).0, name))))
+    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>> {
+        ready(Ok(self.matching(&Query::for_release(&key(namespace, name, 0).0, name))))
     }
 
-    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+    fn list<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         let mut kept = Vec::new();
         for summary in self.matching(query) {
             match self.selected(query, &summary) {
-                Ok(true) if query.wants(summary.status) => kept.push(summary),
+                Ok(true) if query.matches_status(summary.status) => kept.push(summary),
                 Ok(_) => {}
-                Err(error) => return now(Err(error)),
+                Err(error) => return ready(Err(error)),
             }
         }
-        now(Ok(kept))
+        ready(Ok(kept))
     }
 
-    fn latest<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+    fn latest<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         if let Err(error) = query.selector() {
-            return now(Err(error));
+            return ready(Err(error));
         }
         let selected = |summary: &Summary| self.selected(query, summary).unwrap_or(false);
-        now(Ok(newest(self.matching(query), query, selected)))
+        ready(Ok(newest(self.matching(query), query, selected)))
     }
 
-    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()> {
+    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {
         let gone = self.versions().remove(&key(namespace, name, number));
-        now(gone.map(|_| ()).ok_or_else(|| StoreError::NotFound { name: name.to_owned(), number }))
+        ready(gone.map(|_| ()).ok_or_else(|| StoreError::NotFound { name: name.to_owned(), number }))
     }
 }
 
@@ -244,7 +249,7 @@ mod tests {
     use crate::Status;
 
     /// Answers of this store are there at once.
-    fn block_on<T>(answer: Answer<'_, T>) -> Result<T, StoreError> {
+    fn block_on<T>(answer: StoreFuture<'_, T>) -> Result<T, StoreError> {
         answer.now_or_never().expect("is there at once")
     }
 
@@ -289,14 +294,14 @@ mod tests {
     #[test]
     fn only_the_holder_renews() {
         let store = MemoryStore::new();
-        let mine = Lease::new("me", Moment::from_unix(1, 0), 30);
+        let mine = Lease::new("me", Timestamp::from_unix(1, 0), 30);
         block_on(store.create(&version("web", 1, Status::PendingInstall), Some(&mine), None))
             .expect("is new");
-        let later = mine.renewed_at(Moment::from_unix(20, 0));
+        let later = mine.renewed_at(Timestamp::from_unix(20, 0));
         block_on(store.renew("ns", "web", 1, &later)).expect("it is mine");
         assert_eq!(block_on(store.history("ns", "web")).expect("fine")[0].lease, Some(later));
-        let other = Lease::new("you", Moment::from_unix(1, 0), 30);
-        assert!(matches!(block_on(store.renew("ns", "web", 1, &other)), Err(StoreError::Lost { .. })));
+        let other = Lease::new("you", Timestamp::from_unix(1, 0), 30);
+        assert!(matches!(block_on(store.renew("ns", "web", 1, &other)), Err(StoreError::Conflict { .. })));
     }
 
     #[test]
@@ -310,9 +315,9 @@ mod tests {
         seen.state = block_on(store.swap(&seen, &first, None)).expect("is as it was seen");
         let second = version("web", 2, Status::PendingUpgrade);
         let late = block_on(store.create(&second, None, Some(&stale)));
-        assert!(matches!(late, Err(StoreError::Changed { status: Some(Status::Uninstalling), .. })));
+        assert!(matches!(late, Err(StoreError::Modified { status: Some(Status::Uninstalling), .. })));
         block_on(store.create(&second, None, Some(&seen))).expect("follows what is there");
-        assert!(matches!(block_on(store.swap(&seen, &first, None)), Err(StoreError::Changed { .. })));
+        assert!(matches!(block_on(store.swap(&seen, &first, None)), Err(StoreError::Modified { .. })));
     }
 
     #[test]

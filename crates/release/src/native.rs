@@ -7,7 +7,7 @@ use flate2::Compression;
 use sha2::{Digest as _, Sha256};
 
 use crate::helm::{self, Error};
-use crate::{HookRun, Info, Oddities, ReleaseVersion};
+use crate::{HookRun, Info, PreservedFields, ReleaseVersion};
 
 /// The payload of a version, ready to be packed.
 #[derive(Clone, Debug)]
@@ -21,11 +21,11 @@ impl Payload {
     ///
     /// # Errors
     /// Values that JSON cannot hold.
-    pub fn of(version: &ReleaseVersion) -> Result<Self, Error> {
+    pub fn from_version(version: &ReleaseVersion) -> Result<Self, Error> {
         let mut kept = version.clone();
         kept.info = Info { notes: std::mem::take(&mut kept.info.notes), ..Info::default() };
-        let oddities = kept.oddities.get_or_insert_default();
-        **oddities = Oddities { status: Some(String::new()), ..std::mem::take(&mut **oddities) };
+        let preserved = kept.preserved.get_or_insert_default();
+        **preserved = PreservedFields { status: Some(String::new()), ..std::mem::take(&mut **preserved) };
         for hook in &mut kept.hooks {
             hook.last_run = HookRun::default();
         }
@@ -48,16 +48,16 @@ impl Payload {
     ///
     /// # Errors
     /// Bytes that are no such payload, or not the one with this digest.
-    pub fn read(packed: Vec<u8>, wanted: &str) -> Result<ReleaseVersion, Error> {
+    pub fn unpack(packed: Vec<u8>, wanted: &str) -> Result<ReleaseVersion, Error> {
         let json = helm::unpack_bytes(packed)?;
         if digest(&json) != wanted {
             return Err(Error::new("the payload is not the one that was written: its digest differs"));
         }
         let mut version = helm::decode(&json)?;
-        if let Some(oddities) = &mut version.oddities {
-            oddities.status = None;
-            if **oddities == Oddities::default() {
-                version.oddities = None;
+        if let Some(preserved) = &mut version.preserved {
+            preserved.status = None;
+            if **preserved == PreservedFields::default() {
+                version.preserved = None;
             }
         }
         Ok(version)
@@ -77,7 +77,7 @@ fn digest(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HookPhase, Moment, Status, StoredHook};
+    use crate::{HookPhase, Status, StoredHook, Timestamp};
 
     #[test]
     fn states_and_runs_do_not_change_the_payload() {
@@ -88,16 +88,16 @@ mod tests {
             ..ReleaseVersion::default()
         };
         version.info.notes = "hello".into();
-        let before = Payload::of(&version).expect("can be written");
+        let before = Payload::from_version(&version).expect("can be written");
         version.info.status = Status::Deployed;
-        version.info.last_deployed = Some(Moment::from_unix(5, 0));
+        version.info.last_deployed = Some(Timestamp::from_unix(5, 0));
         version.hooks[0].last_run.phase = HookPhase::Succeeded;
-        let after = Payload::of(&version).expect("can be written");
+        let after = Payload::from_version(&version).expect("can be written");
         assert_eq!(before.digest(), after.digest());
 
-        let read = Payload::read(after.pack(), after.digest()).expect("good");
+        let read = Payload::unpack(after.pack(), after.digest()).expect("good");
         assert_eq!((read.manifest, read.info.notes), (version.manifest, version.info.notes));
-        assert_eq!(read.oddities, None);
-        assert!(Payload::read(after.pack(), "sha256:0").is_err());
+        assert_eq!(read.preserved, None);
+        assert!(Payload::unpack(after.pack(), "sha256:0").is_err());
     }
 }

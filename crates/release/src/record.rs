@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pintle_objects::HookEvent;
 use pintle_tree::{Map, Node};
 
-use crate::{HookPhase, Moment, Status, StoredChart, VersionId};
+use crate::{HookPhase, Status, StoredChart, Timestamp, VersionId};
 
 /// One version of a release, whole.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,18 +33,18 @@ pub struct ReleaseVersion {
     /// The labels that the user gave.
     pub labels: BTreeMap<String, String>,
     /// What the record held beyond all this, kept so that it can be written back.
-    pub oddities: Option<Box<Oddities>>,
+    pub preserved: Option<Box<PreservedFields>>,
 }
 
 /// When a version came and how it went.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Info {
     /// When the release was first installed.
-    pub first_deployed: Option<Moment>,
+    pub first_deployed: Option<Timestamp>,
     /// When this version was brought up.
-    pub last_deployed: Option<Moment>,
+    pub last_deployed: Option<Timestamp>,
     /// When the release was uninstalled.
-    pub deleted: Option<Moment>,
+    pub deleted: Option<Timestamp>,
     /// One line about what happened.
     pub description: String,
     /// The state of the version.
@@ -82,16 +82,16 @@ pub struct StoredHook {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookRun {
     /// When it began.
-    pub started: Option<Moment>,
+    pub started: Option<Timestamp>,
     /// When it ended.
-    pub completed: Option<Moment>,
+    pub completed: Option<Timestamp>,
     /// How far it came.
     pub phase: HookPhase,
 }
 
 /// What records of Helm may hold although nothing needs it: gaps where there should be data, words that nobody knows.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Oddities {
+pub struct PreservedFields {
     /// There is no `info` at all.
     pub no_info: bool,
     /// There is no chart at all.
@@ -111,9 +111,9 @@ pub struct Oddities {
 impl ReleaseVersion {
     /// The word for the state in records and labels: that of the status, or what the record said in its place.
     pub fn status_word(&self) -> &str {
-        match (self.info.status, &self.oddities) {
-            (Status::Unknown, Some(oddities)) => {
-                oddities.status.as_deref().unwrap_or(Status::Unknown.as_str())
+        match (self.info.status, &self.preserved) {
+            (Status::Unknown, Some(preserved)) => {
+                preserved.status.as_deref().unwrap_or(Status::Unknown.as_str())
             }
             (status, _) => status.as_str(),
         }
@@ -123,9 +123,9 @@ impl ReleaseVersion {
     pub fn set_status(&mut self, status: Status, description: impl Into<String>) {
         self.info.status = status;
         self.info.description = description.into();
-        if let Some(oddities) = &mut self.oddities {
-            oddities.status = None;
-            oddities.no_info = false;
+        if let Some(preserved) = &mut self.preserved {
+            preserved.status = None;
+            preserved.no_info = false;
         }
     }
 

@@ -56,7 +56,7 @@ impl Status {
     }
 
     /// The state that `word` names.
-    pub fn from_word(word: &str) -> Option<Status> {
+    pub fn parse(word: &str) -> Option<Status> {
         Status::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
@@ -104,7 +104,7 @@ impl HookPhase {
     }
 
     /// The phase that `word` names.
-    pub fn from_word(word: &str) -> HookPhase {
+    pub fn parse(word: &str) -> HookPhase {
         match word {
             "" => HookPhase::Unset,
             "Unknown" => HookPhase::Unknown,
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn every_word_names_its_state() {
         for status in Status::ALL {
-            assert_eq!(Status::from_word(status.as_str()), Some(status));
+            assert_eq!(Status::parse(status.as_str()), Some(status));
         }
-        assert_eq!(Status::from_word("weird"), None);
+        assert_eq!(Status::parse("weird"), None);
         assert!(Status::PendingRollback.is_pending() && !Status::Uninstalling.is_pending());
     }
 }

@@ -8,7 +8,7 @@ use crate::selector::Selector;
 use crate::{Lease, ReleaseVersion, Status, Summary, VersionId};
 
 /// The answer of a store, when it comes.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// Which versions are asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Query {
 
 impl Query {
     /// Asks for all versions of one release.
-    pub fn of(namespace: &str, name: &str) -> Self {
+    pub fn for_release(namespace: &str, name: &str) -> Self {
         Query { namespace: Some(namespace.to_owned()), name: Some(name.to_owned()), ..Query::default() }
     }
 
@@ -38,7 +38,7 @@ impl Query {
     }
 
     /// Whether the states that are asked for include this one.
-    pub fn wants(&self, status: Status) -> bool {
+    pub fn matches_status(&self, status: Status) -> bool {
         self.statuses.as_ref().is_none_or(|statuses| statuses.contains(&status))
     }
 }
@@ -52,44 +52,44 @@ pub trait Store: Send + Sync {
     /// version, only one succeeds.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when there is such a version, [`StoreError::Lost`] when another writer was quicker,
-    /// [`StoreError::Changed`] when the earlier version is going or gone.
+    /// [`StoreError::Exists`] when there is such a version, [`StoreError::Conflict`] when another writer was quicker,
+    /// [`StoreError::Modified`] when the earlier version is going or gone.
     fn create<'a>(
         &'a self,
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
-    ) -> Answer<'a, ()>;
+    ) -> StoreFuture<'a, ()>;
 
     /// Writes a version that exists anew; without a lease it is nobody's from then on.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such version.
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()>;
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()>;
 
     /// Writes the newest version of a release anew, if it is still as it was seen and still the newest. Gives its new
     /// state.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when somebody else was quicker.
+    /// [`StoreError::Modified`] when somebody else was quicker.
     fn swap<'a>(
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
-    ) -> Answer<'a, String>;
+    ) -> StoreFuture<'a, String>;
 
     /// Renews the lease on a version and changes nothing else.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] when there is no such version, [`StoreError::Lost`] when somebody else holds it.
+    /// [`StoreError::NotFound`] when there is no such version, [`StoreError::Conflict`] when somebody else holds it.
     fn renew<'a>(
         &'a self,
         namespace: &'a str,
         name: &'a str,
         number: u64,
         lease: &'a Lease,
-    ) -> Answer<'a, ()>;
+    ) -> StoreFuture<'a, ()>;
 
     /// A version, whole.
     fn get<'a>(
@@ -97,29 +97,29 @@ pub trait Store: Send + Sync {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-    ) -> Answer<'a, Option<ReleaseVersion>>;
+    ) -> StoreFuture<'a, Option<ReleaseVersion>>;
 
     /// All versions of a release, oldest first.
-    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>>;
+    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>>;
 
     /// Every version that matches, by namespace, name and number.
-    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>>;
+    fn list<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>>;
 
     /// The newest version of each release, if it matches: states and labels are looked at after the newest is chosen.
-    fn latest<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>>;
+    fn latest<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>>;
 
     /// Forgets a version.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such version.
-    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()>;
+    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()>;
 
     /// Keeps all versions of a release that another store has had until now, oldest first. Where the store can, they
     /// appear together: whoever looks meanwhile, or after a writer that died, finds none of them.
     ///
     /// # Errors
-    /// [`StoreError::Lost`] when another writer was quicker; otherwise as [`Store::create`].
-    fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> Answer<'a, ()> {
+    /// [`StoreError::Conflict`] when another writer was quicker; otherwise as [`Store::create`].
+    fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             for version in versions {
                 self.create(version, None, None).await?;
@@ -132,8 +132,8 @@ pub trait Store: Send + Sync {
     /// the version itself does not change. Gives its new state.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when somebody else was quicker.
-    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> Answer<'a, String> {
+    /// [`StoreError::Modified`] when somebody else was quicker.
+    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
         let _ = lease;
         Box::pin(std::future::ready(Ok(seen.state.clone())))
     }
@@ -143,7 +143,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot be asked.
-    fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Option<Map<Node>>> {
+    fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Option<Map<Node>>> {
         let _ = (namespace, name);
         Box::pin(std::future::ready(Ok(None)))
     }
@@ -171,7 +171,7 @@ pub enum StoreError {
     },
     /// Another writer was quicker, or has taken the version over.
     #[error("another operation on release {name} came first{}{}", by(.holder.as_deref()), version(*.winner, *.number))]
-    Lost {
+    Conflict {
         /// The release.
         name: String,
         /// The number that both wanted.
@@ -183,7 +183,7 @@ pub enum StoreError {
     },
     /// Somebody has changed the version that was to be changed or followed.
     #[error("another operation on release {name} came first{}: version {number} is {}", by(.holder.as_deref()), now(*.status))]
-    Changed {
+    Modified {
         /// The release.
         name: String,
         /// The version that both saw.
@@ -230,7 +230,7 @@ pub enum StoreError {
     #[error(
         "the cluster has no Release resources, and they cannot be installed; `pintle init` installs them, HELM_DRIVER=secret does without"
     )]
-    NoKinds {
+    CrdsMissing {
         /// What happened when they were to be installed.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -270,7 +270,7 @@ pub fn newest(mut versions: Vec<Summary>, query: &Query, matches: impl Fn(&Summa
     // The newest of each release comes first and is the one that dedup keeps.
     versions.sort_by(|a, b| (&a.namespace, &a.name, b.number).cmp(&(&b.namespace, &b.name, a.number)));
     versions.dedup_by(|later, earlier| later.namespace == earlier.namespace && later.name == earlier.name);
-    versions.retain(|version| query.wants(version.status) && matches(version));
+    versions.retain(|version| query.matches_status(version.status) && matches(version));
     versions
 }
 
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn coming_late_tells_what_has_become_of_the_version() {
-        let changed = |status| StoreError::Changed { name: "web".into(), number: 3, status, holder: None };
+        let changed = |status| StoreError::Modified { name: "web".into(), number: 3, status, holder: None };
         assert_eq!(
             changed(Some(Status::Uninstalling)).to_string(),
             "another operation on release web came first: version 3 is uninstalling"
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn losing_names_the_winner() {
         let winner = VersionId::new(1_700_000_000_000, 1);
-        let error = StoreError::Lost {
+        let error = StoreError::Conflict {
             name: "web".into(),
             number: 3,
             winner: Some(winner),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Lease, Moment, ReleaseVersion, Status, VersionId};
+use crate::{Lease, ReleaseVersion, Status, Timestamp, VersionId};
 
 /// A release version without what is large.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,9 +26,9 @@ pub struct Summary {
     /// The version of the application.
     pub app_version: String,
     /// When the release was first installed.
-    pub first_deployed: Option<Moment>,
+    pub first_deployed: Option<Timestamp>,
     /// When this version was brought up.
-    pub last_deployed: Option<Moment>,
+    pub last_deployed: Option<Timestamp>,
     /// One line about what happened.
     pub description: String,
     /// The user's labels.
@@ -43,7 +43,7 @@ pub struct Summary {
 
 impl Summary {
     /// Sums up a whole record.
-    pub fn of(version: &ReleaseVersion) -> Self {
+    pub fn from_version(version: &ReleaseVersion) -> Self {
         let metadata = &version.chart.metadata;
         Summary {
             name: version.name.clone(),

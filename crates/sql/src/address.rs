@@ -9,21 +9,21 @@ use crate::error::Error;
 
 /// How far the server's certificate is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum CertificateCheck {
     /// No TLS at all.
-    Plain,
+    NoTls,
     /// Any certificate will do.
-    Anyone,
+    None,
     /// The certificate must come from a known authority.
     Authority,
     /// And be for this server.
-    Server,
+    AuthorityAndHost,
 }
 
 /// What a connection string says about TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Security {
-    pub(crate) trust: Trust,
+pub(crate) struct TlsSettings {
+    pub(crate) check: CertificateCheck,
     pub(crate) root_file: String,
     pub(crate) certificate_file: String,
     pub(crate) key_file: String,
@@ -31,35 +31,36 @@ pub(crate) struct Security {
 
 /// Where the database is and how to talk to it.
 #[derive(Debug)]
-pub(crate) struct Address {
+pub(crate) struct ConnectionString {
     pub(crate) config: Config,
-    pub(crate) security: Security,
+    pub(crate) tls: TlsSettings,
 }
 
-impl Address {
+impl ConnectionString {
     /// Reads a connection string.
-    pub(crate) fn parse(text: &str) -> Result<Address, Error> {
+    pub(crate) fn parse(text: &str) -> Result<ConnectionString, Error> {
         let (mut config, pairs) = if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             let (base, query) = text.split_once('?').unwrap_or((text, ""));
             // What is wrong may be the password, so the text itself is not repeated.
-            let config = base.parse().map_err(|_| Error::Address("it is no address of a database".into()))?;
+            let config =
+                base.parse().map_err(|_| Error::ConnectionString("it is no address of a database".into()))?;
             (config, query_pairs(query))
         } else {
             (Config::new(), words(text)?)
         };
-        let mut security = Security {
-            trust: Trust::Anyone,
+        let mut tls = TlsSettings {
+            check: CertificateCheck::None,
             root_file: String::new(),
             certificate_file: String::new(),
             key_file: String::new(),
         };
         let mut options = String::new();
         for (key, value) in pairs {
-            apply(&mut config, &mut security, &mut options, &key, value)?;
+            apply(&mut config, &mut tls, &mut options, &key, value)?;
         }
         // An authority that is named is there to be asked.
-        if security.trust == Trust::Anyone && !security.root_file.is_empty() {
-            security.trust = Trust::Authority;
+        if tls.check == CertificateCheck::None && !tls.root_file.is_empty() {
+            tls.check = CertificateCheck::Authority;
         }
         if !options.is_empty() {
             config.options(options.trim());
@@ -67,20 +68,20 @@ impl Address {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host("localhost");
         }
-        let mode = if security.trust == Trust::Plain { SslMode::Disable } else { SslMode::Require };
+        let mode = if tls.check == CertificateCheck::NoTls { SslMode::Disable } else { SslMode::Require };
         config.ssl_mode(mode);
-        Ok(Address { config, security })
+        Ok(ConnectionString { config, tls })
     }
 }
 
 fn apply(
     config: &mut Config,
-    security: &mut Security,
+    tls: &mut TlsSettings,
     options: &mut String,
     key: &str,
     value: String,
 ) -> Result<(), Error> {
-    let bad = || Error::Address(format!("{key} is {value:?}"));
+    let bad = || Error::ConnectionString(format!("{key} is {value:?}"));
     match key {
         "user" => drop(config.user(&value)),
         "password" => drop(config.password(&value)),
@@ -96,22 +97,22 @@ fn apply(
         }
         "options" => *options = format!("{options} {value}"),
         "sslmode" => {
-            security.trust = match value.as_str() {
-                "disable" => Trust::Plain,
-                "" | "require" => Trust::Anyone,
-                "verify-ca" => Trust::Authority,
-                "verify-full" => Trust::Server,
+            tls.check = match value.as_str() {
+                "disable" => CertificateCheck::NoTls,
+                "" | "require" => CertificateCheck::None,
+                "verify-ca" => CertificateCheck::Authority,
+                "verify-full" => CertificateCheck::AuthorityAndHost,
                 _ => {
                     let text = format!(
                         "unsupported sslmode {value:?}; only \"require\" (default), \"verify-full\", \"verify-ca\", and \"disable\" supported"
                     );
-                    return Err(Error::Address(text));
+                    return Err(Error::ConnectionString(text));
                 }
             };
         }
-        "sslrootcert" => security.root_file = value,
-        "sslcert" => security.certificate_file = value,
-        "sslkey" => security.key_file = value,
+        "sslrootcert" => tls.root_file = value,
+        "sslcert" => tls.certificate_file = value,
+        "sslkey" => tls.key_file = value,
         // Words of Go's driver that say nothing about the database.
         "sslinline"
         | "sslsni"
@@ -177,7 +178,9 @@ fn words(text: &str) -> Result<Vec<(String, String)>, Error> {
         }
         while characters.next_if(|character| character.is_whitespace()).is_some() {}
         if characters.next() != Some('=') {
-            return Err(Error::Address(format!("missing \"=\" after {key:?} in connection info string")));
+            return Err(Error::ConnectionString(format!(
+                "missing \"=\" after {key:?} in connection info string"
+            )));
         }
         while characters.next_if(|character| character.is_whitespace()).is_some() {}
         let quoted = characters.next_if_eq(&'\'').is_some();
@@ -189,7 +192,7 @@ fn words(text: &str) -> Result<Vec<(String, String)>, Error> {
                 Some(character) if !quoted && character.is_whitespace() => break,
                 Some(character) => value.push(character),
                 None if quoted => {
-                    return Err(Error::Address(
+                    return Err(Error::ConnectionString(
                         "unterminated quoted string literal in connection string".into(),
                     ));
                 }
@@ -212,22 +215,22 @@ mod tests {
             "postgres://me:p%40ss@db.test:5433/helm?sslmode=disable&search_path=a%20b",
             r"host=db.test port = 5433 user=me password='p@ss' dbname=helm sslmode=disable search_path='a b'",
         ] {
-            let address = Address::parse(text).expect("good");
+            let address = ConnectionString::parse(text).expect("good");
             let config = &address.config;
             assert_eq!(config.get_hosts(), [Host::Tcp("db.test".into())]);
             assert_eq!((config.get_ports(), config.get_user()), (&[5433][..], Some("me")));
             assert_eq!((config.get_password(), config.get_dbname()), (Some(&b"p@ss"[..]), Some("helm")));
             assert_eq!(config.get_options(), Some(r"-c search_path=a\ b"));
-            assert_eq!(address.security.trust, Trust::Plain);
+            assert_eq!(address.tls.check, CertificateCheck::NoTls);
         }
     }
 
     #[test]
     fn tls_is_asked_for_unless_it_is_switched_off() {
-        let trust = |text: &str| Address::parse(text).expect("good").security.trust;
-        assert_eq!(trust("host=a"), Trust::Anyone);
-        assert_eq!(trust("postgres://a/b?sslrootcert=/x"), Trust::Authority);
-        assert_eq!(trust("postgres://a/b?sslmode=verify-full"), Trust::Server);
+        let check = |text: &str| ConnectionString::parse(text).expect("good").tls.check;
+        assert_eq!(check("host=a"), CertificateCheck::None);
+        assert_eq!(check("postgres://a/b?sslrootcert=/x"), CertificateCheck::Authority);
+        assert_eq!(check("postgres://a/b?sslmode=verify-full"), CertificateCheck::AuthorityAndHost);
     }
 
     #[test]
@@ -235,7 +238,7 @@ mod tests {
         for text in
             ["postgres://me:secret@a:x/b", "host=a password='secret", "host=a sslmode=prefer", "secret"]
         {
-            let error = Address::parse(text).expect_err("bad").to_string();
+            let error = ConnectionString::parse(text).expect_err("bad").to_string();
             assert!(!error.contains("me:secret") && !error.contains("='secret"), "{error}");
         }
     }

@@ -8,7 +8,7 @@ use pintle_release::StoreError;
 pub enum Error {
     /// The connection string cannot be read.
     #[error("the connection string has a bad part: {0}")]
-    Address(String),
+    ConnectionString(String),
     /// A certificate or key cannot be used.
     #[error("cannot use {file}: {reason}")]
     Certificate {
@@ -18,12 +18,12 @@ pub enum Error {
         reason: String,
     },
     /// The database refused or did not answer.
-    #[error("{}", told(.0))]
+    #[error("{}", error_text(.0))]
     Database(#[from] tokio_postgres::Error),
 }
 
 /// The database's own words where it has some; the client's are about the protocol.
-fn told(error: &tokio_postgres::Error) -> String {
+fn error_text(error: &tokio_postgres::Error) -> String {
     let mut text = match error.as_db_error() {
         Some(refusal) => return format!("pq: {}", refusal.message()),
         None => error.to_string(),
@@ -40,6 +40,6 @@ fn told(error: &tokio_postgres::Error) -> String {
 }
 
 /// Says what the store was doing.
-pub(crate) fn during<E: Into<Error>>(action: &'static str) -> impl FnOnce(E) -> StoreError {
+pub(crate) fn backend_error<E: Into<Error>>(action: &'static str) -> impl FnOnce(E) -> StoreError {
     move |error| StoreError::Backend { action: action.to_owned(), source: Box::new(error.into()) }
 }

@@ -4,10 +4,10 @@
 use tokio_postgres::{Client, Error};
 
 /// A number that nobody else locks by.
-const LOCK: i64 = 0x7069_6e74_6c65;
+const ADVISORY_LOCK: i64 = 0x7069_6e74_6c65;
 
 /// Where Helm's migrations are noted.
-const NOTES: &str = r#"CREATE TABLE IF NOT EXISTS "gorp_migrations" ("id" text not null primary key, "applied_at" timestamp with time zone)"#;
+const MIGRATIONS: &str = r#"CREATE TABLE IF NOT EXISTS "gorp_migrations" ("id" text not null primary key, "applied_at" timestamp with time zone)"#;
 
 const RELEASES: &str = "
     CREATE TABLE releases_v1 (
@@ -44,8 +44,8 @@ const LABELS: &str = "
     ALTER TABLE custom_labels_v1 ENABLE ROW LEVEL SECURITY;";
 
 /// Ours: who works on a version. Helm does not look at it.
-const CLAIMS: &str = "
-    CREATE TABLE pintle_claims_v1 (
+const LEASES: &str = "
+    CREATE TABLE pintle_leases_v1 (
         key VARCHAR(90),
         namespace VARCHAR(64),
         holder TEXT NOT NULL,
@@ -54,8 +54,8 @@ const CLAIMS: &str = "
         seconds INTEGER NOT NULL,
         PRIMARY KEY(key, namespace)
     );
-    GRANT ALL ON pintle_claims_v1 TO PUBLIC;
-    ALTER TABLE pintle_claims_v1 ENABLE ROW LEVEL SECURITY;";
+    GRANT ALL ON pintle_leases_v1 TO PUBLIC;
+    ALTER TABLE pintle_leases_v1 ENABLE ROW LEVEL SECURITY;";
 
 /// Makes the tables that are missing.
 pub(crate) async fn ensure(client: &mut Client) -> Result<(), Error> {
@@ -64,24 +64,24 @@ pub(crate) async fn ensure(client: &mut Client) -> Result<(), Error> {
     }
     let transaction = client.transaction().await?;
     // Two programs that come first at the same moment must not both make the tables.
-    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
-    transaction.batch_execute(NOTES).await?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&ADVISORY_LOCK]).await?;
+    transaction.batch_execute(MIGRATIONS).await?;
     for (id, tables) in [("init", RELEASES), ("custom_labels", LABELS)] {
         let noted = "INSERT INTO gorp_migrations (id, applied_at) VALUES ($1, now()) ON CONFLICT DO NOTHING";
         if transaction.execute(noted, &[&id]).await? > 0 {
             transaction.batch_execute(tables).await?;
         }
     }
-    let row = transaction.query_one("SELECT to_regclass('pintle_claims_v1') IS NULL", &[]).await?;
+    let row = transaction.query_one("SELECT to_regclass('pintle_leases_v1') IS NULL", &[]).await?;
     if row.get(0) {
-        transaction.batch_execute(CLAIMS).await?;
+        transaction.batch_execute(LEASES).await?;
     }
     transaction.commit().await
 }
 
 async fn is_complete(client: &Client) -> Result<bool, Error> {
     let tables =
-        "SELECT to_regclass('gorp_migrations') IS NOT NULL AND to_regclass('pintle_claims_v1') IS NOT NULL";
+        "SELECT to_regclass('gorp_migrations') IS NOT NULL AND to_regclass('pintle_leases_v1') IS NOT NULL";
     if !client.query_one(tables, &[]).await?.get::<_, bool>(0) {
         return Ok(false);
     }

@@ -5,21 +5,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures::TryStreamExt as _;
 use pintle_release::{
-    Answer, Lease, Moment, Query, ReleaseVersion, Store, StoreError, Summary, helm, newest,
+    Lease, Query, ReleaseVersion, Store, StoreError, StoreFuture, Summary, Timestamp, helm, newest,
 };
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::address::{Address, Trust};
-use crate::error::{Error, during};
+use crate::address::{CertificateCheck, ConnectionString};
+use crate::error::{Error, backend_error};
 use crate::{schema, tls};
 
 /// Where releases without a namespace go, as in Helm.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// How much of a body is fetched for a list; most tell all that is shown before that.
-const HEAD: i32 = 16 << 10;
+const BODY_PREFIX_CHARS: i32 = 16 << 10;
 
 /// Adds a version. The row that it follows is written anew as it is, so that nobody who saw it as it was can change it.
 const CREATE: &str = "
@@ -35,8 +35,8 @@ const CREATE: &str = "
         INSERT INTO custom_labels_v1 (releaseKey, releaseNamespace, key, value)
         SELECT $1, $4, label.key, label.value FROM unnest($8::text[], $9::text[]) AS label(key, value)
         WHERE EXISTS (SELECT 1 FROM added)
-    ), claimed AS (
-        INSERT INTO pintle_claims_v1 (key, namespace, holder, since, renewed, seconds)
+    ), leased AS (
+        INSERT INTO pintle_leases_v1 (key, namespace, holder, since, renewed, seconds)
         SELECT $1, $4, $10::text, $11::text, $12::text, $13::integer
         WHERE $10::text IS NOT NULL AND EXISTS (SELECT 1 FROM added)
     )
@@ -48,10 +48,10 @@ const UPDATE: &str = "
         UPDATE releases_v1 SET body = $2, name = $3, version = $5, status = $6, owner = 'helm', modifiedAt = $7
         WHERE key = $1 AND namespace = $4 AND ($12::text IS NULL OR xmin::text = $12::text) RETURNING key
     ), freed AS (
-        DELETE FROM pintle_claims_v1
+        DELETE FROM pintle_leases_v1
         WHERE key = $1 AND namespace = $4 AND $8::text IS NULL AND EXISTS (SELECT 1 FROM changed)
-    ), claimed AS (
-        INSERT INTO pintle_claims_v1 (key, namespace, holder, since, renewed, seconds)
+    ), leased AS (
+        INSERT INTO pintle_leases_v1 (key, namespace, holder, since, renewed, seconds)
         SELECT $1, $4, $8::text, $9::text, $10::text, $11::integer
         WHERE $8::text IS NOT NULL AND EXISTS (SELECT 1 FROM changed)
         ON CONFLICT (key, namespace) DO UPDATE SET holder = EXCLUDED.holder, since = EXCLUDED.since,
@@ -60,7 +60,7 @@ const UPDATE: &str = "
     SELECT count(*) FROM changed";
 
 const RENEW: &str = "
-    UPDATE pintle_claims_v1 SET since = $4, renewed = $5, seconds = $6
+    UPDATE pintle_leases_v1 SET since = $4, renewed = $5, seconds = $6
     WHERE key = $1 AND namespace = $2 AND holder = $3";
 
 const DELETE: &str = "
@@ -69,7 +69,7 @@ const DELETE: &str = "
     ), labels AS (
         DELETE FROM custom_labels_v1 WHERE releaseKey = $1 AND releaseNamespace = $2
     ), freed AS (
-        DELETE FROM pintle_claims_v1 WHERE key = $1 AND namespace = $2
+        DELETE FROM pintle_leases_v1 WHERE key = $1 AND namespace = $2
     )
     SELECT count(*) FROM gone";
 
@@ -81,7 +81,7 @@ const COLUMNS: &str = "
     ARRAY(SELECT l.value::text FROM custom_labels_v1 l
         WHERE l.releaseKey = r.key AND l.releaseNamespace = r.namespace ORDER BY l.key),
     c.holder, c.since, c.renewed, c.seconds, r.xmin::text
-    FROM releases_v1 r LEFT JOIN pintle_claims_v1 c ON c.key = r.key AND c.namespace = r.namespace
+    FROM releases_v1 r LEFT JOIN pintle_leases_v1 c ON c.key = r.key AND c.namespace = r.namespace
     WHERE r.owner = 'helm' AND ($1::text IS NULL OR r.namespace = $1) AND ($2::text IS NULL OR r.name = $2)";
 
 /// Keeps releases in PostgreSQL.
@@ -95,13 +95,13 @@ impl SqlStore {
     /// # Errors
     /// When the string cannot be read, or the database refuses or does not answer.
     pub async fn connect(connection_string: &str) -> Result<Self, Error> {
-        let address = Address::parse(connection_string)?;
-        let mut client = if address.security.trust == Trust::Plain {
+        let address = ConnectionString::parse(connection_string)?;
+        let mut client = if address.tls.check == CertificateCheck::NoTls {
             let (client, connection) = address.config.connect(NoTls).await?;
             tokio::spawn(connection);
             client
         } else {
-            let tls = MakeRustlsConnect::new(tls::config(&address.security)?);
+            let tls = MakeRustlsConnect::new(tls::config(&address.tls)?);
             let (client, connection) = address.config.connect(tls).await?;
             tokio::spawn(connection);
             client
@@ -126,7 +126,7 @@ impl SqlStore {
         query: &Query,
         matches: impl Fn(&BTreeMap<String, String>) -> bool,
     ) -> Result<Vec<Summary>, Error> {
-        let parameters: [&(dyn ToSql + Sync); 3] = [&query.namespace, &query.name, &HEAD];
+        let parameters: [&(dyn ToSql + Sync); 3] = [&query.namespace, &query.name, &BODY_PREFIX_CHARS];
         let rows = self.client.query_raw(statement, parameters).await?;
         let mut rows = std::pin::pin!(rows);
         let mut found = Vec::new();
@@ -161,9 +161,9 @@ impl SqlStore {
         lease: Option<&Lease>,
         state: Option<&str>,
     ) -> Result<bool, StoreError> {
-        let record = Record::of(version, "update")?;
+        let record = Record::new(version, "update")?;
         let (namespace, status, lease) =
-            (namespace_of(&version.namespace), version.status_word(), LeaseRow::of(lease));
+            (namespace_of(&version.namespace), version.status_word(), LeaseRow::new(lease));
         let parameters: [&(dyn ToSql + Sync); 12] = [
             &record.key,
             &record.body,
@@ -178,18 +178,23 @@ impl SqlStore {
             &lease.seconds,
             &state,
         ];
-        self.changed(UPDATE, &parameters).await.map_err(during("update: failed to update"))
+        self.changed(UPDATE, &parameters).await.map_err(backend_error("update: failed to update"))
     }
 
     /// What has become of a version that was seen otherwise.
-    async fn overtaken(&self, seen: &Summary) -> StoreError {
+    async fn conflict_error(&self, seen: &Summary) -> StoreError {
         let mut history = self.history(&seen.namespace, &seen.name).await.unwrap_or_default();
         if let Some(next) = history.pop_if(|last| last.number > seen.number) {
             let holder = next.lease.map(|lease| lease.holder);
-            return StoreError::Lost { name: seen.name.clone(), number: next.number, winner: None, holder };
+            return StoreError::Conflict {
+                name: seen.name.clone(),
+                number: next.number,
+                winner: None,
+                holder,
+            };
         }
         let now = history.into_iter().find(|now| now.number == seen.number);
-        StoreError::Changed {
+        StoreError::Modified {
             name: seen.name.clone(),
             number: seen.number,
             status: now.as_ref().map(|now| now.status),
@@ -232,7 +237,8 @@ fn all_labels(row: &Row) -> BTreeMap<String, String> {
 /// What lists show of a row; none when the body does not tell.
 fn summary(row: &Row, body: &str, labels: &BTreeMap<String, String>) -> Option<Summary> {
     let summary = helm::summarize(body.as_bytes(), labels, row.get(1)).ok()?;
-    let moment = |index: usize| row.get::<_, Option<&str>>(index).and_then(|text| Moment::parse(text).ok());
+    let moment =
+        |index: usize| row.get::<_, Option<&str>>(index).and_then(|text| Timestamp::parse(text).ok());
     let lease = || {
         Some(Lease {
             holder: row.get::<_, Option<String>>(8)?,
@@ -262,7 +268,7 @@ struct Record {
 }
 
 impl Record {
-    fn of(version: &ReleaseVersion, action: &'static str) -> Result<Self, StoreError> {
+    fn new(version: &ReleaseVersion, action: &'static str) -> Result<Self, StoreError> {
         let json = helm::encode(version).map_err(|source| StoreError::Unwritable {
             action,
             name: version.name.clone(),
@@ -285,7 +291,7 @@ struct LeaseRow {
 }
 
 impl LeaseRow {
-    fn of(lease: Option<&Lease>) -> Self {
+    fn new(lease: Option<&Lease>) -> Self {
         LeaseRow {
             holder: lease.map(|lease| lease.holder.clone()),
             since: lease.map(|lease| lease.since.to_string()),
@@ -305,13 +311,13 @@ impl Store for SqlStore {
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            let record = Record::of(version, "create")?;
+            let record = Record::new(version, "create")?;
             let labels = helm::user_labels(version.labels.clone());
             let (keys, values): (Vec<String>, Vec<String>) = labels.into_iter().unzip();
             let (namespace, status, lease) =
-                (namespace_of(&version.namespace), version.status_word(), LeaseRow::of(lease));
+                (namespace_of(&version.namespace), version.status_word(), LeaseRow::new(lease));
             let after = after.filter(|after| !after.state.is_empty());
             let followed = after.map(|after| helm::object_name(&after.name, after.number));
             let state = after.map(|after| after.state.as_str());
@@ -332,20 +338,20 @@ impl Store for SqlStore {
                 &followed,
                 &state,
             ];
-            let failed = || during("create: failed to create");
+            let failed = || backend_error("create: failed to create");
             if self.changed(CREATE, &parameters).await.map_err(failed())? {
                 return Ok(());
             }
             match after {
                 Some(after) if self.body(&record.key, namespace).await.map_err(failed())?.is_none() => {
-                    Err(self.overtaken(after).await)
+                    Err(self.conflict_error(after).await)
                 }
                 _ => Err(StoreError::Exists { name: version.name.clone(), number: version.number }),
             }
         })
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()> {
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             match self.write(version, lease, None).await? {
                 true => Ok(()),
@@ -359,10 +365,10 @@ impl Store for SqlStore {
         seen: &'a Summary,
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
-    ) -> Answer<'a, String> {
+    ) -> StoreFuture<'a, String> {
         Box::pin(async move {
             if !self.write(version, lease, Some(&seen.state)).await? {
-                return Err(self.overtaken(seen).await);
+                return Err(self.conflict_error(seen).await);
             }
             let now = self.history(&version.namespace, &version.name).await?;
             let now = now.into_iter().find(|now| now.number == version.number);
@@ -376,11 +382,11 @@ impl Store for SqlStore {
         name: &'a str,
         number: u64,
         lease: &'a Lease,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            let failed = || during("update: failed to update");
+            let failed = || backend_error("update: failed to update");
             let (key, namespace) = (helm::object_name(name, number), namespace_of(namespace));
-            let row = LeaseRow::of(Some(lease));
+            let row = LeaseRow::new(Some(lease));
             let parameters: [&(dyn ToSql + Sync); 6] =
                 [&key, &namespace, &row.holder, &row.since, &row.renewed, &row.seconds];
             if self.client.execute(RENEW, &parameters).await.map_err(failed())? > 0 {
@@ -389,7 +395,7 @@ impl Store for SqlStore {
             let there = self.body(&key, namespace).await.map_err(failed())?.is_some();
             let name = name.to_owned();
             Err(match there {
-                true => StoreError::Lost { name, number, winner: None, holder: None },
+                true => StoreError::Conflict { name, number, winner: None, holder: None },
                 false => StoreError::NotFound { name, number },
             })
         })
@@ -400,9 +406,9 @@ impl Store for SqlStore {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-    ) -> Answer<'a, Option<ReleaseVersion>> {
+    ) -> StoreFuture<'a, Option<ReleaseVersion>> {
         Box::pin(async move {
-            let failed = || during("get: failed to get");
+            let failed = || backend_error("get: failed to get");
             let (key, namespace) = (helm::object_name(name, number), namespace_of(namespace));
             let Some(body) = self.body(&key, namespace).await.map_err(failed())? else { return Ok(None) };
             let decoded = helm::unpack(body.as_bytes()).and_then(|json| helm::decode(&json));
@@ -416,47 +422,47 @@ impl Store for SqlStore {
         })
     }
 
-    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
+    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
-            let query = Query::of(namespace_of(namespace), name);
+            let query = Query::for_release(namespace_of(namespace), name);
             let statement = format!("SELECT {COLUMNS} ORDER BY r.version");
             let found = self.summaries(&statement, &query, |_| true).await;
-            let mut found = found.map_err(during("query: failed to query with labels"))?;
+            let mut found = found.map_err(backend_error("query: failed to query with labels"))?;
             found.sort_by_key(|version| version.number);
             Ok(found)
         })
     }
 
-    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+    fn list<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             let selector = query.selector()?;
             let statement = format!("SELECT {COLUMNS}");
             let found = self.summaries(&statement, query, |labels| selector.matches(labels)).await;
-            let mut found = found.map_err(during("list: failed to list"))?;
-            found.retain(|version| query.wants(version.status));
+            let mut found = found.map_err(backend_error("list: failed to list"))?;
+            found.retain(|version| query.matches_status(version.status));
             found.sort_by(|a, b| (&a.namespace, &a.name, a.number).cmp(&(&b.namespace, &b.name, b.number)));
             Ok(found)
         })
     }
 
-    fn latest<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+    fn latest<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             let selector = query.selector()?;
             let statement = format!(
                 "SELECT DISTINCT ON (r.namespace, r.name) {COLUMNS} ORDER BY r.namespace, r.name, r.version DESC"
             );
             let found = self.summaries(&statement, query, |labels| selector.matches(labels)).await;
-            Ok(newest(found.map_err(during("list: failed to list"))?, query, |_| true))
+            Ok(newest(found.map_err(backend_error("list: failed to list"))?, query, |_| true))
         })
     }
 
-    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()> {
+    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let (key, namespace) = (helm::object_name(name, number), namespace_of(namespace));
             match self.changed(DELETE, &[&key, &namespace]).await {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(StoreError::NotFound { name: name.to_owned(), number }),
-                Err(error) => Err(during("delete: failed to delete")(error)),
+                Err(error) => Err(backend_error("delete: failed to delete")(error)),
             }
         })
     }

@@ -9,34 +9,36 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::address::{Security, Trust};
+use crate::address::{CertificateCheck, TlsSettings};
 use crate::error::Error;
 
 /// The configuration that a connection string asks for.
-pub(crate) fn config(security: &Security) -> Result<ClientConfig, Error> {
+pub(crate) fn config(tls: &TlsSettings) -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
-    let authorities = match security.trust {
-        Trust::Plain | Trust::Anyone => None,
-        Trust::Authority | Trust::Server => {
-            let roots = Arc::new(roots(&security.root_file)?);
+    let authorities = match tls.check {
+        CertificateCheck::NoTls | CertificateCheck::None => None,
+        CertificateCheck::Authority | CertificateCheck::AuthorityAndHost => {
+            let roots = Arc::new(roots(&tls.root_file)?);
             let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
-            Some(verifier.map_err(|error| unusable(&security.root_file, error))?)
+            Some(verifier.map_err(|error| unusable(&tls.root_file, error))?)
         }
     };
-    let verifier =
-        Verifier { provider: provider.clone(), authorities, any_name: security.trust != Trust::Server };
+    let verifier = Verifier {
+        provider: provider.clone(),
+        authorities,
+        any_name: tls.check != CertificateCheck::AuthorityAndHost,
+    };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| unusable("TLS", error))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
-    if security.certificate_file.is_empty() {
+    if tls.certificate_file.is_empty() {
         return Ok(builder.with_no_client_auth());
     }
-    let chain = certificates(&security.certificate_file)?;
-    let key = PrivateKeyDer::from_pem_file(&security.key_file)
-        .map_err(|error| unusable(&security.key_file, error))?;
-    builder.with_client_auth_cert(chain, key).map_err(|error| unusable(&security.certificate_file, error))
+    let chain = certificates(&tls.certificate_file)?;
+    let key = PrivateKeyDer::from_pem_file(&tls.key_file).map_err(|error| unusable(&tls.key_file, error))?;
+    builder.with_client_auth_cert(chain, key).map_err(|error| unusable(&tls.certificate_file, error))
 }
 
 fn unusable(file: &str, error: impl std::fmt::Display) -> Error {
@@ -57,7 +59,7 @@ fn roots(file: &str) -> Result<RootCertStore, Error> {
     Ok(roots)
 }
 
-/// Checks a server's certificate no further than it was told to.
+/// Checks a server's certificate no further than it was error_text to.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pintle_release::{Lease, Moment, Query, ReleaseVersion, Status, Store, StoreError};
+use pintle_release::{Lease, Query, ReleaseVersion, Status, Store, StoreError, Timestamp};
 use pintle_sql::SqlStore;
 
 /// Connects to the test database, with a namespace that no other test has.
@@ -26,7 +26,7 @@ fn version(namespace: &str, name: &str, number: u64, status: Status) -> ReleaseV
     };
     version.chart.metadata.name = "app".into();
     version.chart.metadata.version = "1.2.3".into();
-    version.info.last_deployed = Some(Moment::from_unix(1_700_000_000, 0));
+    version.info.last_deployed = Some(Timestamp::from_unix(1_700_000_000, 0));
     version.info.status = status;
     version
 }
@@ -35,19 +35,19 @@ fn version(namespace: &str, name: &str, number: u64, status: Status) -> ReleaseV
 async fn the_database_keeps_what_it_is_given() {
     let Some((store, namespace)) = testbed("the_database_keeps_what_it_is_given").await else { return };
     let here = Query { namespace: Some(namespace.clone()), ..Query::default() };
-    let lease = Lease::new("me", Moment::from_unix(1_700_000_000, 0), 30);
+    let lease = Lease::new("me", Timestamp::from_unix(1_700_000_000, 0), 30);
     let mut first = version(&namespace, "web", 1, Status::PendingInstall);
     // A body that a list must not need.
     first.manifest = (0..40_000_u64).map(|number| (number * number).to_string()).collect();
     store.create(&first, Some(&lease), None).await.expect("is new");
     assert!(matches!(store.create(&first, None, None).await, Err(StoreError::Exists { number: 1, .. })));
 
-    let renewed = lease.renewed_at(Moment::from_unix(1_700_000_020, 0));
+    let renewed = lease.renewed_at(Timestamp::from_unix(1_700_000_020, 0));
     store.renew(&namespace, "web", 1, &renewed).await.expect("is ours");
     let history = store.history(&namespace, "web").await.expect("an answer");
     assert_eq!(history[0].lease.as_ref(), Some(&renewed));
-    let other = Lease::new("you", Moment::from_unix(1_700_000_020, 0), 30);
-    assert!(matches!(store.renew(&namespace, "web", 1, &other).await, Err(StoreError::Lost { .. })));
+    let other = Lease::new("you", Timestamp::from_unix(1_700_000_020, 0), 30);
+    assert!(matches!(store.renew(&namespace, "web", 1, &other).await, Err(StoreError::Conflict { .. })));
     assert!(matches!(store.renew(&namespace, "web", 7, &other).await, Err(StoreError::NotFound { .. })));
 
     first.set_status(Status::Superseded, "Install complete");
@@ -111,10 +111,10 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
         let history = store.history(&namespace, &name).await.expect("an answer");
         let states: Vec<Status> = history.iter().map(|version| version.status).collect();
         match (followed, swapped) {
-            (Ok(()), Err(StoreError::Lost { number: 2, .. })) => {
+            (Ok(()), Err(StoreError::Conflict { number: 2, .. })) => {
                 assert_eq!(states, [Status::Deployed, Status::PendingUpgrade]);
             }
-            (Err(StoreError::Changed { status: Some(Status::Uninstalling), .. }), Ok(state)) => {
+            (Err(StoreError::Modified { status: Some(Status::Uninstalling), .. }), Ok(state)) => {
                 assert_eq!(states, [Status::Uninstalling]);
                 assert_eq!(history[0].state, state);
             }

@@ -1,6 +1,6 @@
 //! `hooks`: which hooks a chart or a release has, and when they run.
 
-use pintle::hooks::{DeletePolicy, EVENT_WORDS, LogPolicy};
+use pintle::hooks::{DeletePolicy, EVENT_NAMES, LogPolicy};
 use pintle::objects::HookEvent;
 use pintle::ops::{PlannedHook, plan_hooks, planned_hooks};
 use pintle::release::VersionRef;
@@ -51,7 +51,7 @@ have the same weight; with --hook-parallelism, they run together.",
 };
 
 static OWN: &[Flag] =
-    &[Flag::list("event", "only hooks that run at these events").offer(Offer::Words(EVENT_WORDS))];
+    &[Flag::list("event", "only hooks that run at these events").offer(Offer::Words(EVENT_NAMES))];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let wanted = events(invocation)?;

@@ -1,6 +1,6 @@
 //! `uninstall`: takes a release out of the cluster.
 
-use pintle::cluster::Propagation;
+use pintle::cluster::PropagationPolicy;
 use pintle::ops::UninstallRequest;
 
 use crate::command::{Command, OperandOffer, Operands};
@@ -59,11 +59,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn cascade(word: &str) -> Result<Propagation, Failure> {
+fn cascade(word: &str) -> Result<PropagationPolicy, Failure> {
     match word {
-        "background" => Ok(Propagation::Background),
-        "foreground" => Ok(Propagation::Foreground),
-        "orphan" => Ok(Propagation::Orphan),
+        "background" => Ok(PropagationPolicy::Background),
+        "foreground" => Ok(PropagationPolicy::Foreground),
+        "orphan" => Ok(PropagationPolicy::Orphan),
         other => Err(Failure::usage(format!(
             "invalid cascade value ({other}). Must be \"background\", \"foreground\", or \"orphan\""
         ))),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use pintle::Silent;
-use pintle::cluster::{Resource, Selection};
+use pintle::cluster::{ListParams, Resource};
 use pintle::ops::{self, ListRequest};
 use pintle::release::Summary;
 
@@ -58,7 +58,7 @@ pub(super) fn revisions(invocation: &mut Invocation<'_>, release: &str) -> Answe
 pub(super) fn namespaces(invocation: &mut Invocation<'_>) -> Answer {
     let found = ask(invocation, async |connection| {
         let resource = Resource::new("", "v1", "Namespace", "namespaces");
-        let heads = Selection { metadata_only: true, ..Selection::default() };
+        let heads = ListParams { metadata_only: true, ..ListParams::default() };
         connection.session.cluster.list(&resource, "", &heads).await.ok()
     });
     let Some(found) = found else { return Answer::nothing(Directive::Default) };

@@ -82,8 +82,8 @@ fn add_excerpt(excerpt: &str, trace: &str, failure: &mut Failure) {
 /// What to look at when there is no way to the cluster.
 fn ways_to_a_cluster(cause: &cluster::Error) -> String {
     let text = match cause {
-        cluster::Error::Credentials { complaint, .. } if !complaint.is_empty() => {
-            return format!("the program that gives credentials says: {complaint}");
+        cluster::Error::Credentials { stderr, .. } if !stderr.is_empty() => {
+            return format!("the program that gives credentials says: {stderr}");
         }
         cluster::Error::Credentials { .. } => {
             "the kubeconfig names a program that gives credentials, under `exec` of its user"

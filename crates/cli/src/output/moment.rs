@@ -1,6 +1,6 @@
 //! Times as Helm prints them.
 
-use pintle::release::Moment;
+use pintle::release::Timestamp;
 use pintle_time::{GoTime, RFC3339, RFC3339_NANO, Zone};
 
 /// Go's layout `time.ANSIC`.
@@ -10,12 +10,12 @@ const ANSIC: &str = "Mon Jan _2 15:04:05 2006";
 const PLAIN: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
 /// A time in the words of C's `asctime`; no time is the first moment of year 1.
-pub(crate) fn ansic(moment: Option<&Moment>) -> String {
+pub(crate) fn ansic(moment: Option<&Timestamp>) -> String {
     go_time(moment).format(ANSIC)
 }
 
 /// A time as Go prints it of its own accord, or by a layout of Go's; no time is a dash.
-pub(crate) fn plain(moment: Option<&Moment>, layout: &str) -> String {
+pub(crate) fn plain(moment: Option<&Timestamp>, layout: &str) -> String {
     match moment {
         Some(_) if layout.is_empty() => go_time(moment).format(PLAIN),
         Some(_) => go_time(moment).format(layout),
@@ -24,12 +24,12 @@ pub(crate) fn plain(moment: Option<&Moment>, layout: &str) -> String {
 }
 
 /// A time in whole seconds.
-pub(crate) fn seconds(moment: Option<&Moment>) -> String {
+pub(crate) fn seconds(moment: Option<&Timestamp>) -> String {
     go_time(moment).format(RFC3339)
 }
 
 /// What Go makes of the text of a time: an offset that the local zone has is taken to mean that zone.
-fn go_time(moment: Option<&Moment>) -> GoTime {
+fn go_time(moment: Option<&Timestamp>) -> GoTime {
     moment
         .and_then(|moment| GoTime::parse(RFC3339_NANO, moment.to_string(), &Zone::local()).ok())
         .unwrap_or_else(|| GoTime::from_unix(FIRST_SECOND, 0, Zone::utc()))
@@ -42,8 +42,8 @@ const FIRST_SECOND: i64 = -62_135_596_800;
 mod tests {
     use super::*;
 
-    fn moment(text: &str) -> Moment {
-        Moment::parse(text).unwrap()
+    fn moment(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
     }
 
     #[test]

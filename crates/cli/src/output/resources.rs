@@ -1,7 +1,7 @@
 //! What the cluster has of a release, as `status` shows it: tables for people, objects for programs.
 
 use pintle::objects::Object;
-use pintle::release::{Moment, ReleaseVersion, StoredHook};
+use pintle::release::{ReleaseVersion, StoredHook, Timestamp};
 use pintle_tree::{Map, Node};
 
 use super::format::Record;
@@ -193,7 +193,7 @@ fn some(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn time(moment: Option<&Moment>) -> Option<String> {
+fn time(moment: Option<&Timestamp>) -> Option<String> {
     moment.map(ToString::to_string)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pintle::chart::metadata::{Dependency, Lock, Metadata};
-use pintle::release::{Moment, ReleaseVersion, StoredChart, StoredFile, StoredHook};
+use pintle::release::{ReleaseVersion, StoredChart, StoredFile, StoredHook, Timestamp};
 use pintle_gotmpl::{MapRef, MapType, Value};
 use pintle_time::{GoTime, RFC3339, Zone};
 use pintle_tree::{Map, Node, Str, json};
@@ -34,7 +34,7 @@ fn text(text: &str) -> Value {
 }
 
 /// A time, in the zone that Go reads it in.
-fn time(time: Option<&Moment>) -> Value {
+fn time(time: Option<&Timestamp>) -> Value {
     let time = time.and_then(|time| GoTime::parse(RFC3339, time.to_string(), &Zone::local()).ok());
     pintle_sprig::time(time.unwrap_or_default())
 }
@@ -113,7 +113,7 @@ fn info(version: &ReleaseVersion) -> Value {
     })
 }
 
-fn moment(moment: Option<&Moment>) -> String {
+fn moment(moment: Option<&Timestamp>) -> String {
     moment.map(ToString::to_string).unwrap_or_default()
 }
 
@@ -194,7 +194,7 @@ fn file(file: &StoredFile) -> Value {
 }
 
 fn lock(lock: &Lock) -> Value {
-    let generated = Moment::parse(&lock.generated).ok();
+    let generated = Timestamp::parse(&lock.generated).ok();
     structure(
         "*v2.Lock",
         vec![

@@ -4,10 +4,10 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 
 /// How many requests are under way at once. Each takes a connection, and the server answers no quicker to more.
-pub const AT_ONCE: usize = 16;
+pub const MAX_CONCURRENCY: usize = 16;
 
 /// Does something with every item, several at a time, and returns the results in the order of the items.
-pub fn all_at_once<'a, T, R: Send + 'a>(
+pub fn run_concurrently<'a, T, R: Send + 'a>(
     items: &'a [T],
     work: impl Fn(&'a T) -> BoxFuture<'a, R>,
 ) -> BoxFuture<'a, Vec<R>> {
@@ -19,7 +19,8 @@ pub fn all_at_once<'a, T, R: Send + 'a>(
         .collect();
     async move {
         // One that takes long holds up none of the others, so they end in any order.
-        let mut done: Vec<(usize, R)> = stream::iter(waiting).buffer_unordered(AT_ONCE).collect().await;
+        let mut done: Vec<(usize, R)> =
+            stream::iter(waiting).buffer_unordered(MAX_CONCURRENCY).collect().await;
         done.sort_unstable_by_key(|(index, _)| *index);
         done.into_iter().map(|(_, result)| result).collect()
     }
@@ -28,13 +29,15 @@ pub fn all_at_once<'a, T, R: Send + 'a>(
 
 /// Does something with every item, several at a time; neighbours of one kind make a batch, and a batch begins when the
 /// one before it is done. Failures stop nothing. The results are in the order of the items.
-pub fn in_batches<'a, T, R: Send + 'a>(
+pub fn run_in_batches<'a, T, R: Send + 'a>(
     items: &'a [T],
     kind: impl Fn(&T) -> &str,
     work: impl Fn(&'a T) -> BoxFuture<'a, R>,
 ) -> BoxFuture<'a, Vec<R>> {
-    let batches: Vec<BoxFuture<'a, Vec<R>>> =
-        items.chunk_by(|one, next| kind(one) == kind(next)).map(|batch| all_at_once(batch, &work)).collect();
+    let batches: Vec<BoxFuture<'a, Vec<R>>> = items
+        .chunk_by(|one, next| kind(one) == kind(next))
+        .map(|batch| run_concurrently(batch, &work))
+        .collect();
     async move {
         let mut results = Vec::new();
         for batch in batches {
@@ -55,7 +58,7 @@ mod tests {
     async fn batches_keep_the_order_of_kinds_and_of_results() {
         let items = ["a1", "a2", "b1", "a3"];
         let begun = Mutex::new(Vec::new());
-        let results = in_batches(
+        let results = run_in_batches(
             &items,
             |item| &item[..1],
             |item| {

@@ -6,23 +6,23 @@ use pintle_tree::{Map, Node, json};
 use super::retry;
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
-use crate::write::{PatchKind, Write, Written};
+use crate::write::{PatchType, WriteParams, WrittenObject};
 
 impl Cluster {
     /// Makes an object, trying again when others get in the way.
     ///
     /// # Errors
     /// When the server refuses or does not answer.
-    pub async fn create_object(&self, object: &Object, write: &Write) -> Result<Written> {
-        if self.pretends() {
-            return Ok(Written { created: false, body: object.to_json().into() });
+    pub async fn create_object(&self, object: &Object, params: &WriteParams) -> Result<WrittenObject> {
+        if self.is_noop() {
+            return Ok(WrittenObject { created: false, body: object.to_json().into() });
         }
         if object.resource_version().is_empty() {
-            return retry(Error::is_conflict, || self.create(object, write)).await;
+            return retry(Error::is_conflict, || self.create(object, params)).await;
         }
         let mut fresh = object.clone();
         fresh.metadata_mut().remove("resourceVersion");
-        retry(Error::is_conflict, || self.create(&fresh, write)).await
+        retry(Error::is_conflict, || self.create(&fresh, params)).await
     }
 
     /// Replaces an object as a whole. `live` saves asking for its state.
@@ -33,11 +33,11 @@ impl Cluster {
         &self,
         object: &Object,
         live: Option<&Object>,
-        write: &Write,
-    ) -> Result<Written> {
+        params: &WriteParams,
+    ) -> Result<WrittenObject> {
         let failed = |error: Error| error.during("failed to replace object");
         if !object.resource_version().is_empty() {
-            return self.replace(object, write).await.map_err(failed);
+            return self.replace(object, params).await.map_err(failed);
         }
         // Some kinds cannot be replaced without saying which state is replaced.
         let version = match live {
@@ -53,7 +53,7 @@ impl Cluster {
         if !version.is_empty() {
             guarded.metadata_mut().insert("resourceVersion".into(), version.into());
         }
-        self.replace(&guarded, write).await.map_err(failed)
+        self.replace(&guarded, params).await.map_err(failed)
     }
 
     /// Sends a patch that was worked out here.
@@ -63,13 +63,13 @@ impl Cluster {
     pub async fn patch_object(
         &self,
         id: &ObjectId,
-        kind: PatchKind,
+        kind: PatchType,
         patch: &Map<Node>,
-        write: &Write,
-    ) -> Result<Written> {
+        params: &WriteParams,
+    ) -> Result<WrittenObject> {
         // The only numbers that JSON cannot hold are infinities, and no reader of objects lets these in.
         let body = json::write_raw(patch).unwrap_or_default();
-        let sent = self.patch(id, kind, body, write).await;
+        let sent = self.patch(id, kind, body, params).await;
         sent.map_err(|error| error.during(format!("cannot patch {:?} with kind {}", id.name, id.kind)))
     }
 }

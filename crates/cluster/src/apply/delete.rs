@@ -5,18 +5,18 @@ use pintle_objects::ObjectId;
 use super::retry;
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
-use crate::write::{Guard, Propagation};
+use crate::write::{Preconditions, PropagationPolicy};
 
 impl Cluster {
     /// Deletes an object whatever its state, and returns whether it was there.
     ///
     /// # Errors
     /// When the server refuses or does not answer.
-    pub async fn delete_object(&self, id: &ObjectId, propagation: Propagation) -> Result<bool> {
-        if self.pretends() {
+    pub async fn delete_object(&self, id: &ObjectId, propagation: PropagationPolicy) -> Result<bool> {
+        if self.is_noop() {
             return Ok(false);
         }
-        let guard = Guard::default();
-        retry(Error::is_conflict, || self.delete(id, propagation, &guard)).await
+        let preconditions = Preconditions::default();
+        retry(Error::is_conflict, || self.delete(id, propagation, &preconditions)).await
     }
 }

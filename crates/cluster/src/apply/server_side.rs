@@ -4,31 +4,36 @@ use pintle_objects::Object;
 use pintle_plan::managed_fields;
 use pintle_tree::json;
 
-use super::{PAUSE, TRIES, place, retry};
+use super::{BACKOFF, MAX_ATTEMPTS, describe, retry};
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
-use crate::write::{PatchKind, Write, Written};
+use crate::write::{PatchType, WriteParams, WrittenObject};
 
 impl Cluster {
     /// Applies an object, new or not. Only quarrels over a quota are tried again; a conflict over fields is told.
     ///
     /// # Errors
     /// In Helm's words: what could not be applied, and why.
-    pub async fn apply_object(&self, object: &Object, force: bool, write: &Write) -> Result<Written> {
-        if self.pretends() {
-            return Ok(Written { created: false, body: object.to_json().into() });
+    pub async fn apply_object(
+        &self,
+        object: &Object,
+        force: bool,
+        params: &WriteParams,
+    ) -> Result<WrittenObject> {
+        if self.is_noop() {
+            return Ok(WrittenObject { created: false, body: object.to_json().into() });
         }
-        let applied = retry(is_quota_conflict, || self.apply(object, force, write)).await;
+        let applied = retry(is_quota_conflict, || self.apply(object, force, params)).await;
         applied.map_err(|error| {
-            let place = place(&object.id());
+            let target = describe(&object.id());
             match error.status() {
                 Some(status) if status.code == 415 => {
                     error.during("server-side apply not available on the server")
                 }
                 _ if error.is_conflict() => {
-                    error.during(format!("conflict occurred while applying object {place}"))
+                    error.during(format!("conflict occurred while applying object {target}"))
                 }
-                _ => error.during(format!("server-side apply failed for object {place}")),
+                _ => error.during(format!("server-side apply failed for object {target}")),
             }
         })
     }
@@ -38,30 +43,31 @@ impl Cluster {
     ///
     /// # Errors
     /// In Helm's words: whose fields could not be handed over, and why.
-    pub async fn hand_over(&self, live: &Object, write: &Write) -> Result<bool> {
+    pub async fn upgrade_field_manager(&self, live: &Object, params: &WriteParams) -> Result<bool> {
         let id = live.id();
         let mut fresh: Option<Object> = None;
-        let mut tries = 1;
+        let mut attempts = 1;
         loop {
             let object = fresh.as_ref().unwrap_or(live);
             let patch = managed_fields::upgrade(object).map_err(|error| {
-                let doing = format!("failed to upgrade managed fields for object {}", place(&id));
+                let doing = format!("failed to upgrade managed fields for object {}", describe(&id));
                 Error::Fields(error).during(doing)
             })?;
             let Some(patch) = patch else { return Ok(false) };
             let body = json::write_raw(&patch).unwrap_or_default();
-            match self.patch(&id, PatchKind::Json, body, write).await {
+            match self.patch(&id, PatchType::Json, body, params).await {
                 Ok(_) => return Ok(true),
-                Err(error) if error.is_conflict() && tries < TRIES => tries += 1,
+                Err(error) if error.is_conflict() && attempts < MAX_ATTEMPTS => attempts += 1,
                 Err(error) if error.is_conflict() => return Err(error),
                 Err(error) => {
-                    let doing = format!("failed to patch object to upgrade CSA field manager {}", place(&id));
+                    let doing =
+                        format!("failed to patch object to upgrade CSA field manager {}", describe(&id));
                     return Err(error.during(doing));
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(BACKOFF).await;
             let read = self.get(&id).await;
-            fresh = read.map_err(|error| error.during(format!("failed to get object {}", place(&id))))?;
+            fresh = read.map_err(|error| error.during(format!("failed to get object {}", describe(&id))))?;
             if fresh.is_none() {
                 return Ok(false);
             }

@@ -9,22 +9,22 @@ use pintle_tree::Node;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::{LogRange, LogSink, LogSource, named, open, pods_of_hook};
+use super::{LogRange, LogSink, LogSource, container_names, open, pods_of_hook};
 use crate::cluster::Cluster;
-use crate::wait::{Group, News, container_statuses as statuses, follow, is_controlled_by};
+use crate::wait::{ReflectorEvent, WatchTarget, container_statuses, is_controlled_by, reflect};
 
-/// How long the rest of the logs may take once the hook has ended.
-const REST: Duration = Duration::from_secs(5);
+/// How long the drain of the logs may forward once the hook has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before asking again for a log that is not there yet, and how often.
 const RETRY: (Duration, u32) = (Duration::from_millis(200), 10);
-/// How many pieces of logs may wait to be passed on.
-const BACKLOG: usize = 256;
+/// How many events of logs may wait to be passed on.
+const CHANNEL_CAPACITY: usize = 256;
 
 /// One run of a container; restarted containers have several.
 type Instance = (LogSource, i64);
 
 /// What the task that reads a log has to say.
-enum Piece {
+enum LogEvent {
     Line(usize, Bytes),
     End(usize),
 }
@@ -37,7 +37,7 @@ pub struct HookLogs<'c> {
 }
 
 impl<'c> HookLogs<'c> {
-    /// Gets ready to follow a hook. Its namespace must be filled in.
+    /// Gets ready to reflect a hook. Its namespace must be filled in.
     pub fn new(cluster: &'c Cluster, hook: &ObjectId) -> Self {
         HookLogs { cluster, hook: hook.clone() }
     }
@@ -45,13 +45,13 @@ impl<'c> HookLogs<'c> {
     /// Passes on what the hook writes, line by line, while `waiting` is at work, and returns what that returns once all
     /// that was written has been passed on. Trouble with logs is never trouble for the hook.
     pub async fn during<T>(&self, waiting: impl Future<Output = T>, sink: LogSink<'_>) -> T {
-        let Some(selection) = super::selection_of(&self.hook) else { return waiting.await };
-        let mut state = Following::new(self.cluster);
+        let Some(selection) = super::pod_list_params(&self.hook) else { return waiting.await };
+        let mut state = LogFollower::new(self.cluster);
         if self.hook.kind == "Job" {
             state.job = self.cluster.get(&self.hook).await.ok().flatten();
         }
-        let (sender, mut news) = mpsc::channel(BACKLOG);
-        let group = Group {
+        let (sender, mut news) = mpsc::channel(CHANNEL_CAPACITY);
+        let group = WatchTarget {
             kind: "Pod".into(),
             api_version: "v1".into(),
             names: if selection.labels.is_empty() {
@@ -60,35 +60,35 @@ impl<'c> HookLogs<'c> {
                 BTreeSet::new()
             },
             labels: selection.labels,
-            ..Group::of(&self.hook)
+            ..WatchTarget::for_object(&self.hook)
         };
         let mut follower = JoinSet::new();
-        follower.spawn(follow(self.cluster.clone(), group, 0, sender));
+        follower.spawn(reflect(self.cluster.clone(), group, 0, sender));
         tokio::pin!(waiting);
         let result = loop {
             tokio::select! {
-                Some(piece) = state.pieces.recv() => state.take(piece, sink),
-                Some((_, heard)) = news.recv() => state.hear(heard),
+                Some(event) = state.events.recv() => state.forward(event, sink),
+                Some((_, heard)) = news.recv() => state.handle(heard),
                 result = &mut waiting => break result,
             }
         };
         drop(follower);
-        let _ = tokio::time::timeout(REST, self.rest(&mut state, sink)).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.drain(&mut state, sink)).await;
         result
     }
 
     /// Reads to the end what has ended, and what was too quick to be seen running.
-    async fn rest(&self, state: &mut Following, sink: LogSink<'_>) {
+    async fn drain(&self, state: &mut LogFollower, sink: LogSink<'_>) {
         let pods = pods_of_hook(self.cluster, &self.hook).await.unwrap_or_default();
-        pods.into_iter().for_each(|pod| state.see(pod));
+        pods.into_iter().for_each(|pod| state.update_pod(pod));
         while state.open.values().any(|instance| state.has_ended(instance)) {
-            let Some(piece) = state.pieces.recv().await else { return };
-            state.take(piece, sink);
+            let Some(event) = state.events.recv().await else { return };
+            state.forward(event, sink);
         }
     }
 }
 
-struct Following {
+struct LogFollower {
     cluster: Cluster,
     /// The latest state of each pod.
     pods: BTreeMap<String, Object>,
@@ -98,16 +98,16 @@ struct Following {
     open: BTreeMap<usize, Instance>,
     next: usize,
     tasks: JoinSet<()>,
-    sender: mpsc::Sender<Piece>,
-    pieces: mpsc::Receiver<Piece>,
+    sender: mpsc::Sender<LogEvent>,
+    events: mpsc::Receiver<LogEvent>,
     /// The job that the pods must belong to, where that is known.
     job: Option<Object>,
 }
 
-impl Following {
+impl LogFollower {
     fn new(cluster: &Cluster) -> Self {
-        let (sender, pieces) = mpsc::channel(BACKLOG);
-        Following {
+        let (sender, events) = mpsc::channel(CHANNEL_CAPACITY);
+        LogFollower {
             cluster: cluster.clone(),
             pods: BTreeMap::new(),
             known: BTreeSet::new(),
@@ -115,20 +115,20 @@ impl Following {
             next: 0,
             tasks: JoinSet::new(),
             sender,
-            pieces,
+            events,
             job: None,
         }
     }
 
-    fn hear(&mut self, news: News) {
+    fn handle(&mut self, news: ReflectorEvent) {
         match news {
-            News::Seen(pod) => self.see(*pod),
-            News::Listed(pods) => pods.into_iter().for_each(|pod| self.see(pod)),
-            News::Gone(_) | News::Broken(_) => {}
+            ReflectorEvent::Updated(pod) => self.update_pod(*pod),
+            ReflectorEvent::Replaced(pods) => pods.into_iter().for_each(|pod| self.update_pod(pod)),
+            ReflectorEvent::Deleted(_) | ReflectorEvent::Failed(_) => {}
         }
     }
 
-    fn see(&mut self, pod: Object) {
+    fn update_pod(&mut self, pod: Object) {
         // What is on its way out before it was ever seen belongs to an earlier run of the hook.
         let known = self.pods.contains_key(pod.name());
         let leaving = pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|moment| !moment.is_nil());
@@ -141,10 +141,10 @@ impl Following {
         self.start(&name);
     }
 
-    /// Starts to follow the containers of a pod that have started and are not followed.
+    /// Starts to reflect the containers of a pod that have started and are not followed.
     fn start(&mut self, name: &str) {
         let Some(pod) = self.pods.get(name) else { return };
-        let preparing = named(pod, "initContainers");
+        let init_containers = container_names(pod, "initContainers");
         let lasting = sidecars(pod);
         let mut due = Vec::new();
         for (container, run) in started(pod) {
@@ -153,7 +153,7 @@ impl Following {
             let is_preparing = |instance: &Instance| {
                 instance.0.pod == name
                     && instance.0.container != container
-                    && preparing.contains(&instance.0.container)
+                    && init_containers.contains(&instance.0.container)
                     && !lasting.contains(&instance.0.container)
             };
             let busy = self.open.values().chain(&due).any(is_preparing);
@@ -176,18 +176,18 @@ impl Following {
         self.tasks.spawn(async move {
             read(&cluster, &source, number, &sender).await;
             // When nobody listens any more, nobody needs to know.
-            let _ = sender.send(Piece::End(number)).await;
+            let _ = sender.send(LogEvent::End(number)).await;
         });
     }
 
-    fn take(&mut self, piece: Piece, sink: LogSink<'_>) {
-        match piece {
-            Piece::Line(number, line) => {
+    fn forward(&mut self, event: LogEvent, sink: LogSink<'_>) {
+        match event {
+            LogEvent::Line(number, line) => {
                 if let Some((source, _)) = self.open.get(&number) {
                     sink(source, &line);
                 }
             }
-            Piece::End(number) => {
+            LogEvent::End(number) => {
                 if let Some((source, _)) = self.open.remove(&number) {
                     self.start(&source.pod);
                 }
@@ -198,13 +198,13 @@ impl Following {
     /// Whether a run is over, so that its log will end soon.
     fn has_ended(&self, (source, run): &Instance) -> bool {
         let Some(pod) = self.pods.get(&source.pod) else { return true };
-        let status = statuses(pod).find(|status| text(status, "name") == source.container);
+        let status = container_statuses(pod).find(|status| text(status, "name") == source.container);
         status.is_none_or(|status| restarts(status) > *run || in_state(status, "running").is_none())
     }
 }
 
 /// Passes on the lines of a log until it ends.
-async fn read(cluster: &Cluster, source: &LogSource, number: usize, sender: &mpsc::Sender<Piece>) {
+async fn read(cluster: &Cluster, source: &LogSource, number: usize, sender: &mpsc::Sender<LogEvent>) {
     let range = LogRange { follow: true, ..LogRange::default() };
     for _ in 0..RETRY.1 {
         let Ok(mut log) = open(cluster, source, range).await else {
@@ -215,7 +215,7 @@ async fn read(cluster: &Cluster, source: &LogSource, number: usize, sender: &mps
             let mut whole = Vec::with_capacity(line.len() + 1);
             whole.extend_from_slice(&line);
             whole.push(b'\n');
-            if sender.send(Piece::Line(number, whole.into())).await.is_err() {
+            if sender.send(LogEvent::Line(number, whole.into())).await.is_err() {
                 return;
             }
         }
@@ -228,7 +228,9 @@ async fn read(cluster: &Cluster, source: &LogSource, number: usize, sender: &mps
 fn started(pod: &Object) -> Vec<(String, i64)> {
     let mut found = Vec::new();
     for container in super::containers(pod) {
-        let Some(status) = statuses(pod).find(|status| text(status, "name") == container) else { continue };
+        let Some(status) = container_statuses(pod).find(|status| text(status, "name") == container) else {
+            continue;
+        };
         let has_run = in_state(status, "running").is_some()
             || in_state(status, "terminated").is_some()
             || status.get("lastState").is_some_and(|state| state.get("terminated").is_some());
@@ -266,7 +268,7 @@ fn text<'n>(node: &'n Node, key: &str) -> &'n str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wait::script::{Reply, cluster, events, list, one};
+    use crate::wait::mock_server::{Reply, cluster, events, list, one};
 
     fn pod(state: &str, restarts: i64) -> String {
         format!(

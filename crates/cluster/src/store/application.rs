@@ -6,7 +6,7 @@ use pintle_objects::{Object, ObjectId};
 use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
 
-use super::wire;
+use super::api;
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::Result;
@@ -24,10 +24,10 @@ pub(super) async fn ensure(cluster: &Cluster, version: &ReleaseVersion) -> Resul
     if !cluster.serves(API_VERSION).await? {
         return Ok(None);
     }
-    match wire::create(cluster, &applications(), &application(version)).await {
+    match api::create(cluster, &applications(), &application(version)).await {
         Ok(object) => Ok(Some(object)),
         Err(error) if error.is_already_exists() => {
-            let found = cluster.get_at(&applications(), &version.namespace, &version.name).await?;
+            let found = cluster.get_by_name(&applications(), &version.namespace, &version.name).await?;
             Ok(found.filter(is_ours))
         }
         // It may be left out: what we may not make, or what is no longer there, must not keep a release from being.
@@ -71,7 +71,7 @@ fn selected(objects: &[Object], release: &str) -> BTreeMap<String, String> {
     if let Some(key) = naming {
         return BTreeMap::from([((*key).to_owned(), release.to_owned())]);
     }
-    let labels = |object: &Object| wire::text_map(object.at(&["metadata", "labels"]));
+    let labels = |object: &Object| api::text_map(object.at(&["metadata", "labels"]));
     let common = objects.iter().map(labels).reduce(|mut common, labels| {
         common.retain(|key, value| labels.get(key) == Some(value));
         common
@@ -98,7 +98,7 @@ pub(super) async fn update(cluster: &Cluster, release: &Object, version: &Releas
         return Ok(());
     }
     let place = (version.namespace.as_str(), version.name.as_str());
-    let found = match cluster.get_at(&applications(), place.0, place.1).await {
+    let found = match cluster.get_by_name(&applications(), place.0, place.1).await {
         Ok(found) => found.filter(is_ours),
         Err(error) if error.is_forbidden() || error.is_not_found() => None,
         Err(error) => return Err(error),
@@ -118,7 +118,7 @@ pub(super) async fn update(cluster: &Cluster, release: &Object, version: &Releas
         }
     }
     let patch = Map::from_entries(vec![("spec".into(), Node::Map(spec))]);
-    match wire::merge(cluster, &applications(), place, &patch).await {
+    match api::merge_patch(cluster, &applications(), place, &patch).await {
         Err(error) if !error.is_forbidden() && !error.is_not_found() => Err(error),
         _ => Ok(()),
     }
@@ -140,8 +140,8 @@ pub(super) async fn discard(cluster: &Cluster, release: &Object) -> Result<()> {
         return Ok(());
     }
     let (namespace, name) = (release.namespace(), release.name());
-    if let Some(found) = cluster.get_at(&applications(), namespace, name).await?.filter(is_ours) {
-        wire::delete(cluster, &applications(), (namespace, name), found.resource_version()).await?;
+    if let Some(found) = cluster.get_by_name(&applications(), namespace, name).await?.filter(is_ours) {
+        api::delete(cluster, &applications(), (namespace, name), found.resource_version()).await?;
     }
     Ok(())
 }
@@ -157,7 +157,7 @@ mod tests {
             ..ReleaseVersion::default()
         };
         let object = application(&version);
-        let labels = wire::text_map(object.at(&["spec", "selector", "matchLabels"]));
+        let labels = api::text_map(object.at(&["spec", "selector", "matchLabels"]));
         labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<String>>().join(",")
     }
 

@@ -1,22 +1,22 @@
 //! Releases as Helm keeps them: one Secret or ConfigMap for each version, in Helm's exact format.
 
 mod listing;
+mod optimistic_lock;
 mod record_kind;
-mod succession;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use pintle_objects::{Object, ObjectId};
-use pintle_release::helm::{self, Stamp};
-use pintle_release::{Answer, Lease, Query, ReleaseVersion, Store, StoreError, Summary, newest};
+use pintle_release::helm::{self, TimestampLabel};
+use pintle_release::{Lease, Query, ReleaseVersion, Store, StoreError, StoreFuture, Summary, newest};
 
-use super::{chance, wire};
+use super::{api, clock};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::Result;
 use listing::owned_by_helm;
-use record_kind::{Action, CREATE, MOST, RecordKind, UPDATE, too_large};
+use record_kind::{Action, CREATE, MAX_RECORD_BYTES, RecordKind, UPDATE, too_large};
 pub use record_kind::{ConfigMaps, Secrets};
 
 /// Keeps releases as Helm does.
@@ -43,7 +43,7 @@ impl<H: RecordKind> HelmStore<H> {
     fn object(
         version: &ReleaseVersion,
         lease: Option<&Lease>,
-        stamp: Stamp,
+        label_time: TimestampLabel,
         action: Action,
     ) -> Result<Object, StoreError> {
         let encoded = helm::encode(version).map_err(|source| StoreError::Unwritable {
@@ -53,12 +53,12 @@ impl<H: RecordKind> HelmStore<H> {
         })?;
         let name = helm::object_name(&version.name, version.number);
         let packed = helm::pack(&encoded);
-        if packed.len() > MOST {
+        if packed.len() > MAX_RECORD_BYTES {
             return Err(too_large::<H>(&name, packed.len(), action));
         }
         let mut object = Object::of(&ObjectId::new("v1", H::KIND, &version.namespace, &name));
-        let labels = helm::labels(version, stamp);
-        object.metadata_mut().insert("labels".into(), wire::texts(&labels));
+        let labels = helm::labels(version, label_time);
+        object.metadata_mut().insert("labels".into(), api::texts(&labels));
         for (key, value) in lease.map(helm::lease_annotations).into_iter().flatten() {
             object.set_annotation(key, &value);
         }
@@ -73,8 +73,9 @@ impl<H: RecordKind> HelmStore<H> {
         number: u64,
     ) -> Result<Option<ReleaseVersion>, StoreError> {
         let key = helm::object_name(name, number);
-        let found = self.cluster.get_at(&self.resource, namespace, &key).await;
-        let Some(object) = found.map_err(wire::failed(H::words(&format!("get: failed to get {key:?}"))))?
+        let found = self.cluster.get_by_name(&self.resource, namespace, &key).await;
+        let Some(object) =
+            found.map_err(api::backend_error(H::error_prefix(&format!("get: failed to get {key:?}"))))?
         else {
             return Ok(None);
         };
@@ -90,7 +91,7 @@ impl<H: RecordKind> HelmStore<H> {
 }
 
 fn labels(object: &Object) -> BTreeMap<String, String> {
-    wire::text_map(object.at(&["metadata", "labels"]))
+    api::text_map(object.at(&["metadata", "labels"]))
 }
 
 impl<H: RecordKind> Store for HelmStore<H> {
@@ -103,38 +104,38 @@ impl<H: RecordKind> Store for HelmStore<H> {
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let name = version.name.clone();
-            let object = Self::object(version, lease, Stamp::Created(chance::now()), CREATE)?;
-            match wire::create(&self.cluster, &self.resource, &object).await {
+            let object = Self::object(version, lease, TimestampLabel::Created(clock::now()), CREATE)?;
+            match api::create(&self.cluster, &self.resource, &object).await {
                 Ok(_) => {}
                 Err(error) if error.is_already_exists() => {
                     return Err(StoreError::Exists { name, number: version.number });
                 }
-                Err(error) => return Err(wire::failed(H::words(CREATE.failure))(error)),
+                Err(error) => return Err(api::backend_error(H::error_prefix(CREATE.failure))(error)),
             }
             let Some(after) = after else { return Ok(()) };
-            let noted = self.note_successor(version, after).await;
+            let noted = self.annotate_successor(version, after).await;
             if noted.is_err() {
                 // Nothing was done under it yet. When it cannot be deleted, its lease runs out.
                 let at = (object.namespace(), object.name());
-                let _ = wire::delete(&self.cluster, &self.resource, at, "").await;
+                let _ = api::delete(&self.cluster, &self.resource, at, "").await;
             }
             noted
         })
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()> {
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let name = version.name.clone();
-            let object = Self::object(version, lease, Stamp::Modified(chance::now()), UPDATE)?;
-            match wire::replace(&self.cluster, &self.resource, &object).await {
+            let object = Self::object(version, lease, TimestampLabel::Modified(clock::now()), UPDATE)?;
+            match api::replace(&self.cluster, &self.resource, &object).await {
                 Ok(_) => Ok(()),
                 Err(error) if error.is_not_found() => {
                     Err(StoreError::NotFound { name, number: version.number })
                 }
-                Err(error) => Err(wire::failed(H::words(UPDATE.failure))(error)),
+                Err(error) => Err(api::backend_error(H::error_prefix(UPDATE.failure))(error)),
             }
         })
     }
@@ -144,12 +145,12 @@ impl<H: RecordKind> Store for HelmStore<H> {
         seen: &'a Summary,
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
-    ) -> Answer<'a, String> {
-        Box::pin(self.replace_seen(seen, version, lease))
+    ) -> StoreFuture<'a, String> {
+        Box::pin(self.replace_if_unmodified(seen, version, lease))
     }
 
-    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> Answer<'a, String> {
-        Box::pin(self.note_holder(seen, lease))
+    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+        Box::pin(self.annotate_lease(seen, lease))
     }
 
     fn renew<'a>(
@@ -158,22 +159,23 @@ impl<H: RecordKind> Store for HelmStore<H> {
         name: &'a str,
         number: u64,
         lease: &'a Lease,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let path = |key: &str| format!("/metadata/annotations/{}", key.replace('/', "~1"));
-            let mut steps = vec![wire::step("test", &path(helm::LEASE_HOLDER), lease.holder.as_str())];
+            let mut steps =
+                vec![api::json_patch_op("test", &path(helm::LEASE_HOLDER), lease.holder.as_str())];
             let fields = helm::lease_annotations(lease).into_iter();
-            steps.extend(fields.map(|(key, value)| wire::step("add", &path(key), value)));
+            steps.extend(fields.map(|(key, value)| api::json_patch_op("add", &path(key), value)));
             let key = helm::object_name(name, number);
-            match wire::steps(&self.cluster, &self.resource, (namespace, &key), steps).await {
+            match api::json_patch(&self.cluster, &self.resource, (namespace, &key), steps).await {
                 Ok(Some(_)) => Ok(()),
                 Ok(None) => {
-                    Err(StoreError::Lost { name: name.to_owned(), number, winner: None, holder: None })
+                    Err(StoreError::Conflict { name: name.to_owned(), number, winner: None, holder: None })
                 }
                 Err(error) if error.is_not_found() => {
                     Err(StoreError::NotFound { name: name.to_owned(), number })
                 }
-                Err(error) => Err(wire::failed(H::words(UPDATE.failure))(error)),
+                Err(error) => Err(api::backend_error(H::error_prefix(UPDATE.failure))(error)),
             }
         })
     }
@@ -183,20 +185,21 @@ impl<H: RecordKind> Store for HelmStore<H> {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-    ) -> Answer<'a, Option<ReleaseVersion>> {
+    ) -> StoreFuture<'a, Option<ReleaseVersion>> {
         Box::pin(self.read(namespace, name, number))
     }
 
-    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
+    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             let found = self.summaries(namespace, owned_by_helm(Some(name)), None).await;
-            let mut found = found.map_err(wire::failed(H::words("query: failed to query with labels")))?;
+            let mut found =
+                found.map_err(api::backend_error(H::error_prefix("query: failed to query with labels")))?;
             found.sort_by_key(|version| version.number);
             Ok(found)
         })
     }
 
-    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+    fn list<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             let selector = query.selector()?;
             let namespace = query.namespace.as_deref().unwrap_or_default();
@@ -212,29 +215,29 @@ impl<H: RecordKind> Store for HelmStore<H> {
                 labels_wanted = format!("{labels_wanted},status in ({})", words.join(","));
             }
             let found = self.summaries(namespace, labels_wanted, None).await;
-            let mut found = found.map_err(wire::failed(H::words("list: failed to list")))?;
-            found.retain(|version| query.wants(version.status));
+            let mut found = found.map_err(api::backend_error(H::error_prefix("list: failed to list")))?;
+            found.retain(|version| query.matches_status(version.status));
             found.sort_by(|a, b| (&a.namespace, &a.name, a.number).cmp(&(&b.namespace, &b.name, b.number)));
             Ok(found)
         })
     }
 
-    fn latest<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+    fn latest<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             let selector = query.selector()?;
             let found = self.newest(query, &selector).await;
-            let found = found.map_err(wire::failed(H::words("list: failed to list")))?;
+            let found = found.map_err(api::backend_error(H::error_prefix("list: failed to list")))?;
             Ok(newest(found, query, |_| true))
         })
     }
 
-    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()> {
+    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let key = helm::object_name(name, number);
-            match wire::delete(&self.cluster, &self.resource, (namespace, &key), "").await {
+            match api::delete(&self.cluster, &self.resource, (namespace, &key), "").await {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(StoreError::NotFound { name: name.to_owned(), number }),
-                Err(error) => Err(wire::failed("")(error)),
+                Err(error) => Err(api::backend_error("")(error)),
             }
         })
     }
@@ -266,13 +269,13 @@ mod tests {
         };
         let mut version = version();
         version.manifest = (0..1_600_000).map(letter).collect();
-        let stamp = Stamp::Created(chance::now());
-        let refused = HelmSecrets::object(&version, None, stamp, CREATE).expect_err("too large");
+        let label_time = TimestampLabel::Created(clock::now());
+        let refused = HelmSecrets::object(&version, None, label_time, CREATE).expect_err("too large");
         assert_eq!(
             refused.to_string(),
             "create: failed to create: Secret \"sh.helm.release.v1.web.v3\" is invalid: data: Too long: may not be more than 1048576 bytes"
         );
-        let refused = HelmConfigMaps::object(&version, None, stamp, UPDATE).expect_err("too large");
+        let refused = HelmConfigMaps::object(&version, None, label_time, UPDATE).expect_err("too large");
         assert_eq!(
             refused.to_string(),
             "ConfigMap \"sh.helm.release.v1.web.v3\" is invalid: []: Too long: may not be more than 1048576 bytes"
@@ -281,10 +284,11 @@ mod tests {
 
     #[test]
     fn secrets_and_config_maps_hold_the_same_release() {
-        let lease = Lease::new("me", chance::now(), 30);
-        let stamp = Stamp::Created(chance::now());
-        let secret = HelmSecrets::object(&version(), Some(&lease), stamp, CREATE).expect("can be written");
-        let map = HelmConfigMaps::object(&version(), None, stamp, CREATE).expect("can be written");
+        let lease = Lease::new("me", clock::now(), 30);
+        let label_time = TimestampLabel::Created(clock::now());
+        let secret =
+            HelmSecrets::object(&version(), Some(&lease), label_time, CREATE).expect("can be written");
+        let map = HelmConfigMaps::object(&version(), None, label_time, CREATE).expect("can be written");
         assert_eq!(secret.text(&["type"]), "helm.sh/release.v1");
         assert_eq!(secret.name(), "sh.helm.release.v1.web.v3");
         assert_eq!(Secrets::packed(&secret), ConfigMaps::packed(&map));

@@ -1,28 +1,28 @@
 //! Releases as objects of their own kind: a `Release` that points to its current `ReleaseVersion`, whose payload is in
 //! Secrets.
 //!
-//! A new version is written whole before the release points to it. Moving the pointer succeeds only for the writer that
+//! A new version is written read_version before the release points to it. Moving the pointer succeeds only for the writer that
 //! saw the state before it, so that of two writers one wins, and the other takes back what it wrote.
 
-mod adding;
-mod changing;
-mod importing;
+mod create;
+mod import;
+mod update;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use pintle_objects::Object;
 use pintle_release::{
-    Answer, Lease, Query, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, newest,
+    Lease, Query, ReleaseVersion, Status, Store, StoreError, StoreFuture, Summary, VersionId, newest,
 };
 use pintle_tree::{Map, Node};
 
-use super::record::{self, PayloadNote};
-use super::{payload, wire};
+use super::record::{self, PayloadRef};
+use super::{api, payload};
 use crate::cluster::Cluster;
 use crate::crds;
 use crate::error::{Error, Result};
-use crate::read::Selection;
+use crate::read::ListParams;
 
 /// How often the pointer is tried again when others change the release without moving it.
 const MAX_RETRIES: usize = 20;
@@ -32,10 +32,10 @@ type Key = (String, String, u64);
 
 /// Keeps releases as objects of their own kind.
 #[derive(Debug)]
-pub struct Native {
+pub struct NativeStore {
     cluster: Cluster,
     /// What was learned about versions on the way: their ids, and where their payload is.
-    known: Mutex<BTreeMap<Key, (VersionId, PayloadNote)>>,
+    known: Mutex<BTreeMap<Key, (VersionId, PayloadRef)>>,
     /// Releases as they were last seen, by namespace and name; none where there was none. Whoever builds on one of them
     /// finds out when it is out of date, because it cannot be replaced then.
     seen: Mutex<BTreeMap<(String, String), Option<Object>>>,
@@ -43,27 +43,27 @@ pub struct Native {
     listed: Mutex<BTreeMap<Key, Object>>,
 }
 
-impl Native {
+impl NativeStore {
     /// Returns a store in this cluster. The kinds are installed when the first release is created.
     pub fn new(cluster: Cluster) -> Self {
-        Native { cluster, known: Mutex::default(), seen: Mutex::default(), listed: Mutex::default() }
+        NativeStore { cluster, known: Mutex::default(), seen: Mutex::default(), listed: Mutex::default() }
     }
 
-    fn remember(&self, object: &Object) {
+    fn cache_version(&self, object: &Object) {
         let summary = record::version_summary(object);
         if let Some(id) = summary.id {
             let key = (summary.namespace, summary.name, summary.number);
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(key, (id, record::payload_note(object)));
+            known.insert(key, (id, record::payload_ref(object)));
         }
     }
 
-    fn remembered(&self, namespace: &str, name: &str, number: u64) -> Option<(VersionId, PayloadNote)> {
+    fn cached_version(&self, namespace: &str, name: &str, number: u64) -> Option<(VersionId, PayloadRef)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(namespace.to_owned(), name.to_owned(), number)).cloned()
     }
 
-    fn forget(&self, namespace: &str, name: &str, number: u64) {
+    fn evict_version(&self, namespace: &str, name: &str, number: u64) {
         let key = (namespace.to_owned(), name.to_owned(), number);
         self.listed.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
@@ -75,7 +75,7 @@ impl Native {
         listed.remove(&(namespace.to_owned(), name.to_owned(), number))
     }
 
-    fn list_later(&self, parts: &[(Summary, Object)]) {
+    fn cache_listed(&self, parts: &[(Summary, Object)]) {
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         for (summary, object) in parts {
             let key = (summary.namespace.clone(), summary.name.clone(), summary.number);
@@ -83,46 +83,51 @@ impl Native {
         }
     }
 
-    fn see(&self, namespace: &str, name: &str, release: Option<&Object>) {
+    fn cache_release(&self, namespace: &str, name: &str, release: Option<&Object>) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert((namespace.to_owned(), name.to_owned()), release.cloned());
     }
 
     /// A release as it was last seen, once.
-    fn take_seen(&self, namespace: &str, name: &str) -> Option<Option<Object>> {
+    fn take_cached_release(&self, namespace: &str, name: &str) -> Option<Option<Object>> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.remove(&(namespace.to_owned(), name.to_owned()))
     }
 
     /// The release as it was last seen, if it was there.
-    fn seen(&self, namespace: &str, name: &str) -> Option<Object> {
+    fn cached_release(&self, namespace: &str, name: &str) -> Option<Object> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(&(namespace.to_owned(), name.to_owned())).cloned().flatten()
     }
 
     /// Whether the release is known to have come further than a version. It does not go back but by deleting versions,
     /// and whoever does that tells the release himself.
-    fn is_past(&self, namespace: &str, name: &str, number: u64) -> bool {
-        let release = self.seen(namespace, name);
+    fn is_behind_pointer(&self, namespace: &str, name: &str, number: u64) -> bool {
+        let release = self.cached_release(namespace, name);
         release.as_ref().and_then(record::pointer).is_some_and(|(_, current)| current > number)
     }
 
     async fn release(&self, namespace: &str, name: &str) -> Result<Option<Object>> {
-        self.cluster.get_at(&crds::releases(), namespace, name).await
+        self.cluster.get_by_name(&crds::releases(), namespace, name).await
     }
 
     /// The resources of versions, whether or not their release ever pointed to them.
     async fn versions(&self, namespace: &str, selector: String) -> Result<Vec<Object>> {
-        let selection = Selection { labels: selector, ..Selection::default() };
-        absent_as_none(self.cluster.list(&crds::release_versions(), namespace, &selection).await)
+        let selection = ListParams { labels: selector, ..ListParams::default() };
+        empty_if_missing_kind(self.cluster.list(&crds::release_versions(), namespace, &selection).await)
     }
 
     /// The versions of one release, or some of them by number, in order.
-    async fn parts(&self, namespace: &str, name: &str, numbers: &[u64]) -> Result<Vec<(Summary, Object)>> {
-        let release = async { absent_as_none(self.release(namespace, name).await) };
+    async fn list_versions(
+        &self,
+        namespace: &str,
+        name: &str,
+        numbers: &[u64],
+    ) -> Result<Vec<(Summary, Object)>> {
+        let release = async { empty_if_missing_kind(self.release(namespace, name).await) };
         let versions = || self.versions(namespace, record::selector(name, numbers));
         let (release, mut versions_there) = futures::try_join!(release, versions())?;
-        self.see(namespace, name, release.as_ref());
+        self.cache_release(namespace, name, release.as_ref());
         let pointer = release.as_ref().and_then(record::pointer);
         // Whoever takes a release away tells the version first; what was read before that is out of date.
         let knows = |version: &Object| {
@@ -130,58 +135,59 @@ impl Native {
             summary.status == Status::Uninstalling
                 || Some(summary.number) != pointer.map(|(_, number)| number)
         };
-        if release.as_ref().is_some_and(record::is_going) && !versions_there.iter().all(knows) {
+        if release.as_ref().is_some_and(record::is_uninstalling) && !versions_there.iter().all(knows) {
             versions_there = versions().await?;
         }
         let summed = versions_there.into_iter().map(|object| (record::version_summary(&object), object));
-        let mut parts: Vec<_> = summed.filter(|(summary, _)| record::is_part(summary, pointer)).collect();
+        let mut parts: Vec<_> =
+            summed.filter(|(summary, _)| record::belongs_to_release(summary, pointer)).collect();
         parts.sort_by_key(|(summary, _)| summary.number);
         for (_, object) in &parts {
-            self.remember(object);
+            self.cache_version(object);
         }
         Ok(parts)
     }
 
     /// The resource of a version by its number.
     async fn version(&self, namespace: &str, name: &str, number: u64) -> Result<Option<Object>> {
-        if let Some((id, _)) = self.remembered(namespace, name, number) {
+        if let Some((id, _)) = self.cached_version(namespace, name, number) {
             let name = record::version_name(name, id);
-            return self.cluster.get_at(&crds::release_versions(), namespace, &name).await;
+            return self.cluster.get_by_name(&crds::release_versions(), namespace, &name).await;
         }
-        Ok(self.parts(namespace, name, &[number]).await?.pop().map(|(_, object)| object))
+        Ok(self.list_versions(namespace, name, &[number]).await?.pop().map(|(_, object)| object))
     }
 
     /// The name of the resource of a version.
     async fn version_name(&self, namespace: &str, name: &str, number: u64) -> Result<Option<String>> {
-        if let Some((id, _)) = self.remembered(namespace, name, number) {
+        if let Some((id, _)) = self.cached_version(namespace, name, number) {
             return Ok(Some(record::version_name(name, id)));
         }
         Ok(self.version(namespace, name, number).await?.map(|object| object.name().to_owned()))
     }
 
-    async fn whole(
+    async fn read_version(
         &self,
         namespace: &str,
         name: &str,
         number: u64,
     ) -> Result<Option<ReleaseVersion>, StoreError> {
-        let failed = || wire::failed(format!("get: failed to get version {number} of {name:?}"));
+        let failed = || api::backend_error(format!("get: failed to get version {number} of {name:?}"));
         let listed = self.take_listed(namespace, name, number);
         let was_listed = listed.is_some();
         let object = match listed {
             Some(object) => Some(object),
-            None => absent_as_none(self.version(namespace, name, number).await).map_err(failed())?,
+            None => empty_if_missing_kind(self.version(namespace, name, number).await).map_err(failed())?,
         };
         let Some(object) = object else { return Ok(None) };
-        let note = record::payload_note(&object);
+        let note = record::payload_ref(&object);
         let read = match payload::read(&self.cluster, namespace, &note).await {
             // Since it was listed, it may have got another payload, or have gone.
-            Err(_) if was_listed => return Box::pin(self.whole(namespace, name, number)).await,
+            Err(_) if was_listed => return Box::pin(self.read_version(namespace, name, number)).await,
             read => read.map_err(failed())?,
         };
         let mut version =
             read.map_err(|source| StoreError::Unreadable { key: object.name().to_owned(), source })?;
-        record::complete(&mut version, &object);
+        record::fill_from_object(&mut version, &object);
         Ok(Some(version))
     }
 
@@ -191,13 +197,14 @@ impl Native {
         let namespace = query.namespace.as_deref().unwrap_or_default();
         let releases = match &query.name {
             Some(name) if !namespace.is_empty() && query.selector.is_empty() => {
-                absent_as_none(self.release(namespace, name).await)?.into_iter().collect()
+                empty_if_missing_kind(self.release(namespace, name).await)?.into_iter().collect()
             }
             _ => {
                 let fields =
                     query.name.as_ref().map(|name| format!("metadata.name={name}")).unwrap_or_default();
-                let selection = Selection { labels: query.selector.clone(), fields, ..Selection::default() };
-                absent_as_none(self.cluster.list(&crds::releases(), namespace, &selection).await)?
+                let selection =
+                    ListParams { labels: query.selector.clone(), fields, ..ListParams::default() };
+                empty_if_missing_kind(self.cluster.list(&crds::releases(), namespace, &selection).await)?
             }
         };
         let mut found: Vec<Summary> = releases.iter().filter_map(record::release_summary).collect();
@@ -212,7 +219,7 @@ impl Native {
             keep
         });
         for (namespace, name) in unsettled {
-            found.extend(self.parts(&namespace, &name, &[]).await?.pop().map(|(summary, _)| summary));
+            found.extend(self.list_versions(&namespace, &name, &[]).await?.pop().map(|(summary, _)| summary));
         }
         Ok(found)
     }
@@ -223,8 +230,9 @@ impl Native {
         let name = query.name.as_ref().map(|name| format!("name={name}"));
         let parts = name.into_iter().chain(Some(query.selector.clone()).filter(|text| !text.is_empty()));
         let selector = parts.collect::<Vec<_>>().join(",");
-        let (everything, releases) = (Selection::default(), crds::releases());
-        let releases = async { absent_as_none(self.cluster.list(&releases, namespace, &everything).await) };
+        let (everything, releases) = (ListParams::default(), crds::releases());
+        let releases =
+            async { empty_if_missing_kind(self.cluster.list(&releases, namespace, &everything).await) };
         let (releases, versions) = futures::try_join!(releases, self.versions(namespace, selector))?;
         let pointers: BTreeMap<_, _> = releases
             .iter()
@@ -233,7 +241,8 @@ impl Native {
         let mut found: Vec<Summary> = versions.iter().map(record::version_summary).collect();
         found.retain(|version| {
             let pointer = pointers.get(&(version.namespace.as_str(), version.name.as_str()));
-            query.wants(version.status) && record::is_part(version, pointer.copied().flatten())
+            query.matches_status(version.status)
+                && record::belongs_to_release(version, pointer.copied().flatten())
         });
         found.sort_by(|a, b| (&a.namespace, &a.name, a.number).cmp(&(&b.namespace, &b.name, b.number)));
         Ok(found)
@@ -247,14 +256,14 @@ fn is_missing_kind(error: &Error) -> bool {
 }
 
 /// Where the kinds are not installed, there are no releases.
-fn absent_as_none<T: Default>(result: Result<T>) -> Result<T> {
+fn empty_if_missing_kind<T: Default>(result: Result<T>) -> Result<T> {
     match result {
         Err(error) if is_missing_kind(&error) => Ok(T::default()),
         other => other,
     }
 }
 
-impl Store for Native {
+impl Store for NativeStore {
     fn driver(&self) -> &'static str {
         "native"
     }
@@ -264,16 +273,16 @@ impl Store for Native {
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
         after: Option<&'a Summary>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(self.add(version, lease, after))
     }
 
-    fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> Answer<'a, ()> {
-        Box::pin(self.take_over(versions))
+    fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> StoreFuture<'a, ()> {
+        Box::pin(self.import_versions(versions))
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> Answer<'a, ()> {
-        Box::pin(Native::update(self, version, lease))
+    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()> {
+        Box::pin(NativeStore::update(self, version, lease))
     }
 
     fn swap<'a>(
@@ -281,8 +290,8 @@ impl Store for Native {
         seen: &'a Summary,
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
-    ) -> Answer<'a, String> {
-        Box::pin(Native::swap(self, seen, version, lease))
+    ) -> StoreFuture<'a, String> {
+        Box::pin(NativeStore::swap(self, seen, version, lease))
     }
 
     fn renew<'a>(
@@ -291,21 +300,21 @@ impl Store for Native {
         name: &'a str,
         number: u64,
         lease: &'a Lease,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            let failed = || wire::failed("update: failed to update");
+            let failed = || api::backend_error("update: failed to update");
             let not_found = || StoreError::NotFound { name: name.to_owned(), number };
             let object_name = self.version_name(namespace, name, number).await.map_err(failed())?;
             let object_name = object_name.ok_or_else(not_found)?;
             let steps = vec![
-                wire::step("test", "/status/lease/holderIdentity", lease.holder.as_str()),
-                wire::step("replace", "/status/lease", Node::Map(record::lease_node(lease))),
+                api::json_patch_op("test", "/status/lease/holderIdentity", lease.holder.as_str()),
+                api::json_patch_op("replace", "/status/lease", Node::Map(record::lease_node(lease))),
             ];
             let at = (namespace, object_name.as_str());
-            match wire::steps(&self.cluster, &crds::release_versions(), at, steps).await {
+            match api::json_patch(&self.cluster, &crds::release_versions(), at, steps).await {
                 Ok(Some(_)) => Ok(()),
                 Ok(None) => {
-                    Err(StoreError::Lost { name: name.to_owned(), number, winner: None, holder: None })
+                    Err(StoreError::Conflict { name: name.to_owned(), number, winner: None, holder: None })
                 }
                 Err(error) if error.is_not_found() => Err(not_found()),
                 Err(error) => Err(failed()(error)),
@@ -318,53 +327,53 @@ impl Store for Native {
         namespace: &'a str,
         name: &'a str,
         number: u64,
-    ) -> Answer<'a, Option<ReleaseVersion>> {
-        Box::pin(self.whole(namespace, name, number))
+    ) -> StoreFuture<'a, Option<ReleaseVersion>> {
+        Box::pin(self.read_version(namespace, name, number))
     }
 
-    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Vec<Summary>> {
+    fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
-            let parts = self.parts(namespace, name, &[]).await;
-            let parts = parts.map_err(wire::failed("query: failed to query with labels"))?;
-            self.list_later(&parts);
+            let parts = self.list_versions(namespace, name, &[]).await;
+            let parts = parts.map_err(api::backend_error("query: failed to query with labels"))?;
+            self.cache_listed(&parts);
             Ok(parts.into_iter().map(|(summary, _)| summary).collect())
         })
     }
 
-    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+    fn list<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             query.selector()?;
             let found = self.matching(query).await;
-            found.map_err(wire::failed("list: failed to list"))
+            found.map_err(api::backend_error("list: failed to list"))
         })
     }
 
-    fn latest<'a>(&'a self, query: &'a Query) -> Answer<'a, Vec<Summary>> {
+    fn latest<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             query.selector()?;
-            let found = self.current(query).await.map_err(wire::failed("list: failed to list"))?;
+            let found = self.current(query).await.map_err(api::backend_error("list: failed to list"))?;
             Ok(newest(found, query, |_| true))
         })
     }
 
-    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> Answer<'a, ()> {
+    fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let action = format!("delete: failed to delete version {number} of {name:?}");
             match self.remove(namespace, name, number).await {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(StoreError::NotFound { name: name.to_owned(), number }),
-                Err(error) => Err(wire::failed(action)(error)),
+                Err(error) => Err(api::backend_error(action)(error)),
             }
         })
     }
 
-    fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> Answer<'a, Option<Map<Node>>> {
+    fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Option<Map<Node>>> {
         Box::pin(async move {
-            if let Some(release) = self.seen(namespace, name) {
+            if let Some(release) = self.cached_release(namespace, name) {
                 return Ok(Some(record::owner_reference(&release)));
             }
-            let failed = wire::failed(format!("get: failed to get {name:?}"));
-            let release = absent_as_none(self.release(namespace, name).await).map_err(failed)?;
+            let failed = api::backend_error(format!("get: failed to get {name:?}"));
+            let release = empty_if_missing_kind(self.release(namespace, name).await).map_err(failed)?;
             Ok(release.as_ref().map(record::owner_reference))
         })
     }

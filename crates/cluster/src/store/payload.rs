@@ -9,14 +9,14 @@ use pintle_release::native::Payload;
 use pintle_release::{ReleaseVersion, chunk};
 use pintle_tree::{Map, Node};
 
-use super::record::{self, PayloadNote};
-use super::wire;
+use super::api;
+use super::record::{self, PayloadRef};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
 
 /// How many Secrets are on their way at once; each carries a megabyte.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENCY: usize = 4;
 /// The type of the Secrets. It is not Helm's, so that Helm does not take them for releases.
 const TYPE: &str = "helm.sh/release-payload.v3";
 /// The key of the data.
@@ -38,19 +38,19 @@ fn names(version_name: &str, pieces: usize, digest: &str, anew: bool) -> Vec<Str
 }
 
 /// A payload that is packed and has its place, but is not written yet.
-pub(super) struct Parcel {
+pub(super) struct PayloadSecrets {
     packed: Vec<u8>,
     /// Where it goes.
-    pub(super) note: PayloadNote,
+    pub(super) note: PayloadRef,
 }
 
-impl Parcel {
+impl PayloadSecrets {
     /// Packs the payload for the version with this name.
     pub(super) fn new(version_name: &str, payload: &Payload, anew: bool) -> Self {
         let packed = payload.pack();
         let secrets = names(version_name, chunk::split(&packed).len(), payload.digest(), anew);
-        let note = PayloadNote { secrets, size: packed.len(), digest: payload.digest().to_owned() };
-        Parcel { packed, note }
+        let note = PayloadRef { secrets, size: packed.len(), digest: payload.digest().to_owned() };
+        PayloadSecrets { packed, note }
     }
 
     /// Writes it into Secrets that the version's resource owns.
@@ -64,7 +64,7 @@ impl Parcel {
             .zip(pieces)
             .map(|(name, piece)| create(cluster, &resource, owner, name, piece))
             .collect();
-        stream::iter(writes).buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await.map(|_| ())
+        stream::iter(writes).buffer_unordered(MAX_CONCURRENCY).try_collect::<Vec<()>>().await.map(|_| ())
     }
 }
 
@@ -76,7 +76,7 @@ async fn create(
     name: &str,
     piece: &[u8],
 ) -> Result<()> {
-    match wire::create(cluster, resource, &secret(owner, name, piece)).await {
+    match api::create(cluster, resource, &secret(owner, name, piece)).await {
         Err(error) if !error.is_already_exists() => Err(error),
         _ => Ok(()),
     }
@@ -94,10 +94,10 @@ fn secret(owner: &Object, name: &str, piece: &[u8]) -> Object {
 }
 
 /// Deletes the Secrets of a payload that is no longer pointed to.
-pub(super) async fn discard(cluster: &Cluster, namespace: &str, note: &PayloadNote) -> Result<()> {
+pub(super) async fn discard(cluster: &Cluster, namespace: &str, note: &PayloadRef) -> Result<()> {
     let resource = secrets();
     for name in &note.secrets {
-        wire::delete(cluster, &resource, (namespace, name), "").await?;
+        api::delete(cluster, &resource, (namespace, name), "").await?;
     }
     Ok(())
 }
@@ -106,19 +106,19 @@ pub(super) async fn discard(cluster: &Cluster, namespace: &str, note: &PayloadNo
 pub(super) async fn read(
     cluster: &Cluster,
     namespace: &str,
-    note: &PayloadNote,
+    note: &PayloadRef,
 ) -> Result<Result<ReleaseVersion, Unreadable>> {
     let resource = secrets();
     let reads: Vec<_> = note.secrets.iter().map(|name| piece(cluster, &resource, namespace, name)).collect();
-    let pieces: Vec<Vec<u8>> = stream::iter(reads).buffered(AT_ONCE).try_collect().await?;
+    let pieces: Vec<Vec<u8>> = stream::iter(reads).buffered(MAX_CONCURRENCY).try_collect().await?;
     match chunk::join(pieces.iter().map(Vec::as_slice), note.size) {
-        Ok(packed) => Ok(Payload::read(packed, &note.digest)),
+        Ok(packed) => Ok(Payload::unpack(packed, &note.digest)),
         Err(found) => Err(wrong(format!("the payload has {found} bytes instead of {}", note.size))),
     }
 }
 
 async fn piece(cluster: &Cluster, resource: &Resource, namespace: &str, name: &str) -> Result<Vec<u8>> {
-    let Some(object) = cluster.get_at(resource, namespace, name).await? else {
+    let Some(object) = cluster.get_by_name(resource, namespace, name).await? else {
         return Err(wrong(format!("the Secret {name} that holds a part of the release is gone")));
     };
     Ok(BASE64.decode(object.text(&["data", KEY])).unwrap_or_default())

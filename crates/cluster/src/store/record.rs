@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use pintle_objects::{Object, ObjectId};
-use pintle_release::helm::{self, Stamp};
-use pintle_release::{HookPhase, Lease, Moment, ReleaseVersion, Status, Summary, VersionId};
+use pintle_release::helm::{self, TimestampLabel};
+use pintle_release::{HookPhase, Lease, ReleaseVersion, Status, Summary, Timestamp, VersionId};
 use pintle_tree::{Map, Node};
 
-use super::wire;
+use super::api;
 use crate::crds;
 
 /// How many objects a version lists; a custom resource must stay far below what etcd takes.
-const MOST_OBJECTS: usize = 2_000;
+const MAX_LISTED_OBJECTS: usize = 2_000;
 
 /// What the resource of a version says about its payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PayloadNote {
+pub(super) struct PayloadRef {
     pub(super) secrets: Vec<String>,
     pub(super) size: usize,
     pub(super) digest: String,
@@ -42,7 +42,7 @@ pub(super) fn selector(release: &str, numbers: &[u64]) -> String {
 
 /// Whether a version is part of a release that points to `pointer`. One with a number that the release has not come to,
 /// or that another version has, is from a writer that lost, or died before the release pointed to its work.
-pub(super) fn is_part(version: &Summary, pointer: Option<(VersionId, u64)>) -> bool {
+pub(super) fn belongs_to_release(version: &Summary, pointer: Option<(VersionId, u64)>) -> bool {
     pointer.is_some_and(|(current, number)| {
         version.number < number || (version.number == number && version.id == Some(current))
     })
@@ -72,7 +72,7 @@ pub(super) fn new_release(version: &ReleaseVersion) -> Object {
 }
 
 /// Makes a release point to a version.
-pub(super) fn point(release: &mut Object, version: &ReleaseVersion, id: VersionId) {
+pub(super) fn set_pointer(release: &mut Object, version: &ReleaseVersion, id: VersionId) {
     release.metadata_mut().insert("labels".into(), labels(version));
     release.body_mut().insert("spec".into(), Node::Map(spec(version)));
     let mut status: Map<Node> = mirror(version).into_iter().map(|(key, value)| (key.into(), value)).collect();
@@ -104,7 +104,7 @@ pub(super) fn new_version(
     version: &ReleaseVersion,
     id: VersionId,
     lease: Option<&Lease>,
-    note: &PayloadNote,
+    note: &PayloadRef,
 ) -> Object {
     let name = version_name(&version.name, id);
     let mut object = Object::of(&ObjectId::new(&api_version(), "ReleaseVersion", &version.namespace, &name));
@@ -122,10 +122,10 @@ pub(super) fn new_version(
 }
 
 /// What a change of state lays over the resource of a version; nil takes a field away.
-pub(super) fn change(
+pub(super) fn update_patch(
     version: &ReleaseVersion,
     lease: Option<&Lease>,
-    note: Option<&PayloadNote>,
+    note: Option<&PayloadRef>,
 ) -> Map<Node> {
     let mut patch = Map::new();
     patch.insert("status".into(), Node::Map(status(version, lease)));
@@ -141,14 +141,14 @@ pub(super) fn change(
 }
 
 /// Lets a change hold only for one state of the resource.
-pub(super) fn guard(patch: &mut Map<Node>, resource_version: &str) {
+pub(super) fn set_precondition(patch: &mut Map<Node>, resource_version: &str) {
     if let Some(Node::Map(metadata)) = patch.get_mut("metadata") {
         metadata.insert("resourceVersion".into(), resource_version.into());
     }
 }
 
 /// What brings a resource back to what was seen of it, if it is in that state.
-pub(super) fn undo(seen: &Summary, resource_version: &str) -> Map<Node> {
+pub(super) fn revert_patch(seen: &Summary, resource_version: &str) -> Map<Node> {
     let lease = seen.lease.as_ref().map_or(Node::Nil, |lease| Node::Map(lease_node(lease)));
     let status = Map::from_entries(vec![
         ("lease".into(), lease),
@@ -162,11 +162,11 @@ pub(super) fn undo(seen: &Summary, resource_version: &str) -> Map<Node> {
         ("metadata".into(), Node::Map(metadata)),
         ("status".into(), Node::Map(status)),
     ]);
-    guard(&mut patch, resource_version);
+    set_precondition(&mut patch, resource_version);
     patch
 }
 
-fn payload_node(note: &PayloadNote) -> Node {
+fn payload_node(note: &PayloadRef) -> Node {
     let secrets = note.secrets.iter().map(|name| Node::from(name.as_str())).collect();
     Node::Map(Map::from_entries(vec![
         ("digest".into(), note.digest.as_str().into()),
@@ -176,9 +176,9 @@ fn payload_node(note: &PayloadNote) -> Node {
 }
 
 /// Where the payload of a version is.
-pub(super) fn payload_note(object: &Object) -> PayloadNote {
+pub(super) fn payload_ref(object: &Object) -> PayloadRef {
     let secrets = object.at(&["spec", "payload", "secrets"]).and_then(Node::as_list).unwrap_or_default();
-    PayloadNote {
+    PayloadRef {
         secrets: secrets.iter().filter_map(Node::as_str).map(str::to_owned).collect(),
         size: usize::try_from(number_at(object, &["spec", "payload", "size"])).unwrap_or(usize::MAX),
         digest: object.text(&["spec", "payload", "digest"]).to_owned(),
@@ -187,11 +187,11 @@ pub(super) fn payload_note(object: &Object) -> PayloadNote {
 
 /// The labels that Helm's stores have too, but for the times, so that one selector works everywhere.
 fn labels(version: &ReleaseVersion) -> Node {
-    let mut labels = helm::labels(version, Stamp::Created(Moment::ZERO));
+    let mut labels = helm::labels(version, TimestampLabel::Created(Timestamp::ZERO));
     if !version.labels.contains_key("createdAt") {
         labels.remove("createdAt");
     }
-    wire::texts(&labels)
+    api::texts(&labels)
 }
 
 fn spec(version: &ReleaseVersion) -> Map<Node> {
@@ -204,23 +204,24 @@ fn spec(version: &ReleaseVersion) -> Map<Node> {
     let mut spec = Map::new();
     spec.insert("applyMethod".into(), version.apply_method.as_str().into());
     spec.insert("chart".into(), Node::Map(chart));
-    spec.insert("labels".into(), wire::texts(&version.labels));
+    spec.insert("labels".into(), api::texts(&version.labels));
     spec
 }
 
 /// Lists the objects of a manifest; one that cannot be read is left out, since the manifest itself is kept.
 fn list_objects(spec: &mut Map<Node>, manifest: &str) {
     let objects = Object::read_manifest(manifest.as_bytes(), "manifest").unwrap_or_default();
-    let names = objects.iter().take(MOST_OBJECTS).map(|object| object.id().to_string().into()).collect();
+    let names =
+        objects.iter().take(MAX_LISTED_OBJECTS).map(|object| object.id().to_string().into()).collect();
     spec.insert("objects".into(), Node::List(names));
-    if let Some(more) = objects.len().checked_sub(MOST_OBJECTS).filter(|more| *more > 0) {
+    if let Some(more) = objects.len().checked_sub(MAX_LISTED_OBJECTS).filter(|more| *more > 0) {
         spec.insert("moreObjects".into(), number(more as u64));
     }
 }
 
 fn status(version: &ReleaseVersion, lease: Option<&Lease>) -> Map<Node> {
     let info = &version.info;
-    let moment = |moment: Option<Moment>| moment.map_or(Node::Nil, |moment| moment.to_string().into());
+    let moment = |moment: Option<Timestamp>| moment.map_or(Node::Nil, |moment| moment.to_string().into());
     let hooks = version.hooks.iter().map(|hook| {
         let mut run = Map::new();
         run.insert("name".into(), hook.name.as_str().into());
@@ -259,8 +260,8 @@ fn lease(object: &Object) -> Option<Lease> {
     let seconds = object.int(&["status", "lease", "leaseDurationSeconds"])?;
     Some(Lease {
         holder: text("holderIdentity").to_owned(),
-        since: Moment::parse(text("acquireTime")).ok()?,
-        renewed: Moment::parse(text("renewTime")).ok()?,
+        since: Timestamp::parse(text("acquireTime")).ok()?,
+        renewed: Timestamp::parse(text("renewTime")).ok()?,
         seconds: u32::try_from(seconds).ok()?,
     })
 }
@@ -273,8 +274,8 @@ fn number_at(object: &Object, path: &[&str]) -> u64 {
     object.int(path).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
 }
 
-fn moment_at(object: &Object, path: &[&str]) -> Option<Moment> {
-    Moment::parse(object.text(path)).ok()
+fn moment_at(object: &Object, path: &[&str]) -> Option<Timestamp> {
+    Timestamp::parse(object.text(path)).ok()
 }
 
 /// What a version says of itself without its payload.
@@ -296,7 +297,7 @@ pub(super) fn version_summary(object: &Object) -> Summary {
 }
 
 /// Whether a release says that it is being taken away.
-pub(super) fn is_going(release: &Object) -> bool {
+pub(super) fn is_uninstalling(release: &Object) -> bool {
     summary(release).status == Status::Uninstalling
 }
 
@@ -312,7 +313,7 @@ fn summary(object: &Object) -> Summary {
     let text = |path: &[&str]| object.text(path).to_owned();
     Summary {
         namespace: object.namespace().to_owned(),
-        status: Status::from_word(word).unwrap_or_default(),
+        status: Status::parse(word).unwrap_or_default(),
         status_word: word.to_owned(),
         chart_name: text(&["spec", "chart", "name"]),
         chart_version: text(&["spec", "chart", "version"]),
@@ -327,11 +328,11 @@ fn summary(object: &Object) -> Summary {
 }
 
 fn user_labels(object: &Object) -> BTreeMap<String, String> {
-    wire::text_map(object.at(&["spec", "labels"]))
+    api::text_map(object.at(&["spec", "labels"]))
 }
 
 /// Completes a version that came from its payload with what the resource says.
-pub(super) fn complete(version: &mut ReleaseVersion, object: &Object) {
+pub(super) fn fill_from_object(version: &mut ReleaseVersion, object: &Object) {
     let summary = version_summary(object);
     version.name = summary.name;
     version.namespace = summary.namespace;
@@ -347,15 +348,15 @@ pub(super) fn complete(version: &mut ReleaseVersion, object: &Object) {
     info.deleted = moment_at(object, &["status", "deleted"]);
     info.rollback_revision =
         object.int(&["status", "rollbackTo"]).and_then(|number| u64::try_from(number).ok());
-    if Status::from_word(&summary.status_word).is_none() {
-        version.oddities.get_or_insert_default().status = Some(summary.status_word);
+    if Status::parse(&summary.status_word).is_none() {
+        version.preserved.get_or_insert_default().status = Some(summary.status_word);
     }
     let runs = object.at(&["status", "hooks"]).and_then(Node::as_list).unwrap_or_default();
     for (hook, run) in version.hooks.iter_mut().zip(runs) {
         let text = |key| run.get(key).and_then(Node::as_str).unwrap_or_default();
-        hook.last_run.started = Moment::parse(text("started")).ok();
-        hook.last_run.completed = Moment::parse(text("completed")).ok();
-        hook.last_run.phase = HookPhase::from_word(text("phase"));
+        hook.last_run.started = Timestamp::parse(text("started")).ok();
+        hook.last_run.completed = Timestamp::parse(text("completed")).ok();
+        hook.last_run.phase = HookPhase::parse(text("phase"));
     }
 }
 
@@ -376,7 +377,7 @@ mod tests {
             ..ReleaseVersion::default()
         };
         version.info.status = Status::PendingUpgrade;
-        version.info.last_deployed = Some(Moment::from_unix(5, 7));
+        version.info.last_deployed = Some(Timestamp::from_unix(5, 7));
         version.info.rollback_revision = Some(2);
         version.hooks[0].last_run.phase = HookPhase::Running;
         version.chart.metadata.name = "app".into();
@@ -386,10 +387,10 @@ mod tests {
     #[test]
     fn a_version_survives_as_a_resource() {
         let id = VersionId::new(1_700_000_000_000, 9);
-        let lease = Lease::new("me", Moment::from_unix(3, 0), 30);
-        let note = PayloadNote { secrets: vec!["a".into()], size: 5, digest: "sha256:0".into() };
+        let lease = Lease::new("me", Timestamp::from_unix(3, 0), 30);
+        let note = PayloadRef { secrets: vec!["a".into()], size: 5, digest: "sha256:0".into() };
         let object = new_version(&version(), id, Some(&lease), &note);
-        assert_eq!(payload_note(&object), note);
+        assert_eq!(payload_ref(&object), note);
         assert_eq!(object.name(), format!("web-app-{id}"));
         let summary = version_summary(&object);
         assert_eq!((summary.id, summary.number, summary.lease), (Some(id), 4, Some(lease)));
@@ -400,7 +401,7 @@ mod tests {
             chart: version().chart,
             ..ReleaseVersion::default()
         };
-        complete(&mut read, &object);
+        fill_from_object(&mut read, &object);
         assert_eq!(read, ReleaseVersion { id: Some(id), ..version() });
     }
 
@@ -409,7 +410,7 @@ mod tests {
         let id = VersionId::new(1_700_000_000_000, 9);
         let mut release = new_release(&version());
         assert_eq!(release_summary(&release), None);
-        point(&mut release, &version(), id);
+        set_pointer(&mut release, &version(), id);
         assert_eq!(pointer(&release), Some((id, 4)));
         let summary = release_summary(&release).expect("points to one");
         assert_eq!((summary.status, summary.chart_name.as_str()), (Status::PendingUpgrade, "app"));
@@ -422,14 +423,14 @@ mod tests {
         let id = |random| VersionId::new(1_700_000_000_000, random);
         let version = |number, random| Summary { number, id: Some(id(random)), ..Summary::default() };
         let pointer = Some((id(5), 4));
-        assert!(is_part(&version(3, 1), pointer) && is_part(&version(4, 5), pointer));
-        assert!(!is_part(&version(4, 6), pointer) && !is_part(&version(5, 7), pointer));
-        assert!(!is_part(&version(1, 1), None));
+        assert!(belongs_to_release(&version(3, 1), pointer) && belongs_to_release(&version(4, 5), pointer));
+        assert!(!belongs_to_release(&version(4, 6), pointer) && !belongs_to_release(&version(5, 7), pointer));
+        assert!(!belongs_to_release(&version(1, 1), None));
     }
 
     #[test]
     fn a_change_takes_away_what_is_no_longer_there() {
-        let patch = change(&version(), None, None);
+        let patch = update_patch(&version(), None, None);
         let status = patch.get("status").expect("has a status");
         assert_eq!(status.get("lease"), Some(&Node::Nil));
         assert!(patch.get("spec").expect("has a spec").get("payload").is_none());

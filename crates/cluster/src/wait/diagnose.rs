@@ -7,27 +7,27 @@ use std::time::{Duration, Instant};
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::Node;
 
+use super::failure::{self, FailFastLimits, Failure, FailureReason};
 use super::legacy::newest_replica_set;
-use super::moment::{age, unix_seconds};
 use super::readiness::{ready, unix_now};
 use super::selector::{is_controlled_by, pods_of};
-use super::trouble::{self, Cause, FailFastLimits, Trouble};
+use super::time::{age, unix_seconds};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::Result;
 use crate::logs::{LogSource, tail};
-use crate::read::Selection;
+use crate::read::ListParams;
 
 /// How many lines of a log a diagnosis has.
 const LOG_LINES: u32 = 20;
 /// How many events a diagnosis has.
-const EVENTS: usize = 10;
-/// Trouble that was not seen for so long had gone away, and counts anew when it comes back.
-const FORGOTTEN: Duration = Duration::from_secs(60);
+const MAX_EVENTS: usize = 10;
+/// Failure that was not seen for so long had gone away, and counts anew when it comes back.
+const FAILURE_EXPIRY: Duration = Duration::from_secs(60);
 /// How many objects are explained when waiting ends; the first ones tell enough.
-const EXPLAINED: usize = 3;
+const MAX_DIAGNOSES: usize = 3;
 /// How long the search for reasons may take once waiting has ended.
-const EXPLANATION: Duration = Duration::from_secs(10);
+const DIAGNOSIS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why an object does not become ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,10 +35,10 @@ pub struct Diagnosis {
     /// The object.
     pub id: ObjectId,
     /// What is wrong.
-    pub sentence: String,
-    /// The pod that is in trouble; empty when there is none.
+    pub message: String,
+    /// The pod that is in failure; empty when there is none.
     pub pod: String,
-    /// The container that is in trouble; empty when there is none.
+    /// The container that is in failure; empty when there is none.
     pub container: String,
     /// The recent events of the pod, or of the object when there is no pod, oldest first.
     pub events: Vec<String>,
@@ -48,7 +48,7 @@ pub struct Diagnosis {
 
 impl fmt::Display for Diagnosis {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.id, self.sentence)?;
+        write!(formatter, "{}: {}", self.id, self.message)?;
         if !self.events.is_empty() {
             let whose = if self.pod.is_empty() { self.id.to_string() } else { format!("Pod/{}", self.pod) };
             write!(formatter, "\n  events of {whose}:")?;
@@ -62,61 +62,61 @@ impl fmt::Display for Diagnosis {
     }
 }
 
-/// Looks at workloads again and again, and speaks up once trouble has lasted.
+/// Looks at workloads again and again, and speaks up once failure has lasted.
 #[derive(Debug)]
-pub(super) struct Examiner {
+pub(super) struct FailureDetector {
     limits: FailFastLimits,
-    /// Since when each trouble is known, by the object's or pod's uid, the container and the cause.
-    since: BTreeMap<(String, String, Cause), Lasting>,
+    /// Since when each failure is known, by the object's or pod's uid, the container and the reason.
+    since: BTreeMap<(String, String, FailureReason), FailureAge>,
 }
 
-impl Examiner {
+impl FailureDetector {
     pub(super) fn new(limits: FailFastLimits) -> Self {
-        Examiner { limits, since: BTreeMap::new() }
+        FailureDetector { limits, since: BTreeMap::new() }
     }
 
     /// Looks at a workload; an answer means that waiting for it makes no sense.
-    pub(super) async fn examine(
+    pub(super) async fn check(
         &mut self,
         cluster: &Cluster,
         id: &ObjectId,
         workload: &Object,
     ) -> Option<Diagnosis> {
-        // Failing to look is no trouble of the workload.
+        // Failing to look is no failure of the workload.
         let pods = newest_pods(cluster, workload).await.ok()?;
         let now = Instant::now();
-        let mut lasting = None;
+        let mut persistent = None;
         for pod in &pods {
-            let trouble = trouble::of_pod(pod, &self.limits);
-            if let Some(trouble) = trouble.filter(|trouble| self.has_lasted(pod.uid(), trouble, now)) {
-                lasting.get_or_insert((Some(pod), trouble));
+            let failure = failure::pod_failure(pod, &self.limits);
+            if let Some(failure) = failure.filter(|failure| self.has_persisted(pod.uid(), failure, now)) {
+                persistent.get_or_insert((Some(pod), failure));
             }
         }
-        if lasting.is_none()
-            && let Some(trouble) = refusal(cluster, workload, &pods).await
+        if persistent.is_none()
+            && let Some(failure) = rejection(cluster, workload, &pods).await
         {
-            // Every step forward shows that the refusal is not the end, so it counts from there.
+            // Every step forward shows that the rejection is not the end, so it counts from there.
             let key = format!("{} {}", workload.uid(), ready(workload).message);
-            lasting = self.has_lasted(&key, &trouble, now).then_some((None, trouble));
+            persistent = self.has_persisted(&key, &failure, now).then_some((None, failure));
         }
-        let (pod, trouble) = lasting?;
-        Some(report(cluster, id, workload, pod, &trouble).await)
+        let (pod, failure) = persistent?;
+        Some(build_diagnosis(cluster, id, workload, pod, &failure).await)
     }
 
-    fn has_lasted(&mut self, whose: &str, trouble: &Trouble, now: Instant) -> bool {
-        let key = (whose.to_owned(), trouble.container.clone(), trouble.cause);
-        let lasting = self.since.entry(key).or_insert(Lasting { since: now, seen: now });
-        if now.duration_since(lasting.seen) > FORGOTTEN {
-            lasting.since = now;
+    fn has_persisted(&mut self, whose: &str, failure: &Failure, now: Instant) -> bool {
+        let key = (whose.to_owned(), failure.container.clone(), failure.reason);
+        let persistent = self.since.entry(key).or_insert(FailureAge { since: now, seen: now });
+        if now.duration_since(persistent.seen) > FAILURE_EXPIRY {
+            persistent.since = now;
         }
-        lasting.seen = now;
-        now.duration_since(lasting.since) >= trouble.cause.limits(&self.limits)
+        persistent.seen = now;
+        now.duration_since(persistent.since) >= failure.reason.limits(&self.limits)
     }
 }
 
-/// When trouble was seen first and last.
+/// When failure was seen first and last.
 #[derive(Debug)]
-struct Lasting {
+struct FailureAge {
     since: Instant,
     seen: Instant,
 }
@@ -124,51 +124,54 @@ struct Lasting {
 /// Says of objects that have failed, or that time ran out for, what is known about the reasons.
 pub(super) async fn explain<'o>(
     cluster: &Cluster,
-    suspects: impl Iterator<Item = (&'o ObjectId, &'o Object)>,
+    objects: impl Iterator<Item = (&'o ObjectId, &'o Object)>,
 ) -> Vec<Diagnosis> {
     let mut diagnoses = Vec::new();
     let search = async {
-        for (id, workload) in suspects.take(EXPLAINED) {
+        for (id, workload) in objects.take(MAX_DIAGNOSES) {
             diagnoses.extend(explanation(cluster, id, workload).await);
         }
     };
     // Whoever has waited to the end shall not wait much longer for the reasons.
-    let _ = tokio::time::timeout(EXPLANATION, search).await;
+    let _ = tokio::time::timeout(DIAGNOSIS_TIMEOUT, search).await;
     diagnoses
 }
 
 async fn explanation(cluster: &Cluster, id: &ObjectId, workload: &Object) -> Option<Diagnosis> {
     let pods = newest_pods(cluster, workload).await.unwrap_or_default();
-    let impatient = FailFastLimits { restarts: 1, ..FailFastLimits::default() };
+    let limits = FailFastLimits { max_restarts: 1, ..FailFastLimits::default() };
     let troubled = pods
         .iter()
         .rev()
-        .find_map(|pod| Some((Some(pod), trouble::of_pod(pod, &impatient).or_else(|| ended_badly(pod))?)));
+        .find_map(|pod| Some((Some(pod), failure::pod_failure(pod, &limits).or_else(|| exit_failure(pod))?)));
     let found = match troubled {
         Some(found) => Some(found),
-        None => refusal(cluster, workload, &pods).await.map(|trouble| (None, trouble)),
+        None => rejection(cluster, workload, &pods).await.map(|failure| (None, failure)),
     };
-    if let Some((pod, trouble)) = found {
-        return Some(report(cluster, id, workload, pod, &trouble).await);
+    if let Some((pod, failure)) = found {
+        return Some(build_diagnosis(cluster, id, workload, pod, &failure).await);
     }
     // No container has failed, so the youngest pod that is not ready says most.
     let slow = pods.iter().rev().find(|pod| !super::legacy::pod_ready(pod))?;
-    let trouble =
-        Trouble { cause: Cause::Configuration, container: running_container(slow), sentence: String::new() };
-    let mut diagnosis = report(cluster, id, workload, Some(slow), &trouble).await;
-    diagnosis.sentence = format!("pod {}: {}", slow.name(), ready(slow).sentence);
+    let failure = Failure {
+        reason: FailureReason::ContainerConfig,
+        container: running_container(slow),
+        message: String::new(),
+    };
+    let mut diagnosis = build_diagnosis(cluster, id, workload, Some(slow), &failure).await;
+    diagnosis.message = format!("pod {}: {}", slow.name(), ready(slow).detail);
     Some(diagnosis)
 }
 
 /// A container of a pod that ended with an error.
-fn ended_badly(pod: &Object) -> Option<Trouble> {
-    trouble::statuses(pod).find_map(|status| {
+fn exit_failure(pod: &Object) -> Option<Failure> {
+    failure::container_statuses(pod).find_map(|status| {
         let ended = status.get("state")?.get("terminated")?;
         let Some(Node::Int(code)) = ended.get("exitCode") else { return None };
-        (*code != 0).then(|| Trouble {
-            cause: Cause::CrashLoop,
+        (*code != 0).then(|| Failure {
+            reason: FailureReason::CrashLoop,
             container: status.get("name").and_then(Node::as_str).unwrap_or_default().to_owned(),
-            sentence: format!("ended{}", trouble::end(ended)),
+            message: format!("ended{}", failure::termination_text(ended)),
         })
     })
 }
@@ -179,40 +182,40 @@ fn running_container(pod: &Object) -> String {
         status.get("ready").and_then(Node::as_bool) == Some(false)
             && status.get("state").is_some_and(|state| state.get("running").is_some())
     };
-    let name = trouble::statuses(pod).find(unready).and_then(|status| status.get("name")?.as_str());
+    let name = failure::container_statuses(pod).find(unready).and_then(|status| status.get("name")?.as_str());
     name.unwrap_or_default().to_owned()
 }
 
-/// Collects what is to be said about trouble.
-async fn report(
+/// Collects what is to be said about failure.
+async fn build_diagnosis(
     cluster: &Cluster,
     id: &ObjectId,
     workload: &Object,
     pod: Option<&Object>,
-    trouble: &Trouble,
+    failure: &Failure,
 ) -> Diagnosis {
     let subject = pod.unwrap_or(workload);
     let events = events(cluster, subject).await.unwrap_or_default();
     let now = unix_now();
-    let skipped = events.len().saturating_sub(EVENTS);
+    let skipped = events.len().saturating_sub(MAX_EVENTS);
     let mut diagnosis = Diagnosis {
         id: id.clone(),
-        sentence: trouble.sentence.clone(),
+        message: failure.message.clone(),
         pod: pod.map(|pod| pod.name().to_owned()).unwrap_or_default(),
-        container: trouble.container.clone(),
+        container: failure.container.clone(),
         events: events[skipped..].iter().map(|event| event_line(event, now)).collect(),
         log: Vec::new(),
     };
     let Some(pod) = pod else { return diagnosis };
-    if !trouble.container.is_empty() {
+    if !failure.container.is_empty() {
         let whose = if pod.name() == id.name && id.kind == "Pod" {
             String::new()
         } else {
             format!(" of pod {}", pod.name())
         };
-        diagnosis.sentence = format!("container {}{whose} {}", trouble.container, trouble.sentence);
-        if trouble.cause == Cause::CrashLoop || trouble.sentence.is_empty() {
-            let source = LogSource::new(pod.namespace(), pod.name(), &trouble.container);
+        diagnosis.message = format!("container {}{whose} {}", failure.container, failure.message);
+        if failure.reason == FailureReason::CrashLoop || failure.message.is_empty() {
+            let source = LogSource::new(pod.namespace(), pod.name(), &failure.container);
             diagnosis.log = tail(cluster, &source, LOG_LINES).await.unwrap_or_default();
         }
     }
@@ -220,9 +223,9 @@ async fn report(
 }
 
 /// Why the cluster refuses the pods of a workload, if it does.
-async fn refusal(cluster: &Cluster, workload: &Object, pods: &[Object]) -> Option<Trouble> {
-    if let Some(trouble) = trouble::of_conditions(workload) {
-        return Some(trouble);
+async fn rejection(cluster: &Cluster, workload: &Object, pods: &[Object]) -> Option<Failure> {
+    if let Some(failure) = failure::condition_failure(workload) {
+        return Some(failure);
     }
     let wanted = match workload.kind() {
         "StatefulSet" | "ReplicaSet" | "ReplicationController" => {
@@ -239,7 +242,7 @@ async fn refusal(cluster: &Cluster, workload: &Object, pods: &[Object]) -> Optio
     let latest = events.iter().rev().find(|event| {
         matches!(event.text(&["reason"]), "FailedCreate" | "SuccessfulCreate" | "FailedDaemonPod")
     })?;
-    (latest.text(&["reason"]) == "FailedCreate").then(|| trouble::refusal(latest.text(&["message"])))?
+    (latest.text(&["reason"]) == "FailedCreate").then(|| failure::rejection(latest.text(&["message"])))?
 }
 
 fn pod_resource() -> Resource {
@@ -249,7 +252,7 @@ fn pod_resource() -> Resource {
 /// The pods that a workload selects, whoever made them, oldest first.
 pub(super) async fn selected_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
     let Some(query) = pods_of(workload) else { return Ok(Vec::new()) };
-    let mut pods = cluster.list(&pod_resource(), workload.namespace(), &Selection::labelled(query)).await?;
+    let mut pods = cluster.list(&pod_resource(), workload.namespace(), &ListParams::labels(query)).await?;
     pods.sort_by(|a, b| age_key(a).cmp(&age_key(b)));
     Ok(pods)
 }
@@ -268,7 +271,7 @@ async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>
         "Deployment" => {
             let Some(query) = pods_of(workload) else { return Ok(Vec::new()) };
             let sets = Resource::new("apps", "v1", "ReplicaSet", "replicasets");
-            let sets = cluster.list(&sets, workload.namespace(), &Selection::labelled(query)).await?;
+            let sets = cluster.list(&sets, workload.namespace(), &ListParams::labels(query)).await?;
             let newest = newest_replica_set(workload, &sets);
             pods.retain(|pod| newest.is_some_and(|newest| is_controlled_by(pod, newest)));
         }
@@ -298,7 +301,7 @@ async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>
 /// The events of an object, oldest first.
 async fn events(cluster: &Cluster, object: &Object) -> Result<Vec<Object>> {
     let fields = format!("involvedObject.uid={}", object.uid());
-    let selection = Selection { fields, ..Selection::default() };
+    let selection = ListParams { fields, ..ListParams::default() };
     let resource = Resource::new("", "v1", "Event", "events");
     let mut events = cluster.list(&resource, object.namespace(), &selection).await?;
     events.sort_by_key(event_time);
@@ -337,7 +340,7 @@ mod tests {
     fn a_diagnosis_reads_as_a_sentence_with_events_and_log_below() {
         let diagnosis = Diagnosis {
             id: ObjectId::new("apps/v1", "Deployment", "ns", "web"),
-            sentence: "container app of pod web-1 crashes".into(),
+            message: "container app of pod web-1 crashes".into(),
             pod: "web-1".into(),
             container: "app".into(),
             events: vec!["3s ago Warning BackOff: no".into()],

@@ -1,4 +1,4 @@
-//! Waiting for hooks: which kinds run to an end, and the rules of Helm 3 for them.
+//! WaitOptions for hooks: which kinds run to an end, and the rules of Helm 3 for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use pintle_objects::{Object, ObjectId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::diagnose::{self, Examiner};
-use super::follow::{Group, News, follow};
+use super::diagnose::{self, FailureDetector};
 use super::legacy;
 use super::outcome::{Progress, WaitError};
 use super::readiness::{Readiness, job_completion, pod_completion};
-use super::{Observer, Waiter, before};
+use super::reflector::{ReflectorEvent, WatchTarget, reflect};
+use super::{Observer, Waiter, with_deadline};
 
 /// What Go's watch helpers say when time is up.
 pub(super) const TIMED_OUT: &str = "timed out waiting for the condition";
 /// How often pods are looked at for reasons to give up.
-const EXAMINATION: Duration = Duration::from_secs(3);
+const CHECK_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Whether a hook of this kind is something that runs and ends; all others are done once they are there.
-pub(super) fn runs_to_an_end(id: &ObjectId) -> bool {
+pub(super) fn runs_to_completion(id: &ObjectId) -> bool {
     matches!((id.group.as_str(), id.kind.as_str()), ("batch", "Job") | ("", "Pod"))
 }
 
@@ -36,9 +36,9 @@ pub(super) async fn wait_legacy(
         pending: ids.into_iter().enumerate().collect(),
         latest: BTreeMap::new(),
         failures: Vec::new(),
-        examiner: waiter.waiting.early_failure.map(Examiner::new),
+        failure_detector: waiter.waiting.fail_fast.map(FailureDetector::new),
     };
-    match before(waiter.deadline(), run.until_done(observer)).await {
+    match with_deadline(waiter.deadline(), run.until_done(observer)).await {
         Some(result) => result?,
         None => run.failures.extend(run.pending.values().map(|_| TIMED_OUT.to_owned())),
     }
@@ -46,11 +46,11 @@ pub(super) async fn wait_legacy(
         return Ok(());
     }
     let error = WaitError::legacy(run.failures.join("\n"));
-    if run.examiner.is_none() {
+    if run.failure_detector.is_none() {
         return Err(error);
     }
-    let suspects = run.latest.values().map(|(id, object)| (id, object));
-    Err(error.with_diagnoses(diagnose::explain(waiter.cluster, suspects).await))
+    let objects = run.latest.values().map(|(id, object)| (id, object));
+    Err(error.with_diagnoses(diagnose::explain(waiter.cluster, objects).await))
 }
 
 struct Run<'w, 'c> {
@@ -62,7 +62,7 @@ struct Run<'w, 'c> {
     latest: BTreeMap<usize, (ObjectId, Object)>,
     /// Helm's words for those that have failed.
     failures: Vec<String>,
-    examiner: Option<Examiner>,
+    failure_detector: Option<FailureDetector>,
 }
 
 impl Run<'_, '_> {
@@ -70,34 +70,35 @@ impl Run<'_, '_> {
         let (sender, mut news) = mpsc::channel(16);
         let mut followers = JoinSet::new();
         for (number, id) in &self.pending {
-            let group = Group { names: [id.name.clone()].into(), ..Group::of(id) };
-            followers.spawn(follow(self.waiter.cluster.clone(), group, *number, sender.clone()));
+            let group = WatchTarget { names: [id.name.clone()].into(), ..WatchTarget::for_object(id) };
+            followers.spawn(reflect(self.waiter.cluster.clone(), group, *number, sender.clone()));
         }
         // The first tick of an interval that begins now would take up to two milliseconds.
-        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + EXAMINATION, EXAMINATION);
+        let mut ticks =
+            tokio::time::interval_at(tokio::time::Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
         while !self.pending.is_empty() {
             tokio::select! {
                 heard = news.recv() => match heard {
-                    Some((_, News::Broken(error))) => return Err(error.into()),
-                    Some((number, news)) => self.hear(number, news, observer),
+                    Some((_, ReflectorEvent::Failed(error))) => return Err(error.into()),
+                    Some((number, news)) => self.handle(number, news, observer),
                     None => return Ok(()),
                 },
-                _ = ticks.tick() => self.examine().await?,
+                _ = ticks.tick() => self.check_failures().await?,
             }
         }
         Ok(())
     }
 
-    fn hear(&mut self, number: usize, news: News, observer: Observer<'_>) {
+    fn handle(&mut self, number: usize, news: ReflectorEvent, observer: Observer<'_>) {
         let object = match news {
-            News::Seen(object) => Some(*object),
-            News::Listed(mut objects) => objects.pop(),
-            News::Gone(_) | News::Broken(_) => None,
+            ReflectorEvent::Updated(object) => Some(*object),
+            ReflectorEvent::Replaced(mut objects) => objects.pop(),
+            ReflectorEvent::Deleted(_) | ReflectorEvent::Failed(_) => None,
         };
         let Some(id) = self.pending.get(&number).cloned() else { return };
         let (readiness, done) = match &object {
             Some(object) => (completion(object), legacy::hook_done(object)),
-            None if self.latest.contains_key(&number) => (Readiness::gone(), Ok(true)),
+            None if self.latest.contains_key(&number) => (Readiness::not_found(), Ok(true)),
             // Nothing was there yet.
             None => return,
         };
@@ -117,14 +118,14 @@ impl Run<'_, '_> {
         observer(&Progress { id: &id, readiness: &readiness, is_done, done, total: self.total });
     }
 
-    async fn examine(&mut self) -> Result<(), WaitError> {
-        let Some(examiner) = &mut self.examiner else { return Ok(()) };
+    async fn check_failures(&mut self) -> Result<(), WaitError> {
+        let Some(failure_detector) = &mut self.failure_detector else { return Ok(()) };
         for (number, (id, object)) in &self.latest {
             if !self.pending.contains_key(number) {
                 continue;
             }
-            if let Some(diagnosis) = examiner.examine(self.waiter.cluster, id, object).await {
-                return Err(WaitError::Hopeless(Box::new(diagnosis)));
+            if let Some(diagnosis) = failure_detector.check(self.waiter.cluster, id, object).await {
+                return Err(WaitError::FailedFast(Box::new(diagnosis)));
             }
         }
         Ok(())

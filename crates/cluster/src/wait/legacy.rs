@@ -40,7 +40,7 @@ pub(crate) fn service_ready(service: &Object) -> bool {
 }
 
 /// Whether a claim has its volume.
-pub(crate) fn claim_ready(claim: &Object) -> bool {
+pub(crate) fn pvc_ready(claim: &Object) -> bool {
     claim.text(&["status", "phase"]) == "Bound"
 }
 
@@ -65,8 +65,8 @@ fn max_unavailable(deployment: &Object, replicas: i64) -> i64 {
         return 0;
     }
     let field = |name| deployment.at(&["spec", "strategy", "rollingUpdate", name]);
-    let surge = share_of(field("maxSurge"), replicas, true);
-    let unavailable = share_of(field("maxUnavailable"), replicas, false);
+    let surge = scaled_value(field("maxSurge"), replicas, true);
+    let unavailable = scaled_value(field("maxUnavailable"), replicas, false);
     match (surge, unavailable) {
         // Rounding down can leave nothing to move with; the controller then takes one.
         (Some(0), Some(0)) => 1.min(replicas),
@@ -76,7 +76,7 @@ fn max_unavailable(deployment: &Object, replicas: i64) -> i64 {
 }
 
 /// A number, or a percentage of the whole; nothing when it is neither.
-fn share_of(node: Option<&Node>, whole: i64, round_up: bool) -> Option<i64> {
+fn scaled_value(node: Option<&Node>, whole: i64, round_up: bool) -> Option<i64> {
     match node {
         None | Some(Node::Nil) => Some(0),
         Some(Node::Int(value)) => Some(*value),
@@ -128,7 +128,7 @@ pub(crate) fn daemon_set_ready(set: &Object) -> bool {
         return false;
     }
     let allowed = set.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]);
-    let unavailable = share_of(allowed, wanted, true).unwrap_or(wanted);
+    let unavailable = scaled_value(allowed, wanted, true).unwrap_or(wanted);
     status("numberReady") >= wanted.saturating_sub(unavailable)
 }
 

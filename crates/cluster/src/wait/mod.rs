@@ -1,19 +1,19 @@
-//! Waiting: until objects are ready, until they are gone, until hooks have run, or until waiting makes no sense.
+//! WaitOptions: until objects are ready, until they are gone, until hooks have run, or until waiting makes no sense.
 //!
 //! [`ready`] judges one object. A [`Waiter`] follows many, tells of every change, and ends with the errors that Helm's
 //! users know. With a [`FailFastLimits`] it also ends early when more time would not help, and says why: with the events of
 //! the pod and the last lines of its log.
 
 mod diagnose;
-mod follow;
+mod failure;
 mod hook;
 mod legacy;
-mod moment;
 mod outcome;
 mod poll;
 mod readiness;
+mod reflector;
 mod selector;
-mod trouble;
+mod time;
 mod watch;
 
 use std::time::Duration;
@@ -21,13 +21,13 @@ use std::time::Duration;
 use pintle_objects::ObjectId;
 
 pub use diagnose::Diagnosis;
-pub use outcome::{Goal, Progress, Unready, WaitError};
-pub use readiness::{Readiness, State, ready, ready_at};
-pub use trouble::FailFastLimits;
+pub use failure::FailFastLimits;
+pub use outcome::{PendingObject, Progress, WaitError, WaitFor};
+pub use readiness::{Readiness, Status, ready, ready_at};
 
-pub(crate) use follow::{Group, News, follow};
+pub(crate) use failure::container_statuses;
+pub(crate) use reflector::{ReflectorEvent, WatchTarget, reflect};
 pub(crate) use selector::is_controlled_by;
-pub(crate) use trouble::statuses as container_statuses;
 
 use crate::cluster::Cluster;
 
@@ -48,15 +48,15 @@ pub enum Strategy {
 
 /// What to wait for, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting {
+pub struct WaitOptions {
     /// What is waited for.
-    pub goal: Goal,
+    pub wait_for: WaitFor,
     /// By whose rules.
     pub strategy: Strategy,
     /// For how long. None at all means half a minute, or for ever with [`Strategy::Legacy`], as in Helm.
     pub timeout: Duration,
     /// When to give up early; `None` to wait as Helm does, to the end.
-    pub early_failure: Option<FailFastLimits>,
+    pub fail_fast: Option<FailFastLimits>,
 }
 
 /// Hears of every change while waiting.
@@ -66,12 +66,12 @@ pub type Observer<'o> = &'o mut (dyn FnMut(&Progress<'_>) + Send);
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter<'c> {
     cluster: &'c Cluster,
-    waiting: Waiting,
+    waiting: WaitOptions,
 }
 
 impl<'c> Waiter<'c> {
     /// Gets ready to wait.
-    pub fn new(cluster: &'c Cluster, waiting: Waiting) -> Self {
+    pub fn new(cluster: &'c Cluster, waiting: WaitOptions) -> Self {
         Waiter { cluster, waiting }
     }
 
@@ -82,11 +82,11 @@ impl<'c> Waiter<'c> {
     /// When objects fail, time runs out, or waiting longer would not help.
     pub async fn wait(&self, ids: &[ObjectId], observer: Observer<'_>) -> Result<(), WaitError> {
         let ids = self.awaited(ids);
-        if ids.is_empty() || self.cluster.pretends() {
+        if ids.is_empty() || self.cluster.is_noop() {
             return Ok(());
         }
-        match (self.waiting.strategy, self.waiting.goal) {
-            (Strategy::Legacy, Goal::HookDone) => hook::wait_legacy(self, ids, observer).await,
+        match (self.waiting.strategy, self.waiting.wait_for) {
+            (Strategy::Legacy, WaitFor::HookCompleted) => hook::wait_legacy(self, ids, observer).await,
             (Strategy::Legacy, _) => poll::wait(self, ids, observer).await,
             _ => watch::wait(self, ids, observer).await,
         }
@@ -94,14 +94,16 @@ impl<'c> Waiter<'c> {
 
     /// The objects that there is something to wait for with, each once.
     fn awaited(&self, ids: &[ObjectId]) -> Vec<ObjectId> {
-        let goal = self.waiting.goal;
-        if self.waiting.strategy == Strategy::HookOnly && goal != Goal::HookDone {
+        let wait_for = self.waiting.wait_for;
+        if self.waiting.strategy == Strategy::HookOnly && wait_for != WaitFor::HookCompleted {
             return Vec::new();
         }
         let mut awaited: Vec<ObjectId> = Vec::with_capacity(ids.len());
         let mut known = std::collections::BTreeSet::new();
         for id in ids {
-            if (goal != Goal::HookDone || hook::runs_to_an_end(id)) && known.insert(id.without_version()) {
+            if (wait_for != WaitFor::HookCompleted || hook::runs_to_completion(id))
+                && known.insert(id.without_version())
+            {
                 awaited.push(id.clone());
             }
         }
@@ -120,7 +122,10 @@ impl<'c> Waiter<'c> {
 }
 
 /// Runs something until the deadline, if there is one; `None` when time ran out.
-async fn before<T>(deadline: Option<tokio::time::Instant>, task: impl Future<Output = T>) -> Option<T> {
+async fn with_deadline<T>(
+    deadline: Option<tokio::time::Instant>,
+    task: impl Future<Output = T>,
+) -> Option<T> {
     match deadline {
         Some(deadline) => tokio::time::timeout_at(deadline, task).await.ok(),
         None => Some(task.await),
@@ -128,6 +133,6 @@ async fn before<T>(deadline: Option<tokio::time::Instant>, task: impl Future<Out
 }
 
 #[cfg(test)]
-pub(crate) mod script;
+pub(crate) mod mock_server;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::fmt;
 use pintle_objects::ObjectId;
 
 use super::diagnose::Diagnosis;
-use super::readiness::{Readiness, State};
+use super::readiness::{Readiness, Status};
 use crate::error::Error;
 
 /// What Go says when the time is up.
@@ -28,7 +28,7 @@ pub struct Progress<'w> {
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
+pub enum WaitFor {
     /// All objects are ready; jobs once they have started.
     Ready,
     /// All objects are ready and all jobs are done.
@@ -36,12 +36,12 @@ pub enum Goal {
     /// All objects are gone.
     Deleted,
     /// Jobs and pods have run to their end; other kinds need not be waited for.
-    HookDone,
+    HookCompleted,
 }
 
 /// An object that is not where it should be when waiting ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unready {
+pub struct PendingObject {
     /// The object.
     pub id: ObjectId,
     /// How far it has come.
@@ -53,18 +53,18 @@ pub struct Unready {
 #[non_exhaustive]
 pub enum WaitError {
     /// Objects failed, or time ran out.
-    Unreached {
+    NotReady {
         /// What was waited for.
-        goal: Goal,
+        wait_for: WaitFor,
         /// The objects that are missing, in the order that they were given in.
-        unready: Vec<Unready>,
+        pending: Vec<PendingObject>,
         /// Whether time ran out.
         deadline: bool,
         /// What is known about the reasons; empty unless early failure is asked for.
         diagnoses: Vec<Diagnosis>,
     },
-    /// Waiting longer would not help.
-    Hopeless(Box<Diagnosis>),
+    /// WaitOptions longer would not help.
+    FailedFast(Box<Diagnosis>),
     /// What Helm 3 says; with `--wait=legacy` only.
     Legacy {
         /// Helm's text.
@@ -80,9 +80,9 @@ impl WaitError {
     /// Whether time ran out.
     pub fn is_deadline(&self) -> bool {
         match self {
-            WaitError::Unreached { deadline, .. } => *deadline,
+            WaitError::NotReady { deadline, .. } => *deadline,
             WaitError::Legacy { text, .. } => text == DEADLINE || text == super::hook::TIMED_OUT,
-            WaitError::Hopeless(_) | WaitError::Cluster(_) => false,
+            WaitError::FailedFast(_) | WaitError::Cluster(_) => false,
         }
     }
 
@@ -96,7 +96,7 @@ impl WaitError {
 
     /// Adds what is known about the reasons.
     pub(crate) fn with_diagnoses(mut self, found: Vec<Diagnosis>) -> Self {
-        if let WaitError::Unreached { diagnoses, .. } | WaitError::Legacy { diagnoses, .. } = &mut self {
+        if let WaitError::NotReady { diagnoses, .. } | WaitError::Legacy { diagnoses, .. } = &mut self {
             *diagnoses = found;
         }
         self
@@ -105,8 +105,8 @@ impl WaitError {
     /// What is known about the reasons.
     pub fn diagnoses(&self) -> &[Diagnosis] {
         match self {
-            WaitError::Unreached { diagnoses, .. } | WaitError::Legacy { diagnoses, .. } => diagnoses,
-            WaitError::Hopeless(diagnosis) => std::slice::from_ref(diagnosis),
+            WaitError::NotReady { diagnoses, .. } | WaitError::Legacy { diagnoses, .. } => diagnoses,
+            WaitError::FailedFast(diagnosis) => std::slice::from_ref(diagnosis),
             WaitError::Cluster(_) => &[],
         }
     }
@@ -115,12 +115,12 @@ impl WaitError {
 impl fmt::Display for WaitError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WaitError::Hopeless(diagnosis) => return diagnosis.fmt(formatter),
+            WaitError::FailedFast(diagnosis) => return diagnosis.fmt(formatter),
             WaitError::Cluster(error) => return error.fmt(formatter),
             WaitError::Legacy { text, .. } => formatter.write_str(text)?,
-            WaitError::Unreached { goal, unready, deadline, .. } => {
-                let what = if *goal == Goal::Deleted { "still exists" } else { "not ready" };
-                let mut lines: Vec<String> = unready.iter().map(|unready| unready.line(what)).collect();
+            WaitError::NotReady { wait_for, pending, deadline, .. } => {
+                let what = if *wait_for == WaitFor::Deleted { "still exists" } else { "not ready" };
+                let mut lines: Vec<String> = pending.iter().map(|pending| pending.line(what)).collect();
                 if *deadline {
                     lines.push(DEADLINE.to_owned());
                 }
@@ -146,23 +146,23 @@ impl From<Error> for WaitError {
     }
 }
 
-impl Unready {
+impl PendingObject {
     /// The line of Helm's error; objects without a namespace leave its place empty.
     fn line(&self, what: &str) -> String {
         let (id, readiness) = (&self.id, &self.readiness);
         format!(
             "resource {}/{}/{} {what}. status: {}, message: {}",
-            id.kind, id.namespace, id.name, readiness.state, readiness.message
+            id.kind, id.namespace, id.name, readiness.status, readiness.message
         )
     }
 }
 
-impl Goal {
+impl WaitFor {
     /// Whether an object in this state is where it should be. `listed` says whether the cluster was asked for it.
-    pub(crate) fn is_reached(self, state: State, listed: bool) -> bool {
+    pub(crate) fn is_reached(self, state: Status, listed: bool) -> bool {
         match self {
-            Goal::Deleted => matches!(state, State::NotFound) || (state == State::Unknown && listed),
-            _ => state == State::Current,
+            WaitFor::Deleted => matches!(state, Status::NotFound) || (state == Status::Unknown && listed),
+            _ => state == Status::Current,
         }
     }
 }
@@ -173,15 +173,15 @@ mod tests {
 
     #[test]
     fn an_error_names_all_objects_and_the_deadline_last() {
-        let unready = |kind: &str, namespace: &str, readiness| Unready {
+        let pending = |kind: &str, namespace: &str, readiness| PendingObject {
             id: ObjectId::new("v1", kind, namespace, "x"),
             readiness,
         };
-        let error = WaitError::Unreached {
-            goal: Goal::Ready,
-            unready: vec![
-                unready("Job", "ns", Readiness::failed("Job Failed. failed: 1/1", "")),
-                unready("Namespace", "", Readiness::unseen()),
+        let error = WaitError::NotReady {
+            wait_for: WaitFor::Ready,
+            pending: vec![
+                pending("Job", "ns", Readiness::failed("Job Failed. failed: 1/1", "")),
+                pending("Namespace", "", Readiness::unknown()),
             ],
             deadline: true,
             diagnoses: Vec::new(),

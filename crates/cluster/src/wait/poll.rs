@@ -1,27 +1,27 @@
-//! Waiting as Helm 3 did: every two seconds one object after the other is asked whether it is ready.
+//! WaitOptions as Helm 3 did: every two seconds one object after the other is asked whether it is ready.
 
 use std::time::Duration;
 
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::Node;
 
-use super::diagnose::{self, Examiner};
+use super::diagnose::{self, FailureDetector};
 use super::legacy;
-use super::outcome::{Goal, Progress, WaitError};
-use super::readiness::{Readiness, State, job_completion, ready};
+use super::outcome::{Progress, WaitError, WaitFor};
+use super::readiness::{Readiness, Status, job_completion, ready};
 use super::selector::pods_of;
-use super::{Observer, Waiter, before};
+use super::{Observer, Waiter, with_deadline};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
-use crate::read::Selection;
+use crate::read::ListParams;
 
 /// How often Helm 3 looks.
-const POLL: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// How many failures in a row Helm 3 takes for passing.
-const RETRIES: u32 = 30;
+const MAX_RETRIES: u32 = 30;
 
-/// Waits until the goal is reached for all objects.
+/// Waits until the wait_for is reached for all objects.
 pub(super) async fn wait(
     waiter: &Waiter<'_>,
     ids: Vec<ObjectId>,
@@ -30,21 +30,21 @@ pub(super) async fn wait(
     let mut run = Run {
         waiter,
         failures: vec![0; ids.len()],
-        told: vec![Readiness::unseen(); ids.len()],
+        reported: vec![Readiness::unknown(); ids.len()],
         latest: None,
-        examiner: waiter.waiting.early_failure.map(Examiner::new),
+        failure_detector: waiter.waiting.fail_fast.map(FailureDetector::new),
         ids,
     };
-    let ended = before(waiter.deadline(), run.until_done(observer)).await;
+    let ended = with_deadline(waiter.deadline(), run.until_done(observer)).await;
     let error = match ended {
         Some(Ok(())) => return Ok(()),
         Some(Err(error)) => error,
         None => WaitError::legacy_deadline(),
     };
-    match (&run.examiner, &run.latest) {
-        (Some(_), Some((place, object))) if waiter.waiting.goal != Goal::Deleted => {
-            let suspects = std::iter::once((&run.ids[*place], object));
-            Err(error.with_diagnoses(diagnose::explain(waiter.cluster, suspects).await))
+    match (&run.failure_detector, &run.latest) {
+        (Some(_), Some((index, object))) if waiter.waiting.wait_for != WaitFor::Deleted => {
+            let objects = std::iter::once((&run.ids[*index], object));
+            Err(error.with_diagnoses(diagnose::explain(waiter.cluster, objects).await))
         }
         _ => Err(error),
     }
@@ -55,33 +55,33 @@ struct Run<'w, 'c> {
     ids: Vec<ObjectId>,
     /// How often each object could not be asked in a row.
     failures: Vec<u32>,
-    /// What was told of each object last.
-    told: Vec<Readiness>,
+    /// What was reported of each object last.
+    reported: Vec<Readiness>,
     /// The object that holds up the others, and its number.
     latest: Option<(usize, Object)>,
-    examiner: Option<Examiner>,
+    failure_detector: Option<FailureDetector>,
 }
 
 /// What asking for one object came to.
-enum Answer {
+enum PollResult {
     Ready(Option<Object>),
     NotReady(Option<Object>),
     /// Something that may pass.
-    Trouble(WaitError),
+    Retryable(WaitError),
     /// Something that will not pass, though Helm 3 hopes so.
     Failed(Object, WaitError),
 }
 
 impl Run<'_, '_> {
     async fn until_done(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
-        let mut ticks = tokio::time::interval(POLL);
+        let mut ticks = tokio::time::interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut first = 0;
         loop {
             ticks.tick().await;
             match self.first_unready(&mut first, observer).await? {
                 None => return Ok(()),
-                Some(place) => self.examine(place).await?,
+                Some(index) => self.check_failures(index).await?,
             }
         }
     }
@@ -93,95 +93,97 @@ impl Run<'_, '_> {
         ready_before: &mut usize,
         observer: Observer<'_>,
     ) -> Result<Option<usize>, WaitError> {
-        for place in 0..self.ids.len() {
-            let answer = self.ask(place).await?;
+        for index in 0..self.ids.len() {
+            let answer = self.check(index).await?;
             let (object, done) = match answer {
-                Answer::Trouble(error) => {
-                    self.failures[place] += 1;
-                    if self.failures[place] > RETRIES {
+                PollResult::Retryable(error) => {
+                    self.failures[index] += 1;
+                    if self.failures[index] > MAX_RETRIES {
                         return Err(error);
                     }
-                    return Ok(Some(place));
+                    return Ok(Some(index));
                 }
-                Answer::Failed(object, error) => {
-                    self.failures[place] += 1;
-                    self.tell(place, Some(&object), false, place, observer);
-                    self.latest = Some((place, object));
-                    if self.examiner.is_some() || self.failures[place] > RETRIES {
+                PollResult::Failed(object, error) => {
+                    self.failures[index] += 1;
+                    self.report(index, Some(&object), false, index, observer);
+                    self.latest = Some((index, object));
+                    if self.failure_detector.is_some() || self.failures[index] > MAX_RETRIES {
                         return Err(error);
                     }
-                    return Ok(Some(place));
+                    return Ok(Some(index));
                 }
-                Answer::Ready(object) => (object, true),
-                Answer::NotReady(object) => (object, false),
+                PollResult::Ready(object) => (object, true),
+                PollResult::NotReady(object) => (object, false),
             };
-            self.failures[place] = 0;
-            *ready_before = if done { (*ready_before).max(place + 1) } else { place };
-            self.tell(place, object.as_ref(), done, *ready_before, observer);
-            self.latest = object.map(|object| (place, object)).filter(|_| !done);
+            self.failures[index] = 0;
+            *ready_before = if done { (*ready_before).max(index + 1) } else { index };
+            self.report(index, object.as_ref(), done, *ready_before, observer);
+            self.latest = object.map(|object| (index, object)).filter(|_| !done);
             if !done {
-                return Ok(Some(place));
+                return Ok(Some(index));
             }
         }
         Ok(None)
     }
 
-    async fn ask(&self, place: usize) -> Result<Answer, WaitError> {
-        let id = &self.ids[place];
+    async fn check(&self, index: usize) -> Result<PollResult, WaitError> {
+        let id = &self.ids[index];
         let cluster = self.waiter.cluster;
-        let asked = match self.waiter.waiting.goal {
-            Goal::Deleted => cluster.get(id).await.map(|object| match object {
-                None => Answer::Ready(None),
-                object => Answer::NotReady(object),
+        let asked = match self.waiter.waiting.wait_for {
+            WaitFor::Deleted => cluster.get(id).await.map(|object| match object {
+                None => PollResult::Ready(None),
+                object => PollResult::NotReady(object),
             }),
-            goal => is_ready(cluster, id, goal == Goal::ReadyWithJobs).await,
+            wait_for => is_ready(cluster, id, wait_for == WaitFor::ReadyWithJobs).await,
         };
         match asked {
             Ok(answer) => Ok(answer),
-            Err(error) if self.waiter.waiting.goal != Goal::Deleted && may_pass(&error) => {
-                Ok(Answer::Trouble(error.into()))
+            Err(error) if self.waiter.waiting.wait_for != WaitFor::Deleted && is_retryable(&error) => {
+                Ok(PollResult::Retryable(error.into()))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    fn tell(
+    fn report(
         &mut self,
-        place: usize,
+        index: usize,
         object: Option<&Object>,
         is_done: bool,
         done: usize,
         observer: Observer<'_>,
     ) {
         let readiness = match object {
-            Some(job) if job.kind() == "Job" && self.waiter.waiting.goal == Goal::ReadyWithJobs => {
+            Some(job) if job.kind() == "Job" && self.waiter.waiting.wait_for == WaitFor::ReadyWithJobs => {
                 job_completion(job)
             }
             Some(object) => ready(object),
-            None if self.waiter.waiting.goal == Goal::Deleted => Readiness::gone(),
-            None => Readiness::new(State::Current, "", "it needs nothing more"),
+            None if self.waiter.waiting.wait_for == WaitFor::Deleted => Readiness::not_found(),
+            None => Readiness::new(Status::Current, "", "it needs nothing more"),
         };
-        if self.told[place] != readiness {
+        if self.reported[index] != readiness {
             let total = self.ids.len();
-            observer(&Progress { id: &self.ids[place], readiness: &readiness, is_done, done, total });
-            self.told[place] = readiness;
+            observer(&Progress { id: &self.ids[index], readiness: &readiness, is_done, done, total });
+            self.reported[index] = readiness;
         }
     }
 
-    async fn examine(&mut self, place: usize) -> Result<(), WaitError> {
-        let (Some(examiner), Some((at, object))) = (&mut self.examiner, &self.latest) else { return Ok(()) };
-        if *at != place || self.waiter.waiting.goal == Goal::Deleted {
+    async fn check_failures(&mut self, index: usize) -> Result<(), WaitError> {
+        let (Some(failure_detector), Some((at, object))) = (&mut self.failure_detector, &self.latest) else {
+            return Ok(());
+        };
+        if *at != index || self.waiter.waiting.wait_for == WaitFor::Deleted {
             return Ok(());
         }
-        match examiner.examine(self.waiter.cluster, &self.ids[place], object).await {
-            Some(diagnosis) => Err(WaitError::Hopeless(Box::new(diagnosis))),
+        match failure_detector.check(self.waiter.cluster, &self.ids[index], object).await {
+            Some(diagnosis) => Err(WaitError::FailedFast(Box::new(diagnosis))),
             None => Ok(()),
         }
     }
 }
 
 /// Whether Helm 3 looks again after such an error: one that is no refusal, or one by a server in trouble.
-fn may_pass(error: &Error) -> bool {
+fn is_retryable(error: &Error) -> bool {
     error.status().is_none_or(|status| match status.code {
         0 | 429 => true,
         501 => false,
@@ -190,7 +192,7 @@ fn may_pass(error: &Error) -> bool {
 }
 
 /// Asks whether an object is ready by the rules of Helm 3.
-async fn is_ready(cluster: &Cluster, id: &ObjectId, with_jobs: bool) -> Result<Answer> {
+async fn is_ready(cluster: &Cluster, id: &ObjectId, with_jobs: bool) -> Result<PollResult> {
     let known = matches!(
         (id.group.as_str(), id.kind.as_str()),
         ("", "Pod" | "PersistentVolumeClaim" | "Service" | "ReplicationController")
@@ -200,15 +202,15 @@ async fn is_ready(cluster: &Cluster, id: &ObjectId, with_jobs: bool) -> Result<A
     let job = (id.group.as_str(), id.kind.as_str()) == ("batch", "Job");
     let asked = known || (job && with_jobs);
     if !asked {
-        return Ok(Answer::Ready(None));
+        return Ok(PollResult::Ready(None));
     }
     let resource = cluster.resource(&id.api_version(), &id.kind).await?;
-    let Some(object) = cluster.get_at(&resource, &id.namespace, &id.name).await? else {
+    let Some(object) = cluster.get_by_name(&resource, &id.namespace, &id.name).await? else {
         return Err(not_found(&resource, &id.name));
     };
     let ready = match id.kind.as_str() {
         "Pod" => legacy::pod_ready(&object),
-        "PersistentVolumeClaim" => legacy::claim_ready(&object),
+        "PersistentVolumeClaim" => legacy::pvc_ready(&object),
         "Service" => legacy::service_ready(&object),
         "DaemonSet" => legacy::daemon_set_ready(&object),
         "StatefulSet" => legacy::stateful_set_ready(&object),
@@ -220,17 +222,17 @@ async fn is_ready(cluster: &Cluster, id: &ObjectId, with_jobs: bool) -> Result<A
         _ => match legacy::job_ready(&object) {
             Ok(ready) => ready,
             // To Helm 3 this is an error like any other, which it looks at thirty times more.
-            Err(text) => return Ok(Answer::Failed(object, WaitError::legacy(text))),
+            Err(text) => return Ok(PollResult::Failed(object, WaitError::legacy(text))),
         },
     };
-    Ok(if ready { Answer::Ready(Some(object)) } else { Answer::NotReady(Some(object)) })
+    Ok(if ready { PollResult::Ready(Some(object)) } else { PollResult::NotReady(Some(object)) })
 }
 
 async fn deployment_is_ready(cluster: &Cluster, deployment: &Object) -> Result<bool> {
     if deployment.at(&["spec", "paused"]).and_then(Node::as_bool) == Some(true) {
         return Ok(true);
     }
-    let selection = Selection::labelled(pods_of(deployment).unwrap_or_default());
+    let selection = ListParams::labels(pods_of(deployment).unwrap_or_default());
     let resource = Resource::new("apps", "v1", "ReplicaSet", "replicasets");
     let sets = cluster.list(&resource, deployment.namespace(), &selection).await?;
     let newest = legacy::newest_replica_set(deployment, &sets);

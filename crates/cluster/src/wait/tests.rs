@@ -1,10 +1,10 @@
-//! Waiting against a server with a script.
+//! WaitOptions against a server with a script.
 
 use std::time::Duration;
 
 use pintle_objects::ObjectId;
 
-use super::script::{Reply, cluster, events, list, one, refuse};
+use super::mock_server::{Reply, cluster, events, list, one, refuse};
 use super::*;
 
 const READY: &str = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"n","uid":"u","resourceVersion":"9"},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"web"}},"template":{"spec":{}}},"status":{"replicas":1,"updatedReplicas":1,"availableReplicas":1,"readyReplicas":1,"conditions":[{"type":"Available","status":"True"}]}}"#;
@@ -23,25 +23,25 @@ fn job() -> ObjectId {
 /// More than any machine takes for what does come.
 const LONG: u64 = 600_000;
 
-fn waiting(goal: Goal, milliseconds: u64) -> Waiting {
-    Waiting {
-        goal,
+fn waiting(wait_for: WaitFor, milliseconds: u64) -> WaitOptions {
+    WaitOptions {
+        wait_for,
         strategy: Strategy::Watcher,
         timeout: Duration::from_millis(milliseconds),
-        early_failure: None,
+        fail_fast: None,
     }
 }
 
 /// Waits and returns the error's text, with all that was told on the way.
 async fn outcome(
     cluster: &crate::Cluster,
-    waiting: Waiting,
+    waiting: WaitOptions,
     ids: &[ObjectId],
 ) -> (Result<(), String>, Vec<String>) {
     let mut told = Vec::new();
     let mut observer = |progress: &Progress<'_>| {
         let Progress { id, readiness, done, total, .. } = progress;
-        told.push(format!("{} {} {done}/{total} {}", id.name, readiness.state, readiness.sentence));
+        told.push(format!("{} {} {done}/{total} {}", id.name, readiness.status, readiness.detail));
     };
     let result = Waiter::new(cluster, waiting).wait(ids, &mut observer).await;
     (result.map_err(|error| error.to_string()), told)
@@ -55,7 +55,7 @@ async fn changes_are_told_until_all_is_ready() {
         ("watch deployments", 2) => events(&[("MODIFIED", READY)]),
         _ => Reply::Hang,
     });
-    let (result, told) = outcome(&cluster, waiting(Goal::Ready, LONG), &[deployment()]).await;
+    let (result, told) = outcome(&cluster, waiting(WaitFor::Ready, LONG), &[deployment()]).await;
     assert_eq!(result, Ok(()));
     assert_eq!(
         told,
@@ -76,7 +76,7 @@ async fn when_time_runs_out_the_error_names_what_is_missing() {
         "list jobs" => list(&[]),
         _ => Reply::Hang,
     });
-    let (result, _) = outcome(&cluster, waiting(Goal::Ready, 3_000), &[deployment(), job()]).await;
+    let (result, _) = outcome(&cluster, waiting(WaitFor::Ready, 3_000), &[deployment(), job()]).await;
     assert_eq!(
         result.expect_err("late"),
         "resource Deployment/n/web not ready. status: InProgress, message: Updated: 0/1\nresource Job/n/j not ready. status: Unknown, message: \ncontext deadline exceeded"
@@ -91,7 +91,8 @@ async fn a_failed_object_ends_the_wait_once_the_others_are_ready() {
         ("watch deployments", 1) => events(&[("MODIFIED", READY)]),
         _ => Reply::Hang,
     });
-    let (result, told) = outcome(&cluster, waiting(Goal::ReadyWithJobs, LONG), &[job(), deployment()]).await;
+    let (result, told) =
+        outcome(&cluster, waiting(WaitFor::ReadyWithJobs, LONG), &[job(), deployment()]).await;
     assert_eq!(
         result.expect_err("failed"),
         "resource Job/n/j not ready. status: Failed, message: Job Failed. failed: 1/1"
@@ -109,7 +110,7 @@ async fn a_forgotten_state_is_read_again() {
         }
         _ => Reply::Hang,
     });
-    let (result, _) = outcome(&cluster, waiting(Goal::Ready, LONG), &[deployment()]).await;
+    let (result, _) = outcome(&cluster, waiting(WaitFor::Ready, LONG), &[deployment()]).await;
     assert_eq!(result, Ok(()));
     assert_eq!(asked.lock().unwrap()[..3], ["list deployments", "watch deployments", "list deployments"]);
 }
@@ -121,7 +122,7 @@ async fn who_may_not_watch_reads_lists_and_who_may_not_list_reads_objects() {
         ("list deployments", _) => list(&[READY]),
         _ => refuse(403, "Forbidden", "no watching"),
     });
-    let (result, _) = outcome(&without_watch, waiting(Goal::Ready, LONG), &[deployment()]).await;
+    let (result, _) = outcome(&without_watch, waiting(WaitFor::Ready, LONG), &[deployment()]).await;
     assert_eq!(result, Ok(()));
     assert_eq!(asked.lock().unwrap()[..], ["list deployments", "watch deployments", "list deployments"]);
 
@@ -129,11 +130,11 @@ async fn who_may_not_watch_reads_lists_and_who_may_not_list_reads_objects() {
         "get deployments/web" => one(READY),
         _ => refuse(403, "Forbidden", "no listing"),
     });
-    let (result, _) = outcome(&without_list, waiting(Goal::Ready, LONG), &[deployment()]).await;
+    let (result, _) = outcome(&without_list, waiting(WaitFor::Ready, LONG), &[deployment()]).await;
     assert_eq!(result, Ok(()));
 
     let (blind, _) = cluster(|_, _| refuse(403, "Forbidden", "deployments.apps is forbidden"));
-    let (result, _) = outcome(&blind, waiting(Goal::Ready, LONG), &[deployment()]).await;
+    let (result, _) = outcome(&blind, waiting(WaitFor::Ready, LONG), &[deployment()]).await;
     assert_eq!(result.expect_err("blind"), "deployments.apps is forbidden");
 }
 
@@ -145,7 +146,7 @@ async fn objects_are_deleted_when_they_go_or_were_never_there() {
         "watch deployments" => events(&[("DELETED", STARTING)]),
         _ => Reply::Hang,
     });
-    let (result, told) = outcome(&cluster, waiting(Goal::Deleted, LONG), &[deployment(), job()]).await;
+    let (result, told) = outcome(&cluster, waiting(WaitFor::Deleted, LONG), &[deployment(), job()]).await;
     assert_eq!(result, Ok(()));
     assert!(told.contains(&"web NotFound 2/2 it is gone".to_owned()), "{told:?}");
 }
@@ -155,7 +156,7 @@ async fn an_object_that_stays_is_named_when_deletion_takes_too_long() {
     let leaving = r#"{"apiVersion":"v1","kind":"PartialObjectMetadata","metadata":{"name":"s","namespace":"n","deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
     let (cluster, asked) = cluster(move |_, _| list(&[leaving]));
     let secret = ObjectId::new("v1", "Secret", "n", "s");
-    let (result, _) = outcome(&cluster, waiting(Goal::Deleted, 3_000), &[secret]).await;
+    let (result, _) = outcome(&cluster, waiting(WaitFor::Deleted, 3_000), &[secret]).await;
     assert_eq!(
         result.expect_err("still there"),
         "resource Secret/n/s still exists. status: Terminating, message: Resource scheduled for deletion\ncontext deadline exceeded"
@@ -169,12 +170,12 @@ async fn paused_deployments_and_strategies_that_do_not_wait_are_no_reason_to_wai
         "list deployments" => list(&[PAUSED]),
         _ => Reply::Hang,
     });
-    assert_eq!(outcome(&paused, waiting(Goal::Ready, LONG), &[deployment()]).await.0, Ok(()));
+    assert_eq!(outcome(&paused, waiting(WaitFor::Ready, LONG), &[deployment()]).await.0, Ok(()));
 
     let (silent, asked) = cluster(|_, _| Reply::Hang);
-    let hook_only = Waiting { strategy: Strategy::HookOnly, ..waiting(Goal::Ready, LONG) };
+    let hook_only = WaitOptions { strategy: Strategy::HookOnly, ..waiting(WaitFor::Ready, LONG) };
     assert_eq!(outcome(&silent, hook_only, &[deployment()]).await.0, Ok(()));
-    let hooks = waiting(Goal::HookDone, LONG);
+    let hooks = waiting(WaitFor::HookCompleted, LONG);
     assert_eq!(outcome(&silent, hooks, &[deployment()]).await.0, Ok(()), "only jobs and pods run to an end");
     assert!(asked.lock().unwrap().is_empty());
 }
@@ -189,7 +190,7 @@ async fn crashing_pods_fail_a_stateful_set() {
         _ => Reply::Hang,
     });
     let id = ObjectId::new("apps/v1", "StatefulSet", "n", "db");
-    let (result, _) = outcome(&cluster, waiting(Goal::Ready, LONG), &[id]).await;
+    let (result, _) = outcome(&cluster, waiting(WaitFor::Ready, LONG), &[id]).await;
     assert_eq!(
         result.expect_err("failed"),
         "resource StatefulSet/n/db not ready. status: Failed, message: 1 pods have failed"
@@ -224,7 +225,7 @@ fn broken_rollout(request: &str) -> Reply {
 #[tokio::test]
 async fn waiting_ends_early_when_the_new_pods_cannot_come_up() {
     let (cluster, _) = cluster(|request, _| broken_rollout(request));
-    let early = Waiting { early_failure: Some(FailFastLimits::default()), ..waiting(Goal::Ready, LONG) };
+    let early = WaitOptions { fail_fast: Some(FailFastLimits::default()), ..waiting(WaitFor::Ready, LONG) };
     let (result, _) = outcome(&cluster, early, &[deployment()]).await;
     let text = result.expect_err("hopeless");
     let expected = "Deployment/n/web: container c of pod p-new has no valid image name: \"Bad\"\n  events of Pod/p-new:\n    ";
@@ -239,7 +240,7 @@ async fn the_reasons_are_told_even_if_time_runs_out_while_they_are_looked_for() 
         ("list pods", 1) => Reply::Hang,
         (request, _) => broken_rollout(request),
     });
-    let early = Waiting { early_failure: Some(FailFastLimits::default()), ..waiting(Goal::Ready, 6_000) };
+    let early = WaitOptions { fail_fast: Some(FailFastLimits::default()), ..waiting(WaitFor::Ready, 6_000) };
     let text = outcome(&cluster, early, &[deployment()]).await.0.expect_err("time runs out");
     assert!(text.contains("context deadline exceeded\nDeployment/n/web: container c of pod p-new"), "{text}");
 }
@@ -256,10 +257,10 @@ async fn a_failed_hook_comes_with_the_last_words_of_its_pod_when_that_is_asked_f
     };
     let helms = "resource Job/n/j not ready. status: Failed, message: Job Failed. failed: 1/1";
     let (cluster, _) = cluster(answer);
-    let plain = waiting(Goal::HookDone, LONG);
+    let plain = waiting(WaitFor::HookCompleted, LONG);
     assert_eq!(outcome(&cluster, plain, &[job()]).await.0.expect_err("failed"), helms);
 
-    let early = Waiting { early_failure: Some(FailFastLimits::default()), ..plain };
+    let early = WaitOptions { fail_fast: Some(FailFastLimits::default()), ..plain };
     assert_eq!(
         outcome(&cluster, early, &[job()]).await.0.expect_err("failed"),
         format!(
@@ -270,7 +271,7 @@ async fn a_failed_hook_comes_with_the_last_words_of_its_pod_when_that_is_asked_f
 
 #[tokio::test]
 async fn the_rules_of_helm_3_have_their_own_errors() {
-    let legacy = |goal, time| Waiting { strategy: Strategy::Legacy, ..waiting(goal, time) };
+    let legacy = |wait_for, time| WaitOptions { strategy: Strategy::Legacy, ..waiting(wait_for, time) };
     let (cluster, _) = cluster(|request, _| match request {
         "list jobs" => list(&[FAILED_JOB]),
         "get deployments/web" => one(STARTING),
@@ -278,24 +279,24 @@ async fn the_rules_of_helm_3_have_their_own_errors() {
         "list replicasets" => list(&[]),
         _ => Reply::Hang,
     });
-    let text = async |goal, time, id: ObjectId| {
-        outcome(&cluster, legacy(goal, time), &[id]).await.0.expect_err("fails")
+    let text = async |wait_for, time, id: ObjectId| {
+        outcome(&cluster, legacy(wait_for, time), &[id]).await.0.expect_err("fails")
     };
-    assert_eq!(text(Goal::HookDone, LONG, job()).await, "job j failed: BackoffLimitExceeded");
-    assert_eq!(text(Goal::Ready, 700, deployment()).await, "context deadline exceeded");
-    assert_eq!(text(Goal::Deleted, 700, deployment()).await, "context deadline exceeded");
+    assert_eq!(text(WaitFor::HookCompleted, LONG, job()).await, "job j failed: BackoffLimitExceeded");
+    assert_eq!(text(WaitFor::Ready, 700, deployment()).await, "context deadline exceeded");
+    assert_eq!(text(WaitFor::Deleted, 700, deployment()).await, "context deadline exceeded");
     let gone = ObjectId::new("apps/v1", "Deployment", "n", "gone");
-    assert_eq!(text(Goal::Ready, LONG, gone.clone()).await, "deployments.apps \"gone\" not found");
-    assert_eq!(outcome(&cluster, legacy(Goal::Deleted, LONG), &[gone]).await.0, Ok(()));
+    assert_eq!(text(WaitFor::Ready, LONG, gone.clone()).await, "deployments.apps \"gone\" not found");
+    assert_eq!(outcome(&cluster, legacy(WaitFor::Deleted, LONG), &[gone]).await.0, Ok(()));
     let pod = ObjectId::new("v1", "Pod", "n", "p");
-    assert_eq!(text(Goal::HookDone, 700, pod).await, "timed out waiting for the condition");
+    assert_eq!(text(WaitFor::HookCompleted, 700, pod).await, "timed out waiting for the condition");
 }
 
 #[test]
 fn waiting_can_be_moved_to_another_thread() {
     fn is_send<T: Send>(_: T) {}
     fn check(cluster: &crate::Cluster, mut observer: fn(&Progress<'_>)) {
-        let waiter = Waiter::new(cluster, waiting(Goal::Ready, 1));
+        let waiter = Waiter::new(cluster, waiting(WaitFor::Ready, 1));
         is_send(waiter.wait(&[], &mut observer));
         let logs = crate::logs::HookLogs::new(cluster, &job());
         is_send(logs.during(std::future::ready(()), &mut |_, _| {}));
@@ -311,11 +312,11 @@ async fn a_failed_job_ends_waiting_by_the_rules_of_helm_3_at_once_when_that_is_a
         "list pods" | "list events" => list(&[]),
         _ => Reply::Hang,
     });
-    let legacy = Waiting { strategy: Strategy::Legacy, ..waiting(Goal::ReadyWithJobs, 700) };
+    let legacy = WaitOptions { strategy: Strategy::Legacy, ..waiting(WaitFor::ReadyWithJobs, 700) };
     let (result, _) = outcome(&cluster, legacy, &[job()]).await;
     assert_eq!(result, Err("context deadline exceeded".to_owned()));
     let timeout = Duration::from_millis(LONG);
-    let eager = Waiting { early_failure: Some(FailFastLimits::default()), timeout, ..legacy };
+    let eager = WaitOptions { fail_fast: Some(FailFastLimits::default()), timeout, ..legacy };
     let (result, told) = outcome(&cluster, eager, &[job()]).await;
     assert_eq!(result, Err("job is failed: n/j".to_owned()));
     assert!(told.len() == 1 && told[0].starts_with("j Failed 0/1 "), "{told:?}");

@@ -19,22 +19,26 @@ pub(crate) struct Seen {
 }
 
 /// An answer: status, extra header, body. A status of 0 breaks the connection instead.
-pub(crate) struct Answer(pub(crate) u16, pub(crate) Option<(&'static str, &'static str)>, pub(crate) String);
+pub(crate) struct StoreFuture(
+    pub(crate) u16,
+    pub(crate) Option<(&'static str, &'static str)>,
+    pub(crate) String,
+);
 
-pub(crate) fn ok(body: impl Into<String>) -> Answer {
-    Answer(200, None, body.into())
+pub(crate) fn ok(body: impl Into<String>) -> StoreFuture {
+    StoreFuture(200, None, body.into())
 }
 
-pub(crate) fn refusal(code: u16, reason: &str, message: &str) -> Answer {
+pub(crate) fn refusal(code: u16, reason: &str, message: &str) -> StoreFuture {
     let body = format!(
         r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":"{message}","reason":"{reason}","code":{code}}}"#
     );
-    Answer(code, None, body)
+    StoreFuture(code, None, body)
 }
 
 /// What a small server serves.
 #[allow(dead_code, reason = "not every test file discovers")]
-pub(crate) fn discovery(path: &str) -> Option<Answer> {
+pub(crate) fn discovery(path: &str) -> Option<StoreFuture> {
     match path {
         "/api" => {
             Some(ok(r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[
@@ -55,7 +59,7 @@ pub(crate) fn discovery(path: &str) -> Option<Answer> {
 
 /// Makes a cluster that is answered by `answer`, and the list of what it was asked.
 pub(crate) fn cluster(
-    answer: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    answer: impl Fn(&Seen, usize) -> StoreFuture + Send + Sync + 'static,
 ) -> (Cluster, Arc<Mutex<Vec<Seen>>>) {
     let log = Arc::new(Mutex::new(Vec::new()));
     let (kept, answer) = (log.clone(), Arc::new(answer));
@@ -78,7 +82,7 @@ pub(crate) fn cluster(
                 kept.push(seen.clone());
                 kept.iter().filter(|one: &&Seen| one.method == seen.method && one.path == seen.path).count()
             };
-            let Answer(code, extra, text) = answer(&seen, times);
+            let StoreFuture(code, extra, text) = answer(&seen, times);
             if code == 0 {
                 return Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
             }

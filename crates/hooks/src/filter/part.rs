@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pintle_yaml::outline::{Edits, Outline, Place, spell_out, spell_out_inside};
 
 use super::source::comment;
-use crate::change::{Change, Path, change_text, place_at};
+use crate::change::{Change, Path, apply_to_text, locate};
 use crate::plan::{Hook, Part, Plan};
 use crate::reference::Renames;
 
@@ -102,7 +102,7 @@ impl<'o> Document<'o> {
     fn write_copy(&self, changes: &[Change], further: bool, last: bool, out: &mut Vec<u8>) -> Option<()> {
         let text = self.outline.text();
         let mut edits = Edits::of(self.outline);
-        change_text(self.root, &mut edits, changes);
+        apply_to_text(self.root, &mut edits, changes);
         if !last {
             edits.terminate(self.root);
         }
@@ -148,9 +148,9 @@ impl<'o> Document<'o> {
         out: &mut Vec<u8>,
     ) -> Option<()> {
         let text = self.outline.text();
-        let member = place_at(self.root, &hook.path)?;
+        let member = locate(self.root, &hook.path)?;
         let mut edits = Edits::of(self.outline);
-        change_text(self.root, &mut edits, &hook.changes(self.root, part, renames));
+        apply_to_text(self.root, &mut edits, &hook.changes(self.root, part, renames));
         edits.terminate(self.root);
         let range = member.range();
         let end = if member.is_flow() { range.end } else { self.outline.line_end(range.end) };

@@ -15,7 +15,7 @@ const COMMENT: &[u8] = b"# Source: ";
 pub(super) struct Origin(Option<String>);
 
 impl Origin {
-    pub(super) fn of(text: &[u8]) -> Self {
+    pub(super) fn find(text: &[u8]) -> Self {
         Origin(
             comment(text)
                 .map(|comment| String::from_utf8_lossy(&comment[COMMENT.len()..]).into_owned())

@@ -3,10 +3,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt as _;
-use pintle_cluster::apply::{Applied, ApplyOptions, all_at_once};
-use pintle_cluster::{Propagation, Validation, Write};
+use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently};
+use pintle_cluster::{FieldValidation, PropagationPolicy, WriteParams};
 use pintle_objects::{Object, ObjectId};
-use pintle_plan::{self as plan, Action, Baseline, Plan, RESOURCE_POLICY, Step, batches};
+use pintle_plan::{self as plan, Action, MergeBase, Plan, RESOURCE_POLICY, Step, batches};
 use pintle_tree::{LogLine, Node};
 
 use super::Executor;
@@ -68,7 +68,7 @@ impl Executor<'_> {
 
     /// Applies the objects of one kind. Gives what went wrong; what was made is noted.
     async fn apply_batch(&self, batch: &[Step<'_>]) -> Vec<Error> {
-        let outcomes = all_at_once(batch, |step| self.apply_noted(step).boxed()).await;
+        let outcomes = run_concurrently(batch, |step| self.apply_noted(step).boxed()).await;
         outcomes.into_iter().filter_map(Result::err).collect()
     }
 
@@ -89,11 +89,11 @@ impl Executor<'_> {
     /// Carries out one step, and tells whether it made an object.
     async fn apply_step(&self, step: &Step<'_>) -> Result<bool> {
         let mut apply_options = self.apply_options(step.action);
-        apply_options.hand_over =
+        apply_options.upgrade_field_manager =
             self.method == Method::ServerSide && (self.migrate || step.action == Action::Adopt);
         match self.session.cluster.execute(step, &apply_options).await {
             Ok(Applied::Written(written)) => Ok(written.created),
-            Ok(Applied::Nothing | Applied::Deleted | Applied::Gone) => Ok(false),
+            Ok(Applied::Unchanged | Applied::Deleted | Applied::NotFound) => Ok(false),
             Err(error) if step.action == Action::Create => Err(Error::Create(error)),
             Err(error) => Err(error.into()),
         }
@@ -108,7 +108,7 @@ impl Executor<'_> {
                 Method::ClientSide => plan::Method::ClientSide { custom_three_way },
             },
             force_conflicts: self.options.force_conflicts && action != Action::Create,
-            validation: if self.strict_fields { Validation::Strict } else { Validation::Ignore },
+            validation: if self.strict_fields { FieldValidation::Strict } else { FieldValidation::Ignore },
             ..ApplyOptions::default()
         }
     }
@@ -129,9 +129,9 @@ impl Executor<'_> {
     async fn take_away(&self, plan: &Plan<'_>) -> Result<()> {
         let removed: Vec<&ObjectId> =
             plan.removals.iter().filter(|step| step.action == Action::Delete).map(|step| &step.id).collect();
-        let results = all_at_once(&removed, |id| {
+        let results = run_concurrently(&removed, |id| {
             async move {
-                let deleted = self.session.cluster.delete_object(id, Propagation::Background).await;
+                let deleted = self.session.cluster.delete_object(id, PropagationPolicy::Background).await;
                 let what = || format!("namespace={}, name={}, kind={}", id.namespace, id.name, id.kind);
                 deleted.map_err(|source| Error::Delete { what: what(), source: Box::new(source) })
             }
@@ -164,7 +164,7 @@ pub(super) fn lock(list: &Mutex<Vec<ObjectId>>) -> MutexGuard<'_, Vec<ObjectId>>
 /// Says which objects are there without belonging to the earlier version.
 fn warn_about_strangers(plan: &Plan<'_>, reporter: &mut dyn Reporter) {
     for step in &plan.steps {
-        if step.action == (Action::Update { baseline: Baseline::Live }) {
+        if step.action == (Action::Update { base: MergeBase::Live }) {
             let id = &step.id;
             let attributes = vec![
                 ("namespace", id.namespace.clone()),
@@ -198,8 +198,8 @@ fn outcome(mut errors: Vec<Error>, separator: &'static str) -> Result<()> {
 pub(crate) async fn create_or_apply(session: &Session, object: &Object, method: Method) -> Result<()> {
     let cluster = &session.cluster;
     match method {
-        Method::ServerSide => cluster.apply_object(object, false, &Write::strict()).await.map(drop)?,
-        Method::ClientSide => match cluster.create_object(object, &Write::default()).await {
+        Method::ServerSide => cluster.apply_object(object, false, &WriteParams::strict()).await.map(drop)?,
+        Method::ClientSide => match cluster.create_object(object, &WriteParams::default()).await {
             Ok(_) => {}
             Err(error) if error.is_already_exists() => {}
             Err(error) => return Err(error.into()),

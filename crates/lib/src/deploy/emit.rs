@@ -1,6 +1,6 @@
 //! Telling lifecycle events while a release is delivered. Handlers run on threads of their own, where they may wait.
 
-use pintle_events::{Context, Event, ReadinessFacts};
+use pintle_events::{Context, Event, ReadinessInfo};
 use pintle_objects::{HookEvent, Object, ObjectId, Order};
 use pintle_release::{ReleaseVersion, StoredHook};
 use pintle_tree::LogLine;
@@ -146,7 +146,7 @@ impl Executor<'_> {
     ///
     /// # Errors
     /// The first error of a handler.
-    pub(super) async fn emit_watch(&self, facts: ReadinessFacts) -> Result<()> {
+    pub(super) async fn emit_watch(&self, facts: ReadinessInfo) -> Result<()> {
         let context = self.context.clone().unwrap_or_else(|| context::of_version(&self.version));
         emit(self.session, Event::Watch, &self.version, &context.with_readiness(facts)).await
     }

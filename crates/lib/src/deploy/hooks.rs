@@ -1,7 +1,7 @@
 //! Running the hooks of an event: in their order, each to its end, with their logs, and cleaning up after them.
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use pintle_cluster::Propagation;
+use pintle_cluster::PropagationPolicy;
 use pintle_cluster::logs::{self, LogSource};
 use pintle_hooks::{DeletePolicy, EnvRule, Hook, LogPolicy, Source};
 use pintle_objects::{HookEvent, Object, ObjectId};
@@ -95,7 +95,7 @@ impl Executor<'_> {
             self.session.record_objects.check_text(stored.manifest.as_bytes(), &stored.path, &mut Silent)?;
             let hook = pintle_hooks::read_stored(&source(stored))?;
             // Words that mean nothing were told when the hook was rendered.
-            let told = hook.unknown_words.len();
+            let told = hook.unknown_policy_values.len();
             hook.warnings.iter().skip(told).for_each(|warning| reporter.advise(warning.clone()));
             hooks.push(hook);
         }
@@ -292,7 +292,7 @@ impl Executor<'_> {
                 }
             })?;
             let id = object.id();
-            if self.session.cluster.delete_object(&id, Propagation::Background).await? {
+            if self.session.cluster.delete_object(&id, PropagationPolicy::Background).await? {
                 gone.push(id);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use pintle_release::{Lease, Moment, StoreError};
+use pintle_release::{Lease, StoreError, Timestamp};
 
 use crate::records::Records;
 use crate::{Error, Result, Session};
@@ -17,7 +17,7 @@ pub(super) struct LeaseGuard<'a> {
     number: u64,
     /// None leaves the release open to others.
     lease: Option<Lease>,
-    renewed: Mutex<Moment>,
+    renewed: Mutex<Timestamp>,
     is_lost: AtomicBool,
 }
 
@@ -52,7 +52,7 @@ impl<'a> LeaseGuard<'a> {
         let Some(lease) = &self.lease else { return Ok(()) };
         let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         let is_lost = self.is_lost.load(Ordering::Relaxed);
-        if is_lost || lease.renewed_at(renewed).is_stale(self.session.clock.now()) {
+        if is_lost || lease.renewed_at(renewed).is_expired(self.session.clock.now()) {
             return self.renew().await;
         }
         Ok(())

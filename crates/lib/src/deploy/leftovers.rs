@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use pintle_cluster::{Cluster, Depth, Propagation};
+use pintle_cluster::{Cluster, Detail, PropagationPolicy};
 use pintle_hooks::{DeletePolicy, Hook};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::{RESOURCE_POLICY, ownership};
-use pintle_release::{HookPhase, Moment, ReleaseVersion};
+use pintle_release::{HookPhase, ReleaseVersion, Timestamp};
 
 use super::hooks::source;
 use crate::{Result, Session};
@@ -40,7 +40,7 @@ pub(crate) async fn find<'o>(
         }
     }
     let ids: Vec<ObjectId> = candidates.iter().map(Object::id).collect();
-    let mut there = session.cluster.snapshot(&ids, Depth::Metadata).await?;
+    let mut there = session.cluster.snapshot(&ids, Detail::MetadataOnly).await?;
     let found = candidates.into_iter().filter_map(|object| {
         let live = there.remove(&object.id())?;
         let is_ours = ownership::check(&live, &of.name, &of.namespace).is_ok();
@@ -81,7 +81,7 @@ pub(crate) async fn end_hooks(session: &Session, version: &mut ReleaseVersion) {
         for mut object in pintle_hooks::objects_to_delete(&hook).unwrap_or_default() {
             if session.cluster.scope(&mut object, &version.namespace).await.is_ok() {
                 let id = object.id();
-                let _ = session.cluster.delete_object(&id, Propagation::Background).await;
+                let _ = session.cluster.delete_object(&id, PropagationPolicy::Background).await;
             }
         }
     }
@@ -89,7 +89,7 @@ pub(crate) async fn end_hooks(session: &Session, version: &mut ReleaseVersion) {
 
 /// Whether the object of a hook stays, by what is known of its last run. How a hook went that was running when its
 /// client died, nobody knows.
-fn stays(hook: &Hook, phase: &HookPhase, started: Option<Moment>) -> bool {
+fn stays(hook: &Hook, phase: &HookPhase, started: Option<Timestamp>) -> bool {
     let (succeeded, failed) =
         (hook.is_deleted(DeletePolicy::Succeeded), hook.is_deleted(DeletePolicy::Failed));
     started.is_none()
@@ -113,7 +113,7 @@ mod tests {
             let manifest = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n".as_slice();
             read_stored(&Source { manifest, delete_policies: &policies, ..Source::default() }).unwrap()
         };
-        let ran = Some(Moment::from_unix(1, 0));
+        let ran = Some(Timestamp::from_unix(1, 0));
         for (policies, phase, started, expected) in [
             (["hook-succeeded"], HookPhase::Running, ran, false),
             (["hook-failed"], HookPhase::Running, ran, false),

@@ -238,7 +238,7 @@ impl<'a> Executor<'a> {
         if let Some(seen) = &mut self.seen {
             return match self.records.swap(seen, &self.version, None).await {
                 // Somebody has gone on with the release; what its record says is theirs now.
-                Err(Error::Store(StoreError::Changed { .. } | StoreError::Lost { .. })) => Ok(()),
+                Err(Error::Store(StoreError::Modified { .. } | StoreError::Conflict { .. })) => Ok(()),
                 recorded => recorded,
             };
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use pintle_cluster::apply::all_at_once;
-use pintle_cluster::{Depth, Propagation};
+use pintle_cluster::apply::run_concurrently;
+use pintle_cluster::{Detail, PropagationPolicy};
 use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_plan::{Removal, ownership};
 use pintle_release::{ReleaseVersion, Summary};
@@ -20,7 +20,7 @@ pub(crate) struct Parting<'p> {
     /// The objects that go.
     pub(crate) removal: &'p Removal,
     /// What becomes of the objects that these own.
-    pub(crate) cascade: Propagation,
+    pub(crate) cascade: PropagationPolicy,
     /// The hooks before and after.
     pub(crate) events: (HookEvent, HookEvent),
     /// The newest version as it was seen: whoever goes on with it first has the release.
@@ -92,12 +92,12 @@ impl Executor<'_> {
     }
 
     /// Deletes objects, those of one kind together, kind after kind. Gives those that were there.
-    async fn delete_all(&self, objects: &[Object], cascade: Propagation) -> Result<Vec<ObjectId>> {
+    async fn delete_all(&self, objects: &[Object], cascade: PropagationPolicy) -> Result<Vec<ObjectId>> {
         let mut gone = Vec::new();
         let mut errors = Vec::new();
         for batch in objects.chunk_by(|object, next| object.kind() == next.kind()) {
             self.lease_guard.check().await?;
-            let outcomes = all_at_once(batch, |object| {
+            let outcomes = run_concurrently(batch, |object| {
                 let id = object.id();
                 async move { (self.session.cluster.delete_object(&id, cascade).await, id) }.boxed()
             });
@@ -109,7 +109,7 @@ impl Executor<'_> {
                 }
             }
         }
-        match pintle_cluster::Error::several(errors, "; ") {
+        match pintle_cluster::Error::aggregate(errors, "; ") {
             None => Ok(gone),
             Some(error) => Err(error.into()),
         }
@@ -121,12 +121,12 @@ impl Executor<'_> {
         // Of what was on its way when the operation ended, only the cluster knows whether it was made; what carries the
         // marks of the release was not there before.
         let in_flight = std::mem::take(&mut *lock(&self.in_flight));
-        let mut there = self.session.cluster.snapshot(&in_flight, Depth::Metadata).await?;
+        let mut there = self.session.cluster.snapshot(&in_flight, Detail::MetadataOnly).await?;
         let (name, namespace) = (&self.version.name, &self.version.namespace);
         made.extend(in_flight.into_iter().filter(|id| {
             there.remove(id).is_some_and(|live| ownership::check(&live, name, namespace).is_ok())
         }));
         let made: Vec<Object> = made.iter().map(Object::of).collect();
-        self.delete_all(&made, Propagation::Background).await.map(drop)
+        self.delete_all(&made, PropagationPolicy::Background).await.map(drop)
     }
 }

@@ -1,6 +1,6 @@
 //! What is wanted, what was wanted before, and what is there: everything that a plan is made of.
 
-use pintle_cluster::Depth;
+use pintle_cluster::Detail;
 use pintle_objects::{Object, ObjectId, Validation};
 use pintle_plan::{Adoption, Plan, PlanInput, Snapshot, ownership};
 use pintle_release::ReleaseVersion;
@@ -74,7 +74,7 @@ impl ThreeWayState {
             None => Vec::new(),
         };
         let ids: Vec<ObjectId> = desired.iter().chain(&previous).map(Object::id).collect();
-        let depth = if method == Method::ClientSide { Depth::Whole } else { Depth::Metadata };
+        let depth = if method == Method::ClientSide { Detail::Full } else { Detail::MetadataOnly };
         let live = cluster.snapshot(&ids, depth).await.map_err(|error| unseen(error, earlier, adoption))?;
         let (release, namespace) = (version.name.clone(), version.namespace.clone());
         Ok(ThreeWayState { release, namespace, desired, previous, live, adoption })
@@ -134,7 +134,7 @@ impl ThreeWayState {
 /// does not say which it is.
 fn unseen(error: pintle_cluster::Error, earlier: Option<&ReleaseVersion>, adoption: AdoptionPolicy) -> Error {
     match error {
-        pintle_cluster::Error::While { source, .. } if adoption == AdoptionPolicy::Unchecked => {
+        pintle_cluster::Error::Context { source, .. } if adoption == AdoptionPolicy::Unchecked => {
             source.during("could not get information about the resource").into()
         }
         error => Error::Unseen {

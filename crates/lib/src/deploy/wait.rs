@@ -1,10 +1,10 @@
-//! Waiting for what was applied, for hooks, and for what is to be gone.
+//! WaitOptions for what was applied, for hooks, and for what is to be gone.
 
 use std::collections::BTreeMap;
 
 use pintle_cluster::logs::{HookLogs, LogSource};
-use pintle_cluster::wait::{self, FailFastLimits, Goal, Waiter, Waiting};
-use pintle_events::{Event as LifecycleEvent, ReadinessFacts};
+use pintle_cluster::wait::{self, FailFastLimits, WaitFor, WaitOptions, Waiter};
+use pintle_events::{Event as LifecycleEvent, ReadinessInfo};
 use pintle_objects::{Object, ObjectId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -29,17 +29,17 @@ impl Executor<'_> {
             |object: &&Object| object.kind() == "Deployment" && is_true(object, &["spec", "paused"]);
         let objects = state.desired().iter().filter(|object| !is_paused(object));
         let ids: Vec<ObjectId> = objects.map(Object::id).collect();
-        let goal = if self.options.wait_for_jobs { Goal::ReadyWithJobs } else { Goal::Ready };
+        let wait_for = if self.options.wait_for_jobs { WaitFor::ReadyWithJobs } else { WaitFor::Ready };
         let (sender, watched) = unbounded_channel();
         let watched = self.session.events.listens(LifecycleEvent::Watch).then_some(watched);
         let is_watched = watched.is_some();
-        let waiter = Waiter::new(&self.session.cluster, waiting(self.options, goal));
+        let waiter = Waiter::new(&self.session.cluster, waiting(self.options, wait_for));
         let wait = async move {
             let mut observer = |progress: &wait::Progress<'_>| {
                 reporter.object(&ObjectProgress {
                     id: progress.id,
-                    state: progress.readiness.state.as_str(),
-                    message: &progress.readiness.sentence,
+                    state: progress.readiness.status.as_str(),
+                    message: &progress.readiness.detail,
                     ready: progress.is_done,
                 });
                 if is_watched {
@@ -60,8 +60,8 @@ impl Executor<'_> {
     }
 
     /// Tells handlers of each change of an object's readiness, one after another.
-    async fn emit_readiness_changes(&self, mut watched: UnboundedReceiver<ReadinessFacts>) -> Result<()> {
-        let mut last: BTreeMap<String, ReadinessFacts> = BTreeMap::new();
+    async fn emit_readiness_changes(&self, mut watched: UnboundedReceiver<ReadinessInfo>) -> Result<()> {
+        let mut last: BTreeMap<String, ReadinessInfo> = BTreeMap::new();
         while let Some(facts) = watched.recv().await {
             let key = format!("{}/{} {}/{}", facts.api_version, facts.kind, facts.namespace, facts.name);
             if last.get(&key) != Some(&facts) {
@@ -73,14 +73,14 @@ impl Executor<'_> {
     }
 }
 
-fn readiness(progress: &wait::Progress<'_>) -> ReadinessFacts {
-    ReadinessFacts {
+fn readiness(progress: &wait::Progress<'_>) -> ReadinessInfo {
+    ReadinessInfo {
         api_version: progress.id.api_version(),
         kind: progress.id.kind.clone(),
         namespace: progress.id.namespace.clone(),
         name: progress.id.name.clone(),
-        state: progress.readiness.state.as_str().to_owned(),
-        message: progress.readiness.sentence.clone(),
+        state: progress.readiness.status.as_str().to_owned(),
+        message: progress.readiness.detail.clone(),
         ready: progress.is_done,
     }
 }
@@ -89,16 +89,16 @@ fn is_true(object: &Object, path: &[&str]) -> bool {
     object.at(path).and_then(pintle_tree::Node::as_bool).unwrap_or(false)
 }
 
-fn waiting(options: &DeployOptions, goal: Goal) -> Waiting {
-    Waiting {
-        goal,
+fn waiting(options: &DeployOptions, wait_for: WaitFor) -> WaitOptions {
+    WaitOptions {
+        wait_for,
         strategy: match options.wait {
             Strategy::Watcher => wait::Strategy::Watcher,
             Strategy::Legacy => wait::Strategy::Legacy,
             Strategy::HookOnly => wait::Strategy::HookOnly,
         },
         timeout: options.timeout,
-        early_failure: options.fail_fast.then(FailFastLimits::default),
+        fail_fast: options.fail_fast.then(FailFastLimits::default),
     }
 }
 
@@ -111,13 +111,13 @@ pub(super) async fn hook(
 ) -> Result<()> {
     let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
     let cluster = &executor.session.cluster;
-    let waiter = Waiter::new(cluster, waiting(executor.options, Goal::HookDone));
+    let waiter = Waiter::new(cluster, waiting(executor.options, WaitFor::HookCompleted));
     // Nobody listens only when the operation has been given up.
     let mut observer = |progress: &wait::Progress<'_>| {
         let _ = notes.send(Note::Object {
             id: progress.id.clone(),
-            state: progress.readiness.state.as_str(),
-            message: progress.readiness.sentence.clone(),
+            state: progress.readiness.status.as_str(),
+            message: progress.readiness.detail.clone(),
             ready: progress.is_done,
         });
     };
@@ -136,7 +136,7 @@ pub(super) async fn hook(
 
 /// Waits until objects are gone.
 pub(super) async fn until_gone(executor: &Executor<'_>, ids: &[ObjectId]) -> Result<()> {
-    let mut waiting = waiting(executor.options, Goal::Deleted);
+    let mut waiting = waiting(executor.options, WaitFor::Deleted);
     // Whatever is waited for otherwise: the next object of the same name can only be made when the last is gone.
     if waiting.strategy == wait::Strategy::HookOnly {
         waiting.strategy = wait::Strategy::Watcher;

@@ -3,7 +3,7 @@
 use pintle_chart::metadata::Metadata;
 use pintle_chart::{Chart, File};
 use pintle_events::{
-    CapabilityFacts, ChartFacts, ChartPart, ChartPath, Context, Dependency, Maintainer, ReleaseFacts,
+    CapabilityInfo, ChartContext, ChartInfo, ChartPath, Context, Dependency, Maintainer, ReleaseInfo,
     SourceFile,
 };
 use pintle_release::{ReleaseVersion, Status};
@@ -23,8 +23,8 @@ pub(crate) fn of_chart(chart: &Chart, values: Map<Node>) -> Context {
 }
 
 /// What is told about the release that a chart is rendered for.
-pub(crate) fn release_of(target: &Target) -> ReleaseFacts {
-    ReleaseFacts {
+pub(crate) fn release_of(target: &Target) -> ReleaseInfo {
+    ReleaseInfo {
         name: target.release.name.clone(),
         namespace: target.release.namespace.clone(),
         number: u64::try_from(target.release.revision).unwrap_or_default(),
@@ -35,7 +35,7 @@ pub(crate) fn release_of(target: &Target) -> ReleaseFacts {
 
 /// What is told about a chart that is rendered for someone.
 pub(crate) fn of_rendering(chart: &Chart, values: Map<Node>, target: &Target) -> Context {
-    let capabilities = CapabilityFacts {
+    let capabilities = CapabilityInfo {
         helm_version: target.capabilities.helm_version.clone(),
         kubernetes_version: target.capabilities.kube_version.version.clone(),
         api_versions: target.capabilities.api_versions.to_vec(),
@@ -50,8 +50,8 @@ pub(crate) fn of_version(version: &ReleaseVersion) -> Context {
 }
 
 /// What is told about the release that a version belongs to.
-pub(crate) fn release(version: &ReleaseVersion) -> ReleaseFacts {
-    ReleaseFacts {
+pub(crate) fn release(version: &ReleaseVersion) -> ReleaseInfo {
+    ReleaseInfo {
         name: version.name.clone(),
         namespace: version.namespace.clone(),
         number: version.number,
@@ -66,8 +66,8 @@ pub(super) fn is_shown(file: &File) -> bool {
 }
 
 /// A chart, then the charts below it; changes are taken back in the same order.
-fn add_parts(chart: &Chart, path: ChartPath, chosen: &[*const Chart], parts: &mut Vec<ChartPart>) {
-    parts.push(ChartPart {
+fn add_parts(chart: &Chart, path: ChartPath, chosen: &[*const Chart], parts: &mut Vec<ChartContext>) {
+    parts.push(ChartContext {
         path: path.clone(),
         facts: facts(&chart.metadata),
         files: sources(chart.files.iter().filter(|file| is_shown(file))),
@@ -103,13 +103,13 @@ pub(super) fn dependency(dependency: &pintle_chart::metadata::Dependency) -> Dep
     }
 }
 
-fn facts(metadata: &Metadata) -> ChartFacts {
+fn facts(metadata: &Metadata) -> ChartInfo {
     let maintainer = |known: &pintle_chart::metadata::Maintainer| Maintainer {
         name: known.name.clone(),
         email: known.email.clone(),
         url: known.url.clone(),
     };
-    ChartFacts {
+    ChartInfo {
         api_version: metadata.api_version.clone(),
         name: metadata.name.clone(),
         version: metadata.version.clone(),

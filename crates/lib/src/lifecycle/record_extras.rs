@@ -66,7 +66,7 @@ pub(crate) fn hears_of_lists(number: u64, labels: &BTreeMap<String, String>) -> 
 /// What a release keeps of a chart: as Helm does, and among its files the charts below it that have scripts, and the
 /// values that were rendered if the chart and the user's values do not tell them.
 pub(crate) fn stored(chart: &Chart, changed: Option<&Map<Node>>) -> StoredChart {
-    let mut stored = StoredChart::of(chart);
+    let mut stored = StoredChart::from_chart(chart);
     if let Some(files) = &mut stored.files {
         // A file of that name would speak of values that were never rendered.
         files.retain(|file| file.name != RENDERED);
@@ -227,7 +227,7 @@ mod tests {
     fn a_chart_without_scripts_is_kept_as_helm_keeps_it() {
         let mut web = Chart::default();
         web.subcharts.push(Chart::default());
-        assert_eq!(stored(&web, None), StoredChart::of(&web));
+        assert_eq!(stored(&web, None), StoredChart::from_chart(&web));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use pintle_chart::metadata::Dependency;
 use pintle_chart::{Chart, File};
-use pintle_events::{ChartPart, Context, Event, SourceFile};
+use pintle_events::{ChartContext, Context, Event, SourceFile};
 use pintle_tree::{Map, Node};
 
 use super::context::{chosen_libraries, is_shown, sources};
@@ -21,7 +21,7 @@ pub(crate) fn take_files(chart: &mut Chart, context: &mut Context, event: Event)
 fn take_parts(
     chart: &mut Chart,
     chosen: &[*const Chart],
-    parts: &mut std::vec::IntoIter<ChartPart>,
+    parts: &mut std::vec::IntoIter<ChartContext>,
     event: Event,
 ) -> Result<()> {
     let Some(part) = parts.next() else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! Rules for hooks, which Helm does not have: it takes any word for a policy and lets the hook do nothing.
 
-use pintle_hooks::{Source, UnknownWord};
+use pintle_hooks::{Source, UnknownPolicyValue};
 use pintle_objects::Order;
 
 use super::Findings;
@@ -12,9 +12,9 @@ pub(super) fn check(template: &str, text: &[u8], findings: &mut Findings) {
     // What is no object is told by other rules.
     let Ok(sorted) = pintle_objects::sort(&files, Order::Install) else { return };
     for hook in &sorted.hooks {
-        match pintle_hooks::read(&Source::of(hook)) {
+        match pintle_hooks::read(&Source::from_sorted(hook)) {
             Ok(read) => {
-                for word in &read.unknown_words {
+                for word in &read.unknown_policy_values {
                     findings.check(Error, template, Err(told(&read.kind, &read.name, word)));
                 }
             }
@@ -26,7 +26,7 @@ pub(super) fn check(template: &str, text: &[u8], findings: &mut Findings) {
     }
 }
 
-fn told(kind: &str, name: &str, word: &UnknownWord) -> String {
+fn told(kind: &str, name: &str, word: &UnknownPolicyValue) -> String {
     let advice = word.likely.map(|likely| format!("; did you mean {likely}?")).unwrap_or_default();
     format!("{kind} {name} has an unknown word in {}: {:?}{advice}", word.annotation, word.word)
 }

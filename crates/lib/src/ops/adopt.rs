@@ -15,7 +15,7 @@ use crate::{Error, Reporter, Result, Session};
 /// # Errors
 /// When no other store has the release, or someone is at executor on it. It then stays where it was.
 pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usize> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     let (records, mut history) = Records::to_change(session, namespace, name, false).await?;
     let Some(last) = history.last_mut() else {
         return Err(Error::NoSuchRelease { name: name.to_owned() });
@@ -54,7 +54,8 @@ async fn renewing(session: &Session, records: &Records<'_>, number: u64, lease: 
         tokio::time::sleep((session.lease_duration / 3).max(Duration::from_millis(100))).await;
         let renewed = records.renew(number, &lease.renewed_at(session.clock.now())).await;
         // One that cannot be renewed for a while is still ours until the lease runs out.
-        if let Err(error @ Error::Store(StoreError::Lost { .. } | StoreError::NotFound { .. })) = renewed {
+        if let Err(error @ Error::Store(StoreError::Conflict { .. } | StoreError::NotFound { .. })) = renewed
+        {
             return Error::TakenOver { source: Box::new(error) };
         }
     }

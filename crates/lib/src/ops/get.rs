@@ -14,7 +14,7 @@ use crate::{Error, Result, Session};
 /// # Errors
 /// When there is no such release or version.
 pub async fn get(session: &Session, namespace: &str, name: &str, at: &VersionRef) -> Result<ReleaseVersion> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     content(session, namespace, name, at).await
 }
 

@@ -11,7 +11,7 @@ use crate::{Error, Result, Session};
 /// # Errors
 /// When there is no such release.
 pub async fn history(session: &Session, namespace: &str, name: &str, max: usize) -> Result<Vec<Summary>> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     if !name::is_valid(name) {
         return Err(Error::InvalidName { prefix: "release name is invalid", name: name.to_owned() });
     }

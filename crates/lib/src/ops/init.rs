@@ -7,6 +7,6 @@ use crate::{Result, Session};
 /// # Errors
 /// When the cluster cannot be asked, or refuses.
 pub async fn init(session: &Session) -> Result<()> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     Ok(pintle_cluster::crds::install(&session.cluster).await?)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
 use pintle_objects::{HookEvent, Object, ObjectId};
-use pintle_release::{Info, Moment, ReleaseVersion, Status, Summary};
+use pintle_release::{Info, ReleaseVersion, Status, Summary, Timestamp};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{LogLine, Map, Node};
 use pintle_values::Overrides;
@@ -77,7 +77,7 @@ pub async fn install(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     let (chart, user) = load(request, reporter)?;
-    session.cluster.reach().await.map_err(Error::ReachabilityCheck)?;
+    session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
     let outcome = install_loaded(session, request, chart, user, reporter).await;
     session.settled(outcome, reporter)
 }
@@ -88,7 +88,7 @@ pub async fn install(
 /// The first stage that fails.
 pub fn preview_install(
     request: &InstallRequest,
-    now: Moment,
+    now: Timestamp,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     preview_install_with_events(request, now, &Lifecycle::default(), reporter)
@@ -100,7 +100,7 @@ pub fn preview_install(
 /// The first stage or handler that fails.
 pub fn preview_install_with_events(
     request: &InstallRequest,
-    now: Moment,
+    now: Timestamp,
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
@@ -251,7 +251,7 @@ async fn render(
     user: Map<Node>,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
-    let facts = session.cluster.facts().await?;
+    let facts = session.cluster.capabilities().await?;
     let ask = request.mode != Mode::PreviewClient;
     let target = live::target(session, &facts, release(request, 1), &request.rendering, ask);
     live::render(chart, user, target, request.rendering.rules(), &session.events, reporter).await
@@ -266,7 +266,7 @@ fn first_version(
     request: &InstallRequest,
     prepared: &Prepared,
     number: u64,
-    now: Moment,
+    now: Timestamp,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     super::check_labels(&request.labels)?;

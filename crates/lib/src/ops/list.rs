@@ -43,7 +43,7 @@ pub async fn list(
     request: &ListRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<Summary>> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     deploy::emit_without_release(session, Event::PreList).await?;
     let filter = match request.filter.as_str() {
         "" => None,
@@ -173,14 +173,14 @@ fn sort(found: &mut [Summary], request: &ListRequest) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pintle_release::Moment;
+    use pintle_release::Timestamp;
 
     #[test]
     fn a_release_that_is_being_moved_is_listed_once() {
         let version = |name: &str, number, first| Summary {
             name: name.to_owned(),
             number,
-            first_deployed: Some(Moment::from_unix(first, 0)),
+            first_deployed: Some(Timestamp::from_unix(first, 0)),
             ..Summary::default()
         };
         let mut found = vec![version("moved", 3, 1), version("behind", 3, 1), version("apart", 3, 1)];

@@ -58,7 +58,7 @@ pub async fn rollback(
     request: &RollbackRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     if !name::is_valid(&request.name) {
         return Err(Error::InvalidName {
             prefix: "prepareRollback: Release name is invalid",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pintle_chart::Chart;
-use pintle_events::{ChartPart, Context, Event, ReadinessFacts, SourceFile};
+use pintle_events::{ChartContext, Context, Event, ReadinessInfo, SourceFile};
 use pintle_lua::{Asked, Finding};
 use pintle_objects::Object;
 use pintle_render::{Capabilities, Release, Target};
@@ -143,8 +143,8 @@ fn after_rendering(
 }
 
 /// What an object has come to when it is ready.
-fn ready(object: &Object) -> ReadinessFacts {
-    ReadinessFacts {
+fn ready(object: &Object) -> ReadinessInfo {
+    ReadinessInfo {
         api_version: object.api_version().to_owned(),
         kind: object.kind().to_owned(),
         namespace: object.namespace().to_owned(),
@@ -169,7 +169,7 @@ fn shown(context: &Context) -> Node {
     Node::Map(map)
 }
 
-fn add_sources(chart: &ChartPart, map: &mut Map<Node>) {
+fn add_sources(chart: &ChartContext, map: &mut Map<Node>) {
     let names = |files: &[SourceFile]| {
         Node::List(files.iter().map(|file| Node::from(file.name.as_str())).collect::<Vec<Node>>())
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::StreamExt as _;
-use pintle_cluster::{Cluster, Resource, Selection};
+use pintle_cluster::{Cluster, ListParams, Resource};
 use pintle_lua::Permissions;
 use pintle_objects::{Object, ObjectId};
 use pintle_release::{ReleaseVersion, VersionRef};
@@ -50,7 +50,7 @@ pub async fn status(
     view: ResourceView,
     reporter: &mut dyn Reporter,
 ) -> Result<StatusReport> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     let version = content(session, namespace, name, at).await?;
     let mut report = StatusReport { version, resources: Vec::new() };
     if view == ResourceView::None {
@@ -108,7 +108,7 @@ async fn read(
 ) -> Option<Object> {
     let read = match view {
         ResourceView::Tables => cluster.table(resource, namespace, name).await,
-        _ => cluster.get_at(resource, namespace, name).await,
+        _ => cluster.get_by_name(resource, namespace, name).await,
     };
     read.ok().flatten()
 }
@@ -139,7 +139,7 @@ async fn pods(
     if view == ResourceView::Tables {
         return Ok(vec![cluster.table_of(&pods, namespace, &labels).await?]);
     }
-    let page = cluster.page(&pods, namespace, &Selection::labelled(labels), "").await?;
+    let page = cluster.page(&pods, namespace, &ListParams::labels(labels), "").await?;
     let mut metadata = Map::new();
     metadata.insert("resourceVersion".into(), page.resource_version.as_str().into());
     let mut list = Map::new();

@@ -181,7 +181,7 @@ pub async fn template_live(
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
     let chart = locate::load(&path, reporter)?;
     locate::check_installable(&chart, reporter)?;
-    session.cluster.reach().await.map_err(Error::ReachabilityCheck)?;
+    session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
     name::check(&request.name, reporter)?;
     let chart = process(chart, &user, &request.rules(), reporter)?;
     if !chart.crds().is_empty() && !request.skip_crds {
@@ -195,7 +195,7 @@ pub async fn template_live(
     };
     let session = &session.scripted(&chart, setting).await?;
     let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, reporter).await?;
-    let facts = session.cluster.facts().await?;
+    let facts = session.cluster.capabilities().await?;
     let rendering = Rendering { dns: request.dns, ..Rendering::default() };
     let target = live::target(session, &facts, request.target().release, &rendering, true);
     let prepared = live::render(chart, user, target, request.rules(), &session.events, reporter).await?;

@@ -84,7 +84,7 @@ impl TestRequest {
 /// # Errors
 /// When there is no such release, or its record cannot be written.
 pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn Reporter) -> Result<Tested> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     if !name::is_valid(&request.name) {
         return Err(Error::InvalidName {
             prefix: "releaseTest: Release name is invalid",

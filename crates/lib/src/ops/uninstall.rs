@@ -1,8 +1,8 @@
 //! `uninstall`: deploy nothing, and take the records away.
 
 use futures::FutureExt as _;
-use pintle_cluster::Propagation;
-use pintle_cluster::apply::all_at_once;
+use pintle_cluster::PropagationPolicy;
+use pintle_cluster::apply::run_concurrently;
 use pintle_objects::HookEvent;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
@@ -24,7 +24,7 @@ pub struct UninstallRequest {
     /// Whether it is no error that there is no such release.
     pub ignore_not_found: bool,
     /// What becomes of the objects that the deleted ones own.
-    pub cascade: Propagation,
+    pub cascade: PropagationPolicy,
     /// What the record says of it; empty for the usual words.
     pub description: String,
     /// How it reaches the cluster.
@@ -51,7 +51,7 @@ pub async fn uninstall(
     request: &UninstallRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Option<Uninstalled>> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     if request.dry_run {
         let found = Records::to_change(session, &request.namespace, &request.name, true).await;
         let (records, history) = found?;
@@ -169,7 +169,7 @@ async fn run(
         }
     }
     if problems.is_empty() {
-        return Ok(Uninstalled { version: executor.version, kept: removal.kept_text() });
+        return Ok(Uninstalled { version: executor.version, kept: removal.retained_message() });
     }
     Err(Error::UninstalledWithProblems { problems })
 }
@@ -186,7 +186,7 @@ fn described(text: &str, problems: &[Error]) -> String {
 async fn purge(records: &Records<'_>, history: &[Summary]) -> Result<()> {
     let Some((last, earlier)) = history.split_last() else { return Ok(()) };
     let delete = |version: &Summary| records.delete(version.number);
-    let deleted = all_at_once(earlier, |version| delete(version).boxed()).await;
+    let deleted = run_concurrently(earlier, |version| delete(version).boxed()).await;
     let deleted = deleted.into_iter().collect::<Result<()>>();
     let deleted = match deleted {
         Ok(()) => delete(last).await,

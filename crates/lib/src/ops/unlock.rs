@@ -23,7 +23,7 @@ pub struct Unlocked {
 /// # Errors
 /// When there is no such release, or the record cannot be written.
 pub async fn unlock(session: &Session, namespace: &str, name: &str, free: bool) -> Result<Unlocked> {
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     let records = Records::find(session, namespace, name).await?;
     let mut history = records.some_history().await?;
     let last = history.last_mut().ok_or_else(|| Error::NoSuchRelease { name: name.to_owned() })?;

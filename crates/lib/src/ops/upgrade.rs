@@ -72,7 +72,7 @@ pub async fn upgrade(
 ) -> Result<Upgraded> {
     let target = &request.target;
     let (chart, user) = install::load(target, reporter)?;
-    session.cluster.reach().await?;
+    session.cluster.check_reachable().await?;
     if request.install && is_new(session, target).await? {
         let outcome = install::install_loaded(session, target, chart, user, reporter).await;
         let version = session.settled(outcome, reporter)?;
@@ -267,7 +267,7 @@ impl<'s> Upgrade<'s> {
 
     async fn render(&self, chart: Chart, user: Map<Node>, reporter: &mut dyn Reporter) -> Result<Prepared> {
         let target = &self.request.target;
-        let facts = self.session.cluster.facts().await?;
+        let facts = self.session.cluster.capabilities().await?;
         let release = Release {
             name: target.name.clone(),
             namespace: self.base.namespace.clone(),

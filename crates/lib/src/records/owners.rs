@@ -95,7 +95,7 @@ pub(super) async fn first(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Arc<dyn Store>>> {
-    let query = Query::of(namespace, name);
+    let query = Query::for_release(namespace, name);
     let asked = join_all(stores.iter().map(|store| store.latest(&query))).await;
     for (store, found) in stores.iter().zip(asked) {
         match found {
@@ -145,10 +145,10 @@ fn is_same(ours: &Summary, theirs: &Summary) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pintle_release::Moment;
+    use pintle_release::Timestamp;
 
     fn version(number: u64, seconds: i64) -> Summary {
-        Summary { number, last_deployed: Some(Moment::from_unix(seconds, 0)), ..Summary::default() }
+        Summary { number, last_deployed: Some(Timestamp::from_unix(seconds, 0)), ..Summary::default() }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use pintle_chart::Chart;
-use pintle_cluster::{Error as ClusterError, Write};
+use pintle_cluster::{Error as ClusterError, WriteParams};
 use pintle_objects::Object;
 use pintle_render::{KubeVersion, Release};
 use pintle_tree::{Map, Node};
@@ -51,7 +51,7 @@ impl Rehearsing<'_> {
         }
         self.check_all(stage, &original, &all).await;
         // What the questions brought up is not the stage's, and the scripts will say it again.
-        self.session.cluster.forget_warnings();
+        self.session.cluster.clear_warnings();
         self.script_log.take();
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Rehearsing<'_> {
         };
         let session = self.session.scripted(&chart, setting).await?;
         let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, &mut Silent).await?;
-        let facts = session.cluster.facts().await?;
+        let facts = session.cluster.capabilities().await?;
         let release = Release {
             name: target.name.clone(),
             namespace: target.namespace.clone(),
@@ -108,7 +108,7 @@ impl Rehearsing<'_> {
             if own.contains(&format!("{group}/{}", object.kind())) || own.contains(object.namespace()) {
                 continue;
             }
-            self.session.cluster.forget_warnings();
+            self.session.cluster.clear_warnings();
             for complaint in self.ask(object).await {
                 if brought.iter().any(|missing| complaint.message.contains(missing)) {
                     continue;
@@ -137,12 +137,12 @@ impl Rehearsing<'_> {
             };
             return vec![Complaint { field: "apiVersion".to_owned(), message }];
         }
-        let write = Write { dry_run: true, ..Write::strict() };
+        let write = WriteParams { dry_run: true, ..WriteParams::strict() };
         // A new object is told all that is wrong with it at once; one that is there is asked as an upgrade would.
         let refused = match self.session.cluster.create(object, &write).await {
             Ok(_) => return Vec::new(),
             Err(error) if error.status().is_some_and(|status| status.reason == "AlreadyExists") => {
-                self.session.cluster.forget_warnings();
+                self.session.cluster.clear_warnings();
                 match self.session.cluster.apply(object, true, &write).await {
                     Ok(_) => return Vec::new(),
                     Err(error) => error,
@@ -170,7 +170,7 @@ impl Rehearsing<'_> {
         if let Err(text) = lint::deprecation::check(api_version, kind, &version) {
             return format!("{what}; {text}");
         }
-        let facts = self.session.cluster.facts().await.unwrap_or_default();
+        let facts = self.session.cluster.capabilities().await.unwrap_or_default();
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let other = facts.api_versions.iter().find_map(|served| {
             let (version, of) = served.rsplit_once('/')?;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_cluster::store::Native;
+use pintle_cluster::store::NativeStore;
 use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_release::{HookPhase, ReleaseVersion, StoredHook, VersionRef};
 use pintle_values::Overrides;
@@ -65,7 +65,7 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
     let cluster = embedded::cluster(&api, &request.namespace);
     let said = ScriptLog::default();
     let session = Session {
-        store: Arc::new(Native::new(cluster.clone())),
+        store: Arc::new(NativeStore::new(cluster.clone())),
         cluster,
         others: Vec::new(),
         guarded: Vec::new(),
@@ -338,16 +338,16 @@ impl Rehearsing<'_> {
             let Ok(resource) = self.session.cluster.scope(&mut object, &version.namespace).await else {
                 continue;
             };
-            let live = self.session.cluster.get_at(&resource, object.namespace(), object.name()).await;
+            let live = self.session.cluster.get_by_name(&resource, object.namespace(), object.name()).await;
             let name = self.observer.name_of(object.kind(), object.namespace(), object.name());
             states.push(match live.ok().flatten() {
                 Some(live) => {
                     let readiness = pintle_cluster::wait::ready(&live);
                     ObjectState {
                         object: name,
-                        state: format!("{:?}", readiness.state),
-                        message: self.observer.plain(&readiness.sentence),
-                        ready: readiness.state == pintle_cluster::wait::State::Current,
+                        state: format!("{:?}", readiness.status),
+                        message: self.observer.plain(&readiness.detail),
+                        ready: readiness.status == pintle_cluster::wait::Status::Current,
                     }
                 }
                 None => ObjectState {

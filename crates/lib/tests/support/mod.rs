@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use pintle::cluster::Cluster;
-use pintle::cluster::store::{HelmConfigMaps, HelmSecrets, Native};
+use pintle::cluster::store::{HelmConfigMaps, HelmSecrets, NativeStore};
 use pintle::embedded::{Api, Embedded};
 use pintle::objects::{Object, ObjectId};
 use pintle::ops::{InstallRequest, UpgradeRequest};
-use pintle::release::{Moment, Status, Store};
+use pintle::release::{Status, Store, Timestamp};
 use pintle::values::Overrides;
 use pintle::{Cancel, Clock, DeployOptions, LeaseHolder, Lifecycle, Session};
 use tempfile::TempDir;
@@ -21,9 +21,9 @@ use tokio::sync::Notify;
 struct Machine(AtomicU64);
 
 impl Clock for Machine {
-    fn now(&self) -> Moment {
+    fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        Moment::from_unix(i64::try_from(since.as_secs()).unwrap(), since.subsec_nanos())
+        Timestamp::from_unix(i64::try_from(since.as_secs()).unwrap(), since.subsec_nanos())
     }
 
     fn random(&self) -> u128 {
@@ -115,7 +115,7 @@ impl Driver {
 
     fn store(self, cluster: &Cluster) -> Arc<dyn Store> {
         match self {
-            Driver::Native => Arc::new(Native::new(cluster.clone())),
+            Driver::Native => Arc::new(NativeStore::new(cluster.clone())),
             Driver::Secrets => Arc::new(HelmSecrets::new(cluster.clone())),
             Driver::ConfigMaps => Arc::new(HelmConfigMaps::new(cluster.clone())),
         }
@@ -153,7 +153,7 @@ impl Bench {
     pub(crate) fn session(&self, driver: Driver) -> (Session, Gate) {
         let gate = Gate::default();
         let (api, passed) = (self.api.clone(), gate.clone());
-        let cluster = Cluster::answered_by(
+        let cluster = Cluster::from_service_fn(
             move |mut request| {
                 let (api, gate) = (api.clone(), passed.clone());
                 async move {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use mlua::Table;
-use pintle_events::{Context, Part, RenderedObject};
+use pintle_events::{Context, ContextField, RenderedObject};
 use pintle_tree::{Map, Node};
 
 use super::parts;
@@ -51,13 +51,13 @@ impl Root {
     }
 
     /// The part that some events let change; none for what never changes.
-    pub(crate) fn part(self) -> Option<Part> {
+    pub(crate) fn part(self) -> Option<ContextField> {
         match self {
-            Root::Values => Some(Part::Values),
-            Root::Files => Some(Part::Files),
-            Root::Templates => Some(Part::Templates),
-            Root::Dependencies => Some(Part::Dependencies),
-            Root::Objects => Some(Part::Objects),
+            Root::Values => Some(ContextField::Values),
+            Root::Files => Some(ContextField::Files),
+            Root::Templates => Some(ContextField::Templates),
+            Root::Dependencies => Some(ContextField::Dependencies),
+            Root::Objects => Some(ContextField::Objects),
             Root::Chart | Root::Release | Root::Capabilities | Root::Readiness => None,
         }
     }

@@ -143,7 +143,7 @@ fn apply(frame: &mut Frame, root: Root, change: Change) -> Result<(), Fault> {
     change.apply(tree);
     let tree = std::mem::take(tree);
     let Some(context) = frame.context_mut() else { return Ok(()) };
-    let refused = |refused: pintle_events::Refused| refused.to_string();
+    let refused = |refused: pintle_events::ContextError| refused.to_string();
     match root {
         Root::Files => *context.files_mut().map_err(refused)? = parts::read_sources(root, &tree)?,
         Root::Templates => *context.templates_mut().map_err(refused)? = parts::read_sources(root, &tree)?,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use pintle_events::{Event, Part};
+use pintle_events::{ContextField, Event};
 
 use super::lex::{Token, TokenKind};
 use super::span::closing;
@@ -99,7 +99,7 @@ impl<'t> Body<'t> {
         {
             return Some(format!("`{name}.{field}` has no field `{second}`; it has {}", known.join(", ")));
         }
-        let may_change = root.part().is_some_and(|part: Part| self.event.may_change(part));
+        let may_change = root.part().is_some_and(|part: ContextField| self.event.may_change(part));
         let changes = path.is_set || is_changed_by_a_function(before);
         (changes && !may_change).then(|| match root.part() {
             Some(_) => format!("`{name}.{field}` is read-only in `{}`", self.event),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pintle_chart::metadata::Dependency;
 use pintle_chart::{Chart, File, load_files};
 use pintle_events::{
-    CapabilityFacts, ChartFacts, ChartPart, ChartPath, Context, Emitter, Event, ReleaseFacts, RenderedObject,
+    CapabilityInfo, ChartContext, ChartInfo, ChartPath, Context, Emitter, Event, ReleaseInfo, RenderedObject,
     SourceFile,
 };
 use pintle_lua::{Level, Limits, Listener, Permissions, Scripts, Services};
@@ -157,16 +157,16 @@ pub(crate) fn yaml(map: &Map<Node>) -> String {
 /// A context for the chart `web`, whose subchart is `db`.
 pub(crate) fn context(values: &str, objects: &[&str]) -> Context {
     let top = ChartPath::top("web");
-    let part = |path: ChartPath, name: &str| ChartPart {
+    let part = |path: ChartPath, name: &str| ChartContext {
         path,
-        facts: ChartFacts {
+        facts: ChartInfo {
             api_version: "v2".into(),
             name: name.into(),
             version: "1.2.3".into(),
             description: "A chart.".into(),
             keywords: vec!["one".into(), "two".into()],
             app_version: "9".into(),
-            ..ChartFacts::default()
+            ..ChartInfo::default()
         },
         files: vec![SourceFile { name: "notes.txt".into(), data: "hello".into() }],
         templates: vec![SourceFile { name: "templates/a.yaml".into(), data: "a: {{ .Values.a }}".into() }],
@@ -180,14 +180,14 @@ pub(crate) fn context(values: &str, objects: &[&str]) -> Context {
         .with_chart(part(top.child("db"), "db"))
         .with_chart(part(top, "web"))
         .with_values(tree(values))
-        .with_release(ReleaseFacts {
+        .with_release(ReleaseInfo {
             name: "prod".into(),
             namespace: "apps".into(),
             number: 7,
             is_install: false,
             is_upgrade: true,
         })
-        .with_capabilities(CapabilityFacts {
+        .with_capabilities(CapabilityInfo {
             helm_version: "v4.2.4".into(),
             kubernetes_version: "v1.36.3".into(),
             api_versions: vec!["v1".into(), "apps/v1".into()],

@@ -4,7 +4,7 @@ use pintle_objects::Object;
 use pintle_tree::{Map, Node, with_stack};
 
 use super::PatchError;
-use super::spell::spell_map;
+use super::go_format::format_map;
 
 /// Returns the patch from `original` to `modified`. It is empty when they are equal.
 pub fn two_way_json(original: &Object, modified: &Object) -> Map<Node> {
@@ -23,10 +23,10 @@ pub fn three_way_json(
 ) -> Result<Map<Node>, PatchError> {
     let changes = values_only(diff(current.body(), modified.body()));
     let deletions = nulls_only(diff(original.body(), modified.body()));
-    let patch = lay_over(deletions, changes);
+    let patch = merge_over(deletions, changes);
     let renames = patch.get("metadata").and_then(|metadata| metadata.get("name")).is_some();
     if renames || patch.contains_key("apiVersion") || patch.contains_key("kind") {
-        return Err(PatchError::Precondition(spell_map(&patch)));
+        return Err(PatchError::Precondition(format_map(&patch)));
     }
     Ok(patch)
 }
@@ -81,16 +81,16 @@ fn nulls_only(patch: Map<Node>) -> Map<Node> {
     patch.into_iter().filter_map(|(key, node)| Some((key, keep(node)?))).collect()
 }
 
-/// Applies `over`, which holds no nulls but inside lists, to `under`.
-fn lay_over(mut under: Map<Node>, over: Map<Node>) -> Map<Node> {
-    for (key, new) in over {
-        let joined = match (under.remove(&key), new) {
-            (Some(Node::Map(old)), Node::Map(new)) => Node::Map(with_stack(|| lay_over(old, new))),
+/// Applies `overlay`, which holds no nulls but inside lists, to `base`.
+fn merge_over(mut base: Map<Node>, overlay: Map<Node>) -> Map<Node> {
+    for (key, new) in overlay {
+        let merged = match (base.remove(&key), new) {
+            (Some(Node::Map(old)), Node::Map(new)) => Node::Map(with_stack(|| merge_over(old, new))),
             (_, new) => without_nulls(new),
         };
-        under.insert(key, joined);
+        base.insert(key, merged);
     }
-    under
+    base
 }
 
 /// Takes the nulls out of maps, as applying a patch does to what it adds; those of lists stay.

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use pintle_tree::{Map, Node};
 
-use super::spell::{go_type, spell, spell_list, spell_map};
-use super::strategic::{DIRECTIVE, Half, diff_maps};
+use super::go_format::{format_list, format_map, format_value, go_type};
+use super::strategic::{DIRECTIVE, DiffMode, diff_maps};
 use super::{PatchError, Schema};
 
 /// The part of a patch that concerns one list.
@@ -19,23 +19,23 @@ pub(super) struct ListPatch {
     pub(super) order: Vec<Node>,
 }
 
-/// The half of a patch from one list to another.
+/// The mode of a patch from one list to another.
 pub(super) fn diff_lists(
     original: &[Node],
     modified: &[Node],
     schema: Schema<'_>,
     merge_key: &str,
-    half: Half,
+    mode: DiffMode,
     retain: bool,
 ) -> Result<ListPatch, PatchError> {
     if original.is_empty() {
-        let elements = if half == Half::Changes { modified.to_vec() } else { Vec::new() };
+        let elements = if mode == DiffMode::Changes { modified.to_vec() } else { Vec::new() };
         return Ok(ListPatch { elements, ..ListPatch::default() });
     }
     if holds_maps(&[original, modified])? {
-        diff_maps_by_key(original, modified, schema, merge_key, half, retain)
+        diff_maps_by_key(original, modified, schema, merge_key, mode, retain)
     } else {
-        Ok(diff_scalars(original, modified, half))
+        Ok(diff_scalars(original, modified, mode))
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn holds_maps(lists: &[&[Node]]) -> Result<bool, PatchError> {
             None => first = Some(node),
             Some(first) if std::mem::discriminant(first) == std::mem::discriminant(node) => {}
             Some(_) => {
-                let all: Vec<String> = lists.iter().map(|list| spell_list(list)).collect();
+                let all: Vec<String> = lists.iter().map(|list| format_list(list)).collect();
                 return Err(PatchError::MixedElements(format!("[{}]", all.join(" "))));
             }
         }
@@ -66,14 +66,14 @@ pub(super) fn element(node: &Node) -> Result<&Map<Node>, PatchError> {
 pub(super) fn key_of<'n>(element: &'n Map<Node>, merge_key: &str) -> Result<&'n Node, PatchError> {
     element
         .get(merge_key)
-        .ok_or_else(|| PatchError::NoMergeKey { element: spell_map(element), key: merge_key.to_owned() })
+        .ok_or_else(|| PatchError::NoMergeKey { element: format_map(element), key: merge_key.to_owned() })
 }
 
 /// An element with its key, and the key's spelling for sorting.
 struct Keyed<'n> {
     element: &'n Map<Node>,
     key: &'n Node,
-    spelled: String,
+    formatted: String,
 }
 
 fn keyed<'n>(list: &'n [Node], merge_key: &str) -> Result<Vec<Keyed<'n>>, PatchError> {
@@ -81,12 +81,12 @@ fn keyed<'n>(list: &'n [Node], merge_key: &str) -> Result<Vec<Keyed<'n>>, PatchE
     for node in list {
         let element = element(node)?;
         let key = key_of(element, merge_key)?;
-        keyed.push(Keyed { element, key, spelled: spell(key) });
+        keyed.push(Keyed { element, key, formatted: format_value(key) });
     }
     // Kubernetes' sort turns elements of the same key round, such as one port number with two protocols; which of them
     // meet depends on it.
     keyed.reverse();
-    keyed.sort_by(|a, b| a.spelled.cmp(&b.spelled));
+    keyed.sort_by(|a, b| a.formatted.cmp(&b.formatted));
     Ok(keyed)
 }
 
@@ -95,7 +95,7 @@ fn diff_maps_by_key(
     modified: &[Node],
     schema: Schema<'_>,
     merge_key: &str,
-    half: Half,
+    mode: DiffMode,
     retain: bool,
 ) -> Result<ListPatch, PatchError> {
     let (mut elements, mut deletions) = (Vec::new(), Vec::new());
@@ -106,26 +106,26 @@ fn diff_maps_by_key(
             (None, None) => break,
             (None, Some(_)) => Ordering::Greater,
             (Some(_), None) => Ordering::Less,
-            (Some(old), Some(new)) => old.spelled.cmp(&new.spelled),
+            (Some(old), Some(new)) => old.formatted.cmp(&new.formatted),
         };
         let old = if order.is_le() { before.next() } else { None };
         let new = if order.is_ge() { after.next() } else { None };
         match (old, new) {
             (Some(old), Some(new)) => {
-                let mut patch = diff_maps(old.element, new.element, schema, half, retain)?;
+                let mut patch = diff_maps(old.element, new.element, schema, mode, retain)?;
                 if !patch.is_empty() {
                     patch.insert(merge_key.into(), new.key.clone());
                     elements.push(Node::Map(patch));
                 }
             }
-            (None, Some(new)) if half == Half::Changes => elements.push(Node::Map(new.element.clone())),
-            (Some(old), None) if half == Half::Deletions => deletions.push(deletion(merge_key, old.key)),
+            (None, Some(new)) if mode == DiffMode::Changes => elements.push(Node::Map(new.element.clone())),
+            (Some(old), None) if mode == DiffMode::Deletions => deletions.push(deletion(merge_key, old.key)),
             _ => {}
         }
     }
     let mut elements = by_order(elements, modified, Some(merge_key))?;
     elements.append(&mut deletions);
-    let reordered = || half == Half::Changes && !is_same_order(original, modified, merge_key);
+    let reordered = || mode == DiffMode::Changes && !is_same_order(original, modified, merge_key);
     let order =
         if !elements.is_empty() || reordered() { keys_only(modified, merge_key)? } else { Vec::new() };
     Ok(ListPatch { elements, deleted: Vec::new(), order })
@@ -151,9 +151,9 @@ fn is_same_order(original: &[Node], modified: &[Node], merge_key: &str) -> bool 
     original.iter().map(key).eq(modified.iter().map(key))
 }
 
-fn diff_scalars(original: &[Node], modified: &[Node], half: Half) -> ListPatch {
-    let before = spelled(original);
-    let after = spelled(modified);
+fn diff_scalars(original: &[Node], modified: &[Node], mode: DiffMode) -> ListPatch {
+    let before = formatted(original);
+    let after = formatted(modified);
     let (mut added, mut deleted) = (Vec::new(), Vec::new());
     let (mut left, mut right) = (before.iter().peekable(), after.iter().peekable());
     loop {
@@ -166,8 +166,8 @@ fn diff_scalars(original: &[Node], modified: &[Node], half: Half) -> ListPatch {
         let old = if order.is_le() { left.next() } else { None };
         let new = if order.is_ge() { right.next() } else { None };
         match (old, new) {
-            (None, Some((_, new))) if half == Half::Changes => added.push((*new).clone()),
-            (Some((_, old)), None) if half == Half::Deletions && !deleted.contains(*old) => {
+            (None, Some((_, new))) if mode == DiffMode::Changes => added.push((*new).clone()),
+            (Some((_, old)), None) if mode == DiffMode::Deletions && !deleted.contains(*old) => {
                 deleted.push((*old).clone());
             }
             _ => {}
@@ -176,9 +176,9 @@ fn diff_scalars(original: &[Node], modified: &[Node], half: Half) -> ListPatch {
     // Kubernetes compares with the list after sorting it in place, so that a list that is not sorted has its order set
     // again and again. Harmless, and part of what Helm sends.
     let moved = || !before.iter().map(|(_, node)| *node).eq(modified);
-    let orders = match half {
-        Half::Changes => moved(),
-        Half::Deletions => !deleted.is_empty(),
+    let orders = match mode {
+        DiffMode::Changes => moved(),
+        DiffMode::Deletions => !deleted.is_empty(),
     };
     let place = |node: &Node| modified.iter().position(|other| other == node);
     added.sort_by_key(place);
@@ -186,10 +186,10 @@ fn diff_scalars(original: &[Node], modified: &[Node], half: Half) -> ListPatch {
 }
 
 /// Texts or numbers by their spelling.
-fn spelled(list: &[Node]) -> Vec<(String, &Node)> {
-    let mut spelled: Vec<_> = list.iter().map(|node| (spell(node), node)).collect();
-    spelled.sort_by(|a, b| a.0.cmp(&b.0));
-    spelled
+fn formatted(list: &[Node]) -> Vec<(String, &Node)> {
+    let mut formatted: Vec<_> = list.iter().map(|node| (format_value(node), node)).collect();
+    formatted.sort_by(|a, b| a.0.cmp(&b.0));
+    formatted
 }
 
 /// Sorts elements as `order` has them; deletions go to the end.

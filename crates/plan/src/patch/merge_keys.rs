@@ -37,7 +37,7 @@ enum Shape {
 #[derive(Clone, Debug)]
 struct Field {
     rule: Rule,
-    to: usize,
+    type_index: usize,
 }
 
 /// How a field is patched.
@@ -89,7 +89,7 @@ impl<'k> Schema<'k> {
         match &owner.shape {
             Shape::Struct(fields) => {
                 let field = fields.get(key).ok_or_else(unknown)?;
-                Ok((Schema { keys: self.keys, index: field.to }, &field.rule))
+                Ok((Schema { keys: self.keys, index: field.type_index }, &field.rule))
             }
             Shape::Map => Err(PatchError::NoStruct("map")),
             Shape::List(_) => Err(PatchError::NoStruct("slice")),
@@ -114,9 +114,9 @@ impl MergeKeys {
     ///
     /// # Errors
     /// When the text is no JSON.
-    pub fn read(document: &[u8]) -> Result<Self, json::Error> {
+    pub fn parse(document: &[u8]) -> Result<Self, json::Error> {
         let mut keys = MergeKeys::default();
-        keys.add(document)?;
+        keys.add_document(document)?;
         Ok(keys)
     }
 
@@ -124,7 +124,7 @@ impl MergeKeys {
     ///
     /// # Errors
     /// When the text is no JSON.
-    pub fn add(&mut self, document: &[u8]) -> Result<(), json::Error> {
+    pub fn add_document(&mut self, document: &[u8]) -> Result<(), json::Error> {
         let document = json::read_exact(document)?;
         let schemas = document.get("components").and_then(|node| node.get("schemas")).and_then(Node::as_map);
         let Some(schemas) = schemas else { return Ok(()) };
@@ -132,7 +132,7 @@ impl MergeKeys {
         for (name, schema) in schemas.iter() {
             // Documents repeat the types that groups share.
             if !self.names.contains_key(name) {
-                let index = self.place(go_name(name));
+                let index = self.reserve_type(go_name(name));
                 self.names.insert(name.clone(), index);
                 new.push((index, schema));
             }
@@ -151,7 +151,7 @@ impl MergeKeys {
     }
 
     /// Whether objects like this one can be patched strategically with what was read so far.
-    pub fn knows(&self, id: &ObjectId) -> bool {
+    pub fn contains(&self, id: &ObjectId) -> bool {
         self.kind(&id.group, &id.version, &id.kind).is_some()
     }
 
@@ -173,7 +173,7 @@ impl MergeKeys {
     }
 
     /// Makes room for a type that is described later.
-    fn place(&mut self, name: String) -> usize {
+    fn reserve_type(&mut self, name: String) -> usize {
         self.types.push(Type { name, shape: Shape::Scalar("interface") });
         self.types.len() - 1
     }
@@ -190,7 +190,7 @@ impl MergeKeys {
                 return *index;
             }
         }
-        let index = self.place(String::new());
+        let index = self.reserve_type(String::new());
         self.types[index].shape = self.shape(schema);
         index
     }
@@ -202,7 +202,7 @@ impl MergeKeys {
         match schema.get("type").and_then(Node::as_str) {
             Some("array") => match schema.get("items") {
                 Some(items) => with_stack(|| Shape::List(self.type_of(items))),
-                None => Shape::List(self.place(String::new())),
+                None => Shape::List(self.reserve_type(String::new())),
             },
             Some("object") if schema.get("additionalProperties").is_some() => Shape::Map,
             Some("object") => Shape::Struct(Map::new()),
@@ -223,8 +223,8 @@ impl MergeKeys {
                 strategies: strategies.filter(|word| !word.is_empty()).map(str::to_owned).collect(),
                 merge_key: text("x-kubernetes-patch-merge-key").to_owned(),
             };
-            let to = self.type_of(schema);
-            fields.insert(name.clone(), Field { rule, to });
+            let type_index = self.type_of(schema);
+            fields.insert(name.clone(), Field { rule, type_index });
         }
         fields
     }
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn references_are_followed_through_all_of_and_items() {
-        let keys = MergeKeys::read(
+        let keys = MergeKeys::parse(
             br##"{"components":{"schemas":{
                 "a.Pod":{"type":"object","properties":{"spec":{"allOf":[{"$ref":"#/components/schemas/a.Spec"}]}},
                          "x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"Pod"}]},
@@ -270,12 +270,12 @@ mod tests {
         let path = |api_version| MergeKeys::document_path(&ObjectId::new(api_version, "X", "", "x"));
         assert_eq!(path("v1"), "/openapi/v3/api/v1");
         assert_eq!(path("apps/v1"), "/openapi/v3/apis/apps/v1");
-        assert!(!MergeKeys::default().knows(&ObjectId::new("v1", "Pod", "", "x")));
+        assert!(!MergeKeys::default().contains(&ObjectId::new("v1", "Pod", "", "x")));
     }
 
     #[test]
     fn types_that_contain_themselves_and_bad_references_are_no_trap() {
-        let keys = MergeKeys::read(
+        let keys = MergeKeys::parse(
             br##"{"components":{"schemas":{"Loop":{"properties":{"next":{"$ref":"#/components/schemas/Loop"},
                 "lost":{"$ref":"#/nowhere"}},"x-kubernetes-group-version-kind":[{"version":"v1","kind":"Loop"}]}}}}"##,
         )

@@ -4,8 +4,8 @@
 use pintle_objects::Object;
 use pintle_tree::{Map, Node, Str, with_stack};
 
-use super::join::join_maps;
 use super::lists::diff_lists;
+use super::merge::merge_maps;
 use super::merge_keys::Strategy;
 use super::{MergeKeys, PatchError, Schema};
 
@@ -18,9 +18,9 @@ pub(super) const DELETE_FROM: &str = "$deleteFromPrimitiveList";
 /// Begins the key of a list that gives the order of another list.
 pub(super) const ELEMENT_ORDER: &str = "$setElementOrder";
 
-/// Which half of a difference is wanted.
+/// Which mode of a difference is wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Half {
+pub(super) enum DiffMode {
     /// What is new or other.
     Changes,
     /// What is gone.
@@ -42,17 +42,17 @@ pub fn three_way_strategic(
     let schema = keys
         .kind(&id.group, &id.version, &id.kind)
         .ok_or_else(|| PatchError::UnknownKind { api_version: id.api_version(), kind: id.kind.clone() })?;
-    let changes = diff_maps(current.body(), modified.body(), schema, Half::Changes, false)?;
-    let deletions = diff_maps(original.body(), modified.body(), schema, Half::Deletions, false)?;
-    join_maps(deletions, changes, schema)
+    let changes = diff_maps(current.body(), modified.body(), schema, DiffMode::Changes, false)?;
+    let deletions = diff_maps(original.body(), modified.body(), schema, DiffMode::Deletions, false)?;
+    merge_maps(deletions, changes, schema)
 }
 
-/// The half of a patch from one map to another. `retain` asks for the fields that stay to be listed.
+/// The mode of a patch from one map to another. `retain` asks for the fields that stay to be listed.
 pub(super) fn diff_maps(
     original: &Map<Node>,
     modified: &Map<Node>,
     schema: Schema<'_>,
-    half: Half,
+    mode: DiffMode,
     retain: bool,
 ) -> Result<Map<Node>, PatchError> {
     let mut patch = Map::new();
@@ -60,19 +60,19 @@ pub(super) fn diff_maps(
         match (original.get(key), new) {
             (Some(old), new) if key == DIRECTIVE => diff_directive(old, new, &mut patch)?,
             (Some(Node::Map(old)), Node::Map(new)) => {
-                with_stack(|| diff_map_field(key, old, new, &mut patch, schema, half))?;
+                with_stack(|| diff_map_field(key, old, new, &mut patch, schema, mode))?;
             }
             (Some(Node::List(old)), Node::List(new)) => {
-                with_stack(|| diff_list_field(key, old, new, &mut patch, schema, half))?;
+                with_stack(|| diff_list_field(key, old, new, &mut patch, schema, mode))?;
             }
             (old, new) => {
-                if half == Half::Changes && old != Some(new) {
+                if mode == DiffMode::Changes && old != Some(new) {
                     patch.insert(key.clone(), new.clone());
                 }
             }
         }
     }
-    if half == Half::Deletions {
+    if mode == DiffMode::Deletions {
         for key in original.keys().filter(|key| !modified.contains_key(key)) {
             patch.insert(key.clone(), Node::Nil);
         }
@@ -102,7 +102,7 @@ fn diff_map_field(
     new: &Map<Node>,
     patch: &mut Map<Node>,
     schema: Schema<'_>,
-    half: Half,
+    mode: DiffMode,
 ) -> Result<(), PatchError> {
     let (inner, rule) = match schema.field(key) {
         Ok(found) => found,
@@ -112,12 +112,12 @@ fn diff_map_field(
     };
     let Strategy { retain_keys, replace, .. } = rule.strategy()?;
     if replace {
-        if half == Half::Changes {
+        if mode == DiffMode::Changes {
             patch.insert(key.clone(), Node::Map(new.clone()));
         }
         return Ok(());
     }
-    let difference = diff_maps(old, new, inner, half, retain_keys)?;
+    let difference = diff_maps(old, new, inner, mode, retain_keys)?;
     if !difference.is_empty() {
         patch.insert(key.clone(), Node::Map(difference));
     }
@@ -130,7 +130,7 @@ fn diff_list_field(
     new: &[Node],
     patch: &mut Map<Node>,
     schema: Schema<'_>,
-    half: Half,
+    mode: DiffMode,
 ) -> Result<(), PatchError> {
     let (element, rule) = match schema.elements(key) {
         Ok(found) => found,
@@ -139,12 +139,12 @@ fn diff_list_field(
     };
     let strategy = rule.strategy()?;
     if !strategy.merge {
-        if half == Half::Changes && old != new {
+        if mode == DiffMode::Changes && old != new {
             patch.insert(key.clone(), Node::List(new.to_vec()));
         }
         return Ok(());
     }
-    let difference = diff_lists(old, new, element, &rule.merge_key, half, strategy.retain_keys)?;
+    let difference = diff_lists(old, new, element, &rule.merge_key, mode, strategy.retain_keys)?;
     let mut insert = |key: Str, list: Vec<Node>| {
         if !list.is_empty() {
             patch.insert(key, Node::List(list));

@@ -12,7 +12,7 @@ use crate::recorded::{Case, cases, openapi, text};
 const OPENAPI: &[u8] = include_bytes!("../data/openapi.json");
 
 fn keys() -> MergeKeys {
-    MergeKeys::read(OPENAPI).expect("the extract is JSON")
+    MergeKeys::parse(OPENAPI).expect("the extract is JSON")
 }
 
 /// Compares an answer with the recorded one, and tells both when they differ.

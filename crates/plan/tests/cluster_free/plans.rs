@@ -3,7 +3,7 @@
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::patch::MergeKeys;
 use pintle_plan::{
-    Action, Adoption, Baseline, Change, Method, PlanInput, Snapshot, Step, batches, ownership, plan, removal,
+    Action, Adoption, Change, MergeBase, Method, PlanInput, Snapshot, Step, batches, ownership, plan, removal,
 };
 
 use crate::recorded::cases;
@@ -46,19 +46,19 @@ fn many() -> Vec<Object> {
 fn a_plan_of_what_is_already_there_changes_nothing() {
     let objects = many();
     let live: Snapshot = objects.iter().cloned().collect();
-    let keys = MergeKeys::read(OPENAPI).expect("the extract is JSON");
+    let keys = MergeKeys::parse(OPENAPI).expect("the extract is JSON");
     for adoption in [OWN, Adoption::Any, Adoption::Unchecked] {
         let plan = plan(&PlanInput { desired: &objects, previous: &objects, live: &live, adoption })
             .expect("a plan");
         assert!(!plan.changes_membership() && plan.removals.is_empty());
         assert_eq!(plan.steps.len(), objects.len());
         for step in plan.steps.iter().filter(|step| !step.id.name.contains("reordered")) {
-            assert_eq!(step.action, Action::Update { baseline: Baseline::Previous });
+            assert_eq!(step.action, Action::Update { base: MergeBase::Previous });
             assert_eq!(step.changes(), [], "{}", step.id);
-            let change = Change::of(step, CLIENT, &keys).expect("a patch");
+            let change = Change::for_step(step, CLIENT, &keys).expect("a patch");
             let finalizers =
                 step.desired.and_then(|desired| desired.at(&["metadata", "finalizers"])).is_some();
-            assert!(change == Change::Nothing || finalizers, "{}: {change:?}", step.id);
+            assert!(change == Change::Unchanged || finalizers, "{}: {change:?}", step.id);
         }
     }
 }
@@ -78,7 +78,7 @@ fn objects_are_created_updated_and_removed() {
     let mut live: Snapshot = [previous[0].clone(), previous[1].clone(), kept, loud].into_iter().collect();
     let plan = plan(&PlanInput { desired: &desired, previous: &previous, live: &live, adoption: OWN })
         .expect("a plan");
-    let update = Action::Update { baseline: Baseline::Previous };
+    let update = Action::Update { base: MergeBase::Previous };
     assert_eq!(
         actions(&plan.steps),
         [("new".into(), Action::Create), ("stays".into(), update), ("lost".into(), Action::Create)]
@@ -103,7 +103,7 @@ fn an_object_in_another_version_is_the_same_object() {
     let (desired, previous) = ([new], [old]);
     let plan = plan(&PlanInput { desired: &desired, previous: &previous, live: &live, adoption: OWN })
         .expect("a plan");
-    assert_eq!(actions(&plan.steps), [("a".into(), Action::Update { baseline: Baseline::Previous })]);
+    assert_eq!(actions(&plan.steps), [("a".into(), Action::Update { base: MergeBase::Previous })]);
     assert!(plan.removals.is_empty());
 }
 
@@ -119,7 +119,7 @@ fn objects_of_others_are_refused_taken_or_left_to_the_rollback() {
     ));
     let action = |adoption| with(adoption).expect("a plan").steps[0].action;
     assert_eq!(action(Adoption::Any), Action::Adopt);
-    assert_eq!(action(Adoption::Unchecked), Action::Update { baseline: Baseline::Live });
+    assert_eq!(action(Adoption::Unchecked), Action::Update { base: MergeBase::Live });
 }
 
 #[test]
@@ -169,11 +169,11 @@ fn the_method_decides_what_is_sent() {
     let plan = plan(&PlanInput { desired: &desired, previous: &desired, live: &live, adoption: OWN })
         .expect("a plan");
     let keys = MergeKeys::default();
-    let change = |method| Change::of(&plan.steps[0], method, &keys).expect("a patch");
+    let change = |method| Change::for_step(&plan.steps[0], method, &keys).expect("a patch");
     assert_eq!(change(Method::ServerSide), Change::Apply);
     assert_eq!(change(Method::Replace), Change::Replace);
     // Helm does not see what happened to custom objects in the cluster, unless it takes them over.
-    assert_eq!(change(CLIENT), Change::Nothing);
+    assert_eq!(change(CLIENT), Change::Unchanged);
     assert!(
         matches!(change(Method::ClientSide { custom_three_way: true }), Change::Merge(patch) if patch.len() == 1)
     );
@@ -220,7 +220,7 @@ fn uninstalling_goes_by_kind_and_heeds_the_policy_of_the_manifest() {
     let ids: Vec<String> = removal.delete.iter().map(|object| object.id().to_string()).collect();
     assert_eq!(ids, ["Service/b", "ConfigMap/a", "ConfigMap/d"]);
     assert_eq!(
-        removal.kept_text(),
+        removal.retained_message(),
         "These resources were kept due to the resource policy:\n[PersistentVolumeClaim] data\n"
     );
 }

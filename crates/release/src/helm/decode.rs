@@ -5,8 +5,10 @@ use pintle_objects::HookEvent;
 use pintle_tree::{Map, Node, json};
 
 use super::Error;
-use super::go::{Fatal, Place, Reading};
-use crate::{HookPhase, HookRun, Oddities, ReleaseVersion, Status, StoredChart, StoredFile, StoredHook};
+use super::go_json::{DecodeError, Decoder, FieldPath};
+use crate::{
+    HookPhase, HookRun, PreservedFields, ReleaseVersion, Status, StoredChart, StoredFile, StoredHook,
+};
 
 const ANY_MAP: &str = "map[string]interface {}";
 
@@ -17,13 +19,13 @@ const ANY_MAP: &str = "map[string]interface {}";
 pub fn decode(text: &[u8]) -> Result<ReleaseVersion, Error> {
     check_values(text)?;
     let mut root = json::read(text)?;
-    keep_digits(&mut root, text)?;
+    restore_exact_version(&mut root, text)?;
     release(&root).map_err(Error::new)
 }
 
 /// Gives the number of the version the digits that it was written with. All else that is read as anything has Go's
 /// floats, but the number is an integer in Go, too, and floats are inexact beyond 2^53.
-fn keep_digits(root: &mut Node, text: &[u8]) -> Result<(), Error> {
+fn restore_exact_version(root: &mut Node, text: &[u8]) -> Result<(), Error> {
     let Node::Map(fields) = root else { return Ok(()) };
     let Some(Node::Float(number)) = fields.get("version") else { return Ok(()) };
     if number.abs() >= 9_007_199_254_740_992.0
@@ -39,10 +41,10 @@ fn keep_digits(root: &mut Node, text: &[u8]) -> Result<(), Error> {
 const MAX_VALUES: usize = 4_000_000;
 
 /// Texts up to this length, in bytes, cannot have too many.
-const SHORT: usize = MAX_VALUES;
+const UNCHECKED_BYTES: usize = MAX_VALUES;
 
 fn check_values(text: &[u8]) -> Result<(), Error> {
-    if text.len() <= SHORT {
+    if text.len() <= UNCHECKED_BYTES {
         return Ok(());
     }
     // Commas in texts count too; what is written in texts has few of them.
@@ -62,90 +64,94 @@ pub fn decode_list(text: &[u8]) -> Result<Vec<ReleaseVersion>, Error> {
     items.iter().filter(|item| !item.is_nil()).map(|item| release(item).map_err(Error::new)).collect()
 }
 
-fn release(root: &Node) -> Result<ReleaseVersion, Fatal> {
+fn release(root: &Node) -> Result<ReleaseVersion, DecodeError> {
     const NAMES: [&str; 9] =
         ["name", "info", "chart", "config", "manifest", "hooks", "version", "namespace", "apply_method"];
     let mut version = ReleaseVersion::default();
-    let mut oddities = Oddities { no_info: true, no_chart: true, ..Oddities::default() };
-    let mut reading = Reading::default();
-    reading.fields(root, &Place::ROOT, "v1.Release", &NAMES, |reading, name, value| {
-        let place = Place::ROOT.field("Release", name);
+    let mut preserved = PreservedFields { no_info: true, no_chart: true, ..PreservedFields::default() };
+    let mut decoder = Decoder::default();
+    decoder.fields(root, &FieldPath::ROOT, "v1.Release", &NAMES, |decoder, name, value| {
+        let path = FieldPath::ROOT.field("Release", name);
         match name {
-            "name" => reading.text(value, &place, "string", &mut version.name),
+            "name" => decoder.text(value, &path, "string", &mut version.name),
             "info" if !value.is_nil() => {
-                oddities.no_info = false;
-                info(value, &place, &mut version, &mut oddities)?;
+                preserved.no_info = false;
+                info(value, &path, &mut version, &mut preserved)?;
             }
             "chart" if !value.is_nil() => {
-                oddities.no_chart = false;
-                version.chart = chart(reading, value, &place, &mut oddities)?;
+                preserved.no_chart = false;
+                version.chart = chart(decoder, value, &path, &mut preserved)?;
             }
             "info" | "chart" => {}
-            "config" => version.config = any_map(reading, value, &place),
-            "manifest" => reading.text(value, &place, "string", &mut version.manifest),
-            "hooks" => version.hooks = hooks(reading, value, &place, &mut oddities)?,
+            "config" => version.config = any_map(decoder, value, &path),
+            "manifest" => decoder.text(value, &path, "string", &mut version.manifest),
+            "hooks" => version.hooks = hooks(decoder, value, &path, &mut preserved)?,
             "version" => {
                 let mut number = 0;
-                reading.int(value, &place, &mut number);
+                decoder.int(value, &path, &mut number);
                 version.number = u64::try_from(number).unwrap_or(0);
             }
-            "namespace" => reading.text(value, &place, "string", &mut version.namespace),
-            _ => reading.text(value, &place, "string", &mut version.apply_method),
+            "namespace" => decoder.text(value, &path, "string", &mut version.namespace),
+            _ => decoder.text(value, &path, "string", &mut version.apply_method),
         }
         Ok(())
     })?;
-    reading.finish()?;
-    if oddities != Oddities::default() {
-        version.oddities = Some(Box::new(oddities));
+    decoder.finish()?;
+    if preserved != PreservedFields::default() {
+        version.preserved = Some(Box::new(preserved));
     }
     Ok(version)
 }
 
-fn any_map(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Option<Map<Node>> {
-    any_map_of(reading, value, place, ANY_MAP)
+fn any_map(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Option<Map<Node>> {
+    any_map_of(decoder, value, path, ANY_MAP)
 }
 
 /// Reads `info` into `version`. Helm has a decoder of its own for it, because Helm 3 wrote empty texts for no time.
 pub(super) fn info(
     value: &Node,
-    place: &Place<'_>,
+    path: &FieldPath<'_>,
     version: &mut ReleaseVersion,
-    oddities: &mut Oddities,
-) -> Result<(), Fatal> {
+    preserved: &mut PreservedFields,
+) -> Result<(), DecodeError> {
     const NAMES: [&str; 7] =
         ["first_deployed", "last_deployed", "deleted", "description", "status", "notes", "resources"];
     let mut status = String::new();
     let info = &mut version.info;
-    Reading::within(|reading| {
-        reading.fields(value, place, ANY_MAP, &NAMES, |reading, name, value| {
-            let place = place.field("Release", name);
+    Decoder::nested(|decoder| {
+        decoder.fields(value, path, ANY_MAP, &NAMES, |decoder, name, value| {
+            let path = path.field("Release", name);
             match name {
-                "first_deployed" => moment(value, &mut info.first_deployed)?,
-                "last_deployed" => moment(value, &mut info.last_deployed)?,
-                "deleted" => moment(value, &mut info.deleted)?,
-                "description" => reading.text(value, &place, "string", &mut info.description),
-                "status" => reading.text(value, &place, "common.Status", &mut status),
-                "notes" => reading.text(value, &place, "string", &mut info.notes),
-                _ => oddities.resources = resources(reading, value, &place),
+                "first_deployed" => timestamp(value, &mut info.first_deployed)?,
+                "last_deployed" => timestamp(value, &mut info.last_deployed)?,
+                "deleted" => timestamp(value, &mut info.deleted)?,
+                "description" => decoder.text(value, &path, "string", &mut info.description),
+                "status" => decoder.text(value, &path, "common.Status", &mut status),
+                "notes" => decoder.text(value, &path, "string", &mut info.notes),
+                _ => preserved.resources = resources(decoder, value, &path),
             }
             Ok(())
         })
     })?;
-    match Status::from_word(&status) {
+    match Status::parse(&status) {
         Some(status) => info.status = status,
-        None => oddities.status = Some(status),
+        None => preserved.status = Some(status),
     }
     Ok(())
 }
 
 /// A time that may also be an empty text.
-fn moment(value: &Node, target: &mut Option<crate::Moment>) -> Result<(), Fatal> {
-    if value.as_text().is_some_and(|text| text.is_empty()) { Ok(()) } else { Reading::moment(value, target) }
+fn timestamp(value: &Node, target: &mut Option<crate::Timestamp>) -> Result<(), DecodeError> {
+    if value.as_text().is_some_and(|text| text.is_empty()) {
+        Ok(())
+    } else {
+        Decoder::timestamp(value, target)
+    }
 }
 
 /// Lists of objects by kind. Go cannot read objects into an interface, so that only empty lists ever come back.
-fn resources(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Map<Node> {
-    let Some(map) = any_map_of(reading, value, place, "map[string][]runtime.Object") else {
+fn resources(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Map<Node> {
+    let Some(map) = any_map_of(decoder, value, path, "map[string][]runtime.Object") else {
         return Map::new();
     };
     for list in map.values() {
@@ -153,41 +159,41 @@ fn resources(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Map<Node
             Node::Nil => {}
             Node::List(items) => {
                 if let Some(item) = items.iter().find(|item| !item.is_nil()) {
-                    reading.clash(item, place, "runtime.Object");
+                    decoder.type_error(item, path, "runtime.Object");
                 }
             }
-            other => reading.clash(other, place, "[]runtime.Object"),
+            other => decoder.type_error(other, path, "[]runtime.Object"),
         }
     }
     map
 }
 
-fn any_map_of(reading: &mut Reading, value: &Node, place: &Place<'_>, go_type: &str) -> Option<Map<Node>> {
+fn any_map_of(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>, go_type: &str) -> Option<Map<Node>> {
     match value {
         Node::Nil => None,
         Node::Map(map) => Some(map.clone()),
         other => {
-            reading.clash(other, place, go_type);
+            decoder.type_error(other, path, go_type);
             None
         }
     }
 }
 
 fn hooks(
-    reading: &mut Reading,
+    decoder: &mut Decoder,
     value: &Node,
-    place: &Place<'_>,
-    oddities: &mut Oddities,
-) -> Result<Vec<StoredHook>, Fatal> {
+    path: &FieldPath<'_>,
+    preserved: &mut PreservedFields,
+) -> Result<Vec<StoredHook>, DecodeError> {
     let mut count = 0;
-    let list = reading.list(value, place, "[]*v1.Hook", |reading, index, item| {
+    let list = decoder.list(value, path, "[]*v1.Hook", |decoder, index, item| {
         if item.is_nil() {
-            oddities.nil_hooks.push(index);
+            preserved.nil_hooks.push(index);
             return Ok(None);
         }
-        let (hook, events) = hook(reading, item, place)?;
+        let (hook, events) = hook(decoder, item, path)?;
         if let Some(events) = events {
-            oddities.events.insert(count, events);
+            preserved.events.insert(count, events);
         }
         count += 1;
         Ok(Some(hook))
@@ -197,10 +203,10 @@ fn hooks(
 
 /// Reads one hook, and gives the words of its events if one of them is none of ours.
 fn hook(
-    reading: &mut Reading,
+    decoder: &mut Decoder,
     value: &Node,
-    place: &Place<'_>,
-) -> Result<(StoredHook, Option<Vec<String>>), Fatal> {
+    path: &FieldPath<'_>,
+) -> Result<(StoredHook, Option<Vec<String>>), DecodeError> {
     const NAMES: [&str; 9] = [
         "name",
         "kind",
@@ -214,129 +220,131 @@ fn hook(
     ];
     let mut hook = StoredHook::default();
     let mut odd_events = None;
-    reading.fields(value, place, "v1.Hook", &NAMES, |reading, name, value| {
-        let place = place.field("Hook", name);
+    decoder.fields(value, path, "v1.Hook", &NAMES, |decoder, name, value| {
+        let path = path.field("Hook", name);
         match name {
-            "name" => reading.text(value, &place, "string", &mut hook.name),
-            "kind" => reading.text(value, &place, "string", &mut hook.kind),
-            "path" => reading.text(value, &place, "string", &mut hook.path),
-            "manifest" => reading.text(value, &place, "string", &mut hook.manifest),
+            "name" => decoder.text(value, &path, "string", &mut hook.name),
+            "kind" => decoder.text(value, &path, "string", &mut hook.kind),
+            "path" => decoder.text(value, &path, "string", &mut hook.path),
+            "manifest" => decoder.text(value, &path, "string", &mut hook.manifest),
             "events" => {
-                let words = reading.texts(value, &place, "v1.HookEvent");
+                let words = decoder.texts(value, &path, "v1.HookEvent");
                 let known = |word: &String| HookEvent::ALL.into_iter().find(|event| event.as_str() == word);
                 hook.events = words.iter().filter_map(known).collect();
                 odd_events = (hook.events.len() < words.len()).then_some(words);
             }
-            "last_run" => hook.last_run = hook_run(value, &place)?,
-            "weight" => reading.int(value, &place, &mut hook.weight),
-            "delete_policies" => hook.delete_policies = reading.texts(value, &place, "v1.HookDeletePolicy"),
-            _ => hook.output_log_policies = reading.texts(value, &place, "v1.HookOutputLogPolicy"),
+            "last_run" => hook.last_run = hook_run(value, &path)?,
+            "weight" => decoder.int(value, &path, &mut hook.weight),
+            "delete_policies" => hook.delete_policies = decoder.texts(value, &path, "v1.HookDeletePolicy"),
+            _ => hook.output_log_policies = decoder.texts(value, &path, "v1.HookOutputLogPolicy"),
         }
         Ok(())
     })?;
     Ok((hook, odd_events))
 }
 
-fn hook_run(value: &Node, place: &Place<'_>) -> Result<HookRun, Fatal> {
+fn hook_run(value: &Node, path: &FieldPath<'_>) -> Result<HookRun, DecodeError> {
     const NAMES: [&str; 3] = ["started_at", "completed_at", "phase"];
     let mut run = HookRun::default();
     let mut phase = String::new();
-    Reading::within(|reading| {
-        reading.fields(value, place, ANY_MAP, &NAMES, |reading, name, value| {
-            let place = place.field("Hook", name);
+    Decoder::nested(|decoder| {
+        decoder.fields(value, path, ANY_MAP, &NAMES, |decoder, name, value| {
+            let path = path.field("Hook", name);
             match name {
-                "started_at" => moment(value, &mut run.started)?,
-                "completed_at" => moment(value, &mut run.completed)?,
-                _ => reading.text(value, &place, "v1.HookPhase", &mut phase),
+                "started_at" => timestamp(value, &mut run.started)?,
+                "completed_at" => timestamp(value, &mut run.completed)?,
+                _ => decoder.text(value, &path, "v1.HookPhase", &mut phase),
             }
             Ok(())
         })
     })?;
-    run.phase = HookPhase::from_word(&phase);
+    run.phase = HookPhase::parse(&phase);
     Ok(run)
 }
 
 fn chart(
-    reading: &mut Reading,
+    decoder: &mut Decoder,
     value: &Node,
-    place: &Place<'_>,
-    oddities: &mut Oddities,
-) -> Result<StoredChart, Fatal> {
+    path: &FieldPath<'_>,
+    preserved: &mut PreservedFields,
+) -> Result<StoredChart, DecodeError> {
     const NAMES: [&str; 8] =
         ["metadata", "lock", "templates", "values", "schema", "schemamodtime", "files", "modtime"];
     let mut chart = StoredChart::default();
-    oddities.no_metadata = true;
-    reading.fields(value, place, "v2.Chart", &NAMES, |reading, name, value| {
-        let place = place.field("Chart", name);
+    preserved.no_metadata = true;
+    decoder.fields(value, path, "v2.Chart", &NAMES, |decoder, name, value| {
+        let path = path.field("Chart", name);
         match name {
             "metadata" => {
-                oddities.no_metadata = value.is_nil();
-                chart.metadata = metadata(reading, value, &place)?;
+                preserved.no_metadata = value.is_nil();
+                chart.metadata = metadata(decoder, value, &path)?;
             }
             "lock" if value.is_nil() => {}
-            "lock" => chart.lock = Some(lock(reading, value, &place)?),
-            "templates" => chart.templates = files(reading, value, &place)?,
-            "values" => chart.values = any_map(reading, value, &place),
-            "schema" => reading.bytes(value, &place, &mut chart.schema),
-            "schemamodtime" => Reading::moment(value, &mut chart.schema_modified)?,
-            "files" => chart.files = files(reading, value, &place)?,
-            _ => Reading::moment(value, &mut chart.modified)?,
+            "lock" => chart.lock = Some(lock(decoder, value, &path)?),
+            "templates" => chart.templates = files(decoder, value, &path)?,
+            "values" => chart.values = any_map(decoder, value, &path),
+            "schema" => decoder.bytes(value, &path, &mut chart.schema),
+            "schemamodtime" => Decoder::timestamp(value, &mut chart.schema_modified)?,
+            "files" => chart.files = files(decoder, value, &path)?,
+            _ => Decoder::timestamp(value, &mut chart.modified)?,
         }
         Ok(())
     })?;
     Ok(chart)
 }
 
-fn files(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Result<Option<Vec<StoredFile>>, Fatal> {
-    reading.list(value, place, "[]*common.File", |reading, _, item| {
+fn files(
+    decoder: &mut Decoder,
+    value: &Node,
+    path: &FieldPath<'_>,
+) -> Result<Option<Vec<StoredFile>>, DecodeError> {
+    decoder.list(value, path, "[]*common.File", |decoder, _, item| {
         let mut file = StoredFile::default();
-        reading.fields(
-            item,
-            place,
-            "common.File",
-            &["name", "data", "modtime"],
-            |reading, name, value| {
-                let place = place.field("File", name);
-                match name {
-                    "name" => reading.text(value, &place, "string", &mut file.name),
-                    "data" => reading.bytes(value, &place, &mut file.data),
-                    _ => Reading::moment(value, &mut file.modified)?,
-                }
-                Ok(())
-            },
-        )?;
+        decoder.fields(item, path, "common.File", &["name", "data", "modtime"], |decoder, name, value| {
+            let path = path.field("File", name);
+            match name {
+                "name" => decoder.text(value, &path, "string", &mut file.name),
+                "data" => decoder.bytes(value, &path, &mut file.data),
+                _ => Decoder::timestamp(value, &mut file.modified)?,
+            }
+            Ok(())
+        })?;
         Ok(Some(file))
     })
 }
 
-pub(super) fn metadata(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Result<Metadata, Fatal> {
+pub(super) fn metadata(
+    decoder: &mut Decoder,
+    value: &Node,
+    path: &FieldPath<'_>,
+) -> Result<Metadata, DecodeError> {
     let mut metadata = Metadata::default();
-    reading.fields(value, place, "v2.Metadata", &METADATA, |reading, name, value| {
-        let place = place.field("Metadata", name);
+    decoder.fields(value, path, "v2.Metadata", &METADATA, |decoder, name, value| {
+        let path = path.field("Metadata", name);
         let target = match name {
             "sources" => {
-                metadata.sources = reading.texts(value, &place, "string");
+                metadata.sources = decoder.texts(value, &path, "string");
                 return Ok(());
             }
             "keywords" => {
-                metadata.keywords = reading.texts(value, &place, "string");
+                metadata.keywords = decoder.texts(value, &path, "string");
                 return Ok(());
             }
             "maintainers" => {
-                metadata.maintainers = maintainers(reading, value, &place)?;
+                metadata.maintainers = maintainers(decoder, value, &path)?;
                 return Ok(());
             }
             "dependencies" => {
                 metadata.declares_dependencies = value.as_list().is_some();
-                metadata.dependencies = dependencies(reading, value, &place)?;
+                metadata.dependencies = dependencies(decoder, value, &path)?;
                 return Ok(());
             }
             "deprecated" => {
-                reading.bool(value, &place, &mut metadata.deprecated);
+                decoder.bool(value, &path, &mut metadata.deprecated);
                 return Ok(());
             }
             "annotations" => {
-                annotations(reading, value, &place, &mut metadata);
+                annotations(decoder, value, &path, &mut metadata);
                 return Ok(());
             }
             "name" => &mut metadata.name,
@@ -351,30 +359,34 @@ pub(super) fn metadata(reading: &mut Reading, value: &Node, place: &Place<'_>) -
             "kubeVersion" => &mut metadata.kube_version,
             _ => &mut metadata.kind,
         };
-        reading.text(value, &place, "string", target);
+        decoder.text(value, &path, "string", target);
         Ok(())
     })?;
     Ok(metadata)
 }
 
-fn annotations(reading: &mut Reading, value: &Node, place: &Place<'_>, metadata: &mut Metadata) {
-    for (key, value) in any_map_of(reading, value, place, "map[string]string").unwrap_or_default() {
+fn annotations(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>, metadata: &mut Metadata) {
+    for (key, value) in any_map_of(decoder, value, path, "map[string]string").unwrap_or_default() {
         let mut text = String::new();
-        reading.text(&value, place, "string", &mut text);
+        decoder.text(&value, path, "string", &mut text);
         metadata.annotations.insert(key.to_str_lossy().into_owned(), text);
     }
 }
 
-fn maintainers(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Result<Vec<Maintainer>, Fatal> {
-    let list = reading.list(value, place, "[]*v2.Maintainer", |reading, _, item| {
+fn maintainers(
+    decoder: &mut Decoder,
+    value: &Node,
+    path: &FieldPath<'_>,
+) -> Result<Vec<Maintainer>, DecodeError> {
+    let list = decoder.list(value, path, "[]*v2.Maintainer", |decoder, _, item| {
         let mut maintainer = Maintainer::default();
-        reading.fields(item, place, "v2.Maintainer", &["name", "email", "url"], |reading, name, value| {
+        decoder.fields(item, path, "v2.Maintainer", &["name", "email", "url"], |decoder, name, value| {
             let target = match name {
                 "name" => &mut maintainer.name,
                 "email" => &mut maintainer.email,
                 _ => &mut maintainer.url,
             };
-            reading.text(value, &place.field("Maintainer", name), "string", target);
+            decoder.text(value, &path.field("Maintainer", name), "string", target);
             Ok(())
         })?;
         Ok((!item.is_nil()).then_some(maintainer))
@@ -382,26 +394,30 @@ fn maintainers(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Result
     Ok(list.unwrap_or_default())
 }
 
-fn dependencies(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Result<Vec<Dependency>, Fatal> {
+fn dependencies(
+    decoder: &mut Decoder,
+    value: &Node,
+    path: &FieldPath<'_>,
+) -> Result<Vec<Dependency>, DecodeError> {
     const NAMES: [&str; 8] =
         ["name", "version", "repository", "condition", "tags", "enabled", "import-values", "alias"];
-    let list = reading.list(value, place, "[]*v2.Dependency", |reading, _, item| {
+    let list = decoder.list(value, path, "[]*v2.Dependency", |decoder, _, item| {
         let mut dependency = Dependency::default();
-        reading.fields(item, place, "v2.Dependency", &NAMES, |reading, name, value| {
-            let place = place.field("Dependency", name);
+        decoder.fields(item, path, "v2.Dependency", &NAMES, |decoder, name, value| {
+            let path = path.field("Dependency", name);
             match name {
-                "name" => reading.text(value, &place, "string", &mut dependency.name),
-                "version" => reading.text(value, &place, "string", &mut dependency.version),
-                "repository" => reading.text(value, &place, "string", &mut dependency.repository),
-                "condition" => reading.text(value, &place, "string", &mut dependency.condition),
-                "tags" => dependency.tags = reading.texts(value, &place, "string"),
-                "enabled" => reading.bool(value, &place, &mut dependency.enabled),
+                "name" => decoder.text(value, &path, "string", &mut dependency.name),
+                "version" => decoder.text(value, &path, "string", &mut dependency.version),
+                "repository" => decoder.text(value, &path, "string", &mut dependency.repository),
+                "condition" => decoder.text(value, &path, "string", &mut dependency.condition),
+                "tags" => dependency.tags = decoder.texts(value, &path, "string"),
+                "enabled" => decoder.bool(value, &path, &mut dependency.enabled),
                 "import-values" => match value {
                     Node::List(items) => dependency.import_values = items.clone(),
                     Node::Nil => {}
-                    other => reading.clash(other, &place, "[]interface {}"),
+                    other => decoder.type_error(other, &path, "[]interface {}"),
                 },
-                _ => reading.text(value, &place, "string", &mut dependency.alias),
+                _ => decoder.text(value, &path, "string", &mut dependency.alias),
             }
             Ok(())
         })?;
@@ -410,23 +426,23 @@ fn dependencies(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Resul
     Ok(list.unwrap_or_default())
 }
 
-fn lock(reading: &mut Reading, value: &Node, place: &Place<'_>) -> Result<Lock, Fatal> {
+fn lock(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Result<Lock, DecodeError> {
     let mut lock = Lock::default();
-    reading.fields(
+    decoder.fields(
         value,
-        place,
+        path,
         "v2.Lock",
         &["generated", "digest", "dependencies"],
-        |reading, name, value| {
-            let place = place.field("Lock", name);
+        |decoder, name, value| {
+            let path = path.field("Lock", name);
             match name {
                 "generated" => {
                     let mut generated = None;
-                    Reading::moment(value, &mut generated)?;
-                    lock.generated = generated.map(|moment| moment.to_string()).unwrap_or_default();
+                    Decoder::timestamp(value, &mut generated)?;
+                    lock.generated = generated.map(|timestamp| timestamp.to_string()).unwrap_or_default();
                 }
-                "digest" => reading.text(value, &place, "string", &mut lock.digest),
-                _ => lock.dependencies = dependencies(reading, value, &place)?,
+                "digest" => decoder.text(value, &path, "string", &mut lock.digest),
+                _ => lock.dependencies = dependencies(decoder, value, &path)?,
             }
             Ok(())
         },
@@ -457,7 +473,7 @@ mod tests {
     fn a_record_of_too_many_values_is_refused_before_it_takes_memory() {
         let text = format!(r#"{{"config":{{"a":[{}0]}}}}"#, "0,".repeat(MAX_VALUES + 1));
         assert_eq!(error(&text), format!("the release has more than {MAX_VALUES} values"));
-        let long = format!(r#"{{"name":"r","manifest":"{}"}}"#, "x".repeat(SHORT + 1));
+        let long = format!(r#"{{"name":"r","manifest":"{}"}}"#, "x".repeat(UNCHECKED_BYTES + 1));
         assert_eq!(decode(long.as_bytes()).expect("a release").name, "r");
     }
 

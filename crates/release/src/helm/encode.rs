@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pintle_chart::metadata::{Dependency, Lock, Maintainer, Metadata, Timestamp};
+use pintle_chart::metadata::{Dependency, Lock, Maintainer, Metadata, Timestamp as ChartTimestamp};
 use pintle_tree::json::{self, Layout, Writer};
 use pintle_tree::{Sink as _, Walk as _};
 
 use super::Error;
-use crate::{HookRun, Moment, Oddities, ReleaseVersion, StoredChart, StoredFile, StoredHook};
+use crate::{HookRun, PreservedFields, ReleaseVersion, StoredChart, StoredFile, StoredHook, Timestamp};
 
 type Outcome = Result<(), json::Error>;
 
@@ -28,24 +28,24 @@ struct Fields {
 
 impl Fields {
     fn release(&mut self, version: &ReleaseVersion) -> Outcome {
-        let usual = Oddities::default();
-        let oddities = version.oddities.as_deref().unwrap_or(&usual);
+        let usual = PreservedFields::default();
+        let preserved = version.preserved.as_deref().unwrap_or(&usual);
         self.open()?;
         self.text("name", &version.name)?;
-        if !oddities.no_info {
+        if !preserved.no_info {
             self.key("info")?;
-            self.info(version, oddities)?;
+            self.info(version, preserved)?;
         }
-        if !oddities.no_chart {
+        if !preserved.no_chart {
             self.key("chart")?;
-            self.chart(&version.chart, oddities)?;
+            self.chart(&version.chart, preserved)?;
         }
         if let Some(config) = version.config.as_ref().filter(|config| !config.is_empty()) {
             self.key("config")?;
             config.walk(&mut self.writer)?;
         }
         self.text("manifest", &version.manifest)?;
-        self.hooks(&version.hooks, oddities)?;
+        self.hooks(&version.hooks, preserved)?;
         if version.number != 0 {
             self.key("version")?;
             self.writer.uint(version.number)?;
@@ -55,26 +55,26 @@ impl Fields {
         self.close()
     }
 
-    fn info(&mut self, version: &ReleaseVersion, oddities: &Oddities) -> Outcome {
+    fn info(&mut self, version: &ReleaseVersion, preserved: &PreservedFields) -> Outcome {
         let info = &version.info;
         self.open()?;
-        self.moment("first_deployed", info.first_deployed)?;
-        self.moment("last_deployed", info.last_deployed)?;
-        self.moment("deleted", info.deleted)?;
+        self.timestamp("first_deployed", info.first_deployed)?;
+        self.timestamp("last_deployed", info.last_deployed)?;
+        self.timestamp("deleted", info.deleted)?;
         self.text("description", &info.description)?;
         self.text("status", version.status_word())?;
         self.text("notes", &info.notes)?;
-        if !oddities.resources.is_empty() {
+        if !preserved.resources.is_empty() {
             self.key("resources")?;
-            oddities.resources.walk(&mut self.writer)?;
+            preserved.resources.walk(&mut self.writer)?;
         }
         self.close()
     }
 
-    fn chart(&mut self, chart: &StoredChart, oddities: &Oddities) -> Outcome {
+    fn chart(&mut self, chart: &StoredChart, preserved: &PreservedFields) -> Outcome {
         self.open()?;
         self.key("metadata")?;
-        if oddities.no_metadata {
+        if preserved.no_metadata {
             self.writer.nil()?
         } else {
             self.metadata(&chart.metadata)?
@@ -94,10 +94,10 @@ impl Fields {
         self.key("schema")?;
         self.bytes(chart.schema.as_deref())?;
         self.key("schemamodtime")?;
-        self.writer.str(chart.schema_modified.unwrap_or(Moment::ZERO).to_string().as_bytes())?;
+        self.writer.str(chart.schema_modified.unwrap_or(Timestamp::ZERO).to_string().as_bytes())?;
         self.key("files")?;
         self.files(chart.files.as_deref())?;
-        self.moment("modtime", chart.modified)?;
+        self.timestamp("modtime", chart.modified)?;
         self.close()
     }
 
@@ -163,7 +163,7 @@ impl Fields {
     fn lock(&mut self, lock: &Lock) -> Outcome {
         self.open()?;
         self.key("generated")?;
-        let generated = Timestamp::parse(&lock.generated).unwrap_or_default();
+        let generated = ChartTimestamp::parse(&lock.generated).unwrap_or_default();
         self.writer.str(generated.to_string().as_bytes())?;
         self.key("digest")?;
         self.writer.str(lock.digest.as_bytes())?;
@@ -184,31 +184,31 @@ impl Fields {
             out.writer.str(file.name.as_bytes())?;
             out.key("data")?;
             out.bytes(file.data.as_deref())?;
-            out.moment("modtime", file.modified)?;
+            out.timestamp("modtime", file.modified)?;
             out.close()
         })
     }
 
-    fn hooks(&mut self, hooks: &[StoredHook], oddities: &Oddities) -> Outcome {
-        if hooks.is_empty() && oddities.nil_hooks.is_empty() {
+    fn hooks(&mut self, hooks: &[StoredHook], preserved: &PreservedFields) -> Outcome {
+        if hooks.is_empty() && preserved.nil_hooks.is_empty() {
             return Ok(());
         }
         self.key("hooks")?;
         self.writer.begin_list(hooks.len())?;
-        let mut place = 0;
+        let mut path = 0;
         for (index, hook) in hooks.iter().enumerate() {
-            place += self.nil_hooks_from(place, oddities)?;
-            self.hook(hook, oddities.events.get(&index).map(Vec::as_slice))?;
-            place += 1;
+            path += self.nil_hooks_from(path, preserved)?;
+            self.hook(hook, preserved.events.get(&index).map(Vec::as_slice))?;
+            path += 1;
         }
-        self.nil_hooks_from(place, oddities)?;
+        self.nil_hooks_from(path, preserved)?;
         self.writer.end_list()
     }
 
-    /// Writes the gaps that begin at `place` and says how many there are.
-    fn nil_hooks_from(&mut self, place: usize, oddities: &Oddities) -> Result<usize, json::Error> {
+    /// Writes the gaps that begin at `path` and says how many there are.
+    fn nil_hooks_from(&mut self, path: usize, preserved: &PreservedFields) -> Result<usize, json::Error> {
         let mut count = 0;
-        while oddities.nil_hooks.contains(&(place + count)) {
+        while preserved.nil_hooks.contains(&(path + count)) {
             self.writer.nil()?;
             count += 1;
         }
@@ -240,8 +240,8 @@ impl Fields {
 
     fn hook_run(&mut self, run: &HookRun) -> Outcome {
         self.open()?;
-        self.moment("started_at", run.started)?;
-        self.moment("completed_at", run.completed)?;
+        self.timestamp("started_at", run.started)?;
+        self.timestamp("completed_at", run.completed)?;
         self.key("phase")?;
         self.writer.str(run.phase.as_str().as_bytes())?;
         self.close()
@@ -269,9 +269,9 @@ impl Fields {
     }
 
     /// A time, left out when there is none.
-    fn moment(&mut self, key: &str, moment: Option<Moment>) -> Outcome {
-        match moment.and_then(Moment::unless_zero) {
-            Some(moment) => self.text(key, &moment.to_string()),
+    fn timestamp(&mut self, key: &str, timestamp: Option<Timestamp>) -> Outcome {
+        match timestamp.and_then(Timestamp::non_zero) {
+            Some(timestamp) => self.text(key, &timestamp.to_string()),
             None => Ok(()),
         }
     }

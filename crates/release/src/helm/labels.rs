@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Error;
-use crate::{Lease, Moment, ReleaseVersion};
+use crate::{Lease, ReleaseVersion, Timestamp};
 
 /// The labels that Helm sets itself.
-const SYSTEM: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
+const SYSTEM_LABELS: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
 
 /// The annotation that names the holder of a lease.
 pub const LEASE_HOLDER: &str = "pintle.dev/lease-holder";
@@ -22,20 +22,20 @@ pub const SUCCESSOR: &str = "pintle.dev/successor";
 
 /// Whether a record is new or changed, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
+pub enum TimestampLabel {
     /// Stored for the first time.
-    Created(Moment),
+    Created(Timestamp),
     /// Stored again.
-    Modified(Moment),
+    Modified(Timestamp),
 }
 
 /// The labels of a stored version: the user's, when it was stored, and Helm's own, which win.
-pub fn labels(version: &ReleaseVersion, stamp: Stamp) -> BTreeMap<String, String> {
-    let (key, moment) = match stamp {
-        Stamp::Created(moment) => ("createdAt", moment),
-        Stamp::Modified(moment) => ("modifiedAt", moment),
+pub fn labels(version: &ReleaseVersion, label_time: TimestampLabel) -> BTreeMap<String, String> {
+    let (key, timestamp) = match label_time {
+        TimestampLabel::Created(timestamp) => ("createdAt", timestamp),
+        TimestampLabel::Modified(timestamp) => ("modifiedAt", timestamp),
     };
-    let mut labels = BTreeMap::from([(key.to_owned(), moment.unix().to_string())]);
+    let mut labels = BTreeMap::from([(key.to_owned(), timestamp.unix().to_string())]);
     labels.extend(version.labels.clone());
     labels.extend([
         ("name".to_owned(), version.name.clone()),
@@ -48,7 +48,7 @@ pub fn labels(version: &ReleaseVersion, stamp: Stamp) -> BTreeMap<String, String
 
 /// The labels that are not Helm's own.
 pub fn user_labels(labels: impl IntoIterator<Item = (String, String)>) -> BTreeMap<String, String> {
-    labels.into_iter().filter(|(key, _)| !SYSTEM.contains(&key.as_str())).collect()
+    labels.into_iter().filter(|(key, _)| !SYSTEM_LABELS.contains(&key.as_str())).collect()
 }
 
 /// Refuses labels of the user that Helm sets itself.
@@ -56,8 +56,8 @@ pub fn user_labels(labels: impl IntoIterator<Item = (String, String)>) -> BTreeM
 /// # Errors
 /// Names all that are reserved.
 pub fn check_user_labels<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
-    if keys.into_iter().any(|key| SYSTEM.contains(&key)) {
-        let system = SYSTEM.join(" ");
+    if keys.into_iter().any(|key| SYSTEM_LABELS.contains(&key)) {
+        let system = SYSTEM_LABELS.join(" ");
         let text = "user supplied labels contains system reserved label name. System labels: ";
         return Err(Error::new(format!("{text}[{system}]")));
     }
@@ -75,11 +75,11 @@ pub fn lease_annotations(lease: &Lease) -> [(&'static str, String); 4] {
 }
 
 /// The lease that annotations tell of, looked up by `annotation`; none when one of them is missing or senseless.
-pub fn lease_of<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<Lease> {
+pub fn lease_from_annotations<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<Lease> {
     Some(Lease {
         holder: annotation(LEASE_HOLDER)?.to_owned(),
-        since: Moment::parse(annotation(ACQUIRE_TIME)?).ok()?,
-        renewed: Moment::parse(annotation(RENEW_TIME)?).ok()?,
+        since: Timestamp::parse(annotation(ACQUIRE_TIME)?).ok()?,
+        renewed: Timestamp::parse(annotation(RENEW_TIME)?).ok()?,
         seconds: annotation(LEASE_DURATION_SECONDS)?.parse().ok()?,
     })
 }
@@ -98,7 +98,7 @@ mod tests {
                 .into(),
             ..ReleaseVersion::default()
         };
-        let labels = labels(&version, Stamp::Created(Moment::from_unix(9, 0)));
+        let labels = labels(&version, TimestampLabel::Created(Timestamp::from_unix(9, 0)));
         let shown: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         assert_eq!(shown.join(" "), "createdAt=5 name=web owner=helm status=unknown team=a version=3");
         assert_eq!(user_labels(labels).into_keys().collect::<Vec<_>>(), ["team"]);
@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn claims_survive_as_annotations() {
-        let lease = Lease::new("a@b:1", Moment::from_unix(7, 5), 30);
+        let lease = Lease::new("a@b:1", Timestamp::from_unix(7, 5), 30);
         let annotations = BTreeMap::from(lease_annotations(&lease));
-        assert_eq!(lease_of(|key| annotations.get(key).map(String::as_str)), Some(lease));
-        assert_eq!(lease_of(|_| None), None);
+        assert_eq!(lease_from_annotations(|key| annotations.get(key).map(String::as_str)), Some(lease));
+        assert_eq!(lease_from_annotations(|_| None), None);
     }
 }

@@ -2,7 +2,7 @@
 
 mod decode;
 mod encode;
-mod go;
+mod go_json;
 mod labels;
 mod pack;
 mod summary;
@@ -10,8 +10,8 @@ mod summary;
 pub use decode::{decode, decode_list};
 pub use encode::encode;
 pub use labels::{
-    ACQUIRE_TIME, LEASE_DURATION_SECONDS, LEASE_HOLDER, RENEW_TIME, SUCCESSOR, Stamp, check_user_labels,
-    labels, lease_annotations, lease_of, user_labels,
+    ACQUIRE_TIME, LEASE_DURATION_SECONDS, LEASE_HOLDER, RENEW_TIME, SUCCESSOR, TimestampLabel,
+    check_user_labels, labels, lease_annotations, lease_from_annotations, user_labels,
 };
 pub use pack::{MAX_UNPACKED, pack, pack_bytes, unpack, unpack_bytes};
 pub use summary::summarize;

@@ -17,15 +17,15 @@ use super::Error;
 pub const MAX_UNPACKED: u64 = 96 << 20;
 
 /// A Secret holds a mebibyte. Results larger than this are worth the time of a slower compressor.
-const NEARLY_FULL: usize = 900 << 10;
+const SLOW_COMPRESSION_THRESHOLD: usize = 900 << 10;
 
 /// The slow compressor's best level.
-const SLOWEST: u8 = 10;
+const MAX_LEVEL: u8 = 10;
 
-const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
+const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 
 /// Base64 as Go reads it: padding is asked for, and stray bits before it are let pass.
-pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
+pub(super) const GO_BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
         .with_decode_allow_trailing_bits(true)
@@ -35,10 +35,10 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// Packs the JSON of a release as Helm stores it: gzip at its best, then base64.
 pub fn pack(json: &[u8]) -> String {
     let fast = pack_bytes(json, Compression::best());
-    if fast.len() / 3 * 4 < NEARLY_FULL {
+    if fast.len() / 3 * 4 < SLOW_COMPRESSION_THRESHOLD {
         return STANDARD.encode(fast);
     }
-    let slow = pack_slowly(json);
+    let slow = pack_small(json);
     STANDARD.encode(if slow.len() < fast.len() { slow } else { fast })
 }
 
@@ -49,12 +49,12 @@ pub fn pack_bytes(bytes: &[u8], level: Compression) -> Vec<u8> {
 }
 
 /// Compresses with the slower compressor, which makes a few percent less of the same text.
-fn pack_slowly(bytes: &[u8]) -> Vec<u8> {
+fn pack_small(bytes: &[u8]) -> Vec<u8> {
     let mut crc = Crc::new();
     crc.update(bytes);
     // No name, no time, best compression, unknown system: what Go writes too.
-    let mut out = vec![MAGIC[0], MAGIC[1], MAGIC[2], 0, 0, 0, 0, 0, 2, 255];
-    out.extend(miniz_oxide::deflate::compress_to_vec(bytes, SLOWEST));
+    let mut out = vec![GZIP_MAGIC[0], GZIP_MAGIC[1], GZIP_MAGIC[2], 0, 0, 0, 0, 0, 2, 255];
+    out.extend(miniz_oxide::deflate::compress_to_vec(bytes, MAX_LEVEL));
     out.extend(crc.sum().to_le_bytes());
     out.extend(crc.amount().to_le_bytes());
     out
@@ -65,9 +65,9 @@ fn pack_slowly(bytes: &[u8]) -> Vec<u8> {
 /// # Errors
 /// What is no base64 or broken gzip, in Go's words.
 pub fn unpack(data: &[u8]) -> Result<Vec<u8>, Error> {
-    let bytes = match LENIENT.decode(data) {
+    let bytes = match GO_BASE64.decode(data) {
         Ok(bytes) => bytes,
-        Err(_) => base64_fault(data).map_err(Error::new)?,
+        Err(_) => decode_base64_like_go(data).map_err(Error::new)?,
     };
     unpack_bytes(bytes)
 }
@@ -82,7 +82,7 @@ pub fn unpack_bytes(bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
 
 fn inflate(bytes: &[u8], limit: u64) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(bytes.len() * 4);
-    MultiGzDecoder::new(bytes).take(limit + 1).read_to_end(&mut out).map_err(gzip_fault)?;
+    MultiGzDecoder::new(bytes).take(limit + 1).read_to_end(&mut out).map_err(gzip_error)?;
     if out.len() as u64 > limit {
         return Err(Error::new(format!("the release is larger than {limit} bytes when unpacked")));
     }
@@ -91,11 +91,11 @@ fn inflate(bytes: &[u8], limit: u64) -> Result<Vec<u8>, Error> {
 
 /// Whether Helm would take the bytes for gzip.
 pub(super) fn is_gzip(bytes: &[u8]) -> bool {
-    bytes.len() > MAGIC.len() && bytes.starts_with(&MAGIC)
+    bytes.len() > GZIP_MAGIC.len() && bytes.starts_with(&GZIP_MAGIC)
 }
 
 /// What Go says about broken gzip.
-pub(super) fn gzip_fault(error: io::Error) -> Error {
+pub(super) fn gzip_error(error: io::Error) -> Error {
     let text = error.to_string();
     Error::new(match error.kind() {
         io::ErrorKind::UnexpectedEof => "unexpected EOF",
@@ -106,7 +106,7 @@ pub(super) fn gzip_fault(error: io::Error) -> Error {
 }
 
 /// Decodes base64 character by character as Go does: line ends are passed over, and the complaint names the byte.
-pub(super) fn base64_fault(text: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn decode_base64_like_go(text: &[u8]) -> Result<Vec<u8>, String> {
     let corrupt = |at: usize| Err(format!("illegal base64 data at input byte {at}"));
     let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
     let mut kept = Vec::with_capacity(text.len());
@@ -155,7 +155,7 @@ pub(super) fn base64_fault(text: &[u8]) -> Result<Vec<u8>, String> {
     if kept.len() % 4 != 0 {
         return corrupt(quantum_start);
     }
-    LENIENT.decode(&kept).or_else(|_| corrupt(0))
+    GO_BASE64.decode(&kept).or_else(|_| corrupt(0))
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
     fn what_is_packed_comes_back_whichever_compressor_was_used() {
         let text = b"release ".repeat(1000);
         assert_eq!(unpack(pack(&text).as_bytes()).expect("good"), text);
-        assert_eq!(unpack_bytes(pack_slowly(&text)).expect("good"), text);
+        assert_eq!(unpack_bytes(pack_small(&text)).expect("good"), text);
     }
 
     #[test]

@@ -12,13 +12,13 @@ use flate2::read::MultiGzDecoder;
 use pintle_tree::Node;
 use pintle_tree::json::{ErrorKind, read_prefix};
 
-use super::go::{Place, Reading};
-use super::pack::{LENIENT, MAX_UNPACKED, base64_fault, gzip_fault, is_gzip, unpack_bytes};
+use super::go_json::{Decoder, FieldPath};
+use super::pack::{GO_BASE64, MAX_UNPACKED, decode_base64_like_go, gzip_error, is_gzip, unpack_bytes};
 use super::{Error, decode, user_labels};
-use crate::{Oddities, ReleaseVersion, Summary};
+use crate::{PreservedFields, ReleaseVersion, Summary};
 
 /// How much is inflated at first; most records tell all before that.
-const FIRST: usize = 8 << 10;
+const INITIAL_BYTES: usize = 8 << 10;
 
 /// Reads what lists show of a stored release. `data` is the packed record, `labels` and `namespace` are those of the
 /// object that holds it.
@@ -40,29 +40,29 @@ pub fn summarize(data: &[u8], labels: &BTreeMap<String, String>, namespace: &str
     }
     let labels = labels.iter().map(|(key, value)| (key.clone(), value.clone()));
     version.labels = user_labels(labels);
-    Ok(Summary::of(&version))
+    Ok(Summary::from_version(&version))
 }
 
 /// Inflates until name, info and chart metadata are known. None when the record is not in Helm's order.
 fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
     let mut start = [0; 12];
     let known = data.len().min(16) / 4 * 4;
-    if LENIENT.decode_slice(&data[..known], &mut start).is_err() || !is_gzip(&start) {
+    if GO_BASE64.decode_slice(&data[..known], &mut start).is_err() || !is_gzip(&start) {
         // No gzip or odd base64: there is nothing to be saved.
-        let bytes = match LENIENT.decode(data) {
+        let bytes = match GO_BASE64.decode(data) {
             Ok(bytes) => bytes,
-            Err(_) => base64_fault(data).map_err(Error::new)?,
+            Err(_) => decode_base64_like_go(data).map_err(Error::new)?,
         };
-        return head_of(&unpack_bytes(bytes)?, true);
+        return parse_head(&unpack_bytes(bytes)?, true);
     }
     let mut inflated = Vec::new();
-    let mut stream = MultiGzDecoder::new(DecoderReader::new(data, &LENIENT));
-    let mut wanted = FIRST;
+    let mut stream = MultiGzDecoder::new(DecoderReader::new(data, &GO_BASE64));
+    let mut wanted = INITIAL_BYTES;
     loop {
         let before = inflated.len();
-        stream.by_ref().take((wanted - before) as u64).read_to_end(&mut inflated).map_err(gzip_fault)?;
+        stream.by_ref().take((wanted - before) as u64).read_to_end(&mut inflated).map_err(gzip_error)?;
         let complete = inflated.len() < wanted;
-        if let Some(head) = head_of(&inflated, complete)? {
+        if let Some(head) = parse_head(&inflated, complete)? {
             return Ok(Some(head));
         }
         if complete {
@@ -76,7 +76,7 @@ fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
 }
 
 /// What the beginning of a record says; none when it does not reach far enough, or is in another order.
-fn head_of(text: &[u8], complete: bool) -> Result<Option<ReleaseVersion>, Error> {
+fn parse_head(text: &[u8], complete: bool) -> Result<Option<ReleaseVersion>, Error> {
     let mut cursor = Cursor { text, at: 0 };
     match cursor.head() {
         Ok(head) => head.map(|fields| from_fields(&fields)).transpose(),
@@ -95,27 +95,32 @@ struct Head {
 
 fn from_fields(head: &Head) -> Result<ReleaseVersion, Error> {
     let mut version = ReleaseVersion::default();
-    let mut oddities = Oddities::default();
-    let mut reading = Reading::default();
+    let mut preserved = PreservedFields::default();
+    let mut decoder = Decoder::default();
     let name = head.name.as_ref().unwrap_or(&Node::Nil);
-    reading.text(name, &Place::ROOT.field("Release", "name"), "string", &mut version.name);
+    decoder.text(name, &FieldPath::ROOT.field("Release", "name"), "string", &mut version.name);
     let read = || {
         if let Some(info) = &head.info {
-            super::decode::info(info, &Place::ROOT.field("Release", "info"), &mut version, &mut oddities)?;
+            super::decode::info(
+                info,
+                &FieldPath::ROOT.field("Release", "info"),
+                &mut version,
+                &mut preserved,
+            )?;
         }
         if let Some(metadata) = &head.metadata {
-            let chart = Place::ROOT.field("Release", "chart");
+            let chart = FieldPath::ROOT.field("Release", "chart");
             version.chart.metadata =
-                super::decode::metadata(&mut reading, metadata, &chart.field("Chart", "metadata"))?;
+                super::decode::metadata(&mut decoder, metadata, &chart.field("Chart", "metadata"))?;
         }
-        reading.finish().map(|()| version)
+        decoder.finish().map(|()| version)
     };
     let mut version = read().map_err(Error::new)?;
-    version.oddities = Some(Box::new(oddities));
+    version.preserved = Some(Box::new(preserved));
     Ok(version)
 }
 
-/// A place in the text of a record.
+/// A path in the text of a record.
 struct Cursor<'t> {
     text: &'t [u8],
     at: usize,
@@ -185,7 +190,7 @@ mod tests {
 
     use super::*;
     use crate::helm::{encode, pack};
-    use crate::{Moment, Status};
+    use crate::{Status, Timestamp};
 
     fn labels(number: &str) -> BTreeMap<String, String> {
         [("name", "web"), ("owner", "helm"), ("version", number), ("team", "a")]
@@ -196,7 +201,7 @@ mod tests {
     fn version(notes: usize) -> ReleaseVersion {
         let mut version = ReleaseVersion { name: "web".into(), number: 4, ..ReleaseVersion::default() };
         version.info.status = Status::Failed;
-        version.info.last_deployed = Some(Moment::from_unix(5, 0));
+        version.info.last_deployed = Some(Timestamp::from_unix(5, 0));
         version.info.notes = "note ".repeat(notes);
         version.chart.metadata.name = "app".into();
         version.chart.metadata.version = "1.2.3".into();

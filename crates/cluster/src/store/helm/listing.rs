@@ -10,24 +10,24 @@ use pintle_release::helm;
 use pintle_release::{Query, Selector, Summary};
 
 use super::record_kind::RecordKind;
-use super::{HelmStore, labels, succession};
+use super::{HelmStore, labels, optimistic_lock};
 use crate::error::Result;
-use crate::read::{Page, Selection};
+use crate::read::{ListParams, Page};
 
 /// How many releases make the first page of a list. Each may take a megabyte.
 const FIRST_PAGE: u32 = 16;
 /// How many bytes a page may have, so that memory does not grow with the releases. From one page it is known how many
 /// releases that makes in the next.
-const PAGE_BYTES: usize = 4 << 20;
+const MAX_PAGE_BYTES: usize = 4 << 20;
 /// How many objects without their payload make a page.
-const HEADS: u32 = 500;
+const METADATA_PAGE_SIZE: u32 = 500;
 /// Within how many bytes a page says where the list goes on.
-const LONGEST_HEAD: usize = 16 << 10;
+const MAX_LIST_HEAD_BYTES: usize = 16 << 10;
 /// How many single releases are fetched at once.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENCY: usize = 16;
 
 /// Namespaces and names of objects.
-type Chosen = BTreeSet<(String, String)>;
+type ObjectNames = BTreeSet<(String, String)>;
 
 impl<H: RecordKind> HelmStore<H> {
     /// Sums up all releases with these labels, one page in memory at a time. The next page is on its way while this one
@@ -36,12 +36,12 @@ impl<H: RecordKind> HelmStore<H> {
         &self,
         namespace: &str,
         selector: String,
-        wanted: Option<Arc<Chosen>>,
+        wanted: Option<Arc<ObjectNames>>,
     ) -> Result<Vec<Summary>> {
         let fetch = async |next: String, limit: u32| {
             let selection =
-                Selection { labels: selector.clone(), limit, plain: true, ..Selection::default() };
-            self.cluster.page_body(&self.resource, namespace, &selection, &next).await
+                ListParams { labels: selector.clone(), limit, uncompressed: true, ..ListParams::default() };
+            self.cluster.page_raw(&self.resource, namespace, &selection, &next).await
         };
         let mut restarted = false;
         let mut found = Vec::new();
@@ -70,7 +70,7 @@ impl<H: RecordKind> HelmStore<H> {
     }
 
     /// Sums up the releases of one page, beside whatever else is going on.
-    async fn read_page(&self, body: Bytes, wanted: Option<Arc<Chosen>>) -> Result<Vec<Summary>> {
+    async fn read_page(&self, body: Bytes, wanted: Option<Arc<ObjectNames>>) -> Result<Vec<Summary>> {
         let resource = self.resource.clone();
         let read = move || {
             let page = Page::read(&body, &resource)?;
@@ -85,13 +85,13 @@ impl<H: RecordKind> HelmStore<H> {
     }
 
     /// Which versions there are, from their labels alone.
-    async fn heads(&self, namespace: &str, selector: String) -> Result<Vec<Object>> {
-        let selection = Selection {
+    async fn list_metadata(&self, namespace: &str, selector: String) -> Result<Vec<Object>> {
+        let selection = ListParams {
             labels: selector,
-            limit: HEADS,
+            limit: METADATA_PAGE_SIZE,
             metadata_only: true,
-            plain: true,
-            ..Selection::default()
+            uncompressed: true,
+            ..ListParams::default()
         };
         self.cluster.list(&self.resource, namespace, &selection).await
     }
@@ -99,18 +99,18 @@ impl<H: RecordKind> HelmStore<H> {
     /// The newest version of each release that is wanted.
     pub(super) async fn newest(&self, query: &Query, selector: &Selector) -> Result<Vec<Summary>> {
         let namespace = query.namespace.as_deref().unwrap_or_default();
-        let heads = self.heads(namespace, owned_by_helm(query.name.as_deref())).await?;
+        let heads = self.list_metadata(namespace, owned_by_helm(query.name.as_deref())).await?;
         let total = heads.len();
-        let chosen = choose(heads, query, selector);
+        let chosen = select_newest(heads, query, selector);
         if chosen.len() * 2 > total {
             // Most of what is there is wanted: reading pages costs less than asking for each.
             let selector = owned_by_helm(query.name.as_deref());
             return self.summaries(namespace, selector, Some(Arc::new(chosen))).await;
         }
         let fetch = |(namespace, name): (String, String)| async move {
-            self.cluster.get_at(&self.resource, &namespace, &name).await
+            self.cluster.get_by_name(&self.resource, &namespace, &name).await
         };
-        let objects = stream::iter(chosen).map(fetch).buffered(AT_ONCE);
+        let objects = stream::iter(chosen).map(fetch).buffered(MAX_CONCURRENCY);
         let summaries = objects.map_ok(|object| object.as_ref().and_then(summary::<H>));
         Ok(summaries.try_collect::<Vec<_>>().await?.into_iter().flatten().collect())
     }
@@ -127,19 +127,19 @@ pub(super) fn owned_by_helm(name: Option<&str>) -> String {
 /// What lists show of a release; what cannot be decoded is passed over, as in Helm.
 pub(super) fn summary<H: RecordKind>(object: &Object) -> Option<Summary> {
     let summary = helm::summarize(&H::packed(object)?, &labels(object), object.namespace()).ok()?;
-    let lease = helm::lease_of(|key| object.annotation(key));
-    Some(Summary { lease, state: succession::state(object), ..summary })
+    let lease = helm::lease_from_annotations(|key| object.annotation(key));
+    Some(Summary { lease, state: optimistic_lock::state(object), ..summary })
 }
 
 /// How many releases the next page shall have, when a page of `limit` releases took so many bytes.
 fn next_limit(limit: u32, bytes: usize) -> u32 {
     let each = (bytes / limit as usize).max(1);
-    u32::try_from(PAGE_BYTES / each).unwrap_or(HEADS).clamp(1, HEADS)
+    u32::try_from(MAX_PAGE_BYTES / each).unwrap_or(METADATA_PAGE_SIZE).clamp(1, METADATA_PAGE_SIZE)
 }
 
 /// Where the list goes on, told from the beginning of a page, before which nothing large stands.
 fn next_page(body: &[u8]) -> Option<String> {
-    let head = &body[..body.len().min(LONGEST_HEAD)];
+    let head = &body[..body.len().min(MAX_LIST_HEAD_BYTES)];
     let mark = b"\"items\":";
     let items = head.windows(mark.len()).position(|window| window == mark)?;
     let text = [&head[..items], b"\"items\":null}"].concat();
@@ -148,7 +148,7 @@ fn next_page(body: &[u8]) -> Option<String> {
 }
 
 /// The objects that hold the newest version of each release, of those whose newest version is wanted.
-fn choose(heads: Vec<Object>, query: &Query, selector: &Selector) -> Chosen {
+fn select_newest(heads: Vec<Object>, query: &Query, selector: &Selector) -> ObjectNames {
     let mut newest: BTreeMap<(String, String), (u64, Object)> = BTreeMap::new();
     for head in heads {
         let number = head.label("version").and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -161,8 +161,8 @@ fn choose(heads: Vec<Object>, query: &Query, selector: &Selector) -> Chosen {
         }
     }
     let wanted = |head: &Object| {
-        let status = pintle_release::Status::from_word(head.label("status").unwrap_or_default());
-        query.wants(status.unwrap_or_default()) && selector.matches(&labels(head))
+        let status = pintle_release::Status::parse(head.label("status").unwrap_or_default());
+        query.matches_status(status.unwrap_or_default()) && selector.matches(&labels(head))
     };
     let heads = newest.into_values().map(|(_, head)| head).filter(wanted);
     heads.map(|head| (head.namespace().to_owned(), head.name().to_owned())).collect()
@@ -175,10 +175,10 @@ mod tests {
 
     #[test]
     fn pages_hold_fewer_releases_when_these_are_larger() {
-        assert_eq!(next_limit(16, 16 * 1_000), HEADS);
+        assert_eq!(next_limit(16, 16 * 1_000), METADATA_PAGE_SIZE);
         assert_eq!(next_limit(16, 16 * 1_400_000), 2);
         assert_eq!(next_limit(2, 2 * 140_000), 29);
-        assert_eq!((next_limit(1, 0), next_limit(1, usize::MAX)), (HEADS, 1));
+        assert_eq!((next_limit(1, 0), next_limit(1, usize::MAX)), (METADATA_PAGE_SIZE, 1));
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
         };
         let heads = vec![head("a", 10, "failed"), head("a", 9, "deployed"), head("b", 1, "deployed")];
         let query = Query { statuses: Some(vec![pintle_release::Status::Deployed]), ..Query::default() };
-        let chosen = choose(heads, &query, &Selector::default());
+        let chosen = select_newest(heads, &query, &Selector::default());
         assert_eq!(chosen.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), ["sh.helm.release.v1.b.v1"]);
     }
 }

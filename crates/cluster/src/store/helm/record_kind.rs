@@ -8,9 +8,9 @@ use pintle_release::helm;
 use pintle_tree::{Map, Node};
 
 /// How many bytes an object may hold. The server knows no other number.
-pub(super) const MOST: usize = 1 << 20;
+pub(super) const MAX_RECORD_BYTES: usize = 1 << 20;
 /// How long a request may be; Helm's clients send records without a second base64, so that theirs are shorter.
-const LONGEST_REQUEST: usize = 3 << 20;
+const MAX_REQUEST_BYTES: usize = 3 << 20;
 
 /// The kind of object that holds a release.
 pub trait RecordKind: Send + Sync + 'static {
@@ -23,7 +23,7 @@ pub trait RecordKind: Send + Sync + 'static {
     const LARGE_PART: &'static str;
 
     /// What Helm says before a failure: of Secrets what was being done, of ConfigMaps nothing.
-    fn words(action: &str) -> &str;
+    fn error_prefix(action: &str) -> &str;
 
     /// Puts a packed release into an object.
     fn fill(body: &mut Map<Node>, packed: String);
@@ -45,7 +45,7 @@ impl RecordKind for Secrets {
     const PLURAL: &'static str = "secrets";
     const LARGE_PART: &'static str = "data";
 
-    fn words(action: &str) -> &str {
+    fn error_prefix(action: &str) -> &str {
         action
     }
 
@@ -65,7 +65,7 @@ impl RecordKind for ConfigMaps {
     const PLURAL: &'static str = "configmaps";
     const LARGE_PART: &'static str = "[]";
 
-    fn words(_: &str) -> &str {
+    fn error_prefix(_: &str) -> &str {
         ""
     }
 
@@ -98,13 +98,13 @@ pub(super) const UPDATE: Action = Action { verb: "update", failure: "update: fai
 
 /// The refusal of a record that does not fit into its object, in the words of the server.
 pub(super) fn too_large<H: RecordKind>(name: &str, size: usize, action: Action) -> StoreError {
-    let reason = match size < LONGEST_REQUEST - MOST / 512 {
+    let reason = match size < MAX_REQUEST_BYTES - MAX_RECORD_BYTES / 512 {
         true => format!(
-            "{} {name:?} is invalid: {}: Too long: may not be more than {MOST} bytes",
+            "{} {name:?} is invalid: {}: Too long: may not be more than {MAX_RECORD_BYTES} bytes",
             H::KIND,
             H::LARGE_PART
         ),
-        false => format!("Request entity too large: limit is {LONGEST_REQUEST}"),
+        false => format!("Request entity too large: limit is {MAX_REQUEST_BYTES}"),
     };
-    StoreError::TooLarge { action: H::words(action.failure), reason, size, kind: H::KIND }
+    StoreError::TooLarge { action: H::error_prefix(action.failure), reason, size, kind: H::KIND }
 }

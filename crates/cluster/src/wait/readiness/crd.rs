@@ -16,8 +16,8 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
             _ => false,
         };
         if refused {
-            let sentence = because("the cluster refuses to serve it", condition.why());
-            return Ok(Readiness::failed(condition.message, sentence));
+            let detail = because("the cluster refuses to serve it", condition.why());
+            return Ok(Readiness::failed(condition.message, detail));
         }
     }
     Ok(Readiness::in_progress("Install in progress", "the cluster does not serve it yet"))

@@ -18,8 +18,8 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
         match condition.kind {
             "Progressing" if condition.reason == "ProgressDeadlineExceeded" => {
                 let statement = format!("it made no progress for {}", counted(deadline, "second"));
-                let sentence = because(&statement, condition.message);
-                return Ok(Readiness::failed("Progress deadline exceeded", sentence));
+                let detail = because(&statement, condition.message);
+                return Ok(Readiness::failed("Progress deadline exceeded", detail));
             }
             "Progressing" => {
                 progressing |=
@@ -41,9 +41,8 @@ fn by_replicas(object: &Object, refused: &str) -> Option<Readiness> {
     let updated = status("updatedReplicas");
     let available = status("availableReplicas");
     let ready = status("readyReplicas");
-    let answer = |message: String, sentence: String| {
-        Some(Readiness::in_progress(message, because(&sentence, refused)))
-    };
+    let answer =
+        |message: String, detail: String| Some(Readiness::in_progress(message, because(&detail, refused)));
     if wanted > replicas {
         answer(format!("Replicas: {replicas}/{wanted}"), share(replicas, wanted, "replica", "created"))
     } else if wanted > updated {
@@ -55,8 +54,8 @@ fn by_replicas(object: &Object, refused: &str) -> Option<Readiness> {
             format!("{} still to end", counted(surplus, "old replica")),
         )
     } else if updated > available {
-        let sentence = share(available, updated, "updated replica", "available");
-        answer(format!("Available: {available}/{updated}"), sentence)
+        let detail = share(available, updated, "updated replica", "available");
+        answer(format!("Available: {available}/{updated}"), detail)
     } else if wanted > ready {
         answer(format!("Ready: {ready}/{wanted}"), share(ready, wanted, "replica", "ready"))
     } else {
@@ -69,8 +68,8 @@ fn by_conditions(object: &Object, progressing: bool, available: bool) -> Readine
         return Readiness::in_progress("ReplicaSet not Available", "its new ReplicaSet is not available yet");
     }
     if !available {
-        let sentence = "it does not call itself available yet";
-        return Readiness::in_progress("Deployment not Available", sentence);
+        let detail = "it does not call itself available yet";
+        return Readiness::in_progress("Deployment not Available", detail);
     }
     let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
     Readiness::current(

@@ -3,7 +3,7 @@
 use pintle_objects::Object;
 use pintle_tree::Node;
 
-use super::{Malformed, Readiness, State};
+use super::{Malformed, Readiness, Status};
 
 /// One entry of `status.conditions`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,7 +66,7 @@ fn condition(node: &Node) -> Result<Condition<'_>, Malformed> {
 pub(super) fn before_kind(object: &Object) -> Result<Option<Readiness>, Malformed> {
     if is_being_deleted(object)? {
         let answer =
-            Readiness::new(State::Terminating, "Resource scheduled for deletion", "it is being deleted");
+            Readiness::new(Status::Terminating, "Resource scheduled for deletion", "it is being deleted");
         return Ok(Some(answer));
     }
     if let Some(answer) = unobserved_generation(object)? {
@@ -74,12 +74,12 @@ pub(super) fn before_kind(object: &Object) -> Result<Option<Readiness>, Malforme
     }
     for condition in conditions(object)? {
         if condition.is_true("Reconciling") {
-            let sentence = because("its controller is at work", condition.why());
-            return Ok(Some(Readiness::in_progress(condition.message, sentence)));
+            let detail = because("its controller is at work", condition.why());
+            return Ok(Some(Readiness::in_progress(condition.message, detail)));
         }
         if condition.is_true("Stalled") {
-            let sentence = because("its controller has given up", condition.why());
-            return Ok(Some(Readiness::failed(condition.message, sentence)));
+            let detail = because("its controller has given up", condition.why());
+            return Ok(Some(Readiness::failed(condition.message, detail)));
         }
     }
     Ok(None)
@@ -124,8 +124,8 @@ pub(super) fn by_ready_condition(object: &Object) -> Result<Readiness, Malformed
         match condition.status {
             "True" => return Ok(Readiness::current("Resource is Ready", "it says that it is ready")),
             "False" | "Unknown" => {
-                let sentence = because("it says that it is not ready", condition.why());
-                return Ok(Readiness::in_progress(condition.message, sentence));
+                let detail = because("it says that it is not ready", condition.why());
+                return Ok(Readiness::in_progress(condition.message, detail));
             }
             _ => {}
         }

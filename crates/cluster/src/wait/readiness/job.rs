@@ -19,7 +19,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
             "Job in progress. success:{}, active: {}, failed: {}",
             counts.succeeded, counts.active, counts.failed
         ),
-        counts.sentence(),
+        counts.detail(),
     ))
 }
 
@@ -27,7 +27,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
 pub(crate) fn completion(object: &Object) -> Readiness {
     match ended(object) {
         Ok(Some(answer)) => answer,
-        Ok(None) => Readiness::in_progress("Job in progress", Counts::of(object).sentence()),
+        Ok(None) => Readiness::in_progress("Job in progress", Counts::of(object).detail()),
         Err(reason) => Readiness::malformed(reason),
     }
 }
@@ -71,14 +71,14 @@ impl Counts {
         }
     }
 
-    fn sentence(&self) -> String {
-        let mut sentence = share(self.succeeded, self.completions, "pod", "done");
+    fn detail(&self) -> String {
+        let mut detail = share(self.succeeded, self.completions, "pod", "done");
         if self.active > 0 {
-            sentence.push_str(&format!(", {} running", self.active));
+            detail.push_str(&format!(", {} running", self.active));
         }
         if self.failed > 0 {
-            sentence.push_str(&format!(", {} failed", self.failed));
+            detail.push_str(&format!(", {} failed", self.failed));
         }
-        sentence
+        detail
     }
 }

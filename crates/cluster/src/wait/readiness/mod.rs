@@ -1,16 +1,16 @@
 //! Whether an object is there: the rules of kstatus, which `--wait=watcher` goes by, one file for each kind or family.
 //!
 //! Every rule is a pure function of the object as the cluster shows it. An answer has two texts: the message of
-//! kstatus, which ends up in errors that Helm's users know, and a sentence that tells a user what is missing.
+//! kstatus, which ends up in errors that Helm's users know, and a detail that tells a user what is missing.
 
-mod claim;
 mod crd;
 mod daemon_set;
 mod deployment;
-mod disruption_budget;
 mod generic;
 mod job;
+mod persistent_volume_claim;
 mod pod;
+mod pod_disruption_budget;
 mod replica_set;
 mod service;
 mod stateful_set;
@@ -26,7 +26,7 @@ pub(crate) use pod::{completion as pod_completion, is_unschedulable};
 
 /// How far an object has come, in the words of kstatus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum Status {
     /// The cluster has done what the object asks for.
     Current,
     /// The cluster is at it.
@@ -41,21 +41,21 @@ pub enum State {
     Unknown,
 }
 
-impl State {
-    /// The word that kstatus, and so Helm, has for the state.
+impl Status {
+    /// The word that kstatus, and so Helm, has for the status.
     pub fn as_str(self) -> &'static str {
         match self {
-            State::Current => "Current",
-            State::InProgress => "InProgress",
-            State::Failed => "Failed",
-            State::Terminating => "Terminating",
-            State::NotFound => "NotFound",
-            State::Unknown => "Unknown",
+            Status::Current => "Current",
+            Status::InProgress => "InProgress",
+            Status::Failed => "Failed",
+            Status::Terminating => "Terminating",
+            Status::NotFound => "NotFound",
+            Status::Unknown => "Unknown",
         }
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for Status {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
@@ -65,44 +65,44 @@ impl fmt::Display for State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// How far the object has come.
-    pub state: State,
+    pub status: Status,
     /// What kstatus says, word for word.
     pub message: String,
     /// What the user is told.
-    pub sentence: String,
+    pub detail: String,
 }
 
 impl Readiness {
     /// An answer in both voices.
-    pub fn new(state: State, message: impl Into<String>, sentence: impl Into<String>) -> Self {
-        Readiness { state, message: message.into(), sentence: sentence.into() }
+    pub fn new(status: Status, message: impl Into<String>, detail: impl Into<String>) -> Self {
+        Readiness { status, message: message.into(), detail: detail.into() }
     }
 
-    pub(crate) fn current(message: impl Into<String>, sentence: impl Into<String>) -> Self {
-        Readiness::new(State::Current, message, sentence)
+    pub(crate) fn current(message: impl Into<String>, detail: impl Into<String>) -> Self {
+        Readiness::new(Status::Current, message, detail)
     }
 
-    pub(crate) fn in_progress(message: impl Into<String>, sentence: impl Into<String>) -> Self {
-        Readiness::new(State::InProgress, message, sentence)
+    pub(crate) fn in_progress(message: impl Into<String>, detail: impl Into<String>) -> Self {
+        Readiness::new(Status::InProgress, message, detail)
     }
 
-    pub(crate) fn failed(message: impl Into<String>, sentence: impl Into<String>) -> Self {
-        Readiness::new(State::Failed, message, sentence)
+    pub(crate) fn failed(message: impl Into<String>, detail: impl Into<String>) -> Self {
+        Readiness::new(Status::Failed, message, detail)
     }
 
     /// An object that nobody has seen yet.
-    pub fn unseen() -> Self {
-        Readiness::new(State::Unknown, "", "the cluster does not have it yet")
+    pub fn unknown() -> Self {
+        Readiness::new(Status::Unknown, "", "the cluster does not have it yet")
     }
 
     /// An object that was there and is gone.
-    pub fn gone() -> Self {
-        Readiness::new(State::NotFound, "Resource not found", "it is gone")
+    pub fn not_found() -> Self {
+        Readiness::new(Status::NotFound, "Resource not found", "it is gone")
     }
 
     /// An object whose status is in no form that the rules know.
     fn malformed(reason: Malformed) -> Self {
-        Readiness::new(State::Unknown, "", format!("its {} has an unexpected form", reason.0))
+        Readiness::new(Status::Unknown, "", format!("its {} has an unexpected form", reason.0))
     }
 }
 
@@ -131,12 +131,12 @@ fn compute(object: &Object, now: i64) -> Result<Readiness, Malformed> {
         }
         ("", "Service") => Ok(service::readiness(object)),
         ("", "Pod") => pod::readiness(object, now),
-        ("", "PersistentVolumeClaim") => Ok(claim::readiness(object)),
+        ("", "PersistentVolumeClaim") => Ok(persistent_volume_claim::readiness(object)),
         ("apps", "StatefulSet") => Ok(stateful_set::readiness(object)),
         ("apps" | "extensions", "DaemonSet") => daemon_set::readiness(object),
         ("apps" | "extensions", "Deployment") => deployment::readiness(object),
         ("apps" | "extensions", "ReplicaSet") => replica_set::readiness(object),
-        ("policy", "PodDisruptionBudget") => Ok(disruption_budget::readiness()),
+        ("policy", "PodDisruptionBudget") => Ok(pod_disruption_budget::readiness()),
         ("batch", "Job") => job::readiness(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => crd::readiness(object),
         _ => generic::by_ready_condition(object),

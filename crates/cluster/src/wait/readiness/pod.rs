@@ -5,7 +5,7 @@ use pintle_tree::Node;
 
 use super::generic::because;
 use super::{Condition, Malformed, Readiness, conditions};
-use crate::wait::moment::unix_seconds;
+use crate::wait::time::unix_seconds;
 
 /// How long a pod may look for a node before that counts as failure, in seconds.
 const SCHEDULE_WINDOW: i64 = 15;
@@ -16,8 +16,8 @@ pub(super) fn readiness(object: &Object, now: i64) -> Result<Readiness, Malforme
         "Succeeded" => Readiness::current("Pod has completed successfully", "it ended well"),
         "Failed" => {
             let why = object.text(&["status", "message"]);
-            let sentence = because("it ended with a failure", why);
-            Readiness::current("Pod has completed, but not successfully", sentence)
+            let detail = because("it ended with a failure", why);
+            Readiness::current("Pod has completed, but not successfully", detail)
         }
         "Running" if conditions.iter().any(|condition| condition.is_true("Ready")) => {
             Readiness::current("Pod is Ready", "it is ready")
@@ -51,12 +51,12 @@ fn pending(object: &Object, conditions: &[Condition<'_>], now: i64) -> Readiness
             because("it is pending", &waiting_for(object)),
         ),
         Some(condition) => {
-            let sentence = because("no node takes it", condition.message);
+            let detail = because("no node takes it", condition.message);
             let created = unix_seconds(object.text(&["metadata", "creationTimestamp"])).unwrap_or(0);
             if now.saturating_sub(SCHEDULE_WINDOW) < created {
-                Readiness::in_progress("Pod has not been scheduled", sentence)
+                Readiness::in_progress("Pod has not been scheduled", detail)
             } else {
-                Readiness::failed("Pod could not be scheduled", sentence)
+                Readiness::failed("Pod could not be scheduled", detail)
             }
         }
     }

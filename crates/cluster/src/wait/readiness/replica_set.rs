@@ -7,8 +7,8 @@ use super::{Malformed, Readiness, conditions, counted, share};
 
 pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
     if let Some(failure) = conditions(object)?.iter().find(|condition| condition.is_true("ReplicaFailure")) {
-        let sentence = because("its pods cannot be created", failure.why());
-        return Ok(Readiness::in_progress("Replica Failure condition. Check Pods", sentence));
+        let detail = because("its pods cannot be created", failure.why());
+        return Ok(Readiness::in_progress("Replica Failure condition. Check Pods", detail));
     }
     Ok(by_replicas(object))
 }

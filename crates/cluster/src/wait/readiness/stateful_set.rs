@@ -21,12 +21,12 @@ fn by_replicas(object: &Object, wanted: i64) -> Option<Readiness> {
     let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
     let ready = object.int(&["status", "readyReplicas"]).unwrap_or(0);
     if wanted > replicas {
-        let sentence = share(replicas, wanted, "replica", "created");
-        return Some(Readiness::in_progress(format!("Replicas: {replicas}/{wanted}"), sentence));
+        let detail = share(replicas, wanted, "replica", "created");
+        return Some(Readiness::in_progress(format!("Replicas: {replicas}/{wanted}"), detail));
     }
     if wanted > ready {
-        let sentence = share(ready, wanted, "replica", "ready");
-        return Some(Readiness::in_progress(format!("Ready: {ready}/{wanted}"), sentence));
+        let detail = share(ready, wanted, "replica", "ready");
+        return Some(Readiness::in_progress(format!("Ready: {ready}/{wanted}"), detail));
     }
     let surplus = replicas.saturating_sub(wanted);
     (surplus > 0).then(|| {
@@ -61,8 +61,8 @@ fn by_partition(object: &Object, wanted: i64) -> Option<Readiness> {
 fn by_revision(object: &Object, wanted: i64) -> Readiness {
     let current = object.int(&["status", "currentReplicas"]).unwrap_or(0);
     if wanted > current {
-        let sentence = share(current, wanted, "replica", "of the current revision");
-        return Readiness::in_progress(format!("current: {current}/{wanted}"), sentence);
+        let detail = share(current, wanted, "replica", "of the current revision");
+        return Readiness::in_progress(format!("current: {current}/{wanted}"), detail);
     }
     if object.text(&["status", "currentRevision"]) != object.text(&["status", "updateRevision"]) {
         return Readiness::in_progress(

@@ -13,15 +13,15 @@ fn object(text: &str) -> Object {
     }
 }
 
-/// Checks `(what the object is, state, message of kstatus, sentence)` for objects with a common beginning.
-fn check(head: &str, cases: &[(&str, State, &str, &str)]) {
-    for (rest, state, message, sentence) in cases {
+/// Checks `(what the object is, state, message of kstatus, detail)` for objects with a common beginning.
+fn check(head: &str, cases: &[(&str, Status, &str, &str)]) {
+    for (rest, state, message, detail) in cases {
         let found = ready_at(&object(&format!("{head}\n{rest}\n")), NOW);
-        assert_eq!(found, Readiness::new(*state, *message, *sentence), "{rest}");
+        assert_eq!(found, Readiness::new(*state, *message, *detail), "{rest}");
     }
 }
 
-use State::{Current, Failed, InProgress, Terminating, Unknown};
+use Status::{Current, Failed, InProgress, Terminating, Unknown};
 
 #[test]
 fn deletion_generations_and_agreed_conditions_count_for_every_kind() {
@@ -551,17 +551,17 @@ fn hooks_wait_for_the_end_of_jobs_and_pods() {
     assert_eq!(job("status: {startTime: t, active: 1}").message, "Job in progress");
     let failed =
         job("spec: {completions: 2}\nstatus: {failed: 1, conditions: [{type: Failed, status: 'True'}]}");
-    assert_eq!((failed.state, failed.message.as_str()), (Failed, "Job Failed. failed: 1/2"));
+    assert_eq!((failed.status, failed.message.as_str()), (Failed, "Job Failed. failed: 1/2"));
     // A job that ended counts, even while it is being deleted.
     let deleted = job(
         "metadata: {deletionTimestamp: t}\nstatus: {succeeded: 1, conditions: [{type: Complete, status: 'True'}]}",
     );
-    assert_eq!((deleted.state, deleted.message.as_str()), (Current, "Job Completed. succeeded: 1/1"));
+    assert_eq!((deleted.status, deleted.message.as_str()), (Current, "Job Completed. succeeded: 1/1"));
 
     let pod = |phase: &str| {
         let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nstatus: {{phase: {phase}}}");
         let found = pod_completion(&object(&text));
-        (found.state, found.message)
+        (found.status, found.message)
     };
     assert_eq!(pod("Succeeded"), (Current, "pod p succeeded".into()));
     assert_eq!(pod("Failed"), (Failed, "pod p failed".into()));

@@ -5,13 +5,13 @@
 //! other fail, because each names the state that it saw.
 
 use pintle_objects::Object;
-use pintle_release::helm::{self, Stamp};
+use pintle_release::helm::{self, TimestampLabel};
 use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary};
 use pintle_tree::{Map, Node};
 
 use super::listing::summary;
 use super::{CREATE, HelmStore, RecordKind, UPDATE};
-use crate::store::{chance, wire};
+use crate::store::{api, clock};
 
 /// How often a record is tried again that somebody changed without taking it away.
 const MAX_RETRIES: usize = 20;
@@ -23,30 +23,30 @@ pub(super) fn state(object: &Object) -> String {
 
 impl<H: RecordKind> HelmStore<H> {
     /// Notes in the record that a new version follows. The new version is there already.
-    pub(super) async fn note_successor(
+    pub(super) async fn annotate_successor(
         &self,
         version: &ReleaseVersion,
         after: &Summary,
     ) -> Result<(), StoreError> {
         let Some((uid, seen)) = after.state.split_once('@') else { return Ok(()) };
-        let failed = || wire::failed(H::words(CREATE.failure));
-        let mark = version.id.unwrap_or_else(|| chance::id_of(chance::now())).to_string();
+        let failed = || api::backend_error(H::error_prefix(CREATE.failure));
+        let mark = version.id.unwrap_or_else(|| clock::new_id(clock::now())).to_string();
         let key = helm::object_name(&after.name, after.number);
         let at = (after.namespace.as_str(), key.as_str());
         let mut seen = seen.to_owned();
         for _ in 0..MAX_RETRIES {
-            match wire::merge(&self.cluster, &self.resource, at, &note(&mark, &seen)).await {
+            match api::merge_patch(&self.cluster, &self.resource, at, &successor_patch(&mark, &seen)).await {
                 Ok(_) => return Ok(()),
                 // Helm does not need this right, and does without what it is for.
                 Err(error) if error.is_forbidden() => return Ok(()),
                 Err(error) if error.is_conflict() || error.is_not_found() => {}
                 Err(error) => return Err(failed()(error)),
             }
-            let now = self.cluster.get_at(&self.resource, at.0, at.1).await.map_err(failed())?;
+            let now = self.cluster.get_by_name(&self.resource, at.0, at.1).await.map_err(failed())?;
             match now.filter(|now| now.uid() == uid) {
                 // An answer that was lost on its way may have been a success.
                 Some(now) if now.annotation(helm::SUCCESSOR) == Some(&mark) => return Ok(()),
-                Some(now) if is_going::<H>(&now) => return Err(changed::<H>(after, Some(&now))),
+                Some(now) if is_uninstalling::<H>(&now) => return Err(changed::<H>(after, Some(&now))),
                 Some(now) => now.resource_version().clone_into(&mut seen),
                 None => return Err(changed::<H>(after, None)),
             }
@@ -55,7 +55,7 @@ impl<H: RecordKind> HelmStore<H> {
     }
 
     /// Notes in the record that was seen who is at work on it, or that nobody is, and gives its new state.
-    pub(super) async fn note_holder(
+    pub(super) async fn annotate_lease(
         &self,
         seen: &Summary,
         lease: Option<&Lease>,
@@ -68,16 +68,16 @@ impl<H: RecordKind> HelmStore<H> {
                 .map(|key| (key, Node::Nil))
                 .to_vec(),
         };
-        let patch = annotations(noted, resource_version);
+        let patch = annotation_patch(noted, resource_version);
         let key = helm::object_name(&seen.name, seen.number);
         let at = (seen.namespace.as_str(), key.as_str());
-        match wire::merge(&self.cluster, &self.resource, at, &patch).await {
+        match api::merge_patch(&self.cluster, &self.resource, at, &patch).await {
             Ok(object) => return Ok(state(&object)),
             Err(error) if error.is_conflict() || error.is_not_found() => {}
-            Err(error) => return Err(wire::failed(H::words(UPDATE.failure))(error)),
+            Err(error) => return Err(api::backend_error(H::error_prefix(UPDATE.failure))(error)),
         }
-        let now = self.cluster.get_at(&self.resource, at.0, at.1).await;
-        let now = now.map_err(wire::failed(H::words(UPDATE.failure)))?;
+        let now = self.cluster.get_by_name(&self.resource, at.0, at.1).await;
+        let now = now.map_err(api::backend_error(H::error_prefix(UPDATE.failure)))?;
         match now.filter(|now| now.uid() == seen.state.split('@').next().unwrap_or_default()) {
             // An answer that was lost on its way may have been a success.
             Some(now)
@@ -85,57 +85,57 @@ impl<H: RecordKind> HelmStore<H> {
             {
                 Ok(state(&now))
             }
-            Some(now) if is_followed(&now) => Err(self.followed(seen).await),
+            Some(now) if has_successor(&now) => Err(self.superseded(seen).await),
             now => Err(changed::<H>(seen, now.as_ref())),
         }
     }
 
     /// Replaces a record in the state that was seen, and gives its new state.
-    pub(super) async fn replace_seen(
+    pub(super) async fn replace_if_unmodified(
         &self,
         seen: &Summary,
         version: &ReleaseVersion,
         lease: Option<&Lease>,
     ) -> Result<String, StoreError> {
-        let mut object = Self::object(version, lease, Stamp::Modified(chance::now()), UPDATE)?;
-        let failed = || wire::failed(H::words(UPDATE.failure));
+        let mut object = Self::object(version, lease, TimestampLabel::Modified(clock::now()), UPDATE)?;
+        let failed = || api::backend_error(H::error_prefix(UPDATE.failure));
         if let Some((_, resource_version)) = seen.state.split_once('@') {
             object.metadata_mut().insert("resourceVersion".into(), resource_version.into());
         }
-        match wire::replace_anyway(&self.cluster, &self.resource, &object).await {
+        match api::replace_retryable(&self.cluster, &self.resource, &object).await {
             Ok(object) => return Ok(state(&object)),
             Err(error) if error.is_conflict() || error.is_not_found() => {}
             Err(error) => return Err(failed()(error)),
         }
-        let now = self.cluster.get_at(&self.resource, object.namespace(), object.name()).await;
+        let now = self.cluster.get_by_name(&self.resource, object.namespace(), object.name()).await;
         match now.map_err(failed())? {
             // Either an answer was lost on its way, or somebody else has come to the same end.
-            Some(now) if seen.state.starts_with(now.uid()) && is_like::<H>(&now, version, lease) => {
+            Some(now) if seen.state.starts_with(now.uid()) && matches_update::<H>(&now, version, lease) => {
                 Ok(state(&now))
             }
-            Some(now) if is_followed(&now) => Err(self.followed(seen).await),
+            Some(now) if has_successor(&now) => Err(self.superseded(seen).await),
             now => Err(changed::<H>(seen, now.as_ref())),
         }
     }
 
     /// Somebody has added the version after the one that was seen.
-    async fn followed(&self, seen: &Summary) -> StoreError {
+    async fn superseded(&self, seen: &Summary) -> StoreError {
         let number = seen.number + 1;
         let key = helm::object_name(&seen.name, number);
-        let next = self.cluster.get_at(&self.resource, &seen.namespace, &key).await.ok().flatten();
+        let next = self.cluster.get_by_name(&self.resource, &seen.namespace, &key).await.ok().flatten();
         let holder =
             next.as_ref().and_then(summary::<H>).and_then(|next| next.lease).map(|lease| lease.holder);
-        StoreError::Lost { name: seen.name.clone(), number, winner: None, holder }
+        StoreError::Conflict { name: seen.name.clone(), number, winner: None, holder }
     }
 }
 
 /// What is laid over a record in that state.
-fn note(mark: &str, resource_version: &str) -> Map<Node> {
-    annotations(vec![(helm::SUCCESSOR, mark.into())], resource_version)
+fn successor_patch(mark: &str, resource_version: &str) -> Map<Node> {
+    annotation_patch(vec![(helm::SUCCESSOR, mark.into())], resource_version)
 }
 
 /// Annotations as they are laid over a record in that state.
-fn annotations(entries: Vec<(&str, Node)>, resource_version: &str) -> Map<Node> {
+fn annotation_patch(entries: Vec<(&str, Node)>, resource_version: &str) -> Map<Node> {
     let annotations: Map<Node> = entries.into_iter().map(|(key, value)| (key.into(), value)).collect();
     let metadata = Map::from_entries(vec![
         ("annotations".into(), Node::Map(annotations)),
@@ -145,23 +145,23 @@ fn annotations(entries: Vec<(&str, Node)>, resource_version: &str) -> Map<Node> 
 }
 
 /// Whether someone is taking the release away.
-fn is_going<H: RecordKind>(record: &Object) -> bool {
+fn is_uninstalling<H: RecordKind>(record: &Object) -> bool {
     summary::<H>(record).is_some_and(|now| now.status == Status::Uninstalling && now.lease.is_some())
 }
 
-fn is_like<H: RecordKind>(record: &Object, version: &ReleaseVersion, lease: Option<&Lease>) -> bool {
+fn matches_update<H: RecordKind>(record: &Object, version: &ReleaseVersion, lease: Option<&Lease>) -> bool {
     summary::<H>(record).is_some_and(|now| {
-        now.status == version.info.status && now.lease.as_ref() == lease && !is_followed(record)
+        now.status == version.info.status && now.lease.as_ref() == lease && !has_successor(record)
     })
 }
 
-fn is_followed(record: &Object) -> bool {
+fn has_successor(record: &Object) -> bool {
     record.annotation(helm::SUCCESSOR).is_some()
 }
 
 fn changed<H: RecordKind>(seen: &Summary, now: Option<&Object>) -> StoreError {
     let now = now.and_then(summary::<H>);
-    StoreError::Changed {
+    StoreError::Modified {
         name: seen.name.clone(),
         number: seen.number,
         status: now.as_ref().map(|now| now.status),

@@ -3,21 +3,21 @@
 use pintle_tree::{Map, Node, number, with_stack};
 
 /// Spells a node as Go's `%v` does.
-pub(super) fn spell(node: &Node) -> String {
+pub(super) fn format_value(node: &Node) -> String {
     let mut text = String::new();
     push(node, &mut text);
     text
 }
 
 /// Spells a map as Go's `%v` does.
-pub(super) fn spell_map(map: &Map<Node>) -> String {
+pub(super) fn format_map(map: &Map<Node>) -> String {
     let mut text = String::new();
     push_map(map, &mut text);
     text
 }
 
 /// Spells a list as Go's `%v` does.
-pub(super) fn spell_list(list: &[Node]) -> String {
+pub(super) fn format_list(list: &[Node]) -> String {
     let mut text = String::new();
     push_list(list, &mut text);
     text

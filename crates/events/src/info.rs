@@ -5,7 +5,7 @@ use pintle_tree::Str;
 
 /// What Chart.yaml says. Never changes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ChartFacts {
+pub struct ChartInfo {
     /// The version of Chart.yaml's form.
     pub api_version: String,
     /// The name.
@@ -43,7 +43,7 @@ pub struct Maintainer {
 
 /// What is known about the release. Never changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReleaseFacts {
+pub struct ReleaseInfo {
     /// The name.
     pub name: String,
     /// The namespace.
@@ -58,7 +58,7 @@ pub struct ReleaseFacts {
 
 /// What is known about the cluster. Never changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CapabilityFacts {
+pub struct CapabilityInfo {
     /// The version of Helm that we behave like.
     pub helm_version: String,
     /// The version of Kubernetes.
@@ -69,7 +69,7 @@ pub struct CapabilityFacts {
 
 /// What an object that is waited for has come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReadinessFacts {
+pub struct ReadinessInfo {
     /// The API version of the object.
     pub api_version: String,
     /// Its kind.

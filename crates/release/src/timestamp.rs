@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use pintle_chart::metadata::Timestamp;
+use pintle_chart::metadata::Timestamp as ChartTimestamp;
 
 /// Seconds from 1970 back to the first moment of year 1, Go's zero time.
 const ZERO: i64 = -62_135_596_800;
@@ -11,26 +11,26 @@ const ZERO: i64 = -62_135_596_800;
 /// An instant with the offset it was recorded in. Go's zero time is a moment like any other; where Helm means "never"
 /// by it, records say `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Moment {
+pub struct Timestamp {
     seconds: i64,
     nanosecond: u32,
     /// Minutes east of Greenwich.
     offset: i32,
 }
 
-impl Moment {
+impl Timestamp {
     /// The first moment of year 1, which Go takes for no time at all.
-    pub const ZERO: Moment = Moment { seconds: ZERO, nanosecond: 0, offset: 0 };
+    pub const ZERO: Timestamp = Timestamp { seconds: ZERO, nanosecond: 0, offset: 0 };
 
     /// Returns the moment of `seconds` and `nanosecond` since 1970, in UTC.
     pub fn from_unix(seconds: i64, nanosecond: u32) -> Self {
-        Moment { seconds, nanosecond: nanosecond.min(999_999_999), offset: 0 }
+        Timestamp { seconds, nanosecond: nanosecond.min(999_999_999), offset: 0 }
     }
 
     /// The same instant, told in a zone that is `minutes` east of Greenwich.
     #[must_use]
-    pub fn in_offset(self, minutes: i32) -> Self {
-        Moment { offset: minutes.clamp(-1440, 1440), ..self }
+    pub fn with_offset(self, minutes: i32) -> Self {
+        Timestamp { offset: minutes.clamp(-1440, 1440), ..self }
     }
 
     /// Reads RFC 3339 text as Go's JSON does.
@@ -38,8 +38,8 @@ impl Moment {
     /// # Errors
     /// Go's words for what is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let seconds = Timestamp::parse(text)?.unix();
-        Ok(Moment { seconds, nanosecond: nanosecond_of(text), offset: offset_of(text) })
+        let seconds = ChartTimestamp::parse(text)?.unix();
+        Ok(Timestamp { seconds, nanosecond: nanosecond_of(text), offset: offset_of(text) })
     }
 
     /// Seconds since 1970.
@@ -68,14 +68,14 @@ impl Moment {
     }
 
     /// The moment, unless it is Go's zero time.
-    pub fn unless_zero(self) -> Option<Self> {
+    pub fn non_zero(self) -> Option<Self> {
         (!self.is_zero()).then_some(self)
     }
 
     /// The moment some seconds later.
     #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
-        Moment { seconds: self.seconds.saturating_add(seconds), ..self }
+        Timestamp { seconds: self.seconds.saturating_add(seconds), ..self }
     }
 }
 
@@ -102,10 +102,10 @@ fn offset_of(text: &str) -> i32 {
 }
 
 /// As Go's `RFC3339Nano`: no fraction when there is none, no zeros at its end.
-impl fmt::Display for Moment {
+impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let local = self.seconds.saturating_add(i64::from(self.offset) * 60);
-        let text = Timestamp::from_unix(local, self.nanosecond).to_string();
+        let text = ChartTimestamp::from_unix(local, self.nanosecond).to_string();
         if self.offset == 0 {
             return formatter.write_str(&text);
         }
@@ -116,13 +116,13 @@ impl fmt::Display for Moment {
 }
 
 /// Moments are ordered as instants; the zone decides between equal ones only to agree with equality.
-impl Ord for Moment {
+impl Ord for Timestamp {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.seconds, self.nanosecond, self.offset).cmp(&(other.seconds, other.nanosecond, other.offset))
     }
 }
 
-impl PartialOrd for Moment {
+impl PartialOrd for Timestamp {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -141,22 +141,22 @@ mod tests {
             ("2024-03-01T10:00:00+00:00", "2024-03-01T10:00:00Z"),
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
         ] {
-            assert_eq!(Moment::parse(text).expect("a good time").to_string(), written);
+            assert_eq!(Timestamp::parse(text).expect("a good time").to_string(), written);
         }
     }
 
     #[test]
     fn the_zone_does_not_change_the_instant() {
-        let here = Moment::parse("2024-03-01T10:00:00+02:00").expect("a good time");
-        let there = Moment::parse("2024-03-01T08:00:00Z").expect("a good time");
+        let here = Timestamp::parse("2024-03-01T10:00:00+02:00").expect("a good time");
+        let there = Timestamp::parse("2024-03-01T08:00:00Z").expect("a good time");
         assert_eq!(here.unix(), there.unix());
-        assert_eq!(there.in_offset(120), here);
-        assert!(Moment::ZERO.unless_zero().is_none() && here.unless_zero().is_some());
+        assert_eq!(there.with_offset(120), here);
+        assert!(Timestamp::ZERO.non_zero().is_none() && here.non_zero().is_some());
     }
 
     #[test]
     fn what_is_no_time_is_told_in_go_s_words() {
-        let error = Moment::parse("bad").expect_err("no time");
+        let error = Timestamp::parse("bad").expect_err("no time");
         assert_eq!(
             error,
             r#"parsing time "bad" as "2006-01-02T15:04:05Z07:00": cannot parse "bad" as "2006""#

@@ -1,44 +1,44 @@
-//! Taking over a release from another store: all versions are written whole before the release points to the newest of
+//! Taking over a release from another store: all versions are written read_version before the release points to the newest of
 //! them. Until it does, the release is not in this store; from then on, all of it is.
 
 use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{ReleaseVersion, StoreError, VersionId};
 
-use super::{MAX_RETRIES, Native};
+use super::{MAX_RETRIES, NativeStore};
 use crate::crds;
 use crate::error::Result;
-use crate::store::payload::Parcel;
-use crate::store::{application, chance, record, wire};
+use crate::store::payload::PayloadSecrets;
+use crate::store::{api, application, clock, record};
 
 /// What an import has written, for the one who has to take it back.
-struct Written {
+struct ImportedObjects {
     release: Object,
     /// Whether the release was made for it.
     is_new: bool,
     versions: Vec<Object>,
 }
 
-impl Native {
+impl NativeStore {
     /// Makes versions that another store has, oldest first, the versions of a release here. Those that are here already
     /// become what they are there.
-    pub(super) async fn take_over(&self, versions: &[ReleaseVersion]) -> Result<(), StoreError> {
-        let failed = || wire::failed("create: failed to create");
+    pub(super) async fn import_versions(&self, versions: &[ReleaseVersion]) -> Result<(), StoreError> {
+        let failed = || api::backend_error("create: failed to create");
         let Some(newest) = versions.last() else { return Ok(()) };
         let (namespace, name) = (newest.namespace.as_str(), newest.name.as_str());
         let found = self.release(namespace, name).await.map_err(failed())?;
-        self.see(namespace, name, found.as_ref());
+        self.cache_release(namespace, name, found.as_ref());
         let is_new = found.is_none();
         let release = self.release_for(newest).await?;
-        let mut written = Written { release, is_new, versions: Vec::new() };
+        let mut written = ImportedObjects { release, is_new, versions: Vec::new() };
         let id = newest.id.unwrap_or_else(|| id_for(newest));
         match self.import_all(versions, id, &mut written).await {
             Ok(release) => {
-                written.versions.iter().for_each(|version| self.remember(version));
-                self.see(namespace, name, Some(&release));
+                written.versions.iter().for_each(|version| self.cache_version(version));
+                self.cache_release(namespace, name, Some(&release));
                 Ok(())
             }
-            Err(error) => self.withdraw(&written, id, error).await,
+            Err(error) => self.roll_back_import(&written, id, error).await,
         }
     }
 
@@ -47,16 +47,16 @@ impl Native {
         &self,
         versions: &[ReleaseVersion],
         id: VersionId,
-        written: &mut Written,
+        written: &mut ImportedObjects,
     ) -> Result<Object, StoreError> {
-        let failed = || wire::failed("create: failed to create");
+        let failed = || api::backend_error("create: failed to create");
         let pointer = record::pointer(&written.release);
         let (namespace, name) = (written.release.namespace().to_owned(), written.release.name().to_owned());
         // What a writer left that died before it moved the pointer would count as history from then on.
         for version in self.versions(&namespace, record::selector(&name, &[])).await.map_err(failed())? {
-            if !record::is_part(&record::version_summary(&version), pointer) {
+            if !record::belongs_to_release(&record::version_summary(&version), pointer) {
                 let at = (namespace.as_str(), version.name());
-                wire::delete(&self.cluster, &crds::release_versions(), at, "").await.map_err(failed())?;
+                api::delete(&self.cluster, &crds::release_versions(), at, "").await.map_err(failed())?;
             }
         }
         let known = pointer.map_or(0, |(_, number)| number);
@@ -78,43 +78,43 @@ impl Native {
             return Err(StoreError::Exists { name, number: newest.number });
         }
         self.write_version(newest, id, written).await?;
-        self.point_to(newest, id, written.release.clone(), pointer).await
+        self.move_pointer_to(newest, id, written.release.clone(), pointer).await
     }
 
-    /// Writes a version whole, without pointing to it.
+    /// Writes a version read_version, without pointing to it.
     async fn write_version(
         &self,
         version: &ReleaseVersion,
         id: VersionId,
-        written: &mut Written,
+        written: &mut ImportedObjects,
     ) -> Result<(), StoreError> {
-        let failed = || wire::failed("create: failed to create");
-        let payload = Payload::of(version).map_err(|source| StoreError::Unwritable {
+        let failed = || api::backend_error("create: failed to create");
+        let payload = Payload::from_version(version).map_err(|source| StoreError::Unwritable {
             action: "create",
             name: version.name.clone(),
             source,
         })?;
-        let parcel = Parcel::new(&record::version_name(&version.name, id), &payload, false);
-        let mut object = record::new_version(version, id, None, &parcel.note);
+        let secrets = PayloadSecrets::new(&record::version_name(&version.name, id), &payload, false);
+        let mut object = record::new_version(version, id, None, &secrets.note);
         record::set_owner(&mut object, &written.release);
-        let object = wire::create(&self.cluster, &crds::release_versions(), &object).await;
+        let object = api::create(&self.cluster, &crds::release_versions(), &object).await;
         let object = object.map_err(failed())?;
         written.versions.push(object.clone());
-        parcel.write(&self.cluster, &object).await.map_err(failed())
+        secrets.write(&self.cluster, &object).await.map_err(failed())
     }
 
     /// Moves the pointer of a release, if nobody else has moved it meanwhile.
-    async fn point_to(
+    async fn move_pointer_to(
         &self,
         version: &ReleaseVersion,
         id: VersionId,
         mut release: Object,
         before: Option<(VersionId, u64)>,
     ) -> Result<Object, StoreError> {
-        let failed = || wire::failed("create: failed to create");
+        let failed = || api::backend_error("create: failed to create");
         for _ in 0..MAX_RETRIES {
-            record::point(&mut release, version, id);
-            match wire::replace(&self.cluster, &crds::releases(), &release).await {
+            record::set_pointer(&mut release, version, id);
+            match api::replace(&self.cluster, &crds::releases(), &release).await {
                 Ok(release) => return Ok(release),
                 Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(failed()(error)),
@@ -124,32 +124,37 @@ impl Native {
                 Some(now) if record::pointer(&now) == before => now,
                 now => {
                     return Err(self
-                        .lost(version, now.and_then(|now| record::pointer(&now)).map(first))
+                        .conflict(version, now.and_then(|now| record::pointer(&now)).map(first))
                         .await);
                 }
             };
         }
-        Err(self.lost(version, None).await)
+        Err(self.conflict(version, None).await)
     }
 
     /// Takes back what an import wrote that did not come to its end. Where it did after all, because only the answer was
     /// lost, or where nobody can say, everything stays.
-    async fn withdraw(&self, written: &Written, id: VersionId, error: StoreError) -> Result<(), StoreError> {
+    async fn roll_back_import(
+        &self,
+        written: &ImportedObjects,
+        id: VersionId,
+        error: StoreError,
+    ) -> Result<(), StoreError> {
         let (namespace, name) = (written.release.namespace(), written.release.name());
         let Ok(now) = self.release(namespace, name).await else { return Err(error) };
         let pointer = now.as_ref().and_then(record::pointer);
         if pointer.is_some_and(|(current, _)| current == id) {
-            self.see(namespace, name, now.as_ref());
+            self.cache_release(namespace, name, now.as_ref());
             return Ok(());
         }
-        self.see(namespace, name, None);
-        self.take_seen(namespace, name);
+        self.cache_release(namespace, name, None);
+        self.take_cached_release(namespace, name);
         for version in &written.versions {
-            self.take_back(version).await;
+            self.delete_orphan(version).await;
         }
         if let Some(now) = now.filter(|now| written.is_new && record::pointer(now).is_none()) {
             let state = now.resource_version();
-            let gone = wire::delete(&self.cluster, &crds::releases(), (namespace, name), state).await;
+            let gone = api::delete(&self.cluster, &crds::releases(), (namespace, name), state).await;
             if gone.is_ok() {
                 // It only stands for the release; without it nothing is lost.
                 let _ = application::discard(&self.cluster, &now).await;
@@ -165,5 +170,5 @@ fn first((id, _): (VersionId, u64)) -> VersionId {
 
 /// An id for a version of a store that gives none.
 fn id_for(version: &ReleaseVersion) -> VersionId {
-    chance::id_of(version.info.last_deployed.unwrap_or_else(chance::now))
+    clock::new_id(version.info.last_deployed.unwrap_or_else(clock::now))
 }

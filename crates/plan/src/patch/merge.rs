@@ -1,89 +1,94 @@
-//! Two patches into one: the deletions with the changes laid over them.
+//! Two patches into one: the deletions with the changes laid overlay them.
 
 use pintle_tree::{Map, Node, Str, with_stack};
 
+use super::go_format::{format_list, format_map, format_value, go_type};
 use super::lists::{by_order, element, holds_maps, key_of, position};
-use super::spell::{go_type, spell, spell_list, spell_map};
 use super::strategic::{DELETE_FROM, DIRECTIVE, ELEMENT_ORDER, RETAIN_KEYS};
 use super::{PatchError, Schema};
 
-/// Lays the patch `over` over the patch `under`.
-pub(super) fn join_maps(
-    mut under: Map<Node>,
-    mut over: Map<Node>,
+/// Lays the patch `overlay` overlay the patch `base`.
+pub(super) fn merge_maps(
+    mut base: Map<Node>,
+    mut overlay: Map<Node>,
     schema: Schema<'_>,
 ) -> Result<Map<Node>, PatchError> {
-    if let Some(directive) = over.remove(DIRECTIVE) {
+    if let Some(directive) = overlay.remove(DIRECTIVE) {
         return match directive.as_str() {
-            Some("replace") => Ok(over),
+            Some("replace") => Ok(overlay),
             Some("delete") => Ok(Map::new()),
-            _ => Err(PatchError::UnknownDirective { directive: spell(&directive), map: spell_map(&over) }),
+            _ => Err(PatchError::UnknownDirective {
+                directive: format_value(&directive),
+                map: format_map(&overlay),
+            }),
         };
     }
-    join_retained_keys(&mut under, &mut over)?;
-    join_ordered_lists(&mut under, &mut over, schema)?;
-    for (key, new) in over {
-        let old = if key.starts_with(DELETE_FROM.as_bytes()) { None } else { under.remove(&key) };
-        let joined = match (old, new) {
+    merge_retained_keys(&mut base, &mut overlay)?;
+    merge_ordered_lists(&mut base, &mut overlay, schema)?;
+    for (key, new) in overlay {
+        let old = if key.starts_with(DELETE_FROM.as_bytes()) { None } else { base.remove(&key) };
+        let merged = match (old, new) {
             (Some(Node::Map(old)), Node::Map(new)) => {
                 let (inner, rule) = schema.field(&key)?;
                 let replaces = rule.strategy()?.replace;
-                if replaces { new } else { with_stack(|| join_maps(old, new, inner))? }.into()
+                if replaces { new } else { with_stack(|| merge_maps(old, new, inner))? }.into()
             }
             (Some(Node::List(old)), Node::List(new)) => {
                 let (inner, rule) = schema.elements(&key)?;
                 let merges = rule.strategy()?.merge;
-                if merges { join_lists(old, new, inner, &rule.merge_key)? } else { new }.into()
+                if merges { merge_lists(old, new, inner, &rule.merge_key)? } else { new }.into()
             }
             (_, new) => match without_directives(new) {
                 Some(new) => new,
                 None => continue,
             },
         };
-        under.insert(key, joined);
+        base.insert(key, merged);
     }
-    Ok(under)
+    Ok(base)
 }
 
 /// Both patches are made for the same wanted object, so both retain the same fields.
-fn join_retained_keys(under: &mut Map<Node>, over: &mut Map<Node>) -> Result<(), PatchError> {
-    let Some(kept) = over.remove(RETAIN_KEYS) else { return Ok(()) };
-    match under.get(RETAIN_KEYS) {
-        Some(other) if *other != kept => Err(PatchError::RetainKeys(spell(other), spell(&kept))),
+fn merge_retained_keys(base: &mut Map<Node>, overlay: &mut Map<Node>) -> Result<(), PatchError> {
+    let Some(kept) = overlay.remove(RETAIN_KEYS) else { return Ok(()) };
+    match base.get(RETAIN_KEYS) {
+        Some(other) if *other != kept => {
+            Err(PatchError::RetainKeys(format_value(other), format_value(&kept)))
+        }
         _ => {
-            under.insert(RETAIN_KEYS.into(), kept);
+            base.insert(RETAIN_KEYS.into(), kept);
             Ok(())
         }
     }
 }
 
 /// Joins the lists whose order is given, and puts their elements into it.
-fn join_ordered_lists(
-    under: &mut Map<Node>,
-    over: &mut Map<Node>,
+fn merge_ordered_lists(
+    base: &mut Map<Node>,
+    overlay: &mut Map<Node>,
     schema: Schema<'_>,
 ) -> Result<(), PatchError> {
     let directives: Vec<Str> =
-        over.keys().filter(|key| key.starts_with(ELEMENT_ORDER.as_bytes())).cloned().collect();
+        overlay.keys().filter(|key| key.starts_with(ELEMENT_ORDER.as_bytes())).cloned().collect();
     for directive in directives {
-        let Some(order) = over.remove(&directive) else { continue };
-        if under.get(&directive).is_some_and(|other| *other != order) {
+        let Some(order) = overlay.remove(&directive) else { continue };
+        if base.get(&directive).is_some_and(|other| *other != order) {
             return Err(PatchError::ElementOrder);
         }
         let Some(key) = directive.strip_prefix(b"$setElementOrder/").map(Str::from) else {
             return Err(PatchError::ElementOrder);
         };
-        let old = under.remove(&key).map(list).transpose()?;
-        let new = over.remove(&key).map(list).transpose()?;
-        if let Some(joined) = join_ordered(old, new, order.as_list().unwrap_or_default(), &key, schema)? {
-            under.insert(key, Node::List(joined));
+        let old = base.remove(&key).map(list).transpose()?;
+        let new = overlay.remove(&key).map(list).transpose()?;
+        if let Some(merged) = merge_ordered(old, new, order.as_list().unwrap_or_default(), &key, schema)? {
+            base.insert(key, Node::List(merged));
         }
-        under.insert(directive, order);
+        base.insert(directive, order);
     }
     Ok(())
 }
 
-fn join_ordered(
+fn merge_ordered(
     old: Option<Vec<Node>>,
     new: Option<Vec<Node>>,
     order: &[Node],
@@ -99,14 +104,14 @@ fn join_ordered(
         (None, None) => return Ok(None),
         _ => holds_maps(&lists)?,
     };
-    let joined = match (old, new) {
+    let merged = match (old, new) {
         (None, None) => return Ok(None),
         (Some(old), None) => old,
         (None, Some(new)) => new.into_iter().filter_map(without_directives).collect(),
-        (Some(old), Some(new)) if rule.strategy()?.merge => join_lists(old, new, inner, &rule.merge_key)?,
+        (Some(old), Some(new)) if rule.strategy()?.merge => merge_lists(old, new, inner, &rule.merge_key)?,
         (Some(_), Some(new)) => new,
     };
-    in_order(joined, order, &server_order, merge_key.filter(|_| keyed)).map(Some)
+    in_order(merged, order, &server_order, merge_key.filter(|_| keyed)).map(Some)
 }
 
 /// The changed elements must be a part of the given order.
@@ -128,13 +133,13 @@ fn check_order(list: &[Node], order: &[Node], merge_key: Option<&str>) -> Result
                 continue 'elements;
             }
         }
-        return Err(PatchError::OrderMismatch { list: spell_list(list), order: spell_list(order) });
+        return Err(PatchError::OrderMismatch { list: format_list(list), order: format_list(order) });
     }
     Ok(())
 }
 
-/// Lays a list of elements over another one.
-fn join_lists(
+/// Lays a list of elements overlay another one.
+fn merge_lists(
     mut old: Vec<Node>,
     new: Vec<Node>,
     schema: Schema<'_>,
@@ -157,11 +162,11 @@ fn join_lists(
         key_of(element(node)?, merge_key)?;
         match position(&old, node, Some(merge_key)) {
             Some(index) => {
-                let (Node::Map(under), Node::Map(over)) = (std::mem::take(&mut old[index]), node.clone())
+                let (Node::Map(base), Node::Map(overlay)) = (std::mem::take(&mut old[index]), node.clone())
                 else {
                     return Err(PatchError::NoKeyDeclared);
                 };
-                old[index] = Node::Map(with_stack(|| join_maps(under, over, schema))?);
+                old[index] = Node::Map(with_stack(|| merge_maps(base, overlay, schema))?);
             }
             None => old.push(node.clone()),
         }
@@ -182,8 +187,8 @@ fn take_directives(old: &mut Vec<Node>, new: Vec<Node>, merge_key: &str) -> Resu
             }
             Some((Some("replace"), _)) => replaces = true,
             Some((_, directive)) => {
-                let map = spell_map(element(&node)?);
-                return Err(PatchError::UnknownDirective { directive: spell(directive), map });
+                let map = format_map(element(&node)?);
+                return Err(PatchError::UnknownDirective { directive: format_value(directive), map });
             }
         }
     }

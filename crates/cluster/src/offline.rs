@@ -10,18 +10,18 @@ use kube::client::Body;
 use crate::cluster::Cluster;
 
 impl Cluster {
-    /// A cluster that says its version and refuses everything else, unless it pretends.
-    pub fn nowhere(default_namespace: impl Into<String>) -> Self {
+    /// A cluster that says its version and refuses everything else, unless it is_noop.
+    pub fn offline(default_namespace: impl Into<String>) -> Self {
         let namespace = default_namespace.into();
-        Cluster::from_client(kube::Client::new(Nowhere, namespace.clone()), namespace)
+        Cluster::from_client(kube::Client::new(OfflineService, namespace.clone()), namespace)
     }
 }
 
 /// Answers without asking anyone.
 #[derive(Clone, Copy, Debug)]
-struct Nowhere;
+struct OfflineService;
 
-impl tower::Service<Request<Body>> for Nowhere {
+impl tower::Service<Request<Body>> for OfflineService {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Ready<Result<Response<Body>, Infallible>>;
@@ -47,26 +47,26 @@ impl tower::Service<Request<Body>> for Nowhere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::Depth;
-    use crate::write::{Propagation, Write};
+    use crate::snapshot::Detail;
+    use crate::write::{PropagationPolicy, WriteParams};
     use pintle_objects::{Object, ObjectId};
 
     #[tokio::test]
     async fn it_answers_and_refuses() {
-        let cluster = Cluster::nowhere("shop");
-        assert!(cluster.reach().await.is_ok());
+        let cluster = Cluster::offline("shop");
+        assert!(cluster.check_reachable().await.is_ok());
         let refused = cluster.get(&ObjectId::new("v1", "Secret", "shop", "a")).await;
         assert!(refused.is_err());
     }
 
     #[tokio::test]
     async fn it_can_pretend() {
-        let cluster = Cluster::nowhere("shop").pretending();
+        let cluster = Cluster::offline("shop").noop();
         let mut object = Object::of(&ObjectId::new("v1", "Secret", "", "a"));
         cluster.scope(&mut object, "shop").await.expect("every kind is known");
         assert_eq!(object.namespace(), "shop");
-        assert!(cluster.apply_object(&object, false, &Write::strict()).await.is_ok());
-        assert!(!cluster.delete_object(&object.id(), Propagation::Background).await.expect("fine"));
-        assert!(cluster.snapshot([&object.id()], Depth::Metadata).await.expect("fine").is_empty());
+        assert!(cluster.apply_object(&object, false, &WriteParams::strict()).await.is_ok());
+        assert!(!cluster.delete_object(&object.id(), PropagationPolicy::Background).await.expect("fine"));
+        assert!(cluster.snapshot([&object.id()], Detail::MetadataOnly).await.expect("fine").is_empty());
     }
 }

@@ -4,19 +4,19 @@ use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{Lease, ReleaseVersion, StoreError, Summary};
 
-use super::{MAX_RETRIES, Native, absent_as_none};
+use super::{MAX_RETRIES, NativeStore, empty_if_missing_kind};
 use crate::crds;
 use crate::error::Result;
-use crate::store::payload::{self, Parcel};
-use crate::store::{application, record, wire};
+use crate::store::payload::{self, PayloadSecrets};
+use crate::store::{api, application, record};
 
-impl Native {
+impl NativeStore {
     /// What has become of a version that was seen otherwise.
     pub(super) async fn changed(&self, seen: &Summary) -> StoreError {
         let name = seen.id.map(|id| record::version_name(&seen.name, id)).unwrap_or_default();
-        let found = self.cluster.get_at(&crds::release_versions(), &seen.namespace, &name).await;
+        let found = self.cluster.get_by_name(&crds::release_versions(), &seen.namespace, &name).await;
         let now = found.ok().flatten().map(|object| record::version_summary(&object));
-        StoreError::Changed {
+        StoreError::Modified {
             name: seen.name.clone(),
             number: seen.number,
             status: now.as_ref().map(|now| now.status),
@@ -32,41 +32,41 @@ impl Native {
         seen: Option<&Summary>,
     ) -> Result<Object, StoreError> {
         let (namespace, name, number) = (version.namespace.as_str(), version.name.as_str(), version.number);
-        let failed = || wire::failed("update: failed to update");
+        let failed = || api::backend_error("update: failed to update");
         let not_found = || StoreError::NotFound { name: name.to_owned(), number };
-        let payload = Payload::of(version).map_err(|source| StoreError::Unwritable {
+        let payload = Payload::from_version(version).map_err(|source| StoreError::Unwritable {
             action: "update",
             name: name.to_owned(),
             source,
         })?;
-        if self.remembered(namespace, name, number).is_none() {
+        if self.cached_version(namespace, name, number).is_none() {
             self.version(namespace, name, number).await.map_err(failed())?.ok_or_else(not_found)?;
         }
-        let (id, old) = self.remembered(namespace, name, number).ok_or_else(not_found)?;
+        let (id, old) = self.cached_version(namespace, name, number).ok_or_else(not_found)?;
         self.take_listed(namespace, name, number);
         let object_name = record::version_name(name, id);
         let mut new = None;
         if old.digest != payload.digest() {
-            let owner = self.cluster.get_at(&crds::release_versions(), namespace, &object_name).await;
+            let owner = self.cluster.get_by_name(&crds::release_versions(), namespace, &object_name).await;
             let owner = owner.map_err(failed())?.ok_or_else(not_found)?;
-            let parcel = Parcel::new(&object_name, &payload, true);
-            parcel.write(&self.cluster, &owner).await.map_err(failed())?;
-            new = Some(parcel.note);
+            let secrets = PayloadSecrets::new(&object_name, &payload, true);
+            secrets.write(&self.cluster, &owner).await.map_err(failed())?;
+            new = Some(secrets.note);
         }
-        let mut patch = record::change(version, lease, new.as_ref());
+        let mut patch = record::update_patch(version, lease, new.as_ref());
         if let Some(seen) = seen {
-            record::guard(&mut patch, &seen.state);
+            record::set_precondition(&mut patch, &seen.state);
         }
         let at = (namespace, object_name.as_str());
-        let object = match wire::merge(&self.cluster, &crds::release_versions(), at, &patch).await {
+        let object = match api::merge_patch(&self.cluster, &crds::release_versions(), at, &patch).await {
             Ok(object) => object,
             Err(error) if error.is_not_found() => return Err(not_found()),
             Err(error) if error.is_conflict() && seen.is_some() => {
-                self.same(at, version, lease).await.map_err(failed())?.ok_or_else(not_found)?
+                self.matching_update(at, version, lease).await.map_err(failed())?.ok_or_else(not_found)?
             }
             Err(error) => return Err(failed()(error)),
         };
-        self.remember(&object);
+        self.cache_version(&object);
         if new.is_some() {
             payload::discard(&self.cluster, namespace, &old).await.map_err(failed())?;
         }
@@ -75,13 +75,13 @@ impl Native {
 
     /// The resource of a version, if it is what somebody wanted it to become: an answer was lost on its way, or somebody
     /// else has come to the same end.
-    pub(super) async fn same(
+    pub(super) async fn matching_update(
         &self,
         (namespace, name): (&str, &str),
         version: &ReleaseVersion,
         lease: Option<&Lease>,
     ) -> Result<Option<Object>> {
-        let found = self.cluster.get_at(&crds::release_versions(), namespace, name).await?;
+        let found = self.cluster.get_by_name(&crds::release_versions(), namespace, name).await?;
         Ok(found.filter(|object| {
             let now = record::version_summary(object);
             now.status == version.info.status && now.lease.as_ref() == lease
@@ -94,11 +94,11 @@ impl Native {
         lease: Option<&Lease>,
     ) -> Result<(), StoreError> {
         self.change(version, lease, None).await?;
-        if self.is_past(&version.namespace, &version.name, version.number) {
+        if self.is_behind_pointer(&version.namespace, &version.name, version.number) {
             return Ok(());
         }
-        let failed = wire::failed("update: failed to update");
-        self.repeat_in_release(version).await.map_err(failed).map(drop)
+        let failed = api::backend_error("update: failed to update");
+        self.mirror_status(version).await.map_err(failed).map(drop)
     }
 
     /// Changes the newest version, then its release. Whoever adds a version at the same time needs the release as it was
@@ -113,35 +113,35 @@ impl Native {
             Err(StoreError::NotFound { .. }) => return Err(self.changed(seen).await),
             changed => changed?,
         };
-        let failed = wire::failed("update: failed to update");
-        if self.repeat_in_release(version).await.map_err(failed)? {
+        let failed = api::backend_error("update: failed to update");
+        if self.mirror_status(version).await.map_err(failed)? {
             return Ok(object.resource_version().to_owned());
         }
-        let undo = record::undo(seen, object.resource_version());
+        let undo = record::revert_patch(seen, object.resource_version());
         let at = (object.namespace(), object.name());
         // Whoever came first may have changed it by now, and then knows better what it is.
-        let _ = wire::merge(&self.cluster, &crds::release_versions(), at, &undo).await;
+        let _ = api::merge_patch(&self.cluster, &crds::release_versions(), at, &undo).await;
         let release = self.release(&version.namespace, &version.name).await.ok().flatten();
         match release.as_ref().and_then(record::pointer) {
             Some((winner, number)) => {
                 let next = ReleaseVersion { number, name: seen.name.clone(), ..version.clone() };
-                Err(self.lost(&next, Some(winner)).await)
+                Err(self.conflict(&next, Some(winner)).await)
             }
             None => Err(self.changed(seen).await),
         }
     }
 
     /// Repeats the state of a version in its release, and tells whether that points to it.
-    pub(super) async fn repeat_in_release(&self, version: &ReleaseVersion) -> Result<bool> {
+    pub(super) async fn mirror_status(&self, version: &ReleaseVersion) -> Result<bool> {
         let (namespace, name) = (version.namespace.as_str(), version.name.as_str());
-        let Some((id, _)) = self.remembered(namespace, name, version.number) else { return Ok(false) };
-        let mut steps = vec![wire::step("test", "/status/current", id.to_string())];
+        let Some((id, _)) = self.cached_version(namespace, name, version.number) else { return Ok(false) };
+        let mut steps = vec![api::json_patch_op("test", "/status/current", id.to_string())];
         let fields = record::mirror(version).into_iter();
-        steps.extend(fields.map(|(key, value)| wire::step("add", &format!("/status/{key}"), value)));
-        steps.push(wire::step("add", "/metadata/labels/status", version.status_word()));
-        match wire::steps(&self.cluster, &crds::releases(), (namespace, name), steps).await {
+        steps.extend(fields.map(|(key, value)| api::json_patch_op("add", &format!("/status/{key}"), value)));
+        steps.push(api::json_patch_op("add", "/metadata/labels/status", version.status_word()));
+        match api::json_patch(&self.cluster, &crds::releases(), (namespace, name), steps).await {
             Ok(Some(release)) => {
-                self.see(namespace, name, Some(&release));
+                self.cache_release(namespace, name, Some(&release));
                 Ok(true)
             }
             Ok(None) => Ok(false),
@@ -151,25 +151,27 @@ impl Native {
     }
 
     pub(super) async fn remove(&self, namespace: &str, name: &str, number: u64) -> Result<bool> {
-        let Some(object_name) = absent_as_none(self.version_name(namespace, name, number).await)? else {
+        let Some(object_name) = empty_if_missing_kind(self.version_name(namespace, name, number).await)?
+        else {
             return Ok(false);
         };
         let at = (namespace, object_name.as_str());
-        let was_there = wire::delete(&self.cluster, &crds::release_versions(), at, "").await?;
-        self.forget(namespace, name, number);
-        if !self.is_past(namespace, name, number) {
-            self.settle_pointer(namespace, name, &object_name).await?;
+        let was_there = api::delete(&self.cluster, &crds::release_versions(), at, "").await?;
+        self.evict_version(namespace, name, number);
+        if !self.is_behind_pointer(namespace, name, number) {
+            self.repair_pointer(namespace, name, &object_name).await?;
         }
         Ok(was_there)
     }
 
     /// After a version is gone: a release that pointed to it points to the newest that is left, or goes too.
-    pub(super) async fn settle_pointer(&self, namespace: &str, name: &str, gone: &str) -> Result<()> {
+    pub(super) async fn repair_pointer(&self, namespace: &str, name: &str, gone: &str) -> Result<()> {
         let points_elsewhere = |release: &Object| {
             let current = record::pointer(release).map(|(id, _)| record::version_name(name, id));
             current.is_some_and(|current| current != gone)
         };
-        let mut seen = self.take_seen(namespace, name).flatten().filter(|release| !points_elsewhere(release));
+        let mut seen =
+            self.take_cached_release(namespace, name).flatten().filter(|release| !points_elsewhere(release));
         for _ in 0..MAX_RETRIES {
             let release = match seen.take() {
                 Some(release) => Some(release),
@@ -181,25 +183,25 @@ impl Native {
             let versions = self.versions(namespace, record::selector(name, &[])).await?;
             let pointer = record::pointer(&release);
             let left = versions.iter().filter(|object| {
-                object.name() != gone && record::is_part(&record::version_summary(object), pointer)
+                object.name() != gone && record::belongs_to_release(&record::version_summary(object), pointer)
             });
             let left = left.max_by_key(|object| record::version_summary(object).number);
             let changed = match left {
                 Some(object) => {
                     let mut version = ReleaseVersion::default();
-                    record::complete(&mut version, object);
+                    record::fill_from_object(&mut version, object);
                     let metadata = &mut version.chart.metadata;
                     let summary = record::version_summary(object);
                     metadata.name = summary.chart_name;
                     metadata.version = summary.chart_version;
                     metadata.app_version = summary.app_version;
                     let Some(id) = summary.id else { return Ok(()) };
-                    record::point(&mut release, &version, id);
-                    wire::replace(&self.cluster, &crds::releases(), &release).await.map(|_| ())
+                    record::set_pointer(&mut release, &version, id);
+                    api::replace(&self.cluster, &crds::releases(), &release).await.map(|_| ())
                 }
                 None => {
                     let state = release.resource_version();
-                    let gone = wire::delete(&self.cluster, &crds::releases(), (namespace, name), state).await;
+                    let gone = api::delete(&self.cluster, &crds::releases(), (namespace, name), state).await;
                     match gone {
                         Ok(_) => application::discard(&self.cluster, &release).await,
                         Err(error) => Err(error),

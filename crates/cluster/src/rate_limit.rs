@@ -6,31 +6,31 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A bucket of tokens that fills at a steady rate; each request takes one, and waits when there is none.
-pub(crate) struct Limiter {
+pub(crate) struct RateLimiter {
     /// The time that one token takes.
     interval: f64,
     burst: f64,
-    state: Mutex<State>,
+    state: Mutex<Bucket>,
 }
 
-struct State {
+struct Bucket {
     tokens: f64,
-    since: Option<Instant>,
+    refilled: Option<Instant>,
 }
 
-impl Limiter {
+impl RateLimiter {
     /// Allows `qps` requests per second, and `burst` at once.
     pub(crate) fn new(qps: f32, burst: u32) -> Self {
         let burst = f64::from(burst.max(1));
-        Limiter {
+        RateLimiter {
             interval: 1.0 / f64::from(qps),
             burst,
-            state: Mutex::new(State { tokens: burst, since: None }),
+            state: Mutex::new(Bucket { tokens: burst, refilled: None }),
         }
     }
 
     /// Waits for a token.
-    pub(crate) async fn take(&self) {
+    pub(crate) async fn acquire(&self) {
         let wait = self.reserve(Instant::now());
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
@@ -40,11 +40,11 @@ impl Limiter {
     /// Takes a token, possibly one of the future, and returns how long it is until then.
     fn reserve(&self, now: Instant) -> Duration {
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(since) = state.since {
-            let passed = now.saturating_duration_since(since).as_secs_f64();
+        if let Some(refilled) = state.refilled {
+            let passed = now.saturating_duration_since(refilled).as_secs_f64();
             state.tokens = (state.tokens + passed / self.interval).min(self.burst);
         }
-        state.since = Some(now);
+        state.refilled = Some(now);
         state.tokens -= 1.0;
         let seconds = (-state.tokens * self.interval).max(0.0);
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_free_and_then_each_request_waits_its_turn() {
-        let limiter = Limiter::new(10.0, 2);
+        let limiter = RateLimiter::new(10.0, 2);
         let now = Instant::now();
         assert_eq!([limiter.reserve(now), limiter.reserve(now)], [Duration::ZERO; 2]);
         assert_eq!(limiter.reserve(now).as_millis(), 100);

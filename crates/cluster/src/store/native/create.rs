@@ -1,22 +1,22 @@
-//! Adding a version: it is written whole before the release points to it, and the release is moved on only by the writer
+//! Adding a version: it is written read_version before the release points to it, and the release is moved on only by the writer
 //! who saw it as it is.
 
 use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary, VersionId};
 
-use super::{MAX_RETRIES, Native, is_missing_kind};
+use super::{MAX_RETRIES, NativeStore, is_missing_kind};
 use crate::crds;
 use crate::error::Result;
-use crate::store::payload::Parcel;
-use crate::store::{application, chance, record, wire};
+use crate::store::payload::PayloadSecrets;
+use crate::store::{api, application, clock, record};
 
-impl Native {
+impl NativeStore {
     /// The release of a new version, made when there is none; the kinds are installed when they are missing.
     pub(super) async fn release_for(&self, version: &ReleaseVersion) -> Result<Object, StoreError> {
-        let failed = || wire::failed("create: failed to create");
+        let failed = || api::backend_error("create: failed to create");
         let (namespace, name) = (&version.namespace, &version.name);
-        let found = match self.take_seen(namespace, name) {
+        let found = match self.take_cached_release(namespace, name) {
             Some(seen) => seen,
             None => self.release(namespace, name).await.map_err(failed())?,
         };
@@ -27,7 +27,7 @@ impl Native {
             Err(error) if is_missing_kind(&error) => {
                 crds::install(&self.cluster)
                     .await
-                    .map_err(|error| StoreError::NoKinds { source: Box::new(error) })?;
+                    .map_err(|error| StoreError::CrdsMissing { source: Box::new(error) })?;
                 self.new_release(version).await.map_err(failed())
             }
             made => made.map_err(failed()),
@@ -39,7 +39,7 @@ impl Native {
         if let Some(application) = application::ensure(&self.cluster, version).await? {
             record::set_owner(&mut release, &application);
         }
-        match wire::create(&self.cluster, &crds::releases(), &release).await {
+        match api::create(&self.cluster, &crds::releases(), &release).await {
             Err(error) if error.is_already_exists() => {
                 let found = self.release(&version.namespace, &version.name).await?;
                 found.ok_or(error)
@@ -56,7 +56,7 @@ impl Native {
     ) -> Result<(), StoreError> {
         let unwritable =
             |source| StoreError::Unwritable { action: "create", name: version.name.clone(), source };
-        let payload = Payload::of(version).map_err(unwritable)?;
+        let payload = Payload::from_version(version).map_err(unwritable)?;
         let mut release = self.release_for(version).await?;
         if self.is_taken(version, &release).await? {
             return Err(StoreError::Exists { name: version.name.clone(), number: version.number });
@@ -64,27 +64,27 @@ impl Native {
         if record::pointer(&release).is_some_and(|(_, number)| number >= version.number) {
             release = self.release_for(version).await?;
         }
-        self.still_follows(&release, version, after).await?;
-        let moment = version.info.last_deployed.unwrap_or_else(chance::now);
-        let id = version.id.unwrap_or_else(|| chance::id_of(moment));
+        self.check_predecessor(&release, version, after).await?;
+        let moment = version.info.last_deployed.unwrap_or_else(clock::now);
+        let id = version.id.unwrap_or_else(|| clock::new_id(moment));
         let name = record::version_name(&version.name, id);
-        let parcel = Parcel::new(&name, &payload, false);
-        let mut object = record::new_version(version, id, lease, &parcel.note);
+        let secrets = PayloadSecrets::new(&name, &payload, false);
+        let mut object = record::new_version(version, id, lease, &secrets.note);
         record::set_owner(&mut object, &release);
-        let created = wire::create(&self.cluster, &crds::release_versions(), &object).await;
-        let object = created.map_err(wire::failed("create: failed to create"))?;
+        let created = api::create(&self.cluster, &crds::release_versions(), &object).await;
+        let object = created.map_err(api::backend_error("create: failed to create"))?;
         let earlier = record::pointer(&release).is_some().then(|| release.clone());
-        let outcome = self.finish(version, id, &object, &parcel, (release, after)).await;
+        let outcome = self.finish(version, id, &object, &secrets, (release, after)).await;
         match &outcome {
             Ok(()) => {
-                self.remember(&object);
+                self.cache_version(&object);
                 if let Some(release) = earlier {
                     // The version stands, whatever becomes of the application, which others may read and nobody needs.
                     let _ = application::update(&self.cluster, &release, version).await;
                 }
             }
             // Nothing points to it, so nothing is lost with it; its Secrets go with it.
-            Err(_) => self.take_back(&object).await,
+            Err(_) => self.delete_orphan(&object).await,
         }
         outcome
     }
@@ -96,16 +96,16 @@ impl Native {
         version: &ReleaseVersion,
         release: &Object,
     ) -> Result<bool, StoreError> {
-        let failed = || wire::failed("create: failed to create");
+        let failed = || api::backend_error("create: failed to create");
         let Some((id, _)) = record::pointer(release).filter(|(_, number)| *number >= version.number) else {
             return Ok(false);
         };
         let (namespace, name) = (&version.namespace, record::version_name(&version.name, id));
-        let found = self.cluster.get_at(&crds::release_versions(), namespace, &name).await;
+        let found = self.cluster.get_by_name(&crds::release_versions(), namespace, &name).await;
         if found.map_err(failed())?.is_some() {
             return Ok(true);
         }
-        self.settle_pointer(namespace, &version.name, &name).await.map_err(failed())?;
+        self.repair_pointer(namespace, &version.name, &name).await.map_err(failed())?;
         let release = self.release(namespace, &version.name).await.map_err(failed())?;
         let pointer = release.as_ref().and_then(record::pointer);
         Ok(pointer.is_some_and(|(_, number)| number >= version.number))
@@ -117,23 +117,23 @@ impl Native {
         version: &ReleaseVersion,
         id: VersionId,
         object: &Object,
-        parcel: &Parcel,
+        secrets: &PayloadSecrets,
         (release, after): (Object, Option<&Summary>),
     ) -> Result<(), StoreError> {
         let pointer = record::pointer(&release);
-        let write = parcel.write(&self.cluster, object);
-        let (written, rivals) = futures::join!(write, self.rivals(version, pointer));
-        written.map_err(wire::failed("create: failed to create"))?;
+        let write = secrets.write(&self.cluster, object);
+        let (written, orphans) = futures::join!(write, self.orphans(version, pointer));
+        written.map_err(api::backend_error("create: failed to create"))?;
         self.move_pointer(version, id, release, after).await?;
-        for rival in rivals.unwrap_or_default().iter().filter(|rival| rival.name() != object.name()) {
-            self.take_back(rival).await;
+        for orphan in orphans.unwrap_or_default().iter().filter(|orphan| orphan.name() != object.name()) {
+            self.delete_orphan(orphan).await;
         }
         Ok(())
     }
 
     /// Versions that carry the number of this one, or of the one before it, but to which no release points. Those who
     /// made them will lose, or have died; once this version is in place they can go.
-    pub(super) async fn rivals(
+    pub(super) async fn orphans(
         &self,
         version: &ReleaseVersion,
         pointer: Option<(VersionId, u64)>,
@@ -141,14 +141,14 @@ impl Native {
         let mut numbers = vec![version.number];
         numbers.extend(pointer.map(|(_, number)| number));
         let mut found = self.versions(&version.namespace, record::selector(&version.name, &numbers)).await?;
-        found.retain(|object| !record::is_part(&record::version_summary(object), pointer));
+        found.retain(|object| !record::belongs_to_release(&record::version_summary(object), pointer));
         Ok(found)
     }
 
     /// Deletes a version to which no release points. When that fails, the next writer does it.
-    pub(super) async fn take_back(&self, object: &Object) {
+    pub(super) async fn delete_orphan(&self, object: &Object) {
         let at = (object.namespace(), object.name());
-        let _ = wire::delete(&self.cluster, &crds::release_versions(), at, "").await;
+        let _ = api::delete(&self.cluster, &crds::release_versions(), at, "").await;
     }
 
     pub(super) async fn move_pointer(
@@ -158,37 +158,37 @@ impl Native {
         mut release: Object,
         after: Option<&Summary>,
     ) -> Result<(), StoreError> {
-        let failed = || wire::failed("create: failed to create");
+        let failed = || api::backend_error("create: failed to create");
         for _ in 0..MAX_RETRIES {
-            record::point(&mut release, version, id);
-            match wire::replace(&self.cluster, &crds::releases(), &release).await {
+            record::set_pointer(&mut release, version, id);
+            match api::replace(&self.cluster, &crds::releases(), &release).await {
                 Ok(release) => {
-                    self.see(&version.namespace, &version.name, Some(&release));
+                    self.cache_release(&version.namespace, &version.name, Some(&release));
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() => {}
-                Err(error) if error.is_not_found() => return Err(self.lost(version, None).await),
+                Err(error) if error.is_not_found() => return Err(self.conflict(version, None).await),
                 Err(error) => return Err(failed()(error)),
             }
             let now = self.release(&version.namespace, &version.name).await.map_err(failed())?;
-            let Some(now) = now else { return Err(self.lost(version, None).await) };
+            let Some(now) = now else { return Err(self.conflict(version, None).await) };
             match record::pointer(&now) {
                 // An answer that was lost on its way may have been a success.
                 Some((winner, _)) if winner == id => return Ok(()),
                 Some((winner, number)) if number >= version.number => {
-                    return Err(self.lost(version, Some(winner)).await);
+                    return Err(self.conflict(version, Some(winner)).await);
                 }
                 _ => {
-                    self.still_follows(&now, version, after).await?;
+                    self.check_predecessor(&now, version, after).await?;
                     release = now;
                 }
             }
         }
-        Err(self.lost(version, None).await)
+        Err(self.conflict(version, None).await)
     }
 
     /// Makes sure that a release still points to the version that a new one is to follow, and is not going away.
-    pub(super) async fn still_follows(
+    pub(super) async fn check_predecessor(
         &self,
         release: &Object,
         version: &ReleaseVersion,
@@ -196,24 +196,24 @@ impl Native {
     ) -> Result<(), StoreError> {
         let Some(after) = after else { return Ok(()) };
         let pointer = record::pointer(release).map(|(id, _)| id);
-        let is_going = record::is_going(release) && after.status != Status::Uninstalling;
-        if pointer == after.id && !is_going {
+        let is_uninstalling = record::is_uninstalling(release) && after.status != Status::Uninstalling;
+        if pointer == after.id && !is_uninstalling {
             return Ok(());
         }
         match pointer.filter(|_| pointer != after.id) {
             None => Err(self.changed(after).await),
-            winner => Err(self.lost(version, winner).await),
+            winner => Err(self.conflict(version, winner).await),
         }
     }
 
-    pub(super) async fn lost(&self, version: &ReleaseVersion, winner: Option<VersionId>) -> StoreError {
+    pub(super) async fn conflict(&self, version: &ReleaseVersion, winner: Option<VersionId>) -> StoreError {
         let mut holder = None;
         if let Some(winner) = winner {
             let name = record::version_name(&version.name, winner);
-            let found = self.cluster.get_at(&crds::release_versions(), &version.namespace, &name).await;
+            let found = self.cluster.get_by_name(&crds::release_versions(), &version.namespace, &name).await;
             let lease = found.ok().flatten().and_then(|object| record::version_summary(&object).lease);
             holder = lease.map(|lease| lease.holder);
         }
-        StoreError::Lost { name: version.name.clone(), number: version.number, winner, holder }
+        StoreError::Conflict { name: version.name.clone(), number: version.number, winner, holder }
     }
 }

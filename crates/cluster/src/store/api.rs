@@ -13,17 +13,17 @@ use crate::error::{Error, Result};
 use crate::request::Request;
 
 /// The name under which the fields of records are owned.
-const MANAGER: &str = "helm";
+const FIELD_MANAGER: &str = "helm";
 
 fn with_manager(mut path: String) -> String {
-    address::parameter(&mut path, "fieldManager", MANAGER);
+    address::parameter(&mut path, "fieldManager", FIELD_MANAGER);
     path
 }
 
 async fn send(cluster: &Cluster, request: &Request) -> Result<Object> {
     let response = cluster.send(request).await?;
     let shown = || format!("{} {}", request.method, request.path);
-    Object::read_json(&response.body).map_err(|error| Error::answer(shown(), error))
+    Object::read_json(&response.body).map_err(|error| Error::invalid_response(shown(), error))
 }
 
 /// Makes an object.
@@ -40,7 +40,7 @@ pub(super) async fn replace(cluster: &Cluster, resource: &Resource, object: &Obj
 }
 
 /// As [`replace`], for those who look what is there when they collide, be it with themselves.
-pub(super) async fn replace_anyway(
+pub(super) async fn replace_retryable(
     cluster: &Cluster,
     resource: &Resource,
     object: &Object,
@@ -48,15 +48,15 @@ pub(super) async fn replace_anyway(
     put(cluster, resource, object, true).await
 }
 
-async fn put(cluster: &Cluster, resource: &Resource, object: &Object, repeatable: bool) -> Result<Object> {
+async fn put(cluster: &Cluster, resource: &Resource, object: &Object, idempotent: bool) -> Result<Object> {
     let path = with_manager(address::object(resource, object.namespace(), object.name())?);
     let mut request = Request::with_body(Method::PUT, path, "application/json", object.to_json().into());
-    request.repeatable = repeatable;
+    request.idempotent = idempotent;
     send(cluster, &request).await
 }
 
 /// Lays a tree over an object.
-pub(super) async fn merge(
+pub(super) async fn merge_patch(
     cluster: &Cluster,
     resource: &Resource,
     (namespace, name): (&str, &str),
@@ -65,21 +65,21 @@ pub(super) async fn merge(
     let path = with_manager(address::object(resource, namespace, name)?);
     let body = json::write_raw(patch).unwrap_or_default().into();
     let mut request = Request::with_body(Method::PATCH, path, "application/merge-patch+json", body);
-    request.repeatable = true;
+    request.idempotent = true;
     send(cluster, &request).await
 }
 
-/// Changes an object by steps, the first of which are conditions. None when a condition does not hold.
-pub(super) async fn steps(
+/// Changes an object by json_patch, the first of which are conditions. None when a condition does not hold.
+pub(super) async fn json_patch(
     cluster: &Cluster,
     resource: &Resource,
     (namespace, name): (&str, &str),
-    steps: Vec<Node>,
+    operations: Vec<Node>,
 ) -> Result<Option<Object>> {
     let path = with_manager(address::object(resource, namespace, name)?);
-    let body = json::write_raw(&Node::List(steps)).unwrap_or_default().into();
+    let body = json::write_raw(&Node::List(operations)).unwrap_or_default().into();
     let mut request = Request::with_body(Method::PATCH, path, "application/json-patch+json", body);
-    request.repeatable = true;
+    request.idempotent = true;
     match send(cluster, &request).await {
         Ok(object) => Ok(Some(object)),
         Err(error) if error.is_invalid() => Ok(None),
@@ -87,8 +87,8 @@ pub(super) async fn steps(
     }
 }
 
-/// One step of [`steps`].
-pub(super) fn step(operation: &str, path: &str, value: impl Into<Node>) -> Node {
+/// One json_patch_op of [`json_patch`].
+pub(super) fn json_patch_op(operation: &str, path: &str, value: impl Into<Node>) -> Node {
     Node::Map(Map::from_entries(vec![
         ("op".into(), operation.into()),
         ("path".into(), path.into()),
@@ -120,8 +120,8 @@ pub(super) async fn delete(
     }
 }
 
-/// Says what a store was doing when the cluster failed, in Helm's words.
-pub(super) fn failed(action: impl Into<String>) -> impl FnOnce(Error) -> StoreError {
+/// Says what a store was doing when the cluster backend_error, in Helm's words.
+pub(super) fn backend_error(action: impl Into<String>) -> impl FnOnce(Error) -> StoreError {
     |error| StoreError::Backend { action: action.into(), source: Box::new(error) }
 }
 

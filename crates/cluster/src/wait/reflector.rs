@@ -1,0 +1,307 @@
+//! Following the objects of by_name kind in by_name place: list, watch, and whatever else still works where watching does not.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use pintle_objects::{Object, ObjectId};
+use tokio::sync::mpsc;
+
+use crate::apply::run_concurrently;
+use crate::cluster::Cluster;
+use crate::discovery::Resource;
+use crate::error::{Error, Result};
+use crate::read::ListParams;
+use crate::snapshot::LIST_THRESHOLD;
+use crate::watch::WatchEvent;
+
+/// The shortest and the longest delay after a failure.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
+/// How often objects are read that cannot be watched.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// How often objects are read of whose kind nothing but the metadata selects; these are small.
+const METADATA_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Objects of by_name kind in by_name namespace that are followed together.
+#[derive(Clone, Debug)]
+pub(crate) struct WatchTarget {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    /// The names that matter; when empty, all objects that the labels select.
+    pub(crate) names: BTreeSet<String>,
+    /// The labels that matter; empty for all.
+    pub(crate) labels: String,
+    /// Whether the metadata is enough; such objects are polled.
+    pub(crate) metadata_only: bool,
+}
+
+/// ReflectorEvent about a target.
+#[derive(Debug)]
+pub(crate) enum ReflectorEvent {
+    /// These objects are there, and no others that matter.
+    Replaced(Vec<Object>),
+    /// An object is new or has changed.
+    Updated(Box<Object>),
+    /// An object is gone.
+    Deleted(String),
+    /// The cluster does not let us look.
+    Failed(Error),
+}
+
+impl WatchTarget {
+    /// The target that an object belongs to, without its name.
+    pub(crate) fn for_object(id: &ObjectId) -> Self {
+        WatchTarget {
+            api_version: id.api_version(),
+            kind: id.kind.clone(),
+            namespace: id.namespace.clone(),
+            names: BTreeSet::new(),
+            labels: String::new(),
+            metadata_only: false,
+        }
+    }
+
+    fn selection(&self) -> ListParams {
+        match (self.names.len(), self.names.first()) {
+            (1, Some(name)) => self.by_name(name),
+            _ => self.selection_by(String::new()),
+        }
+    }
+
+    /// One name can be selected by the server, which spares the back_off of the list and needs fewer rights.
+    fn by_name(&self, name: &str) -> ListParams {
+        self.selection_by(format!("metadata.name={name}"))
+    }
+
+    fn selection_by(&self, fields: String) -> ListParams {
+        ListParams {
+            labels: self.labels.clone(),
+            fields,
+            metadata_only: self.metadata_only,
+            ..ListParams::default()
+        }
+    }
+
+    fn selects(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.contains(name)
+    }
+}
+
+/// Follows a target and sends event, each with `tag`, until nobody listens any more.
+pub(crate) async fn reflect(
+    cluster: Cluster,
+    target: WatchTarget,
+    tag: usize,
+    sender: mpsc::Sender<(usize, ReflectorEvent)>,
+) {
+    let selection = target.selection();
+    let mut reflector = Reflector {
+        cluster,
+        selection,
+        target,
+        tag,
+        sender,
+        delay: BACKOFF.0,
+        can_watch: true,
+        can_list: true,
+    };
+    while reflector.list_and_watch().await.is_continue() {}
+}
+
+struct Reflector {
+    cluster: Cluster,
+    target: WatchTarget,
+    selection: ListParams,
+    tag: usize,
+    sender: mpsc::Sender<(usize, ReflectorEvent)>,
+    delay: Duration,
+    can_watch: bool,
+    can_list: bool,
+}
+
+impl Reflector {
+    /// Reads all objects and watches them until they have to be read again.
+    async fn list_and_watch(&mut self) -> ControlFlow<()> {
+        let resource = match self.cluster.resource(&self.target.api_version, &self.target.kind).await {
+            Ok(resource) => resource,
+            Err(Error::NoSuchKind { .. }) => {
+                // The kind may come while we wait, or may just have gone with its last object.
+                self.send(ReflectorEvent::Replaced(Vec::new())).await?;
+                tokio::time::sleep(POLL_INTERVAL).await;
+                self.cluster.invalidate_discovery().await;
+                return ControlFlow::Continue(());
+            }
+            Err(_) => return self.back_off().await,
+        };
+        if !self.can_list {
+            return self.poll_each(&resource).await;
+        }
+        match self.list(&resource).await {
+            Ok((objects, version)) => {
+                self.delay = BACKOFF.0;
+                self.send(ReflectorEvent::Replaced(objects)).await?;
+                self.watch(&resource, version).await
+            }
+            Err(error) if error.is_forbidden() && !self.target.names.is_empty() => {
+                self.can_list = false;
+                match self.cluster.get_by_name(&resource, &self.target.namespace, self.first_name()).await {
+                    // Whoever may read neither the list nor the object is told about the list, as Helm does.
+                    Err(other) if other.is_forbidden() => self.fail(error).await,
+                    _ => ControlFlow::Continue(()),
+                }
+            }
+            Err(error) if error.is_forbidden() => self.fail(error).await,
+            Err(error) if error.is_not_found() => {
+                self.send(ReflectorEvent::Replaced(Vec::new())).await?;
+                self.back_off().await
+            }
+            Err(_) => self.back_off().await,
+        }
+    }
+
+    async fn list(&self, resource: &Resource) -> Result<(Vec<Object>, String)> {
+        if self.target.metadata_only && (2..LIST_THRESHOLD).contains(&self.target.names.len()) {
+            return self.list_each(resource).await;
+        }
+        let mut objects = Vec::new();
+        let (mut next, mut version) = (String::new(), String::new());
+        loop {
+            let page = self.cluster.page(resource, &self.target.namespace, &self.selection, &next).await?;
+            if version.is_empty() {
+                version = page.resource_version;
+            }
+            objects.extend(page.objects.into_iter().filter(|object| self.target.selects(object.name())).map(
+                |object| if self.target.metadata_only { restore_kind(object, resource) } else { object },
+            ));
+            next = page.next;
+            if next.is_empty() {
+                return Ok((objects, version));
+            }
+        }
+    }
+
+    /// Reads a few objects that are not watched by their names, however many others there are beside them.
+    async fn list_each(&self, resource: &Resource) -> Result<(Vec<Object>, String)> {
+        let selections: Vec<ListParams> =
+            self.target.names.iter().map(|name| self.target.by_name(name)).collect();
+        let ask = |selection: &ListParams| {
+            let selection = selection.clone();
+            async move { self.cluster.page(resource, &self.target.namespace, &selection, "").await }.boxed()
+        };
+        let mut objects = Vec::new();
+        for page in run_concurrently(&selections, ask).await {
+            objects.extend(page?.objects.into_iter().map(|object| restore_kind(object, resource)));
+        }
+        Ok((objects, String::new()))
+    }
+
+    /// Passes changes on until the list has to be read again.
+    async fn watch(&mut self, resource: &Resource, mut version: String) -> ControlFlow<()> {
+        if self.target.metadata_only || !self.can_watch {
+            let delay = if self.target.metadata_only { METADATA_POLL_INTERVAL } else { POLL_INTERVAL };
+            tokio::time::sleep(delay).await;
+            return ControlFlow::Continue(());
+        }
+        loop {
+            let opened =
+                self.cluster.watch(resource, &self.target.namespace, &self.selection, &version).await;
+            let error = match opened {
+                Ok(mut watching) => loop {
+                    match watching.next().await {
+                        Ok(Some(event)) => self.forward(event, &mut version).await?,
+                        Ok(None) => break None,
+                        Err(error) => break Some(error),
+                    }
+                },
+                Err(error) => Some(error),
+            };
+            match error {
+                // The server closes watches now and then; the state that we have seen is good to go on from.
+                None => {
+                    self.delay = BACKOFF.0;
+                    self.back_off().await?;
+                }
+                Some(error) if error.is_expired() => return ControlFlow::Continue(()),
+                Some(error) if error.is_forbidden() || is_refused_method(&error) => {
+                    self.can_watch = false;
+                    return ControlFlow::Continue(());
+                }
+                Some(error) if error.is_transport() => self.back_off().await?,
+                Some(_) => return self.back_off().await,
+            }
+        }
+    }
+
+    async fn forward(&mut self, event: WatchEvent, version: &mut String) -> ControlFlow<()> {
+        let (object, gone) = match event {
+            WatchEvent::Bookmark(newer) => {
+                *version = newer;
+                return ControlFlow::Continue(());
+            }
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, false),
+            WatchEvent::Deleted(object) => (object, true),
+        };
+        self.delay = BACKOFF.0;
+        object.resource_version().clone_into(version);
+        if !self.target.selects(object.name()) {
+            return ControlFlow::Continue(());
+        }
+        let event = if gone {
+            ReflectorEvent::Deleted(object.name().to_owned())
+        } else {
+            ReflectorEvent::Updated(Box::new(object))
+        };
+        self.send(event).await
+    }
+
+    /// For those who may read objects but not lists.
+    async fn poll_each(&mut self, resource: &Resource) -> ControlFlow<()> {
+        let mut objects = Vec::new();
+        for name in &self.target.names {
+            match self.cluster.get_by_name(resource, &self.target.namespace, name).await {
+                Ok(object) => objects.extend(object),
+                Err(error) if error.is_forbidden() => return self.fail(error).await,
+                Err(_) => return self.back_off().await,
+            }
+        }
+        self.send(ReflectorEvent::Replaced(objects)).await?;
+        tokio::time::sleep(POLL_INTERVAL).await;
+        ControlFlow::Continue(())
+    }
+
+    fn first_name(&self) -> &str {
+        self.target.names.first().map_or("", String::as_str)
+    }
+
+    async fn send(&self, event: ReflectorEvent) -> ControlFlow<()> {
+        match self.sender.send((self.tag, event)).await {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    async fn fail(&self, error: Error) -> ControlFlow<()> {
+        self.send(ReflectorEvent::Failed(error)).await?;
+        ControlFlow::Break(())
+    }
+
+    /// Waits longer and longer after failures.
+    async fn back_off(&mut self) -> ControlFlow<()> {
+        tokio::time::sleep(self.delay).await;
+        self.delay = (self.delay * 2).min(BACKOFF.1);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Gives an object of which only the metadata was read its own kind back.
+fn restore_kind(mut object: Object, resource: &Resource) -> Object {
+    object.body_mut().insert("apiVersion".into(), resource.api_version().as_str().into());
+    object.body_mut().insert("kind".into(), resource.kind.as_str().into());
+    object
+}
+
+fn is_refused_method(error: &Error) -> bool {
+    error.status().is_some_and(|status| status.code == 405)
+}
