@@ -1,4 +1,4 @@
-//! A load for measurements: plain requests that show the server's own time, and many records of releases.
+//! Generates load for measurements: plain requests that show the server's own time, and many release records.
 //!
 //! ```text
 //! load apply NAMESPACE COUNT TEXT
@@ -108,7 +108,7 @@ async fn fill(
         }
         Ok::<(), StoreError>(())
     };
-    // The first of all makes the kinds, where they are missing.
+    // The first one installs the CRDs, if needed.
     each(0).await?;
     stream::iter((1..releases).map(each)).buffer_unordered(MAX_CONCURRENCY).try_collect::<Vec<()>>().await?;
     Ok(())

@@ -1,9 +1,9 @@
-//! Addresses of objects and lists, with every part that comes from outside checked and escaped.
+//! URL paths of objects and lists. Every segment that comes from outside is validated and escaped.
 
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
 
-/// Returns the path of the objects of a kind, in one namespace or (when it is empty) in all.
+/// Returns the path of the collection of a kind, in one namespace or, when it is empty, in all namespaces.
 pub(crate) fn collection(resource: &Resource, namespace: &str) -> Result<String> {
     let mut path = String::with_capacity(96);
     if resource.group.is_empty() {
@@ -41,7 +41,8 @@ pub(crate) fn object(resource: &Resource, namespace: &str, name: &str) -> Result
     Ok(path)
 }
 
-/// Refuses what would lead to another place.
+/// Rejects segments that would change the path, such as `..` or one with a slash (as client-go's
+/// `IsValidPathSegmentName`).
 pub(crate) fn check(what: &str, segment: &str) -> Result<()> {
     let mut problems = Vec::new();
     if segment == "." || segment == ".." {
@@ -58,7 +59,7 @@ pub(crate) fn check(what: &str, segment: &str) -> Result<()> {
     Err(Error::InvalidRequest(format!("invalid {what} {segment:?}: [{}]", problems.join(" "))))
 }
 
-/// Adds a parameter to an address.
+/// Appends a query parameter.
 pub(crate) fn parameter(path: &mut String, key: &str, value: &str) {
     path.push(if path.contains('?') { '&' } else { '?' });
     path.push_str(key);
@@ -66,7 +67,7 @@ pub(crate) fn parameter(path: &mut String, key: &str, value: &str) {
     escape(value, path);
 }
 
-/// Writes text so that it stays one part of an address.
+/// Percent-encodes text so that it stays one path segment or query value.
 pub(crate) fn escape(text: &str, into: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {

@@ -1,7 +1,8 @@
-//! Carries plans out the way Helm does: server-side apply, client-side apply, replacing, deleting.
+//! Executes plans as Helm does: server-side apply, client-side apply, replace, delete.
 //!
-//! Single requests are sent elsewhere; this adds what Helm makes of them: which conflicts are tried again, how fields
-//! change owners, and the words in which failures are told. Many steps run at once, kind by kind.
+//! The requests themselves are in `write`. This module adds Helm's semantics on top of them: which conflicts are
+//! retried, how field ownership moves from client-side to server-side apply, and the wording of errors. The steps of
+//! one kind run concurrently, and kinds run one after the other.
 
 mod batch;
 mod client_side;
@@ -23,25 +24,27 @@ use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::write::{FieldValidation, PatchType, PropagationPolicy, WriteParams, WrittenObject};
 
-/// How often something is tried that others can get in the way of.
+/// How often a request is sent that can conflict with other writers. As client-go's `retry.DefaultRetry`, which Helm
+/// uses: five steps.
 const MAX_ATTEMPTS: u32 = 5;
-/// How long to wait before the next try.
+/// The delay between two attempts; also that of `retry.DefaultRetry`.
 const BACKOFF: Duration = Duration::from_millis(10);
 
-/// How the steps of a plan are carried out.
+/// How the steps of a plan are executed.
 #[derive(Clone, Copy, Debug)]
 pub struct ApplyOptions {
-    /// How objects are written.
+    /// Server-side apply, client-side apply or replace.
     pub method: Method,
-    /// Whether server-side apply takes fields that others own.
+    /// Whether server-side apply takes over fields that other managers own (`--force-conflicts`).
     pub force_conflicts: bool,
-    /// Whether fields that our client-side apply owns are handed to server-side apply first.
+    /// Whether fields owned by our client-side apply are moved to server-side apply first, so that fields dropped
+    /// from the manifest are removed.
     pub upgrade_field_manager: bool,
-    /// What becomes of unknown fields; client-side apply leaves that to the server.
+    /// The `fieldValidation` of requests. Client-side apply leaves it to the server's default, as Helm does.
     pub validation: FieldValidation,
-    /// Whether everything happens but the storing.
+    /// Whether requests are sent with `dryRun=All`.
     pub dry_run: bool,
-    /// What becomes of the objects that a deleted object owns.
+    /// What happens to the dependents of a deleted object.
     pub propagation: PropagationPolicy,
 }
 
@@ -59,7 +62,7 @@ impl Default for ApplyOptions {
 }
 
 impl ApplyOptions {
-    /// How requests are made that tell the server about unknown fields.
+    /// The parameters of requests that ask for field validation.
     fn validated(&self) -> WriteParams {
         WriteParams { dry_run: self.dry_run, validation: self.validation, ..WriteParams::default() }
     }
@@ -69,24 +72,24 @@ impl ApplyOptions {
     }
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Debug)]
 pub enum Applied {
-    /// There was nothing to do.
+    /// No request was needed.
     Unchanged,
-    /// The object, as it is now.
+    /// The object as the server returned it.
     Written(WrittenObject),
-    /// The object is on its way out.
+    /// The server accepted the deletion; finalizers may still keep the object.
     Deleted,
-    /// The object to be deleted was gone already.
+    /// The object to delete did not exist.
     NotFound,
 }
 
 impl Cluster {
-    /// Carries out one step. The server sees the object that the step wants, in the namespace that it names.
+    /// Executes one step. The desired object must already have its namespace set.
     ///
     /// # Errors
-    /// In Helm's words: what could not be done, and why.
+    /// Helm's message: what could not be done, and why.
     pub async fn execute(&self, step: &Step<'_>, apply_options: &ApplyOptions) -> Result<Applied> {
         if self.is_noop() {
             return Ok(Applied::Unchanged);
@@ -138,8 +141,8 @@ impl Cluster {
         }
     }
 
-    /// Carries out steps, those of one kind at once and kind by kind. Failures stop nothing. The results are in the
-    /// order of the steps.
+    /// Executes steps, concurrently within a kind and one kind after the other. A failed step does not stop the
+    /// others. The results are in the order of the steps.
     pub fn execute_all<'a>(
         &'a self,
         steps: &'a [Step<'a>],
@@ -157,7 +160,8 @@ impl Cluster {
         .boxed()
     }
 
-    /// Fetches at once what the steps would otherwise fetch one after the other. Failures are told by the steps.
+    /// Fetches the merge keys of all steps up front, which saves a round trip per group. Errors are ignored here; the
+    /// step that needs the keys reports them.
     async fn fetch_merge_keys(&self, steps: &[Step<'_>], method: Method) {
         let needed: BTreeSet<String> = steps
             .iter()
@@ -170,7 +174,7 @@ impl Cluster {
     }
 }
 
-/// Tries again while the failure is of the kind that goes away by itself.
+/// Retries while `is_retryable` holds, up to [`MAX_ATTEMPTS`].
 async fn retry<T, A>(is_retryable: fn(&Error) -> bool, mut attempt: impl FnMut() -> A) -> Result<T>
 where
     A: Future<Output = Result<T>>,
@@ -185,7 +189,7 @@ where
     }
 }
 
-/// An object as Helm's errors name it.
+/// An object as Helm's errors name it: `namespace/name group/version, Kind=kind`.
 fn describe(id: &ObjectId) -> String {
     format!("{}/{} {}/{}, Kind={}", id.namespace, id.name, id.group, id.version, id.kind)
 }

@@ -1,4 +1,4 @@
-//! The connection itself: what all requests of one run share.
+//! The connection and what all of its requests share: client, rate limiter, discovery cache, warnings.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::openapi::Schemas;
 use crate::rate_limit::RateLimiter;
 use crate::warning::Warnings;
 
-/// A connection to a Kubernetes cluster. Clones share it.
+/// A connection to a Kubernetes cluster. Clones share caches and the rate limiter.
 #[derive(Clone)]
 pub struct Cluster {
     inner: Arc<Inner>,
@@ -17,16 +17,16 @@ pub struct Cluster {
 
 struct Inner {
     client: kube::Client,
-    /// Where the server is, for error texts.
+    /// The server's URL, for error messages.
     address: String,
     default_namespace: String,
     limiter: Option<RateLimiter>,
     discovery_cache: DiscoveryCache,
     schemas: Schemas,
     warnings: Warnings,
-    /// Whether nothing is done, and everything is said to have gone well.
+    /// Whether nothing is sent and every write succeeds; see [`Cluster::noop`].
     is_noop: bool,
-    /// Why there is no way to the cluster, if that was clear before anything was sent.
+    /// Why the configuration is unusable, if that was known before the first request.
     config_error: Option<String>,
 }
 
@@ -41,11 +41,11 @@ impl Cluster {
         Ok(Self::assemble(made.client, made.address, made.namespace, limiter, false))
     }
 
-    /// As [`Cluster::connect`], but a configuration that cannot be used is told by whatever needs the cluster first. So a
-    /// chart that cannot be read is told before a context that does not exist, as Helm does it.
+    /// As [`Cluster::connect`], but an unusable configuration is only reported by the first request. So an invalid
+    /// chart is reported before a missing context, as in Helm.
     ///
     /// # Errors
-    /// When a program for credentials fails.
+    /// When a credential plugin fails.
     pub async fn connect_lazily(settings: &Settings) -> Result<Self> {
         match Self::connect(settings).await {
             Err(Error::Unreachable(cause)) => match *cause {
@@ -64,7 +64,7 @@ impl Cluster {
         cluster
     }
 
-    /// The error of a cluster to which there is no way.
+    /// Returns the configuration error of [`Cluster::connect_lazily`], if there was one.
     pub(crate) fn check_usable(&self) -> Result<()> {
         match &self.inner.config_error {
             Some(text) => Err(Error::Unreachable(Box::new(Error::Configuration(text.clone())))),
@@ -72,13 +72,13 @@ impl Cluster {
         }
     }
 
-    /// Uses a client that was made elsewhere, whatever serves its requests.
+    /// Uses an existing client, whatever serves its requests.
     pub fn from_client(client: kube::Client, default_namespace: impl Into<String>) -> Self {
         Self::assemble(client, String::new(), default_namespace.into(), None, false)
     }
 
-    /// A cluster that is answered in this process, under the same client that speaks to servers. Must be called within
-    /// a runtime.
+    /// A cluster served by a function in this process, such as the embedded API server. Requests still go through
+    /// `kube::Client`. Must be called within a Tokio runtime.
     pub fn from_service_fn<F, A, B>(answer: F, default_namespace: impl Into<String>) -> Self
     where
         F: Fn(http::Request<kube::client::Body>) -> A + Send + 'static,
@@ -95,15 +95,15 @@ impl Cluster {
         Self::assemble(client, "embedded".to_owned(), namespace, None, false)
     }
 
-    /// A cluster of which one may know what there is to know, while nothing is done to it: there are no objects, those
-    /// that are applied are ready at once, and those that are deleted are gone.
+    /// A connection that answers discovery but writes nothing: there are no objects, applied objects are ready at
+    /// once, and deleted objects are gone. This is Helm's `PrintingKubeClient`.
     #[must_use]
     pub fn noop(&self) -> Self {
         let Inner { client, address, default_namespace, .. } = &*self.inner;
         Self::assemble(client.clone(), address.clone(), default_namespace.clone(), None, true)
     }
 
-    /// Whether nothing is done.
+    /// Whether writes are skipped.
     pub(crate) fn is_noop(&self) -> bool {
         self.inner.is_noop
     }
@@ -132,22 +132,22 @@ impl Cluster {
         Cluster { inner: Arc::new(inner) }
     }
 
-    /// The namespace for objects that name none.
+    /// The namespace for objects that have none.
     pub fn default_namespace(&self) -> &str {
         &self.inner.default_namespace
     }
 
-    /// Where the server is.
+    /// The server's URL.
     pub fn address(&self) -> &str {
         &self.inner.address
     }
 
-    /// What the server warned about since this was asked last, each warning once.
+    /// Returns the warnings of the server since the last call, each once.
     pub fn take_warnings(&self) -> Vec<String> {
         self.inner.warnings.take()
     }
 
-    /// Forgets what the server warned about, so that all of it can be heard again.
+    /// Clears the seen warnings, so that each is reported again.
     pub fn clear_warnings(&self) {
         self.inner.warnings.forget();
     }

@@ -1,4 +1,4 @@
-//! From settings to a client, as kubectl and Helm resolve them.
+//! Builds a client from settings, resolving them as kubectl and Helm do.
 
 use std::any::Any;
 use std::fmt;
@@ -14,15 +14,15 @@ use crate::credentials;
 use crate::error::{Error, Result};
 use crate::kubeconfig::{ResolvedConfig, error_text};
 
-/// Where nobody says anything else.
+/// What client-go connects to without any configuration.
 pub(crate) const DEFAULT_SERVER: &str = "http://localhost:8080";
 
-/// How to reach a cluster. Everything that flags and environment say comes in here; empty means is_unset.
+/// How to reach a cluster. Flags and environment variables are resolved by the caller; empty means not set.
 #[derive(Clone, Default, PartialEq)]
 pub struct Settings {
-    /// The files of configuration, in order of precedence. Those that do not exist are passed over.
+    /// The kubeconfig files, in order of precedence. Files that do not exist are skipped.
     pub kubeconfig: Vec<PathBuf>,
-    /// Whether the one file was named by the user, so that it must exist.
+    /// Whether the one file was named by the user and so must exist.
     pub explicit_kubeconfig: bool,
     /// The context to use instead of the current one.
     pub context: String,
@@ -30,31 +30,31 @@ pub struct Settings {
     pub server: String,
     /// A bearer token.
     pub token: String,
-    /// A file with the authorities to trust.
+    /// A CA bundle to verify the server with.
     pub ca_file: String,
-    /// The name that the server's certificate must have.
+    /// The name to verify in the server's certificate.
     pub tls_server_name: String,
-    /// Whether certificates are not checked.
+    /// Whether the server's certificate is not verified.
     pub insecure: bool,
-    /// Whom to act as.
+    /// The user to impersonate.
     pub as_user: String,
-    /// The groups to act as a member of.
+    /// The groups to impersonate.
     pub as_groups: Vec<String>,
-    /// The namespace to work in.
+    /// The default namespace.
     pub namespace: String,
-    /// How many requests per second are allowed; 0 for any number.
+    /// The client-side rate limit in requests per second; 0 for none.
     pub qps: f32,
-    /// How many requests are allowed at once before that counts.
+    /// How many requests may be sent at once before the rate limit applies.
     pub burst: u32,
-    /// What we call ourselves.
+    /// The `User-Agent` header.
     pub user_agent: String,
-    /// The proxies for servers whose configuration names none.
+    /// The proxies for clusters whose kubeconfig names none.
     pub proxies: Proxies,
 }
 
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The token, and passwords of the server and of proxies, are nobody's to read in a log.
+        // Tokens, and passwords in URLs, must not reach logs.
         out.debug_struct("Settings")
             .field("kubeconfig", &self.kubeconfig)
             .field("context", &self.context)
@@ -64,14 +64,14 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// The proxies of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
+/// The proxy settings of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Proxies {
-    /// For servers that speak TLS.
+    /// For `https` servers.
     pub https: String,
-    /// For servers that do not.
+    /// For `http` servers.
     pub http: String,
-    /// The hosts to be reached directly, separated by commas.
+    /// The hosts to connect to directly, separated by commas.
     pub none: String,
 }
 
@@ -83,19 +83,19 @@ impl fmt::Debug for Proxies {
     }
 }
 
-/// What connecting makes.
+/// A client with what is needed to describe it.
 pub(crate) struct Connection {
     pub(crate) client: kube::Client,
     pub(crate) address: String,
     pub(crate) namespace: String,
 }
 
-/// Makes a client. Nothing is sent, but a program for credentials may be run.
+/// Builds a client. No request is sent, but a credential plugin may run.
 pub(crate) async fn client(settings: &Settings) -> Result<Connection> {
     install_crypto();
     let unreachable = |error: Error| Error::Unreachable(Box::new(error));
     let config = load_config(settings).await.map_err(unreachable)?;
-    // It is only shown; requests go where the client was told to.
+    // For display only; requests use the configured URL.
     let address = redacted(config.cluster_url.to_string().trim_end_matches('/')).into_owned();
     let namespace = config.default_namespace.clone();
     let program = config.auth_info.exec.clone();
@@ -112,8 +112,8 @@ pub(crate) async fn client(settings: &Settings) -> Result<Connection> {
     Ok(Connection { client, address, namespace })
 }
 
-/// The name of the thread on which clients are made. A panic there is contained and told as an error, so that no hook for
-/// panics need tell of it.
+/// The name of the thread that builds clients. A panic there is caught and returned as an error, so panic hooks can
+/// ignore this thread.
 pub const CLIENT_THREAD: &str = "cluster-client";
 
 enum ClientError {
@@ -121,8 +121,8 @@ enum ClientError {
     Panicked(String),
 }
 
-/// Makes a client. A token that cannot be in a header makes kube panic, and where it comes from a program nobody has seen
-/// it before.
+/// Builds a client on its own thread and catches panics: kube panics on a token that is not a valid header value, and
+/// a token from a credential plugin cannot be checked beforehand.
 fn build_client(config: kube::Config) -> Result<Result<kube::Client, ClientError>> {
     let runtime = tokio::runtime::Handle::current();
     let thread = std::thread::Builder::new().name(CLIENT_THREAD.to_owned());
@@ -144,7 +144,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default().to_owned()
 }
 
-/// Why no client can be made, in the words of Go's client where it has some.
+/// Maps a failure to build a client to the message of Go's client, where it has one.
 fn client_error(address: &str, why: &str) -> Error {
     if !why.contains("not valid header") {
         return Error::Configuration(format!("no client can be made for {address}: {why}"));
@@ -157,11 +157,11 @@ fn client_error(address: &str, why: &str) -> Error {
     }
 }
 
-/// One crypto provider for the whole process; whoever was first keeps its own.
+/// Installs one crypto provider for the whole process; an earlier one stays.
 fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // An error means that one is installed, which is all that is wanted.
+        // An error means that a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }
@@ -181,7 +181,7 @@ async fn load_config(settings: &Settings) -> Result<kube::Config> {
         let value = value.map_err(|error| Error::Configuration(format!("user agent: {error}")))?;
         config.headers.push((USER_AGENT, value));
     }
-    // Conflicts and throttling are ours to answer; see `request`.
+    // Retries are handled in `request`, with the rules of client-go.
     config.default_retry = false;
     Ok(config)
 }
@@ -213,7 +213,7 @@ fn in_cluster_is_possible() -> bool {
     kube::Config::incluster().is_ok()
 }
 
-/// The configuration of a pod; of the flags, only those for server, token and authorities count.
+/// The in-cluster configuration. Of the flags, only server, token and CA file apply, as in client-go.
 fn in_cluster(settings: &Settings) -> Result<kube::Config> {
     let config = kube::Config::incluster();
     let mut config = config.map_err(|error| Error::Configuration(error_text(&error)))?;

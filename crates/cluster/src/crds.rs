@@ -1,6 +1,6 @@
-//! The kinds that the native store keeps releases in, and their installation.
+//! The custom resources of the native store, and their installation.
 //!
-//! The definitions are files of `deploy/crds`, so that an administrator can apply the very same ones.
+//! The definitions are the files of `deploy/crds`, so that an administrator can apply the same ones beforehand.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::write::WriteParams;
 
-/// The definition of `Release`.
+/// The `CustomResourceDefinition` of `Release`.
 pub const RELEASE: &str = include_str!("../../../deploy/crds/release.yaml");
-/// The definition of `ReleaseVersion`.
+/// The `CustomResourceDefinition` of `ReleaseVersion`.
 pub const RELEASE_VERSION: &str = include_str!("../../../deploy/crds/release-version.yaml");
 
-/// The definition of `Chart`, which is not installed: it is there for those who want charts in their cluster, and is what
-/// `lint` holds a Chart.yaml of that kind to.
+/// The `CustomResourceDefinition` of `Chart`. It is not installed: it is for users who want charts in their cluster,
+/// and `lint` validates a Chart.yaml of that kind against it.
 pub const CHART: &str = include_str!("../../../deploy/crds/chart.yaml");
 
 /// The group of both kinds.
@@ -26,17 +26,17 @@ pub const GROUP: &str = "helm.sh";
 /// The version of both kinds.
 pub const VERSION: &str = "v3";
 
-/// How long a new kind may take to be served.
+/// How long a new CRD may take to be established.
 const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long we wait before looking again.
+/// How often to check whether the CRDs are served.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Where releases live.
+/// The resource of releases.
 pub fn releases() -> Resource {
     Resource::new(GROUP, VERSION, "Release", "releases")
 }
 
-/// Where release versions live.
+/// The resource of release versions.
 pub fn release_versions() -> Resource {
     Resource::new(GROUP, VERSION, "ReleaseVersion", "releaseversions")
 }
@@ -51,12 +51,13 @@ pub fn definitions() -> Vec<Object> {
         .collect()
 }
 
-/// Installs the definitions, or brings them up to date, and waits until the server serves the kinds.
+/// Applies the definitions and waits until the server serves the kinds.
 ///
 /// # Errors
-/// When the server refuses or does not answer, or does not serve the kinds in time.
+/// When the server rejects the request or does not answer, or does not serve the kinds in time.
 pub async fn install(cluster: &Cluster) -> Result<()> {
-    // Whoever finds that releases can be made takes it that their versions can: so that comes last, should we die here.
+    // The store takes the existence of `Release` as a sign that both kinds exist, so `Release` comes last in case we
+    // are killed in between.
     for definition in definitions().into_iter().rev() {
         cluster.apply(&definition, true, &WriteParams::default()).await?;
     }
@@ -66,7 +67,7 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
             loop {
                 match cluster.send(&Request::read(&path)).await {
                     Err(error) if error.is_not_found() => tokio::time::sleep(POLL_INTERVAL).await,
-                    // That we may not list everywhere says that there is something to list.
+                    // Forbidden to list means that there is something to list.
                     Err(error) if !error.is_forbidden() => return Err(error),
                     _ => break,
                 }

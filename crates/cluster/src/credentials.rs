@@ -1,5 +1,5 @@
-//! Programs that give credentials: what is said when they do not, in the words of Go's client. What such a program
-//! printed is never repeated, because it may be a secret.
+//! Errors of credential plugins (`exec` in the kubeconfig), with the messages of client-go. The plugin's stdout is
+//! never shown, because it may hold a token.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +9,10 @@ use kube::config::ExecConfig;
 
 use crate::error::Error;
 
-/// What Go adds when a program is not installed.
+/// What client-go adds when the plugin is not installed.
 const NOT_INSTALLED: &str = "\n\nIt looks like you are trying to use a client-go credential plugin that is not installed.\n\nTo learn more about this feature, consult the documentation available at:\n      https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins";
 
-/// The failure to get credentials for a server.
+/// The error for a server whose credentials could not be obtained.
 pub(crate) fn failure(server: &str, program: Option<&ExecConfig>, error: &AuthError) -> Error {
     Error::Credentials {
         url: format!("{server}/version"),
@@ -21,7 +21,7 @@ pub(crate) fn failure(server: &str, program: Option<&ExecConfig>, error: &AuthEr
     }
 }
 
-/// What went wrong.
+/// The reason, as client-go words it.
 pub(crate) fn cause(program: Option<&ExecConfig>, error: &AuthError) -> String {
     let command = program.and_then(|program| program.command.as_deref()).unwrap_or("of the kubeconfig");
     match error {
@@ -50,7 +50,7 @@ fn not_started(command: &str, program: Option<&ExecConfig>, error: &io::Error) -
     format!("exec: executable {command} not found{NOT_INSTALLED}{hint}")
 }
 
-/// What the program told its user.
+/// What the plugin wrote to stderr.
 fn stderr(error: &AuthError) -> String {
     match error {
         AuthError::AuthExecRun { out, .. } => String::from_utf8_lossy(&out.stderr).trim().to_owned(),

@@ -1,4 +1,4 @@
-//! What the server serves: its version, its kinds, and where each kind lives.
+//! Discovery: the server's version, the kinds it serves, and the mapping from kind to resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::cluster::Cluster;
 use crate::error::{ApiStatus, Error, Result};
 use crate::request::{Accept, Request};
 
-/// How many documents are fetched at once from servers that give one per group.
+/// How many discovery documents are fetched at once from servers without aggregated discovery.
 const MAX_CONCURRENCY: usize = 16;
 
-/// Where the objects of a kind live.
+/// A resource: where the API serves the objects of a kind (a REST mapping).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Resource {
     /// The API group; empty for the core group.
@@ -24,14 +24,14 @@ pub struct Resource {
     pub version: String,
     /// The kind.
     pub kind: String,
-    /// The word for the kind in addresses.
+    /// The plural resource name in URLs.
     pub plural: String,
-    /// Whether objects live in namespaces.
+    /// Whether objects are namespaced.
     pub namespaced: bool,
 }
 
 impl Resource {
-    /// A kind whose objects live in namespaces.
+    /// A namespaced resource.
     pub fn new(group: &str, version: &str, kind: &str, plural: &str) -> Self {
         Resource {
             group: group.to_owned(),
@@ -48,10 +48,10 @@ impl Resource {
     }
 }
 
-/// The version that a server tells of itself.
+/// The server's version, as `/version` returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerVersion {
-    /// The whole version, such as `v1.36.3`.
+    /// The full version, such as `v1.36.3`.
     pub git_version: String,
     /// The major version.
     pub major: String,
@@ -59,18 +59,18 @@ pub struct ServerVersion {
     pub minor: String,
 }
 
-/// What templates may know of a cluster.
+/// What templates see of a cluster as `.Capabilities`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerCapabilities {
     /// The server's version.
     pub version: ServerVersion,
-    /// Every group/version and group/version/Kind, in order.
+    /// Every group/version and group/version/Kind, sorted.
     pub api_versions: Vec<String>,
-    /// Groups that are registered but do not answer; Helm warns about them.
+    /// Group versions that are registered but not available (stale aggregated APIs); Helm warns about them.
     pub unavailable_groups: Vec<String>,
 }
 
-/// What was learned about the server so far.
+/// The cached discovery results.
 #[derive(Default)]
 pub(crate) struct DiscoveryCache {
     version: OnceCell<ServerVersion>,
@@ -80,11 +80,11 @@ pub(crate) struct DiscoveryCache {
 #[derive(Default)]
 struct CachedKinds {
     table: Option<Arc<ServedKinds>>,
-    /// Kinds that were not there even after looking again.
+    /// Kinds that were not found even after discovery was repeated; keeps a typo from causing a discovery per object.
     misses: BTreeSet<String>,
 }
 
-/// All kinds of a server.
+/// All kinds that the server serves.
 #[derive(Debug, Default)]
 struct ServedKinds {
     /// By `apiVersion/Kind`.
@@ -93,11 +93,11 @@ struct ServedKinds {
     unavailable: Vec<String>,
 }
 
-/// The version as a discovery client asks for it, with the time that it allows. Errors name the whole address.
+/// The path that client-go's discovery client uses, with its timeout. Error messages contain it.
 const DISCOVERED_VERSION: &str = "/version?timeout=32s";
 
 impl Cluster {
-    /// Makes sure that the server answers.
+    /// Checks that the API server answers (Helm's `IsReachable`).
     ///
     /// # Errors
     /// [`Error::Unreachable`] when it does not.
@@ -129,7 +129,7 @@ impl Cluster {
         self.discovery_cache().version.get_or_try_init(|| fetch).await
     }
 
-    /// What templates may know of this cluster.
+    /// Returns the server's version and API versions.
     ///
     /// # Errors
     /// When the server does not answer.
@@ -145,7 +145,7 @@ impl Cluster {
         })
     }
 
-    /// Where the objects of a kind live. Kinds that are not known are looked up once more, since they may be new.
+    /// Maps a kind to its resource. An unknown kind repeats discovery once, because its CRD may be new.
     ///
     /// # Errors
     /// [`Error::NoSuchKind`], or when the server does not answer.
@@ -170,8 +170,8 @@ impl Cluster {
         Err(Error::NoSuchKind { api_version: api_version.to_owned(), kind: kind.to_owned() })
     }
 
-    /// Gives an object the namespace that its kind wants: a default where it names none, and none where the kind lives
-    /// outside of namespaces.
+    /// Sets the namespace of an object by the scope of its kind: the default where a namespaced object has none, and
+    /// none where the kind is cluster-scoped.
     ///
     /// # Errors
     /// [`Error::NoMapping`] when the server knows no such kind.
@@ -197,8 +197,8 @@ impl Cluster {
         Ok(resource)
     }
 
-    /// Makes sure that the server knows the kind of a list: one of its own, the list of a kind, or `List` in any
-    /// version that is served.
+    /// Checks that the server knows the kind of a list: a kind of its own, the list of a known kind, or `List` in any
+    /// served version.
     ///
     /// # Errors
     /// [`Error::NoMapping`] when the server knows no such kind.
@@ -215,12 +215,12 @@ impl Cluster {
         self.scope(&mut list.clone(), "").await.map(drop)
     }
 
-    /// Whether the server serves a group and version at all.
+    /// Whether the server serves the group version.
     pub(crate) async fn serves(&self, api_version: &str) -> Result<bool> {
         Ok(self.served_kinds().await?.api_versions.contains(api_version))
     }
 
-    /// Forgets the kinds, because some were added or removed.
+    /// Drops the cached kinds, because CRDs were added or removed.
     pub async fn invalidate_discovery(&self) {
         *self.discovery_cache().known.lock().await = CachedKinds::default();
     }
@@ -249,7 +249,7 @@ impl Cluster {
         Ok(table)
     }
 
-    /// Reads one of the two roots. A root that we may not see, or that is not there, counts as empty.
+    /// Reads `/api` or `/apis`. A root that is forbidden or missing counts as empty.
     async fn root(&self, path: &str) -> Result<Option<Object>> {
         match self.send(&Request::read(path).accept(Accept::Discovery)).await {
             Ok(response) => Object::read_json(&response.body)
@@ -260,7 +260,8 @@ impl Cluster {
         }
     }
 
-    /// Old servers tell only the names of groups; the kinds of each version are a document of their own.
+    /// Servers without aggregated discovery list only groups here; the resources of each version are a document of
+    /// their own.
     async fn discover_one_by_one(&self, root: &str, document: &Object, table: &mut ServedKinds) {
         let versions = if document.kind() == "APIVersions" {
             texts(document.at(&["versions"]))
@@ -347,7 +348,7 @@ impl ServedKinds {
     }
 }
 
-/// Go's client does not read the body when the version is refused, and its words are known to scripts.
+/// client-go does not parse the body of a failed version request; its generic message is what scripts match.
 fn generic_status(error: Error) -> Error {
     match error {
         Error::Api(status) => Error::Api(Box::new(ApiStatus::generic(status.code, "unknown"))),
@@ -355,7 +356,7 @@ fn generic_status(error: Error) -> Error {
     }
 }
 
-/// Kinds of the core group that every server has had since 1.0, so that reading records needs no discovery.
+/// Core kinds that exist on every server, so that reading release records needs no discovery.
 fn well_known(api_version: &str, kind: &str) -> Option<Resource> {
     let plural = match (api_version, kind) {
         ("v1", "Secret") => "secrets",
@@ -381,7 +382,7 @@ fn text(node: Option<&Node>) -> &str {
 fn texts(node: Option<&Node>) -> Vec<String> {
     list(node).iter().filter_map(Node::as_str).map(str::to_owned).collect()
 }
-/// A kind as most are, for those who will not ask for it.
+/// The usual mapping of a kind, for connections that send nothing (client-go's `UnsafeGuessKindToResource`).
 fn guess_resource(id: &ObjectId) -> Resource {
     Resource::new(&id.group, &id.version, &id.kind, &format!("{}s", id.kind.to_lowercase()))
 }

@@ -1,45 +1,45 @@
-//! What can go wrong between us and Kubernetes, in the words that Go's client uses for it.
+//! Errors of the cluster client. Messages match those of client-go, because users and scripts know them.
 
 use pintle_objects::ObjectError;
 
 pub use crate::status::{ApiStatus, StatusCause};
 
-/// What the operations of this room return.
+/// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a request, or the connection, did not work.
+/// Why a request or the connection failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no way to the cluster.
+    /// The cluster cannot be reached.
     #[error("kubernetes cluster unreachable: {0}")]
     Unreachable(#[source] Box<Error>),
-    /// The configuration cannot be used.
+    /// The kubeconfig or a flag is invalid.
     #[error("{0}")]
     Configuration(String),
-    /// The request did not reach the server, or its invalid_response did not reach us.
+    /// The request did not reach the server, or its response did not reach us.
     #[error("{verb} {url:?}: {cause}")]
     Transport {
         /// The method as Go names it: `Get`, `Post`.
         verb: String,
-        /// The whole address.
+        /// The full URL.
         url: String,
-        /// What went wrong, as Go says it.
+        /// The reason, as Go's `net/http` words it.
         cause: String,
-        /// Whether the server may have seen the request.
+        /// Whether the server may have processed the request.
         sent: bool,
     },
-    /// A program that was to give credentials did not.
+    /// A credential plugin failed.
     #[error("Get {url:?}: getting credentials: {cause}")]
     Credentials {
-        /// The address that they were for.
+        /// The URL that the credentials were for.
         url: String,
-        /// What went wrong, as Go says it.
+        /// The reason, as client-go words it.
         cause: String,
-        /// What the program said to its user; may be empty.
+        /// What the plugin wrote to stderr; may be empty.
         stderr: String,
     },
-    /// The server refused.
+    /// The server rejected the request.
     #[error("{0}")]
     Api(Box<ApiStatus>),
     /// The server knows no such kind.
@@ -50,7 +50,7 @@ pub enum Error {
         /// The kind asked for.
         kind: String,
     },
-    /// An object of a manifest is of a kind that the server does not know.
+    /// An object of a manifest is of a kind that the server does not serve.
     #[error(
         "resource mapping not found for name: {name:?} namespace: {namespace:?} from \"\": no matches for kind {kind:?} in version {api_version:?}\nensure CRDs are installed first"
     )]
@@ -64,10 +64,10 @@ pub enum Error {
         /// The kind asked for.
         kind: String,
     },
-    /// A name that cannot be part of an address.
+    /// A name or namespace that cannot be used in a request.
     #[error("{0}")]
     InvalidRequest(String),
-    /// The server's invalid_response is no object.
+    /// The response is not a Kubernetes object.
     #[error("the server's answer to {request} cannot be read")]
     InvalidResponse {
         /// Method and path of the request.
@@ -76,27 +76,27 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// There is no patch from one object to the other.
+    /// The patch between two objects cannot be computed.
     #[error("{0}")]
     Patch(#[source] Box<pintle_plan::patch::PatchError>),
-    /// The owners of an object's fields cannot be changed.
+    /// The `managedFields` of an object cannot be rewritten.
     #[error("{0}")]
     Fields(#[source] pintle_plan::managed_fields::Error),
-    /// Another error with a word on what was being done.
+    /// An error with the operation that was under way.
     #[error("{doing}: {source}")]
     Context {
-        /// What was being done, in Helm's words.
+        /// The operation, in Helm's wording.
         doing: String,
         /// What went wrong.
         #[source]
         source: Box<Error>,
     },
-    /// Aggregate things went wrong side by side.
+    /// Several operations failed.
     #[error("{}", joined(.errors, .separator))]
     Aggregate {
         /// The errors in the order of the objects.
         errors: Vec<Error>,
-        /// What stands between them.
+        /// What is printed between the messages.
         separator: &'static str,
     },
 }
@@ -106,34 +106,34 @@ fn joined(errors: &[Error], separator: &str) -> String {
 }
 
 impl Error {
-    /// Whether the object, or the kind, is not there.
+    /// Whether the object, or its kind, does not exist.
     pub fn is_not_found(&self) -> bool {
         self.status().is_some_and(|status| status.code == 404 || status.reason == "NotFound")
     }
 
-    /// Whether somebody else changed the object meanwhile, or owns a field of it.
+    /// Whether another writer changed the object, or owns a field of it.
     pub fn is_conflict(&self) -> bool {
         self.status().is_some_and(|status| {
             status.reason == "Conflict" || (status.code == 409 && status.reason != "AlreadyExists")
         })
     }
 
-    /// Whether the object to be made is there already.
+    /// Whether the object to create exists already.
     pub fn is_already_exists(&self) -> bool {
         self.status().is_some_and(|status| status.reason == "AlreadyExists")
     }
 
-    /// Whether we may not do this.
+    /// Whether RBAC or admission forbids the request.
     pub fn is_forbidden(&self) -> bool {
         self.status().is_some_and(|status| status.code == 403 || status.reason == "Forbidden")
     }
 
-    /// Whether the server finds the object wrong.
+    /// Whether the server considers the object invalid.
     pub fn is_invalid(&self) -> bool {
         self.status().is_some_and(|status| status.code == 422 || status.reason == "Invalid")
     }
 
-    /// Whether a list or watch started from a state that the server has forgotten.
+    /// Whether the `resourceVersion` or `continue` token of a list or watch has expired.
     pub fn is_expired(&self) -> bool {
         self.status().is_some_and(|status| status.code == 410)
     }
@@ -147,7 +147,7 @@ impl Error {
         }
     }
 
-    /// The server's refusal, wherever it is wrapped.
+    /// The `Status` of the server, however deep it is wrapped.
     pub fn status(&self) -> Option<&ApiStatus> {
         match self {
             Error::Api(status) => Some(status),
@@ -156,13 +156,13 @@ impl Error {
         }
     }
 
-    /// Says what was being done when this happened.
+    /// Adds the operation that was under way.
     #[must_use]
     pub fn during(self, doing: impl Into<String>) -> Self {
         Error::Context { doing: doing.into(), source: Box::new(self) }
     }
 
-    /// Joins errors into one; none when there are none, and one stays itself.
+    /// Combines errors: `None` for none, and a single error is returned as it is.
     pub fn aggregate(mut errors: Vec<Error>, separator: &'static str) -> Option<Self> {
         match errors.len() {
             0 | 1 => errors.pop(),

@@ -1,4 +1,4 @@
-//! Which server and which identity the files of configuration and the flags come down to.
+//! Resolves kubeconfig files and flags to one cluster, user and context, with the rules and messages of client-go.
 
 use std::error::Error as StdError;
 use std::fs::File;
@@ -13,17 +13,17 @@ use crate::connect::{DEFAULT_SERVER, Proxies, Settings};
 use crate::error::{Error, Result};
 use crate::proxy;
 
-/// The parts of a configuration that are used.
+/// The cluster, user and context that a connection uses.
 pub(crate) struct ResolvedConfig {
     pub(crate) cluster: Cluster,
     pub(crate) user: AuthInfo,
     pub(crate) context: Context,
-    /// Whether neither files nor flags said anything about the server.
+    /// Whether neither files nor flags configure a server.
     is_unset: bool,
 }
 
 impl ResolvedConfig {
-    /// Reads the files and lays the flags over them.
+    /// Loads the files, selects the context and applies the flags.
     pub(crate) fn resolve(settings: &Settings) -> Result<Self> {
         let files = load(settings)?;
         let current = files.current_context.clone().unwrap_or_default();
@@ -59,18 +59,19 @@ impl ResolvedConfig {
         ResolvedConfig { cluster, user, context, is_unset }.with_address()
     }
 
-    /// Whether there is nothing but defaults, so that a pod's own configuration is better.
+    /// Whether only defaults apply, in which case the in-cluster configuration takes precedence.
     pub(crate) fn is_default(&self) -> bool {
         self.is_unset
     }
 
-    /// The proxy to go through.
+    /// The proxy to connect through.
     pub(crate) fn proxy(&self, proxies: &Proxies) -> Result<Option<http::Uri>> {
         let server = self.cluster.server.as_deref().unwrap_or_default();
         proxy::choose(self.cluster.proxy_url.as_deref().unwrap_or_default(), server, proxies)
     }
 
-    /// Completes the server's address; without TLS nobody is told who we are.
+    /// Completes the server's URL. Credentials are dropped for `http` servers, so that they are never sent in clear
+    /// text.
     fn with_address(mut self) -> Result<Self> {
         let given = self.cluster.server.take().filter(|server| !server.is_empty());
         let given = given.unwrap_or_else(|| DEFAULT_SERVER.to_owned());
@@ -94,7 +95,7 @@ impl ResolvedConfig {
     }
 }
 
-/// The settings with everything about the server is_unset.
+/// The settings without the flags about the server, to tell whether one was given.
 fn without_server_flags(settings: &Settings) -> Settings {
     Settings {
         server: String::new(),
@@ -105,9 +106,9 @@ fn without_server_flags(settings: &Settings) -> Settings {
     }
 }
 
-/// Makes a whole address of a host with or without scheme.
+/// Completes a `host:port` or URL, as client-go's `DefaultServerURL`.
 fn address(given: &str, tls: bool) -> Result<String> {
-    // What is no address may have its password anywhere before the last @.
+    // In text that is not a URL, the password may be anywhere before the last `@`.
     let shown = given.rfind('@').map_or(given.to_owned(), |at| format!("***{}", &given[at..]));
     let wrong = || Error::Configuration(format!("host must be a URL or a host:port pair: {shown:?}"));
     let whole = match given.split_once("://") {
@@ -154,11 +155,11 @@ fn load(settings: &Settings) -> Result<Kubeconfig> {
         };
         merged = merged.merge(loaded).map_err(|error| Error::Configuration(error.to_string()))?;
     }
-    // An empty name in an earlier file does not hide the name in a later one.
+    // An empty value in an earlier file does not hide the value of a later one.
     Ok(merged)
 }
 
-/// Reads the text of a file in which names are missing that Go takes to be empty, as that of the cluster in a context.
+/// Parses a kubeconfig with missing names. Go reads these as empty; kube rejects them.
 fn parse_lenient(text: &[u8], path: &Path) -> Option<Kubeconfig> {
     let mut root = pintle_yaml::read_map(text).ok()?;
     for list in ["clusters", "contexts", "users"] {
@@ -185,7 +186,7 @@ fn parse_lenient(text: &[u8], path: &Path) -> Option<Kubeconfig> {
     Some(config)
 }
 
-/// Puts an empty text where there is nothing.
+/// Inserts an empty string for a missing or null key.
 fn default_to_empty(map: &mut Map<Node>, key: &str) {
     if matches!(map.get(key.as_bytes()), None | Some(Node::Nil)) {
         map.insert(key.into(), Node::Str("".into()));
@@ -195,8 +196,8 @@ fn default_to_empty(map: &mut Map<Node>, key: &str) {
 /// The largest kubeconfig, in bytes.
 const MAX_KUBECONFIG: u64 = 16 << 20;
 
-/// Reads what is no ordinary file of a sensible size, such as the output of another command: it can be read only once, and
-/// it need not have an end. None for an ordinary file.
+/// Reads a file that is not regular or is too large, such as the output of another command (`<(…)`): it can be read
+/// only once and may not end. `None` for a regular file.
 fn read_stream(path: &Path) -> Option<std::io::Result<String>> {
     if std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= MAX_KUBECONFIG) {
         return None;
@@ -212,7 +213,7 @@ fn read_stream(path: &Path) -> Option<std::io::Result<String>> {
     Some(std::fs::File::open(path).and_then(read))
 }
 
-/// What Go's reader would say about a file that is no YAML.
+/// The message of Go's YAML reader for an invalid file.
 fn yaml_file_error(path: &Path) -> Option<String> {
     yaml_error(&std::fs::read(path).ok()?)
 }
@@ -225,7 +226,7 @@ fn override_cluster(mut cluster: Cluster, settings: &Settings) -> Cluster {
     if !settings.server.is_empty() {
         cluster.server = Some(settings.server.clone());
     }
-    // Flags about trust replace all that the file says about it, since half of each would contradict itself.
+    // TLS flags replace all TLS settings of the file, since a mix of both could contradict itself.
     if settings.insecure || !settings.ca_file.is_empty() {
         cluster.insecure_skip_tls_verify = Some(settings.insecure);
         cluster.certificate_authority = non_empty(&settings.ca_file);
@@ -251,7 +252,7 @@ fn override_user(mut user: AuthInfo, settings: &Settings) -> AuthInfo {
     if !settings.token.is_empty() {
         user.token = Some(settings.token.clone().into());
         user.token_file = None;
-        // A token that is given leaves nothing to ask for.
+        // An explicit token replaces every other way to authenticate.
         user.exec = None;
         user.auth_provider = None;
         user.username = None;
@@ -327,7 +328,7 @@ fn check_file(what: &str, path: Option<&str>, name: &str, problems: &mut Vec<Str
     }
 }
 
-/// An error of the file system as Go says it.
+/// An I/O error as Go words it.
 fn io_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or directory".into(),
@@ -337,7 +338,7 @@ fn io_text(error: &io::Error) -> String {
     }
 }
 
-/// The text of an error with those of its causes that it does not say itself.
+/// The message of an error, with those of its causes that it does not repeat.
 pub(crate) fn error_text(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     for cause in std::iter::successors(error.source(), |&cause| cause.source()) {

@@ -1,11 +1,12 @@
-//! The one room that speaks to Kubernetes: reading, applying, waiting, logs, stores.
+//! The Kubernetes client: reads, applies, waits, logs and the release stores in the cluster. No other crate sends
+//! requests to a cluster.
 //!
-//! [`Cluster`] is a connection. It takes configuration, TLS, proxies and credentials from `kube` and sends its own
-//! requests through it; objects stay [`Object`](pintle_objects::Object)s or bytes and are never squeezed into typed
-//! structs, which lose fields and cost time.
+//! [`Cluster`] is a connection. Configuration, TLS, proxies and credentials come from `kube`; requests are built here
+//! and sent through `kube::Client`. Objects stay [`Object`](pintle_objects::Object)s or bytes and are never converted
+//! to typed structs, which would drop unknown fields and cost time.
 //!
-//! There is no trait over it: whoever wants another API server plugs it in under `kube::Client` and calls
-//! [`Cluster::from_client`].
+//! There is no trait over [`Cluster`]: to use another API server, such as the embedded one, plug a service in under
+//! `kube::Client` and call [`Cluster::from_client`].
 
 mod address;
 pub mod apply;

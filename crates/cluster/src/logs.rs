@@ -1,4 +1,4 @@
-//! Logs of containers: whole, their last lines, and live while a hook runs.
+//! Container logs: complete, the last lines, or followed while a hook runs.
 
 mod live;
 
@@ -16,7 +16,7 @@ use crate::read::ListParams;
 use crate::request::{Accept, Lines, Request};
 use crate::wait::is_controlled_by;
 
-/// Whose log it is.
+/// Identifies the log of a container.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogSource {
     /// The namespace of the pod.
@@ -28,24 +28,24 @@ pub struct LogSource {
 }
 
 impl LogSource {
-    /// Names a container of a pod.
+    /// Returns the source for a container of a pod.
     pub fn new(namespace: &str, pod: &str, container: &str) -> Self {
         LogSource { namespace: namespace.to_owned(), pod: pod.to_owned(), container: container.to_owned() }
     }
 }
 
-/// Which part of a log is wanted.
+/// Which part of a log to read, as in `PodLogOptions`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogRange {
-    /// Whether to go on until the container ends.
+    /// Whether to follow the log until the container ends.
     pub follow: bool,
-    /// Only this many of the last lines.
+    /// Read only this many of the last lines (`tailLines`).
     pub last_lines: Option<u32>,
-    /// The log of the run before the present one.
+    /// Read the log of the previous run.
     pub previous: bool,
 }
 
-/// Why the logs of a hook cannot be had.
+/// Why the logs of a hook are not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
@@ -63,7 +63,7 @@ pub enum LogError {
     },
 }
 
-/// Hears what containers write.
+/// Receives the lines of a container.
 pub type LogSink<'s> = &'s mut (dyn FnMut(&LogSource, &[u8]) + Send);
 
 fn log_request(source: &LogSource, range: LogRange) -> Result<Request> {
@@ -85,25 +85,25 @@ fn log_request(source: &LogSource, range: LogRange) -> Result<Request> {
 /// Opens a log. Read it by line with [`Lines::next`] or as it comes with [`Lines::chunk`].
 ///
 /// # Errors
-/// When the server refuses, for instance because the container has not started.
+/// When the server rejects the request, for instance because the container has not started.
 pub async fn open(cluster: &Cluster, source: &LogSource, range: LogRange) -> Result<Lines> {
     cluster.lines(&log_request(source, range)?).await
 }
 
-/// Reads a whole log.
+/// Reads a complete log.
 ///
 /// # Errors
-/// When the server refuses, for instance because the container has not started.
+/// When the server rejects the request, for instance because the container has not started.
 pub async fn whole(cluster: &Cluster, source: &LogSource) -> Result<Bytes> {
     let response = cluster.send(&log_request(source, LogRange::default())?).await?;
     Ok(response.body)
 }
 
-/// Reads the last lines of a container's present run, or of the one before when it has none. What would steer a
-/// terminal is taken out.
+/// Reads the last lines of a container's current run, or of its previous run when the current one has none. Control
+/// characters are removed, since the lines go to a terminal.
 ///
 /// # Errors
-/// When the server refuses both.
+/// When the server rejects both requests.
 pub async fn tail(cluster: &Cluster, source: &LogSource, lines: u32) -> Result<Vec<String>> {
     let range = LogRange { last_lines: Some(lines), ..LogRange::default() };
     let response = match cluster.send(&log_request(source, range)?).await {
@@ -121,7 +121,7 @@ fn pods() -> Resource {
     Resource::new("", "v1", "Pod", "pods")
 }
 
-/// The containers of a pod: those that prepare it first, then the others, each in the order of the manifest.
+/// The container names of a pod, init containers first, each in the order of the manifest.
 pub fn containers(pod: &Object) -> Vec<String> {
     let mut names = container_names(pod, "initContainers");
     names.extend(container_names(pod, "containers"));
@@ -133,7 +133,7 @@ fn container_names(pod: &Object, field: &str) -> Vec<String> {
     list.iter().filter_map(|container| container.get("name")?.as_str()).map(str::to_owned).collect()
 }
 
-/// How the pods of a hook are found among others.
+/// The list parameters that select the pods of a hook.
 fn pod_list_params(hook: &ObjectId) -> Option<ListParams> {
     match (hook.group.as_str(), hook.kind.as_str()) {
         ("batch", "Job") => Some(ListParams::labels(format!("job-name={}", hook.name))),
@@ -144,11 +144,11 @@ fn pod_list_params(hook: &ObjectId) -> Option<ListParams> {
     }
 }
 
-/// The pods of a hook in the order of their creation; none for kinds that have no pods. Pods that an earlier job of the
-/// same name has left behind do not count.
+/// The pods of a hook by creation time; none for kinds without pods. Pods left over from an earlier job of the same
+/// name are excluded.
 ///
 /// # Errors
-/// When the server refuses or does not answer.
+/// When the server rejects the request or does not answer.
 pub async fn pods_of_hook(cluster: &Cluster, hook: &ObjectId) -> Result<Vec<Object>> {
     if cluster.is_noop() {
         return Ok(Vec::new());
@@ -172,8 +172,8 @@ fn creation(pod: &Object) -> (&str, &str) {
     (pod.text(&["metadata", "creationTimestamp"]), pod.name())
 }
 
-/// Passes on the whole logs of all pods of a hook that has ended, init containers included. A container whose log
-/// cannot be had is left out; the errors come back.
+/// Sends the complete logs of all pods of a finished hook to `sink`, init containers included. Containers whose log
+/// is not available are skipped, and their errors returned.
 ///
 /// # Errors
 /// When the pods cannot be found.
@@ -192,8 +192,8 @@ pub async fn of_hook(
     Ok(failed)
 }
 
-/// Passes on the logs of a hook exactly as Helm does: all pods that have the label, in the order of their names, no
-/// init containers, and an end at the first failure with Helm's words.
+/// Sends the logs of a hook exactly as Helm does: all pods that match the label, by name, without init containers,
+/// and stopping at the first error with Helm's message.
 ///
 /// # Errors
 /// When the pods cannot be found or a log cannot be read.

@@ -1,4 +1,4 @@
-//! What the template function `lookup` sees of the cluster.
+//! The template function `lookup`.
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::request::Request;
 
 impl Cluster {
-    /// Looks up one object, or a list when `name` is empty. What is not there is an empty map.
+    /// Returns one object, or a list when `name` is empty. What does not exist is an empty map.
     ///
     /// # Errors
     /// When the server does not know the API version, refuses or does not answer.
@@ -25,8 +25,8 @@ impl Cluster {
             Err(Error::NoSuchKind { .. }) if api_version.is_empty() => {
                 return Err(unknown_version(api_version, kind, "groupVersion shouldn't be empty"));
             }
-            // Helm asks for a kind that is missing in a version that is served at the root of all kinds, and charts see
-            // what is there.
+            // For a kind that is missing in a served group version Helm requests the API root, and charts get what is
+            // there.
             Err(Error::NoSuchKind { .. }) if self.serves(api_version).await? => "/api".to_owned(),
             Err(Error::NoSuchKind { .. }) => {
                 let why = "the server could not find the requested resource";
@@ -51,7 +51,7 @@ impl Cluster {
     }
 }
 
-/// Makes sure that a list has members, and gives them the kind that the server leaves out.
+/// Ensures that a list has `items`, and sets the kind of its members, which the server leaves out.
 fn as_list(mut found: Map<Node>, api_version: &str, kind: &str) -> Map<Node> {
     let items = found.entry_or_insert_with(&"items".into(), || Node::List(Vec::new()));
     match items {

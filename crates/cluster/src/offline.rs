@@ -1,4 +1,4 @@
-//! A cluster that is not there, for those who look at releases that are nothing but data.
+//! A cluster that does not exist, for drivers that need none (`HELM_DRIVER=memory`).
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -10,14 +10,15 @@ use kube::client::Body;
 use crate::cluster::Cluster;
 
 impl Cluster {
-    /// A cluster that says its version and refuses everything else, unless it is_noop.
+    /// A connection that answers `/version` and rejects everything else. Combine it with [`Cluster::noop`] to accept
+    /// writes.
     pub fn offline(default_namespace: impl Into<String>) -> Self {
         let namespace = default_namespace.into();
         Cluster::from_client(kube::Client::new(OfflineService, namespace.clone()), namespace)
     }
 }
 
-/// Answers without asking anyone.
+/// Answers without any server.
 #[derive(Clone, Copy, Debug)]
 struct OfflineService;
 

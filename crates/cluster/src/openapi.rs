@@ -1,4 +1,5 @@
-//! The merge keys of built-in kinds, from the cluster's own OpenAPI documents; only client-side apply needs them.
+//! The patch merge keys of built-in kinds, from the cluster's OpenAPI v3 documents. Only client-side apply needs
+//! them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,13 +16,14 @@ use crate::request::Request;
 /// The documents that were read so far.
 #[derive(Default)]
 pub(crate) struct Schemas {
-    /// Where the document of each group and version is; the address has the document's hash in it.
+    /// The URL of the document of each group version; it contains the document's hash.
     addresses: OnceCell<BTreeMap<String, String>>,
     keys: Mutex<BTreeMap<String, Arc<OnceCell<Arc<MergeKeys>>>>>,
 }
 
 impl Cluster {
-    /// The merge keys of all kinds of a group and version. Each document is fetched once, however many ask for it.
+    /// Returns the merge keys of all kinds of a group version. Each document is fetched once, even with concurrent
+    /// callers.
     ///
     /// # Errors
     /// When the server has no such document or does not answer.
@@ -37,7 +39,7 @@ impl Cluster {
         let addresses = self.schemas().addresses.get_or_try_init(|| self.document_addresses()).await?;
         let root = if api_version.contains('/') { "apis" } else { "api" };
         let path = format!("{root}/{api_version}");
-        // A server without index may still have the document.
+        // A server without an index may still serve the document.
         let address = addresses.get(&path).cloned().unwrap_or_else(|| format!("/openapi/v3/{path}"));
         let response = self.send(&Request::read(address)).await?;
         let keys = MergeKeys::parse(&response.body).map_err(|error| Error::InvalidResponse {

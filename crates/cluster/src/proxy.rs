@@ -1,4 +1,4 @@
-//! Which proxy leads to a server, by the rules of Go's HTTP client.
+//! Selects the proxy for a server by the rules of Go's `httpproxy`.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use pintle_tree::redact::redacted;
 use crate::connect::Proxies;
 use crate::error::{Error, Result};
 
-/// Chooses the proxy for a server: the one that its configuration names, or else the environment's.
+/// Returns the proxy for a server: that of its kubeconfig, or else that of the environment.
 pub(crate) fn choose(configured: &str, server: &str, proxies: &Proxies) -> Result<Option<http::Uri>> {
     if !configured.is_empty() {
         return parse(configured).map(Some);
@@ -35,7 +35,7 @@ fn parse(text: &str) -> Result<http::Uri> {
     }
 }
 
-/// Whether a host is to be reached without proxy.
+/// Whether `NO_PROXY` excludes a host.
 fn is_direct(host: &str, port: u16, none: &str) -> bool {
     let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
     let ip = host.parse::<IpAddr>().ok();
@@ -68,7 +68,7 @@ fn matches(entry: &str, host: &str, ip: Option<IpAddr>, port: u16) -> bool {
     if let Ok(address) = name.parse::<IpAddr>() {
         return ip == Some(address);
     }
-    // A leading dot leaves out the domain itself.
+    // A leading dot matches subdomains only.
     let (domain, exact) = match name.strip_prefix("*.").or_else(|| name.strip_prefix('.')) {
         Some(domain) => (domain, false),
         None => (name.as_str(), true),

@@ -1,13 +1,13 @@
-//! Keeps to the number of requests per second that the user allows.
+//! The client-side rate limit (`--qps`, `--burst-limit`), a token bucket as client-go's flow control.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A bucket of tokens that fills at a steady rate; each request takes one, and waits when there is none.
+/// A token bucket that refills at a steady rate. Each request takes a token, and waits when there is none.
 pub(crate) struct RateLimiter {
-    /// The time that one token takes.
+    /// Seconds per token.
     interval: f64,
     burst: f64,
     state: Mutex<Bucket>,
@@ -37,7 +37,8 @@ impl RateLimiter {
         }
     }
 
-    /// Takes a token, possibly one of the future, and returns how long it is until then.
+    /// Takes a token, possibly one that is not there yet, and returns how long to wait for it. So waiting callers are
+    /// served in order.
     fn reserve(&self, now: Instant) -> Duration {
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(refilled) = state.refilled {

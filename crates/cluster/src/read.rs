@@ -1,4 +1,4 @@
-//! Reading objects: one, many, or page by page.
+//! Get and list requests.
 
 use bytes::Bytes;
 use pintle_objects::{Object, ObjectId};
@@ -10,21 +10,22 @@ use crate::discovery::Resource;
 use crate::error::{Error, Result};
 use crate::request::{Accept, Request};
 
-/// How many objects a page holds when nobody says otherwise.
+/// The page size when the caller sets none; kubectl's default chunk size.
 const DEFAULT_PAGE_SIZE: u32 = 500;
 
-/// Which objects of a kind are wanted, and how much of them.
+/// The parameters of a list or watch, as kube-rs' `ListParams`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListParams {
     /// A label selector; empty for all.
     pub labels: String,
     /// A field selector; empty for all.
     pub fields: String,
-    /// How many objects a page holds at most; 0 leaves it to us.
+    /// The page size; 0 for the default.
     pub limit: u32,
-    /// Whether the metadata is enough.
+    /// Whether to request only the metadata.
     pub metadata_only: bool,
-    /// Whether answers shall come uncompressed, which is quicker over short ways and for data that is compressed.
+    /// Whether to request an uncompressed response, which is faster on a local network and for data that is
+    /// compressed already.
     pub uncompressed: bool,
 }
 
@@ -34,7 +35,7 @@ impl ListParams {
         ListParams { labels: labels.into(), ..ListParams::default() }
     }
 
-    /// Adds the selectors to an address.
+    /// Appends the selectors to a URL.
     pub(crate) fn append_query(&self, path: &mut String) {
         if !self.labels.is_empty() {
             address::parameter(path, "labelSelector", &self.labels);
@@ -45,19 +46,19 @@ impl ListParams {
     }
 }
 
-/// Some objects of a list.
+/// One page of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The objects.
     pub objects: Vec<Object>,
-    /// What to ask for the next page with; empty when this is the last.
+    /// The `continue` token of the next page; empty when this is the last.
     pub next: String,
-    /// The state of the list, to watch on from.
+    /// The `resourceVersion` of the list, to start a watch from.
     pub resource_version: String,
 }
 
 impl Page {
-    /// Reads the body of a list; its members get the kind that the list leaves out.
+    /// Parses a list. Its items get the kind, which the server leaves out.
     ///
     /// # Errors
     /// When the body is no list.
@@ -91,19 +92,19 @@ impl Page {
 }
 
 impl Cluster {
-    /// Reads an object; `None` when it is not there.
+    /// Gets an object; `None` when it does not exist.
     ///
     /// # Errors
-    /// When the server refuses or does not answer.
+    /// When the server rejects the request or does not answer.
     pub async fn get(&self, id: &ObjectId) -> Result<Option<Object>> {
         let resource = self.resource(&id.api_version(), &id.kind).await?;
         self.get_by_name(&resource, &id.namespace, &id.name).await
     }
 
-    /// Reads an object of a known kind; `None` when it is not there.
+    /// Gets an object of a known resource; `None` when it does not exist.
     ///
     /// # Errors
-    /// When the server refuses or does not answer.
+    /// When the server rejects the request or does not answer.
     pub async fn get_by_name(
         &self,
         resource: &Resource,
@@ -118,10 +119,10 @@ impl Cluster {
         }
     }
 
-    /// Reads the text of an object; `None` when it is not there.
+    /// As [`Cluster::get_by_name`], but returns the JSON.
     ///
     /// # Errors
-    /// When the server refuses or does not answer.
+    /// When the server rejects the request or does not answer.
     pub async fn get_raw(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Bytes>> {
         let request = Request::read(address::object(resource, namespace, name)?);
         match self.send(&request).await {
@@ -131,10 +132,10 @@ impl Cluster {
         }
     }
 
-    /// Reads all objects that are selected, in one namespace or (when it is empty) in all.
+    /// Lists all matching objects, in one namespace or, when it is empty, in all namespaces.
     ///
     /// # Errors
-    /// When the server refuses or does not answer.
+    /// When the server rejects the request or does not answer.
     pub async fn list(
         &self,
         resource: &Resource,
@@ -153,7 +154,7 @@ impl Cluster {
                         return Ok(objects);
                     }
                 }
-                // The list grew too old while we read it; the next reading starts with fresher pages.
+                // The `continue` token expired while we were reading; start over once.
                 Err(error) if error.is_expired() && !restarted => {
                     restarted = true;
                     objects.clear();
@@ -167,7 +168,7 @@ impl Cluster {
     /// Reads one page of a list. `next` is empty for the first page, and [`Page::next`] of the page before otherwise.
     ///
     /// # Errors
-    /// When the server refuses or does not answer.
+    /// When the server rejects the request or does not answer.
     pub async fn page(
         &self,
         resource: &Resource,
@@ -179,10 +180,10 @@ impl Cluster {
         Page::read(&body, resource)
     }
 
-    /// Reads the text of one page of a list.
+    /// As [`Cluster::page`], but returns the JSON.
     ///
     /// # Errors
-    /// When the server refuses or does not answer.
+    /// When the server rejects the request or does not answer.
     pub async fn page_raw(
         &self,
         resource: &Resource,
@@ -203,7 +204,7 @@ impl Cluster {
         Ok(self.send(&request).await?.body)
     }
 
-    /// Reads all selected objects page by page, holding no more than one page.
+    /// Lists matching objects page by page, with one page in memory at a time.
     pub fn pages<'a>(
         &'a self,
         resource: &'a Resource,

@@ -1,4 +1,4 @@
-//! Sending one request: limits, retries, and the reading of refusals.
+//! Sends a request: rate limit, timeouts, retries, and decoding of error responses.
 
 use std::time::Duration;
 
@@ -12,32 +12,33 @@ use crate::cluster::Cluster;
 use crate::error::{ApiStatus, Error, Result};
 use crate::transport;
 
-/// How often a request is sent when the server asks us to come back later.
+/// How often a request is sent while the server throttles it (429); as many as client-go's.
 const MAX_THROTTLED_ATTEMPTS: u32 = 10;
 /// How often a request is sent when the server or the connection fails.
 const MAX_ATTEMPTS: u32 = 4;
-/// The longest that we wait before coming back.
+/// The upper limit for the delay between attempts, whatever `Retry-After` says.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// How long an answer may take to begin. The server gives up a request after a minute, so nobody is there any more.
+/// How long a response may take to begin. The API server itself gives up after 60 seconds, so beyond this nothing
+/// will come.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(90);
-/// The longest line of a stream; an event holds one object, and etcd takes far smaller ones.
+/// The longest line of a stream. A watch event holds one object, and etcd accepts far smaller ones.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// The form in which an answer is wanted.
+/// The requested content type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Accept {
-    /// Whole objects.
+    /// Complete objects.
     #[default]
     Json,
-    /// The metadata of an object only.
+    /// `PartialObjectMetadata` of one object.
     Metadata,
-    /// The metadata of the objects of a list only.
+    /// `PartialObjectMetadata` of the items of a list.
     MetadataList,
-    /// The columns that kubectl prints, with the objects beside.
+    /// A `Table`: the columns that kubectl prints.
     Table,
-    /// What the server serves, in one document.
+    /// Aggregated discovery: all kinds in one document.
     Discovery,
-    /// Anything, such as logs.
+    /// Any content type, for logs.
     Any,
 }
 
@@ -69,20 +70,20 @@ pub struct Request {
     pub method: Method,
     /// Path and parameters.
     pub path: String,
-    /// The form of the answer.
+    /// The requested content type.
     pub accept: Accept,
-    /// What the body is; empty when there is none.
+    /// The content type of the body; empty when there is none.
     pub content_type: &'static str,
     /// The body.
     pub body: Bytes,
-    /// Whether sending it twice does no harm.
+    /// Whether the request may be repeated after the connection broke.
     pub idempotent: bool,
-    /// Whether the answer shall come uncompressed.
+    /// Whether to request an uncompressed response.
     pub uncompressed: bool,
 }
 
 impl Request {
-    /// A request to read something.
+    /// A GET request.
     pub fn read(path: impl Into<String>) -> Self {
         Request {
             method: Method::GET,
@@ -95,7 +96,7 @@ impl Request {
         }
     }
 
-    /// A request that carries a body.
+    /// A request with a body. PUT and DELETE count as idempotent.
     pub fn with_body(
         method: Method,
         path: impl Into<String>,
@@ -106,7 +107,7 @@ impl Request {
         Request { method, content_type, body, idempotent, ..Request::read(path) }
     }
 
-    /// Asks for another form of the answer.
+    /// Sets the requested content type.
     #[must_use]
     pub fn accept(mut self, accept: Accept) -> Self {
         self.accept = accept;
@@ -130,7 +131,7 @@ impl Request {
     }
 }
 
-/// An answer that is no refusal.
+/// A successful response.
 #[derive(Clone, Debug)]
 pub struct Response {
     /// The HTTP status.
@@ -139,17 +140,17 @@ pub struct Response {
     pub body: Bytes,
 }
 
-/// Why a request may be sent retry_policy, and after how long.
+/// How a failed request is retried.
 struct RetryPolicy {
     delay: Duration,
     max_attempts: u32,
 }
 
 impl Cluster {
-    /// Sends a request and reads the whole answer, sending it retry_policy where that is safe and may help.
+    /// Sends a request and reads the whole response. Retries where that is safe.
     ///
     /// # Errors
-    /// The last failure or refusal.
+    /// The last error.
     pub async fn send(&self, request: &Request) -> Result<Response> {
         let mut sent = 0;
         loop {
@@ -179,7 +180,7 @@ impl Cluster {
         Ok(Response { code, body })
     }
 
-    /// Sends a request once and returns the answer with its body still to be read.
+    /// Sends a request once; the body of the response is still to be read.
     async fn open(&self, request: &Request) -> Result<http::Response<Body>> {
         self.check_usable()?;
         if let Some(limiter) = self.limiter() {
@@ -200,13 +201,13 @@ impl Cluster {
         Err(Error::Api(Box::new(status)))
     }
 
-    /// Sends a request whose answer is a stream of lines, such as a watch or a log.
+    /// Opens a stream of lines, such as a watch or a log.
     ///
     /// # Errors
     /// When the stream cannot be opened.
     pub async fn lines(&self, request: &Request) -> Result<Lines> {
         let mut request = request.clone();
-        // A compressed stream arrives in blocks rather than in lines.
+        // A compressed stream arrives in blocks rather than line by line.
         request.uncompressed = true;
         let mut sent = 0;
         loop {
@@ -235,12 +236,12 @@ impl Cluster {
     }
 }
 
-/// Decides whether a transport_error request may be sent retry_policy.
+/// Decides whether and when a failed request is retried; `None` to give up.
 fn retry_policy(request: &Request, error: &Error, sent: u32) -> Option<RetryPolicy> {
     let backoff = Duration::from_millis(50 << sent.min(5));
     match error {
         Error::Transport { sent: reached, .. } => {
-            // A connection that could not be made stays so; one that broke is replaced by another.
+            // A connection that cannot be established will not be a moment later; one that broke is replaced.
             (*reached && request.idempotent)
                 .then_some(RetryPolicy { delay: backoff, max_attempts: MAX_ATTEMPTS })
         }
@@ -264,24 +265,25 @@ fn retry_policy(request: &Request, error: &Error, sent: u32) -> Option<RetryPoli
     }
 }
 
-/// Whether etcd threw the request away before doing anything.
+/// Whether etcd dropped the request before doing anything, which makes any request safe to repeat.
 fn was_dropped_by_etcd(status: &ApiStatus) -> bool {
     status.message.ends_with("etcdserver: leader changed")
         || status.message.ends_with("raft proposal dropped")
 }
 
-/// The lines of an answer that goes on.
+/// The lines of a streaming response.
 pub struct Lines {
     body: Body,
     buffer: BytesMut,
-    /// How much of `buffer` is known to hold no end of line.
+    /// How much of `buffer` is known to hold no line break.
     searched: usize,
     done: bool,
     address: String,
 }
 
 impl Lines {
-    /// The next line without its end; `None` when the stream is over. A last line without end counts.
+    /// The next line without its line break; `None` at the end of the stream. An unterminated last line is returned
+    /// too.
     ///
     /// # Errors
     /// When the connection breaks or a line is too long.
@@ -308,7 +310,7 @@ impl Lines {
         }
     }
 
-    /// The next bytes as they arrive, for those to whom lines mean nothing.
+    /// The next bytes as they arrive, for callers that do not need lines.
     ///
     /// # Errors
     /// When the connection breaks.

@@ -1,4 +1,4 @@
-//! The live state of many objects, read with as few requests as possible.
+//! Reads the live state of many objects with as few requests as possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,29 +11,29 @@ use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::read::ListParams;
 
-/// From how many objects of a kind in a namespace on a list is quicker than asking for each.
+/// From this many objects of a kind in a namespace on, one list is cheaper than a get for each.
 pub(crate) const LIST_THRESHOLD: usize = 8;
 
-/// How much of the objects is wanted.
+/// How much of each object is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// All of it.
+    /// The complete objects.
     Full,
-    /// The metadata; there may be more where single objects were asked for.
+    /// At least the metadata; objects that were read one by one are complete.
     MetadataOnly,
 }
 
-/// The objects of one kind in one namespace.
+/// The requested objects of one kind in one namespace.
 struct Group<'a> {
     ids: Vec<&'a ObjectId>,
 }
 
 impl Cluster {
-    /// Reads all of these objects that are there.
+    /// Reads those of the given objects that exist.
     ///
     /// # Errors
-    /// In the order of the objects, the first that could not be read. Kinds that the server does not know are no error:
-    /// there are no objects of them.
+    /// The error of the first object that could not be read. Kinds that the server does not know are not an error:
+    /// they have no objects.
     pub async fn snapshot<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a ObjectId>,
@@ -69,8 +69,8 @@ impl Cluster {
         Ok(snapshot)
     }
 
-    /// Reads a group from one list, if that is quicker and tells everything; otherwise its objects are asked for one by
-    /// one. We may be allowed to get objects and not to list them.
+    /// Reads a group with one list request, if that is cheaper and returns all of it. `None` falls back to single
+    /// gets, for which RBAC may grant rights where it does not for lists.
     async fn list_group(&self, group: &Group<'_>, detail: Detail) -> Option<Vec<Object>> {
         if group.ids.len() < LIST_THRESHOLD {
             return None;
@@ -81,7 +81,7 @@ impl Cluster {
             return None;
         }
         let limit = u32::try_from(group.ids.len() * 2).ok()?.max(100);
-        // Records of releases are large, and no release's own objects.
+        // Secrets that hold Helm's release records are large, and never objects of a release.
         let records = first.group.is_empty() && first.kind == "Secret";
         let fields = if records { "type!=helm.sh/release.v1" } else { "" };
         let selection = ListParams {
@@ -101,13 +101,13 @@ impl Cluster {
     }
 }
 
-/// Helm's words for asking whether an object is there.
+/// Helm's message for a failed get.
 fn get_failure(id: &ObjectId) -> String {
     let ObjectId { kind, name, namespace, .. } = id;
     format!("could not get information about the resource {kind} {name:?} in namespace {namespace:?}")
 }
 
-/// An object whose metadata alone was asked for says that it is of the kind "metadata"; here it is again what it is.
+/// Restores the kind of an object that was returned as `PartialObjectMetadata`.
 fn restore_kind(mut object: Object, example: &ObjectId) -> Object {
     object.body_mut().insert("apiVersion".into(), example.api_version().into());
     object.body_mut().insert("kind".into(), example.kind.as_str().into());

@@ -1,45 +1,45 @@
-//! Refusals by the server, as it tells them and as Go's client tells those that it does not tell.
+//! The `Status` of rejected requests, with client-go's messages for responses that carry none.
 
 use std::time::Duration;
 
 use pintle_objects::Object;
 use pintle_tree::{Node, json};
 
-/// A refusal by the server.
+/// A rejected request: Kubernetes' `metav1.Status`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiStatus {
     /// The HTTP status.
     pub code: u16,
-    /// The reason in one word, such as `NotFound`; empty when the server gave none.
+    /// The machine-readable reason, such as `NotFound`; empty when the server gave none.
     pub reason: String,
-    /// The sentence for people.
+    /// The human-readable message.
     pub message: String,
-    /// The group of the kind that the refusal is about.
+    /// The API group of the object concerned.
     pub group: String,
-    /// The kind or resource that the refusal is about.
+    /// The kind or resource of the object concerned.
     pub kind: String,
-    /// The name of the object that the refusal is about.
+    /// The name of the object concerned.
     pub name: String,
-    /// The details.
+    /// The details, one for each invalid field or conflict.
     pub causes: Vec<StatusCause>,
-    /// How long the server wants to be left alone.
+    /// How long to wait before retrying (`Retry-After`).
     pub retry_after: Option<Duration>,
 }
 
-/// One detail of a refusal.
+/// One detail of a rejected request: `metav1.StatusCause`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusCause {
-    /// The reason in one word, such as `FieldManagerConflict`.
+    /// The machine-readable reason, such as `FieldManagerConflict`.
     pub reason: String,
-    /// The sentence for people.
+    /// The human-readable message.
     pub message: String,
-    /// The field that the detail is about.
+    /// The path of the field concerned.
     pub field: String,
 }
 
 impl ApiStatus {
-    /// Reads the body of a refusal; whatever is no `Status` becomes one in Go's words.
+    /// Parses the body of an error response. Anything but a `Status` gets client-go's generic message for its code.
     pub fn parse(code: u16, body: &[u8]) -> Self {
         let read = json::read_exact(body).ok().and_then(|node| match node {
             Node::Map(map) => Some(Object::new(map)),
@@ -51,7 +51,7 @@ impl ApiStatus {
         }
     }
 
-    /// Takes a `Status` object as a refusal.
+    /// Converts a `Status` object.
     pub fn from_object(code: u16, status: &Object) -> Self {
         let detail = |field| status.text(&["details", field]).to_owned();
         let causes = status.at(&["details", "causes"]).and_then(Node::as_list).unwrap_or_default();
@@ -76,7 +76,7 @@ impl ApiStatus {
         }
     }
 
-    /// What Go's client makes of a refusal whose body it does not read.
+    /// client-go's `NewGenericServerResponse`: the reason and message for a code without a usable body.
     pub fn generic(code: u16, server_message: &str) -> Self {
         let (reason, message) = match code {
             400 => ("BadRequest", "the server rejected our request for an unknown reason"),
@@ -119,7 +119,7 @@ impl ApiStatus {
     }
 }
 
-/// The text of a body that is no `Status`, as far as people can be expected to read it.
+/// The beginning of a body that is not a `Status`, as client-go quotes it.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(2048)]).trim().to_owned();
     if text.is_empty() { "unknown".to_owned() } else { text }

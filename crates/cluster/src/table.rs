@@ -1,4 +1,4 @@
-//! Objects as tables: the columns that the server itself thinks a person wants to see.
+//! Objects as `Table`s: the columns that kubectl prints, chosen by the server.
 
 use pintle_objects::Object;
 
@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 use crate::request::{Accept, Request};
 
 impl Cluster {
-    /// Reads one object as a table of one row; nothing when there is no such object. Servers that know no tables give
+    /// Gets one object as a table with one row; `None` when it does not exist. Servers without table support return
     /// the object itself.
     ///
     /// # Errors
-    /// When the server refuses or cannot be reached.
+    /// When the server rejects the request or cannot be reached.
     pub async fn table(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Object>> {
         match self.read_table(address::object(resource, namespace, name)?).await {
             Ok(table) => Ok(Some(table)),
@@ -22,10 +22,10 @@ impl Cluster {
         }
     }
 
-    /// Reads all objects with the given labels as one table.
+    /// Lists the objects with the given labels as one table.
     ///
     /// # Errors
-    /// When the server refuses or cannot be reached.
+    /// When the server rejects the request or cannot be reached.
     pub async fn table_of(&self, resource: &Resource, namespace: &str, labels: &str) -> Result<Object> {
         let mut path = address::collection(resource, namespace)?;
         if !labels.is_empty() {
@@ -35,7 +35,7 @@ impl Cluster {
     }
 
     async fn read_table(&self, mut path: String) -> Result<Object> {
-        // The cells are all that is wanted, not the objects beside them.
+        // The cells are enough; leave out the objects.
         address::parameter(&mut path, "includeObject", "None");
         let request = Request::read(path).accept(Accept::Table);
         let response = self.send(&request).await?;

@@ -1,4 +1,4 @@
-//! Failures of the network, retold in the words of Go's client, because scripts look for them.
+//! Maps network and TLS errors to the messages of Go's `net/http`, because scripts match them.
 
 use std::error::Error as StdError;
 use std::io;
@@ -8,7 +8,7 @@ use http::Method;
 use crate::credentials;
 use crate::error::Error;
 
-/// Retells a failure of sending a request to an address.
+/// Converts the error of a request to a URL.
 pub(crate) fn failure(method: &Method, url: &str, error: &(dyn StdError + 'static)) -> Error {
     let failure_text = Failure::read(url, error);
     Error::Transport {
@@ -28,7 +28,7 @@ fn verb(method: &Method) -> String {
 
 struct Failure {
     cause: String,
-    /// Whether the server may have seen the request.
+    /// Whether the server may have processed the request.
     sent: bool,
 }
 
@@ -70,13 +70,13 @@ impl Failure {
     }
 }
 
-/// The text of the deepest cause; those above mostly say that something below went wrong.
+/// The message of the innermost cause; outer ones mostly say that something below failed.
 fn innermost(mut texts: Vec<String>) -> String {
     texts.retain(|text| !text.is_empty());
     texts.pop().unwrap_or_else(|| "unknown error".into())
 }
 
-/// The kind of the I/O error inside an error, however often it was wrapped on its way up.
+/// The kind of the I/O error inside an error, however deep it is wrapped.
 fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
     let error = error.downcast_ref::<io::Error>()?;
     match error.get_ref().and_then(|inner| io_kind(inner)) {
@@ -85,12 +85,12 @@ fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
     }
 }
 
-/// The failure of TLS inside an error, however often it was wrapped on its way up.
+/// The TLS error inside an error, however deep it is wrapped.
 fn tls_error(error: &(dyn StdError + 'static)) -> Option<rustls::Error> {
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return Some(tls.clone());
     }
-    // The source of an I/O error is that of the error inside it, so the inner error itself would be passed over.
+    // `source()` of an I/O error skips the error it wraps, so that one is checked explicitly.
     tls_error(error.downcast_ref::<io::Error>()?.get_ref()?)
 }
 
@@ -140,12 +140,12 @@ fn alert_text(alert: rustls::AlertDescription) -> String {
     }
 }
 
-/// The host of an address, without port.
+/// The host of a URL, without port.
 fn host(url: &str) -> String {
     url.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default()
 }
 
-/// The address that was dialled. The connector knows it but shows it only in its debug text.
+/// The address that was dialled. The connector exposes it only in its `Debug` output.
 fn dialled(url: &str, error: &(dyn StdError + 'static)) -> String {
     let debug = format!("{error:?}");
     let known = debug

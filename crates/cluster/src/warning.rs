@@ -1,14 +1,14 @@
-//! What the server has to say besides its answers: deprecated versions, unknown fields.
+//! Warning headers of the server: deprecated API versions, unknown fields.
 
 use std::sync::{Mutex, PoisonError};
 
 use http::HeaderMap;
 use http::header::WARNING;
 
-/// How many warnings are kept; more than that nobody reads.
+/// How many distinct warnings are kept, so that a misbehaving server cannot grow memory.
 const MAX_WARNINGS: usize = 100;
 
-/// The warnings of all answers, each once.
+/// The distinct warnings of all responses.
 #[derive(Default)]
 pub(crate) struct Warnings {
     state: Mutex<State>,
@@ -17,12 +17,12 @@ pub(crate) struct Warnings {
 #[derive(Default)]
 struct State {
     seen: Vec<String>,
-    /// How many of them were handed out.
+    /// How many of them were returned by `take`.
     reported: usize,
 }
 
 impl Warnings {
-    /// Keeps the warnings of an answer.
+    /// Records the warnings of a response.
     pub(crate) fn record(&self, headers: &HeaderMap) {
         for value in headers.get_all(WARNING) {
             let Some(text) = value.to_str().ok().and_then(text_of) else { continue };
@@ -33,7 +33,7 @@ impl Warnings {
         }
     }
 
-    /// Hands out the warnings that came since the last time.
+    /// Returns the warnings since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let new = state.seen[state.reported..].to_vec();
@@ -41,13 +41,13 @@ impl Warnings {
         new
     }
 
-    /// Lets every warning be new again.
+    /// Lets every warning be reported again.
     pub(crate) fn forget(&self) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
     }
 }
 
-/// The text of a header such as `299 - "text"`; other codes are not for people.
+/// The text of a header such as `299 - "text"`. Other codes are not meant for users.
 fn text_of(header: &str) -> Option<String> {
     let quoted = header.strip_prefix("299 ")?.split_once(' ')?.1.trim_start().strip_prefix('"')?;
     let mut text = String::new();
@@ -56,7 +56,7 @@ fn text_of(header: &str) -> Option<String> {
         match letter {
             '"' => return Some(text),
             '\\' => text.push(letters.next()?),
-            // Nothing that a terminal would obey.
+            // Control characters could change the terminal.
             other if other.is_control() => {}
             other => text.push(other),
         }

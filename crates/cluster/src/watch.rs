@@ -1,4 +1,4 @@
-//! WatchStream objects change.
+//! Watch requests.
 
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ use crate::error::{ApiStatus, Error, Result};
 use crate::read::ListParams;
 use crate::request::{Lines, Request};
 
-/// How long the server keeps a watch open; after that it is opened again.
+/// How long the server keeps a watch open (`timeoutSeconds`); the caller then opens it again.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long a watch may be silent; the server has closed it by then, unless there is no way to the server any more.
+/// How long a watch may be idle. The server closes it before that, so silence beyond it means a dead connection.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(330);
 
-/// Something that happened to an object.
+/// A change of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent {
-    /// The object is new, or was there when the watch began.
+    /// The object is new, or existed when the watch began.
     Added(Object),
     /// The object changed.
     Modified(Object),
-    /// The object is gone; this is its last state.
+    /// The object was deleted; this is its last state.
     Deleted(Object),
-    /// Nothing happened up to this state.
+    /// No change up to this `resourceVersion`.
     Bookmark(String),
 }
 
@@ -37,10 +37,10 @@ pub struct WatchStream {
 }
 
 impl WatchStream {
-    /// The next event; `None` when the server closed the watch, which it does now and then.
+    /// Returns the next event; `None` when the server closed the watch, which is normal.
     ///
     /// # Errors
-    /// When the connection breaks, or the state that the watch began with is forgotten ([`Error::is_expired`]).
+    /// When the connection breaks, or the initial `resourceVersion` has expired ([`Error::is_expired`]).
     pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
         loop {
             let line = match tokio::time::timeout(IDLE_TIMEOUT, self.lines.next()).await {
@@ -68,7 +68,7 @@ impl WatchStream {
         }
     }
 
-    /// The events as a stream; it ends with the first error.
+    /// Converts to a stream of events, which ends with the first error.
     pub fn into_stream(self) -> impl Stream<Item = Result<WatchEvent>> + Send {
         stream::unfold(Some(self), |stream| async move {
             let mut stream = stream?;
@@ -82,7 +82,8 @@ impl WatchStream {
 }
 
 impl Cluster {
-    /// Watches the selected objects from a state on. An empty state begins with an event for each object that is there.
+    /// Watches matching objects from a `resourceVersion` on. An empty one starts with an event for each existing
+    /// object.
     ///
     /// # Errors
     /// When the watch cannot be opened.

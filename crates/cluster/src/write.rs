@@ -1,4 +1,4 @@
-//! Changing objects: create, replace, apply, patch, delete.
+//! Write requests: create, replace, apply, patch, delete.
 
 use bytes::Bytes;
 use http::Method;
@@ -11,33 +11,33 @@ use crate::discovery::Resource;
 use crate::error::{Error, Result};
 use crate::request::Request;
 
-/// The name under which Helm owns fields, whatever the program is called.
+/// Helm's field manager. Sharing it lets either tool continue with the releases of the other.
 const FIELD_MANAGER: &str = "helm";
 
-/// What the server does about fields that it does not know.
+/// The `fieldValidation` parameter: what the server does about unknown fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// Whatever the server likes best.
+    /// The server's default.
     #[default]
     Unset,
-    /// Refuse the object.
+    /// Reject the object.
     Strict,
-    /// Warn.
+    /// Return a warning header.
     Warn,
-    /// Drop them.
+    /// Drop them silently.
     Ignore,
 }
 
-/// How a change is to be made.
+/// The parameters of a write, as kube-rs' `PostParams` and `PatchParams`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteParams {
-    /// Whether everything happens but the storing.
+    /// Whether to send `dryRun=All`.
     pub dry_run: bool,
-    /// What becomes of unknown fields.
+    /// What the server does about unknown fields.
     pub validation: FieldValidation,
-    /// The name under which fields are owned.
+    /// The field manager.
     pub field_manager: &'static str,
-    /// The part of the object that is changed, such as `status`; empty for the object itself.
+    /// The subresource, such as `status`; empty for the object itself.
     pub subresource: &'static str,
 }
 
@@ -53,12 +53,12 @@ impl Default for WriteParams {
 }
 
 impl WriteParams {
-    /// A change that refuses unknown fields.
+    /// Parameters that reject unknown fields.
     pub fn strict() -> Self {
         WriteParams { validation: FieldValidation::Strict, ..WriteParams::default() }
     }
 
-    /// A change of the status.
+    /// Parameters for the status subresource.
     pub fn status() -> Self {
         WriteParams { subresource: "status", ..WriteParams::default() }
     }
@@ -80,14 +80,14 @@ impl WriteParams {
     }
 }
 
-/// The language of a patch.
+/// The format of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchType {
-    /// A list of operations (RFC 6902).
+    /// A JSON patch: a list of operations (RFC 6902).
     Json,
-    /// A tree laid over the object (RFC 7386).
+    /// A JSON merge patch (RFC 7386).
     Merge,
-    /// A tree laid over the object by Kubernetes' rules for lists.
+    /// A strategic merge patch: lists are merged by key.
     Strategic,
 }
 
@@ -101,20 +101,20 @@ impl PatchType {
     }
 }
 
-/// What becomes of the objects that an object owns when it is deleted.
+/// The deletion propagation policy: what happens to dependents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PropagationPolicy {
-    /// They are deleted after it.
+    /// Dependents are deleted by the garbage collector afterwards.
     #[default]
     Background,
-    /// They are deleted before it.
+    /// Dependents are deleted first.
     Foreground,
-    /// They stay.
+    /// Dependents are kept.
     Orphan,
 }
 
 impl PropagationPolicy {
-    /// The word in the API.
+    /// The value in `DeleteOptions`.
     pub fn as_str(self) -> &'static str {
         match self {
             PropagationPolicy::Background => "Background",
@@ -124,39 +124,39 @@ impl PropagationPolicy {
     }
 }
 
-/// Which state an object must be in to be deleted.
+/// The preconditions of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
-    /// The object's uid; empty for any.
+    /// The required uid; empty for any.
     pub uid: String,
-    /// The object's resource version; empty for any.
+    /// The required resource version; empty for any.
     pub resource_version: String,
 }
 
-/// An object as the server wrote it.
+/// The response to a write.
 #[derive(Clone, Debug)]
 pub struct WrittenObject {
-    /// Whether it is new.
+    /// Whether the object was created.
     pub created: bool,
-    /// Its text.
+    /// The object as JSON.
     pub body: Bytes,
 }
 
 impl WrittenObject {
-    /// The object.
+    /// Parses the object.
     ///
     /// # Errors
-    /// When the server's answer is no object.
+    /// When the response is not an object.
     pub fn object(&self) -> Result<Object> {
         Object::read_json(&self.body).map_err(|error| Error::invalid_response("a change", error))
     }
 }
 
 impl Cluster {
-    /// Makes an object; its namespace must be set if its kind wants one.
+    /// Creates an object. Its namespace must be set if its kind is namespaced.
     ///
     /// # Errors
-    /// [`Error::is_already_exists`] when it is there, or when the server refuses or does not answer.
+    /// [`Error::is_already_exists`] when it exists, or when the server rejects the request or does not answer.
     pub async fn create(&self, object: &Object, params: &WriteParams) -> Result<WrittenObject> {
         let resource = self.resource(object.api_version(), object.kind()).await?;
         if resource.namespaced && object.namespace().is_empty() {
@@ -168,7 +168,7 @@ impl Cluster {
         self.send_write(&request).await
     }
 
-    /// Replaces an object as a whole. With a resource version, only if nobody else changed it.
+    /// Replaces an object as a whole. With a resource version, only if no other writer changed it.
     ///
     /// # Errors
     /// [`Error::is_conflict`], or when the server refuses or does not answer.
@@ -177,15 +177,16 @@ impl Cluster {
         let path = self.object_path(&resource, object.namespace(), object.name(), params)?;
         let body = object.to_json().into();
         let mut request = Request::with_body(Method::PUT, path, "application/json", body);
-        // Sent twice, a guarded change would collide with itself.
+        // Repeated, an update with a resource version would conflict with itself.
         request.idempotent = object.resource_version().is_empty();
         self.send_write(&request).await
     }
 
-    /// Applies an object on the server. `force` takes fields that others own.
+    /// Server-side apply. `force` takes over fields that other managers own.
     ///
     /// # Errors
-    /// [`Error::is_conflict`] when others own fields, or when the server refuses or does not answer.
+    /// [`Error::is_conflict`] when other managers own fields, or when the server rejects the request or does not
+    /// answer.
     pub async fn apply(&self, object: &Object, force: bool, params: &WriteParams) -> Result<WrittenObject> {
         let resource = self.resource(object.api_version(), object.kind()).await?;
         let mut path = self.object_path(&resource, object.namespace(), object.name(), params)?;
@@ -199,7 +200,7 @@ impl Cluster {
     /// Patches an object.
     ///
     /// # Errors
-    /// [`Error::is_not_found`] when it is not there, or when the server refuses or does not answer.
+    /// [`Error::is_not_found`] when it does not exist, or when the server rejects the request or does not answer.
     pub async fn patch(
         &self,
         id: &ObjectId,
@@ -210,15 +211,16 @@ impl Cluster {
         let resource = self.resource(&id.api_version(), &id.kind).await?;
         let path = self.object_path(&resource, &id.namespace, &id.name, params)?;
         let mut request = Request::with_body(Method::PATCH, path, kind.content_type(), patch.into());
-        // Laying the same tree over an object twice changes nothing; operations on lists would happen twice.
+        // Merge patches are idempotent; the list operations of a JSON patch are not.
         request.idempotent = kind != PatchType::Json;
         self.send_write(&request).await
     }
 
-    /// Deletes an object, and returns whether it was there.
+    /// Deletes an object, and returns whether it existed.
     ///
     /// # Errors
-    /// [`Error::is_conflict`] when it is not in the guarded state, or when the server refuses or does not answer.
+    /// [`Error::is_conflict`] when a precondition does not hold, or when the server rejects the request or does not
+    /// answer.
     pub async fn delete(
         &self,
         id: &ObjectId,

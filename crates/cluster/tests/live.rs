@@ -9,7 +9,7 @@ use pintle_cluster::{Cluster, Detail, ListParams, Preconditions, PropagationPoli
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::{Adoption, Method, PlanInput, Snapshot, plan};
 
-/// Connects to the test cluster and makes a namespace of its own; nothing when there is no test cluster.
+/// Connects to the test cluster and creates a namespace; `None` when there is no test cluster.
 async fn testbed(test: &str) -> Option<(Cluster, String)> {
     let Some(path) = std::env::var_os("PINTLE_E2E_KUBECONFIG") else {
         pintle_testkit::skip(&format!("{test} needs PINTLE_E2E_KUBECONFIG"));
@@ -54,7 +54,7 @@ async fn execute(
         let plan = plan(&input).expect("a plan");
         let steps: Vec<_> = plan.steps.into_iter().chain(plan.removals).collect();
         let done = cluster.execute_all(&steps, apply_options).await;
-        // Controllers of the cluster write to objects, too, and may come between the look and the write.
+        // Controllers of the cluster write to objects too, and may do so between the read and the write.
         if done.iter().any(|done| done.as_ref().is_err_and(is_conflict)) {
             continue;
         }
@@ -110,7 +110,7 @@ async fn plans_are_carried_out_by_either_way_of_applying_and_end_alike() {
     assert_eq!(containers(&live), ["x:2"]);
     assert!(matches!(execute(&cluster, &new, &new, &client).await[..], [Applied::Unchanged]));
 
-    // Fields that client-side apply owned go away with server-side apply once they are handed over.
+    // Fields owned by client-side apply are removed by server-side apply once their manager is upgraded.
     execute(&cluster, &new, &old, &client).await;
     let server = ApplyOptions { upgrade_field_manager: true, ..ApplyOptions::default() };
     execute(&cluster, &old, &new, &server).await;

@@ -1,4 +1,4 @@
-//! All integration tests of this crate, in one program: each more would be linked whole.
+//! All integration tests of this crate in one program, because each program is linked separately.
 
 mod live;
 mod node;

@@ -1,5 +1,5 @@
-//! WaitOptions and logs where pods run, or go through their states: `PINTLE_E2E_KUBECONFIG` names the configuration of a
-//! test cluster whose context is `pintle-e2e…`, and `PINTLE_E2E_LEVEL` is `node` or `embedded`.
+//! Waiting and logs with running pods, real or simulated: `PINTLE_E2E_KUBECONFIG` names the configuration of a test
+//! cluster whose context is `pintle-e2e…`, and `PINTLE_E2E_LEVEL` is `node` or `embedded`.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -17,7 +17,8 @@ struct Bench {
 }
 
 impl Bench {
-    /// Connects to the test cluster and makes a namespace; nothing when there is no cluster with a node of some kind.
+    /// Connects to the test cluster and creates a namespace; `None` when there is no cluster with a node of some
+    /// kind.
     async fn new(test: &str) -> Option<Bench> {
         let level = std::env::var("PINTLE_E2E_LEVEL").unwrap_or_default();
         let has_node = ["node", "embedded"].contains(&level.as_str());
@@ -36,7 +37,7 @@ impl Bench {
         Some(Bench { cluster, namespace })
     }
 
-    /// Makes the objects of a manifest and returns their ids.
+    /// Creates the objects of a manifest and returns their ids.
     async fn make(&self, manifest: &str) -> Vec<ObjectId> {
         let mut ids = Vec::new();
         for mut object in Object::read_manifest(manifest.as_bytes(), "test").expect("good YAML") {
@@ -67,7 +68,7 @@ fn early(wait_for: WaitFor) -> WaitOptions {
     WaitOptions { fail_fast: Some(FailFastLimits::default()), ..waiting(wait_for) }
 }
 
-/// What our own API is told of a pod, in which nothing runs.
+/// Instructions for the embedded cluster, where no container runs.
 fn simulated(list: &[(&str, &str)]) -> String {
     let annotations = list.iter().map(|(key, value)| format!("pintle.dev/simulate-{key}: {value:?}"));
     format!("{{{}}}", annotations.collect::<Vec<_>>().join(", "))
@@ -165,7 +166,7 @@ async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
     let quota = bench
         .make("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: '0'}}\n")
         .await;
-    // Until it is counted, it forbids nothing.
+    // The quota rejects nothing until it has been counted.
     let is_counted = async {
         loop {
             let quota = bench.cluster.get(&quota[0]).await.expect("it can be read").expect("it was made");
@@ -187,7 +188,7 @@ async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
     bench.done().await;
 }
 
-/// `annotations` tell our own API what the scripts do.
+/// `annotations` tell the embedded cluster what the scripts do.
 fn job(name: &str, first: &str, second: &str, annotations: &str) -> String {
     let (first, second) = (container(first).replace("main", "first"), container(second));
     format!(

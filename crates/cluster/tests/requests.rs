@@ -1,4 +1,4 @@
-//! What is sent, what is sent again, and what refusals become.
+//! What is sent, what is retried, and how errors are mapped.
 
 use crate::support;
 

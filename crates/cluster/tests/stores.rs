@@ -1,5 +1,5 @@
 //! The stores against an API server: `PINTLE_E2E_KUBECONFIG` names its configuration, whose context must be
-//! `pintle-e2e…`. With `PINTLE_HELM` naming the real Helm, both read what the other wrote.
+//! `pintle-e2e…`. With `PINTLE_HELM` naming the real Helm, each reads what the other wrote.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use pintle_release::{
     Lease, Query, ReleaseVersion, Status, Store, StoreError, StoredHook, Timestamp, VersionId,
 };
 
-/// Connects to the test cluster and makes a namespace of its own; nothing when there is no test cluster.
+/// Connects to the test cluster and creates a namespace; `None` when there is no test cluster.
 async fn testbed(test: &str) -> Option<(Cluster, String)> {
     let Some(path) = std::env::var_os("PINTLE_E2E_KUBECONFIG") else {
         skipped(test, "PINTLE_E2E_KUBECONFIG");
@@ -151,7 +151,7 @@ async fn of_fifty_writers_one_wins_each_number() {
     for store in stores(&cluster) {
         for number in 1..=3 {
             let writers = (0..50).map(|writer| {
-                // Every writer is a program of its own, with its own memory of what is there.
+                // Every writer is a process of its own, with its own cache.
                 let store =
                     stores(&cluster).into_iter().find(|one| one.driver() == store.driver()).expect("one");
                 let mut version = version(&namespace, "web", number, Status::Deployed);
@@ -241,7 +241,7 @@ async fn what_was_seen_before_a_version_went_cannot_be_followed() {
         store().create(&first, None, None).await.expect("is new");
         let seen = late.history(&namespace, "web").await.expect("an answer").remove(0);
         store().delete(&namespace, "web", 1).await.expect("is there");
-        // Gone, and then there again by somebody else's hand: neither is what was seen.
+        // Deleted, and created again by another writer: neither is the state that was read.
         for again in [false, true] {
             if again {
                 store().create(&first, None, None).await.expect("is new");
@@ -272,7 +272,7 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
     store.create(&first, None, None).await.expect("is new");
     let kind = |name: &str| ObjectId::new("helm.sh/v3", "ReleaseVersion", &namespace, name);
 
-    // A writer that died before the release pointed to its work: its version is not seen, and goes with the next one.
+    // A writer was killed before it moved the pointer: its version is not listed, and is deleted with the next one.
     let mut left = cluster.get(&kind(&name(first.id))).await.expect("an answer").expect("is there");
     let orphan = name(id(2, 9));
     left.metadata_mut().insert("name".into(), orphan.as_str().into());
@@ -291,7 +291,7 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
     assert_eq!(store.history(&namespace, "web").await.expect("an answer").len(), 2);
     assert!(cluster.get(&kind(&orphan)).await.expect("an answer").is_none());
 
-    // A writer that died while it deleted all versions: the release is free again.
+    // A writer was killed while it deleted all versions: the name is free again.
     for version in [&first, &second] {
         cluster
             .delete(

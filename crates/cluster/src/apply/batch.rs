@@ -1,24 +1,26 @@
-//! Many requests at once, but not too many.
+//! Bounded concurrency for requests.
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 
-/// How many requests are under way at once. Each takes a connection, and the server answers no quicker to more.
+/// How many requests are in flight at once. Each may take a connection of its own, and API servers get no faster
+/// beyond this.
 pub const MAX_CONCURRENCY: usize = 16;
 
-/// Does something with every item, several at a time, and returns the results in the order of the items.
+/// Runs `work` for every item with bounded concurrency, and returns the results in the order of the items.
 pub fn run_concurrently<'a, T, R: Send + 'a>(
     items: &'a [T],
     work: impl Fn(&'a T) -> BoxFuture<'a, R>,
 ) -> BoxFuture<'a, Vec<R>> {
-    // Boxes, and all of them made first, because the compiler cannot see that a stream of closures can be sent.
+    // The futures are boxed and created up front because the compiler cannot prove that a stream of closures is
+    // `Send`.
     let waiting: Vec<BoxFuture<'a, (usize, R)>> = items
         .iter()
         .enumerate()
         .map(|(index, item)| work(item).map(move |result| (index, result)).boxed())
         .collect();
     async move {
-        // One that takes long holds up none of the others, so they end in any order.
+        // Unordered, so that one slow request does not keep the others from starting.
         let mut done: Vec<(usize, R)> =
             stream::iter(waiting).buffer_unordered(MAX_CONCURRENCY).collect().await;
         done.sort_unstable_by_key(|(index, _)| *index);
@@ -27,8 +29,8 @@ pub fn run_concurrently<'a, T, R: Send + 'a>(
     .boxed()
 }
 
-/// Does something with every item, several at a time; neighbours of one kind make a batch, and a batch begins when the
-/// one before it is done. Failures stop nothing. The results are in the order of the items.
+/// As [`run_concurrently`], but neighbours of one kind form a batch, and a batch starts when the one before it is
+/// done. Errors do not stop later batches. The results are in the order of the items.
 pub fn run_in_batches<'a, T, R: Send + 'a>(
     items: &'a [T],
     kind: impl Fn(&T) -> &str,

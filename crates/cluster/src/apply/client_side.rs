@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 use crate::write::{PatchType, WriteParams, WrittenObject};
 
 impl Cluster {
-    /// Makes an object, trying again when others get in the way.
+    /// Creates an object, and retries on conflicts.
     ///
     /// # Errors
-    /// When the server refuses or does not answer.
+    /// When the server rejects the request or does not answer.
     pub async fn create_object(&self, object: &Object, params: &WriteParams) -> Result<WrittenObject> {
         if self.is_noop() {
             return Ok(WrittenObject { created: false, body: object.to_json().into() });
@@ -25,10 +25,10 @@ impl Cluster {
         retry(Error::is_conflict, || self.create(&fresh, params)).await
     }
 
-    /// Replaces an object as a whole. `live` saves asking for its state.
+    /// Replaces an object as a whole. `live` saves a request for its resource version.
     ///
     /// # Errors
-    /// In Helm's words: that it could not be replaced, and why.
+    /// Helm's message: that it could not be replaced, and why.
     pub async fn replace_object(
         &self,
         object: &Object,
@@ -39,7 +39,7 @@ impl Cluster {
         if !object.resource_version().is_empty() {
             return self.replace(object, params).await.map_err(failed);
         }
-        // Some kinds cannot be replaced without saying which state is replaced.
+        // Some kinds reject an update without `metadata.resourceVersion`.
         let version = match live {
             Some(live) => live.resource_version().to_owned(),
             None => self
@@ -56,10 +56,10 @@ impl Cluster {
         self.replace(&guarded, params).await.map_err(failed)
     }
 
-    /// Sends a patch that was worked out here.
+    /// Sends a patch that was computed on the client.
     ///
     /// # Errors
-    /// In Helm's words: what could not be patched, and why.
+    /// Helm's message: what could not be patched, and why.
     pub async fn patch_object(
         &self,
         id: &ObjectId,
@@ -67,7 +67,7 @@ impl Cluster {
         patch: &Map<Node>,
         params: &WriteParams,
     ) -> Result<WrittenObject> {
-        // The only numbers that JSON cannot hold are infinities, and no reader of objects lets these in.
+        // JSON cannot represent infinities, and no reader of objects accepts them.
         let body = json::write_raw(patch).unwrap_or_default();
         let sent = self.patch(id, kind, body, params).await;
         sent.map_err(|error| error.during(format!("cannot patch {:?} with kind {}", id.name, id.kind)))

@@ -11,7 +11,7 @@ impl Cluster {
     /// Deletes an object whatever its state, and returns whether it was there.
     ///
     /// # Errors
-    /// When the server refuses or does not answer.
+    /// When the server rejects the request or does not answer.
     pub async fn delete_object(&self, id: &ObjectId, propagation: PropagationPolicy) -> Result<bool> {
         if self.is_noop() {
             return Ok(false);

@@ -10,10 +10,11 @@ use crate::error::{Error, Result};
 use crate::write::{PatchType, WriteParams, WrittenObject};
 
 impl Cluster {
-    /// Applies an object, new or not. Only quarrels over a quota are tried again; a conflict over fields is told.
+    /// Applies an object, whether it exists or not. Only conflicts over a resource quota are retried; field conflicts
+    /// are returned.
     ///
     /// # Errors
-    /// In Helm's words: what could not be applied, and why.
+    /// Helm's message: what could not be applied, and why.
     pub async fn apply_object(
         &self,
         object: &Object,
@@ -38,11 +39,11 @@ impl Cluster {
         })
     }
 
-    /// Hands the fields of a live object that our client-side apply owns over to our server-side apply, so that what
-    /// is no longer wanted goes away. Returns whether there were any.
+    /// Moves the fields of a live object that our client-side apply owns to our server-side apply, so that fields
+    /// which are no longer in the manifest are removed. Returns whether there were any (client-go's `csaupgrade`).
     ///
     /// # Errors
-    /// In Helm's words: whose fields could not be handed over, and why.
+    /// Helm's message: whose fields could not be moved, and why.
     pub async fn upgrade_field_manager(&self, live: &Object, params: &WriteParams) -> Result<bool> {
         let id = live.id();
         let mut fresh: Option<Object> = None;
@@ -75,7 +76,7 @@ impl Cluster {
     }
 }
 
-/// Whether a quota was being counted by two at once.
+/// Whether the conflict is about a `ResourceQuota` that two requests updated at once; the server asks to retry it.
 fn is_quota_conflict(error: &Error) -> bool {
     let quarrel = |text: &str| {
         text.contains("Operation cannot be fulfilled on resourcequotas")

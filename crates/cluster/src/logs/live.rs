@@ -1,4 +1,4 @@
-//! The logs of a hook while it runs: every container is followed from its start to its end.
+//! Follows the logs of a hook while it runs, each container from its start to its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,17 +13,17 @@ use super::{LogRange, LogSink, LogSource, container_names, open, pods_of_hook};
 use crate::cluster::Cluster;
 use crate::wait::{ReflectorEvent, WatchTarget, container_statuses, is_controlled_by, reflect};
 
-/// How long the drain of the logs may forward once the hook has ended.
+/// How long reading the remaining logs may take once the hook has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait before asking again for a log that is not there yet, and how often.
+/// The delay before a log that is not available yet is requested again, and how often.
 const RETRY: (Duration, u32) = (Duration::from_millis(200), 10);
-/// How many events of logs may wait to be passed on.
+/// How many log lines are buffered before readers wait.
 const CHANNEL_CAPACITY: usize = 256;
 
-/// One run of a container; restarted containers have several.
+/// One run of a container; restarted containers have several. The number is the restart count.
 type Instance = (LogSource, i64);
 
-/// What the task that reads a log has to say.
+/// What the task that reads a log reports.
 enum LogEvent {
     Line(usize, Bytes),
     End(usize),
@@ -37,13 +37,13 @@ pub struct HookLogs<'c> {
 }
 
 impl<'c> HookLogs<'c> {
-    /// Gets ready to reflect a hook. Its namespace must be filled in.
+    /// Prepares to follow a hook. The namespace of its id must be set.
     pub fn new(cluster: &'c Cluster, hook: &ObjectId) -> Self {
         HookLogs { cluster, hook: hook.clone() }
     }
 
-    /// Passes on what the hook writes, line by line, while `waiting` is at work, and returns what that returns once all
-    /// that was written has been passed on. Trouble with logs is never trouble for the hook.
+    /// Sends the hook's log lines to `sink` while `waiting` runs, and returns its result after the remaining lines
+    /// have been sent. Errors of logs never fail the hook.
     pub async fn during<T>(&self, waiting: impl Future<Output = T>, sink: LogSink<'_>) -> T {
         let Some(selection) = super::pod_list_params(&self.hook) else { return waiting.await };
         let mut state = LogFollower::new(self.cluster);
@@ -77,7 +77,7 @@ impl<'c> HookLogs<'c> {
         result
     }
 
-    /// Reads to the end what has ended, and what was too quick to be seen running.
+    /// Reads the logs of ended containers to the end, including those that were too short-lived to be seen running.
     async fn drain(&self, state: &mut LogFollower, sink: LogSink<'_>) {
         let pods = pods_of_hook(self.cluster, &self.hook).await.unwrap_or_default();
         pods.into_iter().for_each(|pod| state.update_pod(pod));
@@ -92,15 +92,15 @@ struct LogFollower {
     cluster: Cluster,
     /// The latest state of each pod.
     pods: BTreeMap<String, Object>,
-    /// The runs that are or were followed.
+    /// The runs that are or were followed, so that none is read twice.
     known: BTreeSet<Instance>,
-    /// The runs that are being followed, by their numbers.
+    /// The runs that are being followed, by task number.
     open: BTreeMap<usize, Instance>,
     next: usize,
     tasks: JoinSet<()>,
     sender: mpsc::Sender<LogEvent>,
     events: mpsc::Receiver<LogEvent>,
-    /// The job that the pods must belong to, where that is known.
+    /// The job that must own the pods, if it is known.
     job: Option<Object>,
 }
 
@@ -129,7 +129,7 @@ impl LogFollower {
     }
 
     fn update_pod(&mut self, pod: Object) {
-        // What is on its way out before it was ever seen belongs to an earlier run of the hook.
+        // A pod that is already terminating when first seen belongs to an earlier run of the hook.
         let known = self.pods.contains_key(pod.name());
         let leaving = pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|moment| !moment.is_nil());
         let alien = self.job.as_ref().is_some_and(|job| !is_controlled_by(&pod, job));
@@ -141,7 +141,7 @@ impl LogFollower {
         self.start(&name);
     }
 
-    /// Starts to reflect the containers of a pod that have started and are not followed.
+    /// Starts to follow the containers of a pod that have started and are not yet followed.
     fn start(&mut self, name: &str) {
         let Some(pod) = self.pods.get(name) else { return };
         let init_containers = container_names(pod, "initContainers");
@@ -149,7 +149,7 @@ impl LogFollower {
         let mut due = Vec::new();
         for (container, run) in started(pod) {
             let source = LogSource::new(pod.namespace(), pod.name(), &container);
-            // The log of the preparation comes first, so the others wait until it is read to the end.
+            // Logs of init containers come first, so the others wait until those are complete.
             let is_preparing = |instance: &Instance| {
                 instance.0.pod == name
                     && instance.0.container != container
@@ -175,7 +175,7 @@ impl LogFollower {
         let (cluster, sender) = (self.cluster.clone(), self.sender.clone());
         self.tasks.spawn(async move {
             read(&cluster, &source, number, &sender).await;
-            // When nobody listens any more, nobody needs to know.
+            // A closed channel means that the caller is gone.
             let _ = sender.send(LogEvent::End(number)).await;
         });
     }
@@ -195,7 +195,7 @@ impl LogFollower {
         }
     }
 
-    /// Whether a run is over, so that its log will end soon.
+    /// Whether a run has ended, so that its log ends soon too.
     fn has_ended(&self, (source, run): &Instance) -> bool {
         let Some(pod) = self.pods.get(&source.pod) else { return true };
         let status = container_statuses(pod).find(|status| text(status, "name") == source.container);
@@ -203,7 +203,7 @@ impl LogFollower {
     }
 }
 
-/// Passes on the lines of a log until it ends.
+/// Sends the lines of a log until it ends.
 async fn read(cluster: &Cluster, source: &LogSource, number: usize, sender: &mpsc::Sender<LogEvent>) {
     let range = LogRange { follow: true, ..LogRange::default() };
     for _ in 0..RETRY.1 {
@@ -223,8 +223,8 @@ async fn read(cluster: &Cluster, source: &LogSource, number: usize, sender: &mps
     }
 }
 
-/// The containers of a pod that have started at least once, with the number of their latest run; in the order in which
-/// their logs are shown.
+/// The containers of a pod that have started at least once, with their restart counts, in the order in which their
+/// logs are shown.
 fn started(pod: &Object) -> Vec<(String, i64)> {
     let mut found = Vec::new();
     for container in super::containers(pod) {
@@ -241,7 +241,7 @@ fn started(pod: &Object) -> Vec<(String, i64)> {
     found
 }
 
-/// The init containers that go on beside the others.
+/// Native sidecars: init containers that keep running beside the main containers.
 fn sidecars(pod: &Object) -> Vec<String> {
     let list = pod.at(&["spec", "initContainers"]).and_then(Node::as_list).unwrap_or_default();
     list.iter()

@@ -1,5 +1,5 @@
-//! Requests about kinds whose place is known, so that keeping releases costs no discovery, and their failures as the
-//! failures of a store.
+//! Requests for resources that are known in advance, so that storing releases needs no discovery; errors become
+//! [`StoreError`]s.
 
 use http::Method;
 use pintle_objects::Object;
@@ -12,7 +12,7 @@ use crate::discovery::Resource;
 use crate::error::{Error, Result};
 use crate::request::Request;
 
-/// The name under which the fields of records are owned.
+/// The field manager of records.
 const FIELD_MANAGER: &str = "helm";
 
 fn with_manager(mut path: String) -> String {
@@ -26,20 +26,20 @@ async fn send(cluster: &Cluster, request: &Request) -> Result<Object> {
     Object::read_json(&response.body).map_err(|error| Error::invalid_response(shown(), error))
 }
 
-/// Makes an object.
+/// Creates an object.
 pub(super) async fn create(cluster: &Cluster, resource: &Resource, object: &Object) -> Result<Object> {
     let path = with_manager(address::collection(resource, object.namespace())?);
     let body = object.to_json().into();
     send(cluster, &Request::with_body(Method::POST, path, "application/json", body)).await
 }
 
-/// Replaces an object; with a resource version, only if nobody else changed it.
+/// Replaces an object; with a resource version, only if no other writer changed it.
 pub(super) async fn replace(cluster: &Cluster, resource: &Resource, object: &Object) -> Result<Object> {
-    // Sent twice, a guarded change would collide with itself.
+    // Repeated, an update with a resource version would conflict with itself.
     put(cluster, resource, object, object.resource_version().is_empty()).await
 }
 
-/// As [`replace`], for those who look what is there when they collide, be it with themselves.
+/// As [`replace`], for callers that check the result of a conflict, even one with themselves.
 pub(super) async fn replace_retryable(
     cluster: &Cluster,
     resource: &Resource,
@@ -55,7 +55,7 @@ async fn put(cluster: &Cluster, resource: &Resource, object: &Object, idempotent
     send(cluster, &request).await
 }
 
-/// Lays a tree over an object.
+/// Applies a JSON merge patch.
 pub(super) async fn merge_patch(
     cluster: &Cluster,
     resource: &Resource,
@@ -69,7 +69,7 @@ pub(super) async fn merge_patch(
     send(cluster, &request).await
 }
 
-/// Changes an object by json_patch, the first of which are conditions. None when a condition does not hold.
+/// Applies a JSON patch that begins with `test` operations. `None` when a test fails.
 pub(super) async fn json_patch(
     cluster: &Cluster,
     resource: &Resource,
@@ -87,7 +87,7 @@ pub(super) async fn json_patch(
     }
 }
 
-/// One json_patch_op of [`json_patch`].
+/// One operation of a JSON patch.
 pub(super) fn json_patch_op(operation: &str, path: &str, value: impl Into<Node>) -> Node {
     Node::Map(Map::from_entries(vec![
         ("op".into(), operation.into()),
@@ -96,7 +96,7 @@ pub(super) fn json_patch_op(operation: &str, path: &str, value: impl Into<Node>)
     ]))
 }
 
-/// Deletes an object and what it owns, and returns whether it was there. With a resource version, only in that state.
+/// Deletes an object and its dependents, and returns whether it existed. With a resource version, only in that state.
 pub(super) async fn delete(
     cluster: &Cluster,
     resource: &Resource,
@@ -120,17 +120,17 @@ pub(super) async fn delete(
     }
 }
 
-/// Says what a store was doing when the cluster backend_error, in Helm's words.
+/// Adds the store's operation to an error, in Helm's wording.
 pub(super) fn backend_error(action: impl Into<String>) -> impl FnOnce(Error) -> StoreError {
     |error| StoreError::Backend { action: action.into(), source: Box::new(error) }
 }
 
-/// Texts as a map of a tree.
+/// String pairs as a map node.
 pub(super) fn texts<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> Node {
     Node::Map(entries.into_iter().map(|(key, value)| (key.into(), value.as_str().into())).collect())
 }
 
-/// A map of texts in an object.
+/// The string pairs of a map node.
 pub(super) fn text_map(node: Option<&Node>) -> std::collections::BTreeMap<String, String> {
     let entries = node.and_then(Node::as_map).into_iter().flat_map(Map::iter);
     entries.filter_map(|(key, value)| Some((key.as_str()?.to_owned(), value.as_str()?.to_owned()))).collect()

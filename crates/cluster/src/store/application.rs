@@ -1,4 +1,4 @@
-//! The sig-apps `Application` of a release, in clusters that know the kind.
+//! The sig-apps `Application` of a release, in clusters that serve the kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use crate::discovery::Resource;
 use crate::error::Result;
 
 const API_VERSION: &str = "app.k8s.io/v1beta1";
-/// The label of the applications that are ours to delete.
+/// The label of applications that we created and may delete.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "pintle");
 
 fn applications() -> Resource {
     Resource::new("app.k8s.io", "v1beta1", "Application", "applications")
 }
 
-/// Makes the application of a release, if the cluster knows such things and nobody else has one of that name.
+/// Creates the application of a release, if the cluster serves the kind and no other application has that name.
 pub(super) async fn ensure(cluster: &Cluster, version: &ReleaseVersion) -> Result<Option<Object>> {
     if !cluster.serves(API_VERSION).await? {
         return Ok(None);
@@ -30,7 +30,7 @@ pub(super) async fn ensure(cluster: &Cluster, version: &ReleaseVersion) -> Resul
             let found = cluster.get_by_name(&applications(), &version.namespace, &version.name).await?;
             Ok(found.filter(is_ours))
         }
-        // It may be left out: what we may not make, or what is no longer there, must not keep a release from being.
+        // The application is optional: missing rights must not fail the release.
         Err(error) if error.is_forbidden() || error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
@@ -60,12 +60,11 @@ fn application(version: &ReleaseVersion) -> Object {
     object
 }
 
-/// Labels by which charts say to which release an object belongs, the recommended one first.
+/// The labels by which charts name the release of an object, the recommended one first.
 const INSTANCE: [&str; 3] = ["app.kubernetes.io/instance", "release", "app.kubernetes.io/name"];
 
-/// The labels that select the objects of a release: the first of those that name the release and that an object has.
-/// Without any, all that the objects have in common; where that is nothing, nothing but the release's own name, which
-/// selects none of them, is said.
+/// The labels that select the objects of a release: the first label that names the release, or else the labels that
+/// all objects share. Without any, the release's own instance label, which selects nothing.
 fn selected(objects: &[Object], release: &str) -> BTreeMap<String, String> {
     let naming = INSTANCE.iter().find(|key| objects.iter().any(|object| object.label(key) == Some(release)));
     if let Some(key) = naming {
@@ -82,7 +81,7 @@ fn selected(objects: &[Object], release: &str) -> BTreeMap<String, String> {
     }
 }
 
-/// The kinds of objects that the release has.
+/// The kinds of a release's objects.
 fn component_kinds(objects: &[Object]) -> Node {
     let kinds: BTreeSet<(String, String)> =
         objects.iter().map(Object::id).map(|id| (id.group, id.kind)).collect();
@@ -92,7 +91,7 @@ fn component_kinds(objects: &[Object]) -> Node {
     Node::List(kinds.into_iter().map(kind).collect())
 }
 
-/// Makes the application of a release say what a new version has, if the release has one of ours.
+/// Updates the application of a release for a new version, if it is ours.
 pub(super) async fn update(cluster: &Cluster, release: &Object, version: &ReleaseVersion) -> Result<()> {
     if !is_owned(release) {
         return Ok(());
@@ -106,7 +105,7 @@ pub(super) async fn update(cluster: &Cluster, release: &Object, version: &Releas
     let Some(found) = found else { return Ok(()) };
     let mut wanted = application(version);
     let Some(Node::Map(mut spec)) = wanted.body_mut().remove("spec") else { return Ok(()) };
-    // Labels that no longer select anything go: a merge would keep them.
+    // A merge patch keeps labels that are absent, so stale ones are set to null.
     if let Some(Node::Map(selector)) = spec.get_mut("selector")
         && let Some(Node::Map(labels)) = selector.get_mut("matchLabels")
     {

@@ -1,4 +1,4 @@
-//! Releases as Helm keeps them: one Secret or ConfigMap for each version, in Helm's exact format.
+//! Helm's release storage: one Secret or ConfigMap per version, in Helm's exact format.
 
 mod listing;
 mod optimistic_lock;
@@ -19,7 +19,7 @@ use listing::owned_by_helm;
 use record_kind::{Action, CREATE, MAX_RECORD_BYTES, RecordKind, UPDATE, too_large};
 pub use record_kind::{ConfigMaps, Secrets};
 
-/// Keeps releases as Helm does.
+/// Stores releases as Helm does.
 #[derive(Debug)]
 pub struct HelmStore<H> {
     cluster: Cluster,
@@ -27,10 +27,10 @@ pub struct HelmStore<H> {
     holder: PhantomData<H>,
 }
 
-/// Keeps releases in Secrets, Helm's default.
+/// Stores releases in Secrets, Helm's default.
 pub type HelmSecrets = HelmStore<Secrets>;
 
-/// Keeps releases in ConfigMaps.
+/// Stores releases in ConfigMaps.
 pub type HelmConfigMaps = HelmStore<ConfigMaps>;
 
 impl<H: RecordKind> HelmStore<H> {
@@ -39,7 +39,7 @@ impl<H: RecordKind> HelmStore<H> {
         HelmStore { cluster, resource: Resource::new("", "v1", H::KIND, H::PLURAL), holder: PhantomData }
     }
 
-    /// The object of a version. One that is too large is refused here, as the server would, before it is sent.
+    /// The object of a version. A record that is too large is rejected before it is sent, with the server's message.
     fn object(
         version: &ReleaseVersion,
         lease: Option<&Lease>,
@@ -118,7 +118,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
             let Some(after) = after else { return Ok(()) };
             let noted = self.annotate_successor(version, after).await;
             if noted.is_err() {
-                // Nothing was done under it yet. When it cannot be deleted, its lease runs out.
+                // No work was done under this version yet. If it cannot be deleted, its lease expires.
                 let at = (object.namespace(), object.name());
                 let _ = api::delete(&self.cluster, &self.resource, at, "").await;
             }

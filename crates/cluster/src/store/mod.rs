@@ -1,4 +1,4 @@
-//! Where releases are kept in a cluster: as Helm keeps them, and as objects of their own kind.
+//! Release stores in a cluster: Helm's Secrets and ConfigMaps, and custom resources.
 
 mod api;
 mod application;

@@ -1,8 +1,7 @@
-//! Releases as objects of their own kind: a `Release` that points to its current `ReleaseVersion`, whose payload is in
-//! Secrets.
+//! Releases as custom resources: a `Release` points to its current `ReleaseVersion`, whose payload is in Secrets.
 //!
-//! A new version is written read_version before the release points to it. Moving the pointer succeeds only for the writer that
-//! saw the state before it, so that of two writers one wins, and the other takes back what it wrote.
+//! A new version is written completely before the release points to it. The pointer is moved with an optimistic lock
+//! (`resourceVersion`), so of two concurrent writers one wins, and the other deletes what it wrote.
 
 mod create;
 mod import;
@@ -24,27 +23,27 @@ use crate::crds;
 use crate::error::{Error, Result};
 use crate::read::ListParams;
 
-/// How often the pointer is tried again when others change the release without moving it.
+/// How often moving the pointer is retried when others change the release without moving it.
 const MAX_RETRIES: usize = 20;
 
 /// Namespace, release and number.
 type Key = (String, String, u64);
 
-/// Keeps releases as objects of their own kind.
+/// Stores releases as custom resources.
 #[derive(Debug)]
 pub struct NativeStore {
     cluster: Cluster,
-    /// What was learned about versions on the way: their ids, and where their payload is.
+    /// The ids and payload references of versions seen so far.
     known: Mutex<BTreeMap<Key, (VersionId, PayloadRef)>>,
-    /// Releases as they were last seen, by namespace and name; none where there was none. Whoever builds on one of them
-    /// finds out when it is out of date, because it cannot be replaced then.
+    /// Releases as last read, by namespace and name; `None` where there was none. A stale entry is harmless:
+    /// replacing it is a conflict, and it is read again.
     seen: Mutex<BTreeMap<(String, String), Option<Object>>>,
-    /// Versions as a history has just told them, so that whoever goes on to read one of them need not ask again.
+    /// Versions as last listed by a history, which save the get that usually follows.
     listed: Mutex<BTreeMap<Key, Object>>,
 }
 
 impl NativeStore {
-    /// Returns a store in this cluster. The kinds are installed when the first release is created.
+    /// Returns a store in this cluster. The CRDs are installed when the first release is created.
     pub fn new(cluster: Cluster) -> Self {
         NativeStore { cluster, known: Mutex::default(), seen: Mutex::default(), listed: Mutex::default() }
     }
@@ -69,7 +68,7 @@ impl NativeStore {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
     }
 
-    /// A version as it was last listed, once.
+    /// Takes a listed version out of the cache.
     fn take_listed(&self, namespace: &str, name: &str, number: u64) -> Option<Object> {
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         listed.remove(&(namespace.to_owned(), name.to_owned(), number))
@@ -88,20 +87,20 @@ impl NativeStore {
         seen.insert((namespace.to_owned(), name.to_owned()), release.cloned());
     }
 
-    /// A release as it was last seen, once.
+    /// Takes a release out of the cache.
     fn take_cached_release(&self, namespace: &str, name: &str) -> Option<Option<Object>> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.remove(&(namespace.to_owned(), name.to_owned()))
     }
 
-    /// The release as it was last seen, if it was there.
+    /// The cached release, if there is one.
     fn cached_release(&self, namespace: &str, name: &str) -> Option<Object> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(&(namespace.to_owned(), name.to_owned())).cloned().flatten()
     }
 
-    /// Whether the release is known to have come further than a version. It does not go back but by deleting versions,
-    /// and whoever does that tells the release himself.
+    /// Whether the release is known to point to a later version. A pointer only moves back when versions are deleted,
+    /// and that updates the cache.
     fn is_behind_pointer(&self, namespace: &str, name: &str, number: u64) -> bool {
         let release = self.cached_release(namespace, name);
         release.as_ref().and_then(record::pointer).is_some_and(|(_, current)| current > number)
@@ -111,13 +110,13 @@ impl NativeStore {
         self.cluster.get_by_name(&crds::releases(), namespace, name).await
     }
 
-    /// The resources of versions, whether or not their release ever pointed to them.
+    /// The `ReleaseVersion` objects, whether or not a release ever pointed to them.
     async fn versions(&self, namespace: &str, selector: String) -> Result<Vec<Object>> {
         let selection = ListParams { labels: selector, ..ListParams::default() };
         empty_if_missing_kind(self.cluster.list(&crds::release_versions(), namespace, &selection).await)
     }
 
-    /// The versions of one release, or some of them by number, in order.
+    /// The versions of a release, or those with the given numbers, by number.
     async fn list_versions(
         &self,
         namespace: &str,
@@ -129,7 +128,7 @@ impl NativeStore {
         let (release, mut versions_there) = futures::try_join!(release, versions())?;
         self.cache_release(namespace, name, release.as_ref());
         let pointer = release.as_ref().and_then(record::pointer);
-        // Whoever takes a release away tells the version first; what was read before that is out of date.
+        // Uninstalling marks the version before the release. A version that was read before that is out of date.
         let knows = |version: &Object| {
             let summary = record::version_summary(version);
             summary.status == Status::Uninstalling
@@ -148,7 +147,7 @@ impl NativeStore {
         Ok(parts)
     }
 
-    /// The resource of a version by its number.
+    /// The `ReleaseVersion` with a number.
     async fn version(&self, namespace: &str, name: &str, number: u64) -> Result<Option<Object>> {
         if let Some((id, _)) = self.cached_version(namespace, name, number) {
             let name = record::version_name(name, id);
@@ -157,7 +156,7 @@ impl NativeStore {
         Ok(self.list_versions(namespace, name, &[number]).await?.pop().map(|(_, object)| object))
     }
 
-    /// The name of the resource of a version.
+    /// The object name of a version.
     async fn version_name(&self, namespace: &str, name: &str, number: u64) -> Result<Option<String>> {
         if let Some((id, _)) = self.cached_version(namespace, name, number) {
             return Ok(Some(record::version_name(name, id)));
@@ -181,7 +180,7 @@ impl NativeStore {
         let Some(object) = object else { return Ok(None) };
         let note = record::payload_ref(&object);
         let read = match payload::read(&self.cluster, namespace, &note).await {
-            // Since it was listed, it may have got another payload, or have gone.
+            // Since it was listed, its payload may have been replaced or deleted.
             Err(_) if was_listed => return Box::pin(self.read_version(namespace, name, number)).await,
             read => read.map_err(failed())?,
         };
@@ -191,8 +190,8 @@ impl NativeStore {
         Ok(Some(version))
     }
 
-    /// The current versions of releases. Where the release says that an operation is under way, the version itself is
-    /// asked: it is written first, and the writer may not have come further.
+    /// The current versions of releases. While an operation is under way the version itself is read, because it is
+    /// written before its release, and the writer may have been killed in between.
     async fn current(&self, query: &Query) -> Result<Vec<Summary>> {
         let namespace = query.namespace.as_deref().unwrap_or_default();
         let releases = match &query.name {
@@ -224,7 +223,7 @@ impl NativeStore {
         Ok(found)
     }
 
-    /// Every version that a query wants.
+    /// Every version that matches a query.
     async fn matching(&self, query: &Query) -> Result<Vec<Summary>> {
         let namespace = query.namespace.as_deref().unwrap_or_default();
         let name = query.name.as_ref().map(|name| format!("name={name}"));
@@ -249,13 +248,13 @@ impl NativeStore {
     }
 }
 
-/// Whether the server does not know the kind at all, rather than not having the object.
+/// Whether the server does not serve the kind, rather than not having the object.
 fn is_missing_kind(error: &Error) -> bool {
     let names_something = error.status().is_some_and(|status| !status.name.is_empty());
     error.is_not_found() && !names_something
 }
 
-/// Where the kinds are not installed, there are no releases.
+/// Without the CRDs there are no releases.
 fn empty_if_missing_kind<T: Default>(result: Result<T>) -> Result<T> {
     match result {
         Err(error) if is_missing_kind(&error) => Ok(T::default()),

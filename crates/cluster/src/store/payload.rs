@@ -1,4 +1,4 @@
-//! The payload of a release version, spread over as many Secrets as it needs.
+//! The payload of a release version, in as many Secrets as it needs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -15,19 +15,19 @@ use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
 
-/// How many Secrets are on their way at once; each carries a megabyte.
+/// How many Secrets are transferred at once; each is about a megabyte.
 const MAX_CONCURRENCY: usize = 4;
-/// The type of the Secrets. It is not Helm's, so that Helm does not take them for releases.
+/// The type of the Secrets. It differs from Helm's, so that Helm does not list them as releases.
 const TYPE: &str = "helm.sh/release-payload.v3";
-/// The key of the data.
+/// The data key.
 const KEY: &str = "payload";
 
 fn secrets() -> Resource {
     Resource::new("", "v1", "Secret", "secrets")
 }
 
-/// The names of the Secrets for so many pieces. A payload that is written anew gets other names, so that the old one
-/// stays whole until it is no longer pointed to.
+/// The names of the Secrets for a number of chunks. A replaced payload gets other names, so that the old one stays
+/// complete until nothing refers to it.
 fn names(version_name: &str, pieces: usize, digest: &str, anew: bool) -> Vec<String> {
     let mark: String = digest.trim_start_matches("sha256:").chars().take(8).collect();
     let name = |piece| match anew {
@@ -37,15 +37,15 @@ fn names(version_name: &str, pieces: usize, digest: &str, anew: bool) -> Vec<Str
     (1..=pieces).map(name).collect()
 }
 
-/// A payload that is packed and has its place, but is not written yet.
+/// A compressed payload with the names of its Secrets, not written yet.
 pub(super) struct PayloadSecrets {
     packed: Vec<u8>,
-    /// Where it goes.
+    /// The reference for the version's spec.
     pub(super) note: PayloadRef,
 }
 
 impl PayloadSecrets {
-    /// Packs the payload for the version with this name.
+    /// Compresses the payload of the version with this object name.
     pub(super) fn new(version_name: &str, payload: &Payload, anew: bool) -> Self {
         let packed = payload.pack();
         let secrets = names(version_name, chunk::split(&packed).len(), payload.digest(), anew);
@@ -53,7 +53,7 @@ impl PayloadSecrets {
         PayloadSecrets { packed, note }
     }
 
-    /// Writes it into Secrets that the version's resource owns.
+    /// Creates the Secrets, owned by the version's object.
     pub(super) async fn write(&self, cluster: &Cluster, owner: &Object) -> Result<()> {
         let resource = secrets();
         let pieces = chunk::split(&self.packed);
@@ -68,7 +68,7 @@ impl PayloadSecrets {
     }
 }
 
-/// Makes a Secret. One of that name can only be from an attempt of our own whose answer was lost.
+/// Creates a Secret. An existing one can only be from our own attempt whose response was lost.
 async fn create(
     cluster: &Cluster,
     resource: &Resource,
@@ -93,7 +93,7 @@ fn secret(owner: &Object, name: &str, piece: &[u8]) -> Object {
     object
 }
 
-/// Deletes the Secrets of a payload that is no longer pointed to.
+/// Deletes the Secrets of a payload that nothing refers to any more.
 pub(super) async fn discard(cluster: &Cluster, namespace: &str, note: &PayloadRef) -> Result<()> {
     let resource = secrets();
     for name in &note.secrets {
@@ -102,7 +102,7 @@ pub(super) async fn discard(cluster: &Cluster, namespace: &str, note: &PayloadRe
     Ok(())
 }
 
-/// Reads a payload. The outer failure is the cluster's, the inner one that of what was found there.
+/// Reads a payload. The outer error is the cluster's, the inner one is about the content.
 pub(super) async fn read(
     cluster: &Cluster,
     namespace: &str,

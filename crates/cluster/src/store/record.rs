@@ -1,4 +1,4 @@
-//! Releases and release versions as custom resources: which field holds what.
+//! The mapping of releases and release versions to custom resources.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use pintle_tree::{Map, Node};
 use super::api;
 use crate::crds;
 
-/// How many objects a version lists; a custom resource must stay far below what etcd takes.
+/// How many objects a version lists in its spec; custom resources must stay well below etcd's size limit.
 const MAX_LISTED_OBJECTS: usize = 2_000;
 
-/// What the resource of a version says about its payload.
+/// Where the payload of a version is, as its `spec.payload` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PayloadRef {
     pub(super) secrets: Vec<String>,
@@ -25,12 +25,12 @@ fn api_version() -> String {
     format!("{}/{}", crds::GROUP, crds::VERSION)
 }
 
-/// The name of the resource of a version.
+/// The object name of a version.
 pub(super) fn version_name(release: &str, id: VersionId) -> String {
     format!("{release}-{id}")
 }
 
-/// The selector of the versions of a release, or of some of them by number.
+/// The label selector of the versions of a release, or of those with the given numbers.
 pub(super) fn selector(release: &str, numbers: &[u64]) -> String {
     let mut selector = format!("{},name={release}", helm::OWNER_SELECTOR);
     if !numbers.is_empty() {
@@ -40,8 +40,8 @@ pub(super) fn selector(release: &str, numbers: &[u64]) -> String {
     selector
 }
 
-/// Whether a version is part of a release that points to `pointer`. One with a number that the release has not come to,
-/// or that another version has, is from a writer that lost, or died before the release pointed to its work.
+/// Whether a version belongs to a release that points to `pointer`. A version with a higher number, or with the
+/// number of another one, was written by a writer that lost the race or was killed before it moved the pointer.
 pub(super) fn belongs_to_release(version: &Summary, pointer: Option<(VersionId, u64)>) -> bool {
     pointer.is_some_and(|(current, number)| {
         version.number < number || (version.number == number && version.id == Some(current))
@@ -58,7 +58,7 @@ pub(super) fn owner_reference(owner: &Object) -> Map<Node> {
     ])
 }
 
-/// Names the owner of an object.
+/// Sets the owner reference of an object.
 pub(super) fn set_owner(object: &mut Object, owner: &Object) {
     let owners = Node::List(vec![Node::Map(owner_reference(owner))]);
     object.metadata_mut().insert("ownerReferences".into(), owners);
@@ -71,7 +71,7 @@ pub(super) fn new_release(version: &ReleaseVersion) -> Object {
     object
 }
 
-/// Makes a release point to a version.
+/// Points a release to a version.
 pub(super) fn set_pointer(release: &mut Object, version: &ReleaseVersion, id: VersionId) {
     release.metadata_mut().insert("labels".into(), labels(version));
     release.body_mut().insert("spec".into(), Node::Map(spec(version)));
@@ -81,7 +81,7 @@ pub(super) fn set_pointer(release: &mut Object, version: &ReleaseVersion, id: Ve
     release.body_mut().insert("status".into(), Node::Map(status));
 }
 
-/// What a release repeats of the state of its current version.
+/// The status fields that a release copies from its current version, for `kubectl get`.
 pub(super) fn mirror(version: &ReleaseVersion) -> Vec<(&'static str, Node)> {
     let mut fields = vec![
         ("status", version.status_word().into()),
@@ -93,13 +93,13 @@ pub(super) fn mirror(version: &ReleaseVersion) -> Vec<(&'static str, Node)> {
     fields
 }
 
-/// The id, if any, and number of the version that a release points to.
+/// The id and number of the version that a release points to.
 pub(super) fn pointer(release: &Object) -> Option<(VersionId, u64)> {
     let id = VersionId::parse(release.text(&["status", "current"]))?;
     Some((id, number_at(release, &["status", "number"])))
 }
 
-/// The resource of a version, without an owner.
+/// The `ReleaseVersion` object of a version, without owner.
 pub(super) fn new_version(
     version: &ReleaseVersion,
     id: VersionId,
@@ -121,7 +121,7 @@ pub(super) fn new_version(
     object
 }
 
-/// What a change of state lays over the resource of a version; nil takes a field away.
+/// The merge patch for a status change; `Nil` removes a field.
 pub(super) fn update_patch(
     version: &ReleaseVersion,
     lease: Option<&Lease>,
@@ -140,14 +140,14 @@ pub(super) fn update_patch(
     patch
 }
 
-/// Lets a change hold only for one state of the resource.
+/// Makes a merge patch conditional on a resource version.
 pub(super) fn set_precondition(patch: &mut Map<Node>, resource_version: &str) {
     if let Some(Node::Map(metadata)) = patch.get_mut("metadata") {
         metadata.insert("resourceVersion".into(), resource_version.into());
     }
 }
 
-/// What brings a resource back to what was seen of it, if it is in that state.
+/// The merge patch that restores the status of an earlier read, conditional on a resource version.
 pub(super) fn revert_patch(seen: &Summary, resource_version: &str) -> Map<Node> {
     let lease = seen.lease.as_ref().map_or(Node::Nil, |lease| Node::Map(lease_node(lease)));
     let status = Map::from_entries(vec![
@@ -175,7 +175,7 @@ fn payload_node(note: &PayloadRef) -> Node {
     ]))
 }
 
-/// Where the payload of a version is.
+/// The payload reference of a version.
 pub(super) fn payload_ref(object: &Object) -> PayloadRef {
     let secrets = object.at(&["spec", "payload", "secrets"]).and_then(Node::as_list).unwrap_or_default();
     PayloadRef {
@@ -185,7 +185,7 @@ pub(super) fn payload_ref(object: &Object) -> PayloadRef {
     }
 }
 
-/// The labels that Helm's stores have too, but for the times, so that one selector works everywhere.
+/// The labels that Helm's stores set too, except the timestamps, so that the same selectors work everywhere.
 fn labels(version: &ReleaseVersion) -> Node {
     let mut labels = helm::labels(version, TimestampLabel::Created(Timestamp::ZERO));
     if !version.labels.contains_key("createdAt") {
@@ -208,7 +208,7 @@ fn spec(version: &ReleaseVersion) -> Map<Node> {
     spec
 }
 
-/// Lists the objects of a manifest; one that cannot be read is left out, since the manifest itself is kept.
+/// Lists the objects of a manifest. An invalid manifest yields none, since the manifest itself is in the payload.
 fn list_objects(spec: &mut Map<Node>, manifest: &str) {
     let objects = Object::read_manifest(manifest.as_bytes(), "manifest").unwrap_or_default();
     let names =
@@ -278,7 +278,7 @@ fn moment_at(object: &Object, path: &[&str]) -> Option<Timestamp> {
     Timestamp::parse(object.text(path)).ok()
 }
 
-/// What a version says of itself without its payload.
+/// What a version contains without its payload.
 pub(super) fn version_summary(object: &Object) -> Summary {
     let release = object.text(&["spec", "release"]);
     let id = object
@@ -296,18 +296,18 @@ pub(super) fn version_summary(object: &Object) -> Summary {
     }
 }
 
-/// Whether a release says that it is being taken away.
+/// Whether a release is being uninstalled.
 pub(super) fn is_uninstalling(release: &Object) -> bool {
     summary(release).status == Status::Uninstalling
 }
 
-/// What a release says of its current version; none when it has none.
+/// The summary of a release's current version; `None` when it has none.
 pub(super) fn release_summary(object: &Object) -> Option<Summary> {
     let (id, number) = pointer(object)?;
     Some(Summary { name: object.name().to_owned(), number, id: Some(id), ..summary(object) })
 }
 
-/// The fields that both kinds have in the same places.
+/// The fields that both kinds have in common.
 fn summary(object: &Object) -> Summary {
     let word = object.text(&["status", "status"]);
     let text = |path: &[&str]| object.text(path).to_owned();
@@ -331,7 +331,7 @@ fn user_labels(object: &Object) -> BTreeMap<String, String> {
     api::text_map(object.at(&["spec", "labels"]))
 }
 
-/// Completes a version that came from its payload with what the resource says.
+/// Adds what the object contains to a version that was read from its payload.
 pub(super) fn fill_from_object(version: &mut ReleaseVersion, object: &Object) {
     let summary = version_summary(object);
     version.name = summary.name;

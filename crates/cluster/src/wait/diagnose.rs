@@ -1,4 +1,5 @@
-//! Finding out why waiting will not help: the pods of a workload, their events, and the last lines of their logs.
+//! Finds out why an object does not become ready: from the pods of the workload, their events, and the last lines of
+//! their logs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,15 +19,15 @@ use crate::error::Result;
 use crate::logs::{LogSource, tail};
 use crate::read::ListParams;
 
-/// How many lines of a log a diagnosis has.
+/// How many log lines a diagnosis shows.
 const LOG_LINES: u32 = 20;
-/// How many events a diagnosis has.
+/// How many events a diagnosis shows.
 const MAX_EVENTS: usize = 10;
-/// Failure that was not seen for so long had gone away, and counts anew when it comes back.
+/// A failure that was not observed for this long counts as recovered, and its time starts anew when it returns.
 const FAILURE_EXPIRY: Duration = Duration::from_secs(60);
-/// How many objects are explained when waiting ends; the first ones tell enough.
+/// How many objects are diagnosed when waiting ends. More would bury the first cause.
 const MAX_DIAGNOSES: usize = 3;
-/// How long the search for reasons may take once waiting has ended.
+/// How long collecting diagnoses may take after waiting has ended.
 const DIAGNOSIS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why an object does not become ready.
@@ -34,15 +35,15 @@ const DIAGNOSIS_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Diagnosis {
     /// The object.
     pub id: ObjectId,
-    /// What is wrong.
+    /// The problem, as a sentence.
     pub message: String,
-    /// The pod that is in failure; empty when there is none.
+    /// The failing pod; empty when there is none.
     pub pod: String,
-    /// The container that is in failure; empty when there is none.
+    /// The failing container; empty when there is none.
     pub container: String,
     /// The recent events of the pod, or of the object when there is no pod, oldest first.
     pub events: Vec<String>,
-    /// The last lines that the container wrote.
+    /// The last lines of the container's log.
     pub log: Vec<String>,
 }
 
@@ -62,11 +63,11 @@ impl fmt::Display for Diagnosis {
     }
 }
 
-/// Looks at workloads again and again, and speaks up once failure has lasted.
+/// Checks workloads repeatedly, and reports a failure once it has persisted beyond its limit.
 #[derive(Debug)]
 pub(super) struct FailureDetector {
     limits: FailFastLimits,
-    /// Since when each failure is known, by the object's or pod's uid, the container and the reason.
+    /// When each failure was observed, by the uid of the object or pod, the container and the reason.
     since: BTreeMap<(String, String, FailureReason), FailureAge>,
 }
 
@@ -75,14 +76,14 @@ impl FailureDetector {
         FailureDetector { limits, since: BTreeMap::new() }
     }
 
-    /// Looks at a workload; an answer means that waiting for it makes no sense.
+    /// Checks a workload. A diagnosis means that waiting for it is pointless.
     pub(super) async fn check(
         &mut self,
         cluster: &Cluster,
         id: &ObjectId,
         workload: &Object,
     ) -> Option<Diagnosis> {
-        // Failing to look is no failure of the workload.
+        // Not being able to read the pods is not a failure of the workload.
         let pods = newest_pods(cluster, workload).await.ok()?;
         let now = Instant::now();
         let mut persistent = None;
@@ -95,7 +96,7 @@ impl FailureDetector {
         if persistent.is_none()
             && let Some(failure) = rejection(cluster, workload, &pods).await
         {
-            // Every step forward shows that the rejection is not the end, so it counts from there.
+            // Progress shows that the rejection is not permanent, so the time counts from the last progress.
             let key = format!("{} {}", workload.uid(), ready(workload).message);
             persistent = self.has_persisted(&key, &failure, now).then_some((None, failure));
         }
@@ -114,14 +115,14 @@ impl FailureDetector {
     }
 }
 
-/// When failure was seen first and last.
+/// When a failure was observed first and last.
 #[derive(Debug)]
 struct FailureAge {
     since: Instant,
     seen: Instant,
 }
 
-/// Says of objects that have failed, or that time ran out for, what is known about the reasons.
+/// Diagnoses objects that failed or timed out.
 pub(super) async fn explain<'o>(
     cluster: &Cluster,
     objects: impl Iterator<Item = (&'o ObjectId, &'o Object)>,
@@ -132,7 +133,7 @@ pub(super) async fn explain<'o>(
             diagnoses.extend(explanation(cluster, id, workload).await);
         }
     };
-    // Whoever has waited to the end shall not wait much longer for the reasons.
+    // The user has waited for the whole timeout already.
     let _ = tokio::time::timeout(DIAGNOSIS_TIMEOUT, search).await;
     diagnoses
 }
@@ -151,7 +152,7 @@ async fn explanation(cluster: &Cluster, id: &ObjectId, workload: &Object) -> Opt
     if let Some((pod, failure)) = found {
         return Some(build_diagnosis(cluster, id, workload, pod, &failure).await);
     }
-    // No container has failed, so the youngest pod that is not ready says most.
+    // No container has failed: the youngest pod that is not ready is the most informative.
     let slow = pods.iter().rev().find(|pod| !super::legacy::pod_ready(pod))?;
     let failure = Failure {
         reason: FailureReason::ContainerConfig,
@@ -163,7 +164,7 @@ async fn explanation(cluster: &Cluster, id: &ObjectId, workload: &Object) -> Opt
     Some(diagnosis)
 }
 
-/// A container of a pod that ended with an error.
+/// A container of a pod that exited with an error.
 fn exit_failure(pod: &Object) -> Option<Failure> {
     failure::container_statuses(pod).find_map(|status| {
         let ended = status.get("state")?.get("terminated")?;
@@ -176,7 +177,7 @@ fn exit_failure(pod: &Object) -> Option<Failure> {
     })
 }
 
-/// The first container of a pod that has started and is not ready.
+/// The first container of a pod that runs and is not ready.
 fn running_container(pod: &Object) -> String {
     let unready = |status: &&Node| {
         status.get("ready").and_then(Node::as_bool) == Some(false)
@@ -186,7 +187,7 @@ fn running_container(pod: &Object) -> String {
     name.unwrap_or_default().to_owned()
 }
 
-/// Collects what is to be said about failure.
+/// Collects events and logs for a failure.
 async fn build_diagnosis(
     cluster: &Cluster,
     id: &ObjectId,
@@ -222,7 +223,7 @@ async fn build_diagnosis(
     diagnosis
 }
 
-/// Why the cluster refuses the pods of a workload, if it does.
+/// Why the API server rejects the pods of a workload, if it does.
 async fn rejection(cluster: &Cluster, workload: &Object, pods: &[Object]) -> Option<Failure> {
     if let Some(failure) = failure::condition_failure(workload) {
         return Some(failure);
@@ -249,7 +250,7 @@ fn pod_resource() -> Resource {
     Resource::new("", "v1", "Pod", "pods")
 }
 
-/// The pods that a workload selects, whoever made them, oldest first.
+/// The pods that match a workload's selector, whoever owns them, oldest first.
 pub(super) async fn selected_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
     let Some(query) = pods_of(workload) else { return Ok(Vec::new()) };
     let mut pods = cluster.list(&pod_resource(), workload.namespace(), &ListParams::labels(query)).await?;
@@ -261,7 +262,8 @@ fn age_key(object: &Object) -> (&str, &str) {
     (object.text(&["metadata", "creationTimestamp"]), object.name())
 }
 
-/// The pods of a workload that are of its present template, oldest first; those of older ones may fail in peace.
+/// The pods of a workload's current template, oldest first. Pods of older templates are being replaced and do not
+/// matter.
 async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
     let mut pods = match workload.kind() {
         "Pod" => return Ok(vec![workload.clone()]),
@@ -308,7 +310,7 @@ async fn events(cluster: &Cluster, object: &Object) -> Result<Vec<Object>> {
     Ok(events)
 }
 
-/// When an event happened last; clients fill different fields.
+/// When an event was last observed; clients fill different fields.
 fn event_time(event: &Object) -> i64 {
     let paths: [&[&str]; 5] = [
         &["series", "lastObservedTime"],

@@ -1,4 +1,4 @@
-//! What keeps a pod from ever becoming ready, read from its status alone.
+//! Failures that keep a pod from ever becoming ready, read from its status.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use pintle_tree::Node;
 
 use super::readiness::conditions;
 
-/// How long a state that usually lasts may last before waiting is given up.
+/// How long a failure may persist before waiting ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailFastLimits {
-    /// For images that cannot be pulled.
+    /// For images that cannot be pulled. Pulls are retried, and registries recover.
     pub image_pull: Duration,
-    /// For containers that cannot be created, such as those with a missing ConfigMap.
+    /// For containers that cannot be created, for example because of a missing ConfigMap, which may still be created.
     pub container_config: Duration,
-    /// How often a container may have been started again before a crash_message counts as a crash_message loop.
+    /// How many restarts a container may have before a crash counts as a crash loop.
     pub max_restarts: i64,
-    /// For pods that the cluster refuses to create, such as those beyond a quota.
+    /// For pods that the API server rejects, for example because of a quota.
     pub pod_rejected: Duration,
 }
 
@@ -31,23 +31,23 @@ impl Default for FailFastLimits {
     }
 }
 
-/// The families of failure; each has its own limits.
+/// The reason of a failure; each has its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureReason {
-    /// An image that no registry can ever have.
+    /// An image reference that is not valid.
     InvalidImageName,
-    /// An image that cannot be pulled now.
+    /// An image that cannot be pulled at present.
     ImagePull,
     /// A container that cannot be created.
     ContainerConfig,
-    /// A container that crashes over and over.
+    /// A container in a crash loop.
     CrashLoop,
-    /// A pod that the cluster refuses.
+    /// A pod that the API server rejects.
     PodRejected,
 }
 
 impl FailureReason {
-    /// How long failure of this family has to last.
+    /// How long a failure with this reason must persist.
     pub(crate) fn limits(self, limits: &FailFastLimits) -> Duration {
         match self {
             FailureReason::InvalidImageName | FailureReason::CrashLoop => Duration::ZERO,
@@ -58,28 +58,28 @@ impl FailureReason {
     }
 }
 
-/// Something that will not go away by waiting.
+/// A failure that waiting does not fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) reason: FailureReason,
-    /// The container that is in failure; empty when no container has come to be.
+    /// The failing container; empty when no container exists yet.
     pub(crate) container: String,
-    /// What is wrong, as a message without its subject's pod.
+    /// The problem, as the rest of a sentence that begins with the container.
     pub(crate) message: String,
 }
 
-/// Finds the first container of a pod that is in failure.
+/// Finds the first failing container of a pod.
 pub(crate) fn pod_failure(pod: &Object, limits: &FailFastLimits) -> Option<Failure> {
-    // A pod that is on its way out, or was asked to termination_text, says nothing about the new state.
+    // A terminating pod says nothing about the new state.
     if pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|moment| !moment.is_nil()) {
         return None;
     }
-    // Only where pods are to run for ever is a restart no part of the plan.
+    // Jobs restart containers by design; only in long-running pods is a restart a failure.
     let restarts_for_ever = matches!(pod.text(&["spec", "restartPolicy"]), "" | "Always");
     container_statuses(pod).find_map(|status| container_failure(status, restarts_for_ever, limits))
 }
 
-/// The states of all containers of a pod, those that prepare it first.
+/// The container statuses of a pod, init containers first.
 pub(crate) fn container_statuses(pod: &Object) -> impl Iterator<Item = &Node> {
     ["initContainerStatuses", "containerStatuses"]
         .into_iter()
@@ -125,7 +125,7 @@ fn container_failure(status: &Node, restarts_for_ever: bool, limits: &FailFastLi
     Some(Failure { reason, container: name, message: text })
 }
 
-/// How the last run of a container ended.
+/// How often a container crashed, and how its last run ended.
 fn crash_message(status: &Node, restarts: i64) -> String {
     let last = status.get("lastState").and_then(|state| state.get("terminated"));
     let end = last.map(termination_text).unwrap_or_default();
@@ -153,14 +153,15 @@ fn with_reason(statement: &str, reason: &str, message: &str) -> String {
     }
 }
 
-/// Finds why a controller says that the cluster refuses its pods.
+/// Finds the reason that a controller gives for rejected pods.
 pub(crate) fn condition_failure(workload: &Object) -> Option<Failure> {
     let conditions = conditions(workload).ok()?;
     let failure = conditions.iter().find(|condition| condition.is_true("ReplicaFailure"))?;
     rejection(failure.message)
 }
 
-/// Takes the message of a failed creation as failure when the cluster says no; other errors may pass.
+/// Treats the message of a failed pod creation as a failure if the API server rejected the pod; other errors may be
+/// transient.
 pub(crate) fn rejection(message: &str) -> Option<Failure> {
     (message.contains(" is forbidden: ") || message.contains("exceeded quota")).then(|| Failure {
         reason: FailureReason::PodRejected,

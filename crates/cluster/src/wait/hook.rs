@@ -1,4 +1,4 @@
-//! WaitOptions for hooks: which kinds run to an end, and the rules of Helm 3 for them.
+//! Waits for hooks: which kinds run to completion, and the rules of Helm 3 for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use super::readiness::{Readiness, job_completion, pod_completion};
 use super::reflector::{ReflectorEvent, WatchTarget, reflect};
 use super::{Observer, Waiter, with_deadline};
 
-/// What Go's watch helpers say when time is up.
+/// The message of apimachinery's `wait.ErrWaitTimeout`.
 pub(super) const TIMED_OUT: &str = "timed out waiting for the condition";
-/// How often pods are looked at for reasons to give up.
+/// How often pods are checked for failures.
 const CHECK_INTERVAL: Duration = Duration::from_secs(3);
 
-/// Whether a hook of this kind is something that runs and ends; all others are done once they are there.
+/// Whether a hook of this kind runs to completion. Others are done once they exist.
 pub(super) fn runs_to_completion(id: &ObjectId) -> bool {
     matches!((id.group.as_str(), id.kind.as_str()), ("batch", "Job") | ("", "Pod"))
 }
 
-/// Waits for hooks as Helm 3 does: a hook that vanishes counts as done, and errors name the hook alone.
+/// Waits for hooks as Helm 3 does: a deleted hook counts as done, and errors name only the hook.
 pub(super) async fn wait_legacy(
     waiter: &Waiter<'_>,
     ids: Vec<ObjectId>,
@@ -56,11 +56,11 @@ pub(super) async fn wait_legacy(
 struct Run<'w, 'c> {
     waiter: &'w Waiter<'c>,
     total: usize,
-    /// The hooks that have not ended, by their numbers.
+    /// The hooks that have not completed, by index.
     pending: BTreeMap<usize, ObjectId>,
-    /// The latest state of those that have not ended well.
+    /// The latest state of the hooks that have not succeeded.
     latest: BTreeMap<usize, (ObjectId, Object)>,
-    /// Helm's words for those that have failed.
+    /// Helm's messages for the failed hooks.
     failures: Vec<String>,
     failure_detector: Option<FailureDetector>,
 }
@@ -73,7 +73,7 @@ impl Run<'_, '_> {
             let group = WatchTarget { names: [id.name.clone()].into(), ..WatchTarget::for_object(id) };
             followers.spawn(reflect(self.waiter.cluster.clone(), group, *number, sender.clone()));
         }
-        // The first tick of an interval that begins now would take up to two milliseconds.
+        // `interval` would tick at once, after up to two milliseconds.
         let mut ticks =
             tokio::time::interval_at(tokio::time::Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
         while !self.pending.is_empty() {
@@ -99,7 +99,7 @@ impl Run<'_, '_> {
         let (readiness, done) = match &object {
             Some(object) => (completion(object), legacy::hook_done(object)),
             None if self.latest.contains_key(&number) => (Readiness::not_found(), Ok(true)),
-            // Nothing was there yet.
+            // It does not exist yet.
             None => return,
         };
         if done != Ok(false) {

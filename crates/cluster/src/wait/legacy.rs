@@ -1,4 +1,4 @@
-//! The rules of Helm 3, which `--wait=legacy` goes by: fewer kinds, other thresholds, and yes or no as the answer.
+//! The readiness rules of Helm 3, which `--wait=legacy` uses: fewer kinds, other thresholds, and no explanation.
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
@@ -6,7 +6,7 @@ use pintle_tree::{Map, Node};
 use super::readiness::conditions;
 use super::selector::is_controlled_by;
 
-/// The label by which a Deployment tells its ReplicaSets apart.
+/// The label that the Deployment controller adds to distinguish ReplicaSets.
 const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Whether a pod is ready.
@@ -14,7 +14,7 @@ pub(crate) fn pod_ready(pod: &Object) -> bool {
     conditions(pod).is_ok_and(|conditions| conditions.iter().any(|condition| condition.is_true("Ready")))
 }
 
-/// Whether a job is done; the error is Helm's text for one that has failed.
+/// Whether a job has completed. The error is Helm's message for a failed one.
 pub(crate) fn job_ready(job: &Object) -> Result<bool, String> {
     let failed = job.int(&["status", "failed"]).unwrap_or(0);
     if failed > job.int(&["spec", "backoffLimit"]).unwrap_or(6) {
@@ -24,7 +24,7 @@ pub(crate) fn job_ready(job: &Object) -> Result<bool, String> {
     Ok(job.int(&["spec", "completions"]).is_none_or(|wanted| succeeded >= wanted))
 }
 
-/// Whether a service has the addresses that its type asks for.
+/// Whether a service has the addresses that its type requires.
 pub(crate) fn service_ready(service: &Object) -> bool {
     let kind = service.text(&["spec", "type"]);
     if kind == "ExternalName" {
@@ -39,18 +39,18 @@ pub(crate) fn service_ready(service: &Object) -> bool {
         || service.at(&["status", "loadBalancer", "ingress"]).is_some_and(|node| !node.is_nil())
 }
 
-/// Whether a claim has its volume.
+/// Whether a claim is bound.
 pub(crate) fn pvc_ready(claim: &Object) -> bool {
     claim.text(&["status", "phase"]) == "Bound"
 }
 
-/// Whether the controller has seen the latest change; for a ReplicaSet or ReplicationController that is all.
+/// Whether the controller has observed the latest generation.
 pub(crate) fn is_observed(object: &Object) -> bool {
     let observed = object.int(&["status", "observedGeneration"]).unwrap_or(0);
     observed == object.int(&["metadata", "generation"]).unwrap_or(0)
 }
 
-/// Whether a Deployment can spare what is still missing. `newest` is the ReplicaSet of its present template.
+/// Whether enough replicas are ready, given `maxUnavailable`. `newest` is the ReplicaSet of the current template.
 pub(crate) fn deployment_ready(deployment: &Object, newest: &Object) -> bool {
     let replicas = deployment.int(&["spec", "replicas"]).unwrap_or(1);
     let ready = newest.int(&["status", "readyReplicas"]).unwrap_or(0);
@@ -59,7 +59,7 @@ pub(crate) fn deployment_ready(deployment: &Object, newest: &Object) -> bool {
         && ready >= replicas.saturating_sub(max_unavailable(deployment, replicas))
 }
 
-/// How many pods a Deployment may lack while it rolls.
+/// How many pods may be unavailable during a rollout.
 fn max_unavailable(deployment: &Object, replicas: i64) -> i64 {
     if deployment.text(&["spec", "strategy", "type"]) != "RollingUpdate" || replicas == 0 {
         return 0;
@@ -68,14 +68,14 @@ fn max_unavailable(deployment: &Object, replicas: i64) -> i64 {
     let surge = scaled_value(field("maxSurge"), replicas, true);
     let unavailable = scaled_value(field("maxUnavailable"), replicas, false);
     match (surge, unavailable) {
-        // Rounding down can leave nothing to move with; the controller then takes one.
+        // Rounding down can yield zero for both; the controller then allows one.
         (Some(0), Some(0)) => 1.min(replicas),
         (Some(_), Some(unavailable)) => unavailable.min(replicas),
         _ => 0,
     }
 }
 
-/// A number, or a percentage of the whole; nothing when it is neither.
+/// Resolves an `IntOrString`: a number, or a percentage of `whole`. `None` when it is neither.
 fn scaled_value(node: Option<&Node>, whole: i64, round_up: bool) -> Option<i64> {
     match node {
         None | Some(Node::Nil) => Some(0),
@@ -88,7 +88,7 @@ fn scaled_value(node: Option<&Node>, whole: i64, round_up: bool) -> Option<i64> 
     }
 }
 
-/// Finds the ReplicaSet that a Deployment has made of its present template.
+/// Finds the ReplicaSet of a Deployment's current template, as the controller's `FindNewReplicaSet`.
 pub(crate) fn newest_replica_set<'s>(deployment: &Object, sets: &'s [Object]) -> Option<&'s Object> {
     let template = without_hash(deployment.at(&["spec", "template"]));
     let mut same: Vec<&Object> = sets
@@ -96,12 +96,12 @@ pub(crate) fn newest_replica_set<'s>(deployment: &Object, sets: &'s [Object]) ->
         .filter(|set| is_controlled_by(set, deployment))
         .filter(|set| without_hash(set.at(&["spec", "template"])) == template)
         .collect();
-    // Should there be several, the controller goes on with the oldest.
+    // With several matches, the controller uses the oldest.
     same.sort_by_key(|set| (set.text(&["metadata", "creationTimestamp"]), set.name()));
     same.first().copied()
 }
 
-/// A pod template without the label that only its ReplicaSet has, and without empty maps.
+/// A pod template without the hash label, which only ReplicaSets have, and without empty maps.
 fn without_hash(template: Option<&Node>) -> Map<Node> {
     let mut template = template.and_then(Node::as_map).cloned().unwrap_or_default();
     if let Some(metadata) = template.get_mut("metadata").and_then(Node::as_map_mut) {
@@ -114,7 +114,7 @@ fn without_hash(template: Option<&Node>) -> Map<Node> {
     template
 }
 
-/// Whether a DaemonSet can spare what is still missing.
+/// Whether enough pods of a DaemonSet are ready, given `maxUnavailable`.
 pub(crate) fn daemon_set_ready(set: &Object) -> bool {
     if !is_observed(set) {
         return false;
@@ -132,7 +132,7 @@ pub(crate) fn daemon_set_ready(set: &Object) -> bool {
     status("numberReady") >= wanted.saturating_sub(unavailable)
 }
 
-/// Whether a StatefulSet has updated what its partition lets it, and all replicas are ready.
+/// Whether a StatefulSet has updated the replicas above its partition, and all replicas are ready.
 pub(crate) fn stateful_set_ready(set: &Object) -> bool {
     if !is_observed(set) {
         return false;
@@ -149,7 +149,7 @@ pub(crate) fn stateful_set_ready(set: &Object) -> bool {
         && (partition != 0 || revisions_agree)
 }
 
-/// Whether a definition is served; one whose names are taken counts too, since waiting would not help.
+/// Whether a CRD is established. One whose names conflict counts too, since waiting would not help.
 pub(crate) fn crd_ready(crd: &Object) -> bool {
     conditions(crd).is_ok_and(|conditions| {
         conditions.iter().any(|condition| {
@@ -159,7 +159,7 @@ pub(crate) fn crd_ready(crd: &Object) -> bool {
     })
 }
 
-/// Whether a hook has run to its end; the error is Helm's text for one that has failed.
+/// Whether a hook has completed. The error is Helm's message for a failed one.
 pub(crate) fn hook_done(object: &Object) -> Result<bool, String> {
     let name = object.name();
     match object.kind() {

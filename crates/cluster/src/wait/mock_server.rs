@@ -1,4 +1,4 @@
-//! For tests: a server under the real client that answers lists, watches and reads from a script.
+//! For tests: a scripted server under the real client that answers list, watch and get requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,9 +10,9 @@ use crate::cluster::Cluster;
 
 /// What the server does with a request.
 pub(crate) enum Reply {
-    /// Answers at once, and closes the stream after it.
+    /// Responds at once and closes the stream.
     Body(u16, String),
-    /// Never answers.
+    /// Never responds.
     Hang,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn events(events: &[(&str, &str)]) -> Reply {
     Reply::Body(200, lines.collect())
 }
 
-/// A refusal.
+/// An error response.
 pub(crate) fn refuse(code: u16, reason: &str, message: &str) -> Reply {
     let text = format!(r#"{{"kind":"Status","message":"{message}","reason":"{reason}","code":{code}}}"#);
     Reply::Body(code, text)
@@ -67,8 +67,8 @@ fn discovery(path: &str) -> Option<Reply> {
         .then(|| one(&format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{}]}}"#, groups.join(","))))
 }
 
-/// Makes a cluster that answers as `answer` says, which is given the request (`list pods`, `watch jobs`, `get pods/p`,
-/// `log p/container`) and how often it has come; and the list of all requests.
+/// Returns a cluster served by `answer`, which gets the request (`list pods`, `watch jobs`, `get pods/p`, `log
+/// p/container`) and how often it was sent; and the list of all requests.
 pub(crate) fn cluster(
     answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
 ) -> (Cluster, Arc<Mutex<Vec<String>>>) {

@@ -1,8 +1,8 @@
-//! WaitOptions: until objects are ready, until they are gone, until hooks have run, or until waiting makes no sense.
+//! Waits until objects are ready, deleted, or completed (hooks), or until waiting is pointless.
 //!
-//! [`ready`] judges one object. A [`Waiter`] follows many, tells of every change, and ends with the errors that Helm's
-//! users know. With a [`FailFastLimits`] it also ends early when more time would not help, and says why: with the events of
-//! the pod and the last lines of its log.
+//! [`ready`] computes the status of one object. A [`Waiter`] observes many, reports every change, and returns the
+//! errors that Helm's users know. With [`FailFastLimits`] it also ends early when a failure persists, and explains it
+//! with the pod's events and the last lines of its log.
 
 mod diagnose;
 mod failure;
@@ -31,17 +31,17 @@ pub(crate) use selector::is_controlled_by;
 
 use crate::cluster::Cluster;
 
-/// How long Helm waits when it is told to wait for no time at all.
+/// The timeout that Helm uses when it is set to zero.
 const UNSET_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// By whose rules objects are ready.
+/// The readiness rules, as in Helm's `--wait`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// The rules of kstatus, for every kind.
+    /// kstatus, for every kind.
     Watcher,
     /// The rules of Helm 3.
     Legacy,
-    /// Only hooks are waited for, by the rules of kstatus.
+    /// Wait only for hooks, by kstatus' rules.
     #[default]
     HookOnly,
 }
@@ -49,17 +49,17 @@ pub enum Strategy {
 /// What to wait for, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitOptions {
-    /// What is waited for.
+    /// The condition to wait for.
     pub wait_for: WaitFor,
-    /// By whose rules.
+    /// The readiness rules.
     pub strategy: Strategy,
-    /// For how long. None at all means half a minute, or for ever with [`Strategy::Legacy`], as in Helm.
+    /// The timeout. Zero means 30 seconds, or no limit with [`Strategy::Legacy`], as in Helm.
     pub timeout: Duration,
-    /// When to give up early; `None` to wait as Helm does, to the end.
+    /// When to fail early; `None` to wait for the whole timeout, as Helm does.
     pub fail_fast: Option<FailFastLimits>,
 }
 
-/// Hears of every change while waiting.
+/// Called for every change while waiting.
 pub type Observer<'o> = &'o mut (dyn FnMut(&Progress<'_>) + Send);
 
 /// Waits for objects of a cluster.
@@ -70,16 +70,16 @@ pub struct Waiter<'c> {
 }
 
 impl<'c> Waiter<'c> {
-    /// Gets ready to wait.
+    /// Returns a waiter; nothing is sent yet.
     pub fn new(cluster: &'c Cluster, waiting: WaitOptions) -> Self {
         Waiter { cluster, waiting }
     }
 
-    /// Waits until all objects are where they should be. The namespaces of the ids must be filled in.
-    /// Dropping the future ends the waiting.
+    /// Waits until the condition holds for all objects. The namespaces of the ids must be set. Dropping the future
+    /// stops all requests.
     ///
     /// # Errors
-    /// When objects fail, time runs out, or waiting longer would not help.
+    /// When objects fail, the timeout expires, or waiting longer is pointless.
     pub async fn wait(&self, ids: &[ObjectId], observer: Observer<'_>) -> Result<(), WaitError> {
         let ids = self.awaited(ids);
         if ids.is_empty() || self.cluster.is_noop() {
@@ -92,7 +92,7 @@ impl<'c> Waiter<'c> {
         }
     }
 
-    /// The objects that there is something to wait for with, each once.
+    /// The objects to wait for, without duplicates.
     fn awaited(&self, ids: &[ObjectId]) -> Vec<ObjectId> {
         let wait_for = self.waiting.wait_for;
         if self.waiting.strategy == Strategy::HookOnly && wait_for != WaitFor::HookCompleted {
@@ -121,7 +121,7 @@ impl<'c> Waiter<'c> {
     }
 }
 
-/// Runs something until the deadline, if there is one; `None` when time ran out.
+/// Runs a future until the deadline, if there is one; `None` on timeout.
 async fn with_deadline<T>(
     deadline: Option<tokio::time::Instant>,
     task: impl Future<Output = T>,

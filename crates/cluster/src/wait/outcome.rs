@@ -1,4 +1,4 @@
-//! How waiting ends: what is told on the way, and the errors with the words that Helm has for them.
+//! Progress and errors of waiting, with Helm's messages.
 
 use std::fmt;
 
@@ -8,76 +8,76 @@ use super::diagnose::Diagnosis;
 use super::readiness::{Readiness, Status};
 use crate::error::Error;
 
-/// What Go says when the time is up.
+/// Go's `context.DeadlineExceeded`.
 const DEADLINE: &str = "context deadline exceeded";
 
-/// A change in the state of one object that is waited for.
+/// A status change of one object.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'w> {
     /// The object.
     pub id: &'w ObjectId,
-    /// How far it has come.
+    /// Its status.
     pub readiness: &'w Readiness,
-    /// Whether the object is where it should be.
+    /// Whether the condition holds for the object.
     pub is_done: bool,
-    /// How many objects are where they should be.
+    /// For how many objects the condition holds.
     pub done: usize,
     /// How many objects are waited for.
     pub total: usize,
 }
 
-/// What is waited for.
+/// The condition to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
-    /// All objects are ready; jobs once they have started.
+    /// All objects are current; jobs count once they have started.
     Ready,
-    /// All objects are ready and all jobs are done.
+    /// All objects are current and all jobs have completed.
     ReadyWithJobs,
-    /// All objects are gone.
+    /// All objects are deleted.
     Deleted,
-    /// Jobs and pods have run to their end; other kinds need not be waited for.
+    /// Jobs and pods have completed; other kinds are not waited for.
     HookCompleted,
 }
 
-/// An object that is not where it should be when waiting ends.
+/// An object for which the condition does not hold when waiting ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingObject {
     /// The object.
     pub id: ObjectId,
-    /// How far it has come.
+    /// Its last status.
     pub readiness: Readiness,
 }
 
-/// Why waiting ended without success.
+/// Why waiting failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// Objects failed, or time ran out.
+    /// Objects failed, or the timeout expired.
     NotReady {
-        /// What was waited for.
+        /// The condition that was waited for.
         wait_for: WaitFor,
-        /// The objects that are missing, in the order that they were given in.
+        /// The objects for which it does not hold, in the given order.
         pending: Vec<PendingObject>,
-        /// Whether time ran out.
+        /// Whether the timeout expired.
         deadline: bool,
-        /// What is known about the reasons; empty unless early failure is asked for.
+        /// What is known about the causes; empty unless failing fast.
         diagnoses: Vec<Diagnosis>,
     },
-    /// WaitOptions longer would not help.
+    /// A failure persisted, so that waiting longer is pointless.
     FailedFast(Box<Diagnosis>),
-    /// What Helm 3 says; with `--wait=legacy` only.
+    /// Helm 3's error; with `--wait=legacy` only.
     Legacy {
-        /// Helm's text.
+        /// Helm's message.
         text: String,
-        /// What is known about the reasons; empty unless early failure is asked for.
+        /// What is known about the causes; empty unless failing fast.
         diagnoses: Vec<Diagnosis>,
     },
-    /// The cluster did not let us look.
+    /// The objects cannot be read.
     Cluster(Error),
 }
 
 impl WaitError {
-    /// Whether time ran out.
+    /// Whether the timeout expired.
     pub fn is_deadline(&self) -> bool {
         match self {
             WaitError::NotReady { deadline, .. } => *deadline,
@@ -94,7 +94,7 @@ impl WaitError {
         WaitError::Legacy { text, diagnoses: Vec::new() }
     }
 
-    /// Adds what is known about the reasons.
+    /// Adds what is known about the causes.
     pub(crate) fn with_diagnoses(mut self, found: Vec<Diagnosis>) -> Self {
         if let WaitError::NotReady { diagnoses, .. } | WaitError::Legacy { diagnoses, .. } = &mut self {
             *diagnoses = found;
@@ -102,7 +102,7 @@ impl WaitError {
         self
     }
 
-    /// What is known about the reasons.
+    /// What is known about the causes.
     pub fn diagnoses(&self) -> &[Diagnosis] {
         match self {
             WaitError::NotReady { diagnoses, .. } | WaitError::Legacy { diagnoses, .. } => diagnoses,
@@ -147,7 +147,7 @@ impl From<Error> for WaitError {
 }
 
 impl PendingObject {
-    /// The line of Helm's error; objects without a namespace leave its place empty.
+    /// The line of Helm's error. Cluster-scoped objects have an empty namespace.
     fn line(&self, what: &str) -> String {
         let (id, readiness) = (&self.id, &self.readiness);
         format!(
@@ -158,7 +158,8 @@ impl PendingObject {
 }
 
 impl WaitFor {
-    /// Whether an object in this state is where it should be. `listed` says whether the cluster was asked for it.
+    /// Whether the condition holds for an object with this status. `listed` says whether the object has been looked
+    /// up.
     pub(crate) fn is_reached(self, state: Status, listed: bool) -> bool {
         match self {
             WaitFor::Deleted => matches!(state, Status::NotFound) || (state == Status::Unknown && listed),

@@ -1,4 +1,4 @@
-//! WaitOptions as Helm 3 did: every two seconds one object after the other is asked whether it is ready.
+//! Waits as Helm 3 did (`--wait=legacy`): every two seconds it checks one object after the other.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::discovery::Resource;
 use crate::error::{Error, Result};
 use crate::read::ListParams;
 
-/// How often Helm 3 looks.
+/// Helm 3's poll interval.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// How many failures in a row Helm 3 takes for passing.
+/// How many consecutive errors Helm 3 tolerates per object.
 const MAX_RETRIES: u32 = 30;
 
-/// Waits until the wait_for is reached for all objects.
+/// Waits until the condition holds for all objects.
 pub(super) async fn wait(
     waiter: &Waiter<'_>,
     ids: Vec<ObjectId>,
@@ -53,22 +53,22 @@ pub(super) async fn wait(
 struct Run<'w, 'c> {
     waiter: &'w Waiter<'c>,
     ids: Vec<ObjectId>,
-    /// How often each object could not be asked in a row.
+    /// The consecutive errors of each object.
     failures: Vec<u32>,
-    /// What was reported of each object last.
+    /// What was last reported for each object.
     reported: Vec<Readiness>,
-    /// The object that holds up the others, and its number.
+    /// The object that the others wait for, and its index.
     latest: Option<(usize, Object)>,
     failure_detector: Option<FailureDetector>,
 }
 
-/// What asking for one object came to.
+/// The result of checking one object.
 enum PollResult {
     Ready(Option<Object>),
     NotReady(Option<Object>),
-    /// Something that may pass.
+    /// An error that may be transient.
     Retryable(WaitError),
-    /// Something that will not pass, though Helm 3 hopes so.
+    /// A permanent failure that Helm 3 retries nevertheless.
     Failed(Object, WaitError),
 }
 
@@ -86,8 +86,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Asks all objects in order and returns the first that is not ready. All are asked again every time, since what
-    /// was ready may no longer be.
+    /// Checks all objects in order and returns the first that is not ready. All are checked again every time, since a
+    /// ready object may become unready.
     async fn first_unready(
         &mut self,
         ready_before: &mut usize,
@@ -182,7 +182,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Whether Helm 3 looks again after such an error: one that is no refusal, or one by a server in trouble.
+/// Whether Helm 3 retries after such an error: anything but a rejected request, and server errors.
 fn is_retryable(error: &Error) -> bool {
     error.status().is_none_or(|status| match status.code {
         0 | 429 => true,
@@ -191,7 +191,7 @@ fn is_retryable(error: &Error) -> bool {
     })
 }
 
-/// Asks whether an object is ready by the rules of Helm 3.
+/// Whether an object is ready by the rules of Helm 3 (`kube.ReadyChecker`).
 async fn is_ready(cluster: &Cluster, id: &ObjectId, with_jobs: bool) -> Result<PollResult> {
     let known = matches!(
         (id.group.as_str(), id.kind.as_str()),
@@ -221,7 +221,7 @@ async fn is_ready(cluster: &Cluster, id: &ObjectId, with_jobs: bool) -> Result<P
         "Deployment" => deployment_is_ready(cluster, &object).await?,
         _ => match legacy::job_ready(&object) {
             Ok(ready) => ready,
-            // To Helm 3 this is an error like any other, which it looks at thirty times more.
+            // Helm 3 treats this like any other error, and retries it thirty times.
             Err(text) => return Ok(PollResult::Failed(object, WaitError::legacy(text))),
         },
     };
@@ -245,7 +245,7 @@ async fn pods_are_ready(cluster: &Cluster, workload: &Object) -> Result<bool> {
     Ok(pods.iter().all(legacy::pod_ready))
 }
 
-/// What the server says of an object that is not there.
+/// The server's message for an object that does not exist.
 fn not_found(resource: &Resource, name: &str) -> Error {
     let dot = if resource.group.is_empty() { "" } else { "." };
     Error::Api(Box::new(crate::error::ApiStatus {

@@ -1,4 +1,5 @@
-//! Following the objects of by_name kind in by_name place: list, watch, and whatever else still works where watching does not.
+//! List and watch for the objects of one kind in one namespace, as client-go's Reflector; polls where watching or
+//! listing is not allowed.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -16,42 +17,42 @@ use crate::read::ListParams;
 use crate::snapshot::LIST_THRESHOLD;
 use crate::watch::WatchEvent;
 
-/// The shortest and the longest delay after a failure.
+/// The initial and the maximum delay after an error.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
-/// How often objects are read that cannot be watched.
+/// The poll interval for objects that cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// How often objects are read of whose kind nothing but the metadata selects; these are small.
+/// The poll interval for kinds of which only the metadata is read; these responses are small.
 const METADATA_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Objects of by_name kind in by_name namespace that are followed together.
+/// The objects of one kind in one namespace that are observed together.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchTarget {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) namespace: String,
-    /// The names that matter; when empty, all objects that the labels select.
+    /// The names to select; when empty, all objects that match the labels.
     pub(crate) names: BTreeSet<String>,
-    /// The labels that matter; empty for all.
+    /// The label selector; empty for all.
     pub(crate) labels: String,
-    /// Whether the metadata is enough; such objects are polled.
+    /// Whether to read only the metadata; such objects are polled.
     pub(crate) metadata_only: bool,
 }
 
-/// ReflectorEvent about a target.
+/// A change of the observed objects.
 #[derive(Debug)]
 pub(crate) enum ReflectorEvent {
-    /// These objects are there, and no others that matter.
+    /// The complete list of the objects that exist.
     Replaced(Vec<Object>),
-    /// An object is new or has changed.
+    /// An object was added or modified.
     Updated(Box<Object>),
-    /// An object is gone.
+    /// An object was deleted.
     Deleted(String),
-    /// The cluster does not let us look.
+    /// The objects cannot be observed.
     Failed(Error),
 }
 
 impl WatchTarget {
-    /// The target that an object belongs to, without its name.
+    /// A target for the kind and namespace of an object, without its name.
     pub(crate) fn for_object(id: &ObjectId) -> Self {
         WatchTarget {
             api_version: id.api_version(),
@@ -70,7 +71,8 @@ impl WatchTarget {
         }
     }
 
-    /// One name can be selected by the server, which spares the back_off of the list and needs fewer rights.
+    /// A single name is selected by the server, which avoids reading the whole list and can be granted by
+    /// `resourceNames`.
     fn by_name(&self, name: &str) -> ListParams {
         self.selection_by(format!("metadata.name={name}"))
     }
@@ -89,7 +91,7 @@ impl WatchTarget {
     }
 }
 
-/// Follows a target and sends event, each with `tag`, until nobody listens any more.
+/// Observes a target and sends events, each with `tag`, until the receiver is dropped.
 pub(crate) async fn reflect(
     cluster: Cluster,
     target: WatchTarget,
@@ -122,12 +124,12 @@ struct Reflector {
 }
 
 impl Reflector {
-    /// Reads all objects and watches them until they have to be read again.
+    /// Lists all objects and watches them until they have to be listed again.
     async fn list_and_watch(&mut self) -> ControlFlow<()> {
         let resource = match self.cluster.resource(&self.target.api_version, &self.target.kind).await {
             Ok(resource) => resource,
             Err(Error::NoSuchKind { .. }) => {
-                // The kind may come while we wait, or may just have gone with its last object.
+                // The CRD may be installed while we wait, or may just have been deleted with its last object.
                 self.send(ReflectorEvent::Replaced(Vec::new())).await?;
                 tokio::time::sleep(POLL_INTERVAL).await;
                 self.cluster.invalidate_discovery().await;
@@ -147,7 +149,7 @@ impl Reflector {
             Err(error) if error.is_forbidden() && !self.target.names.is_empty() => {
                 self.can_list = false;
                 match self.cluster.get_by_name(&resource, &self.target.namespace, self.first_name()).await {
-                    // Whoever may read neither the list nor the object is told about the list, as Helm does.
+                    // Without the right to list or get, report the list's error, as Helm does.
                     Err(other) if other.is_forbidden() => self.fail(error).await,
                     _ => ControlFlow::Continue(()),
                 }
@@ -182,7 +184,7 @@ impl Reflector {
         }
     }
 
-    /// Reads a few objects that are not watched by their names, however many others there are beside them.
+    /// Reads a few objects by name, however many others exist in the namespace. The result cannot be watched from.
     async fn list_each(&self, resource: &Resource) -> Result<(Vec<Object>, String)> {
         let selections: Vec<ListParams> =
             self.target.names.iter().map(|name| self.target.by_name(name)).collect();
@@ -197,7 +199,7 @@ impl Reflector {
         Ok((objects, String::new()))
     }
 
-    /// Passes changes on until the list has to be read again.
+    /// Forwards changes until the list has to be read again.
     async fn watch(&mut self, resource: &Resource, mut version: String) -> ControlFlow<()> {
         if self.target.metadata_only || !self.can_watch {
             let delay = if self.target.metadata_only { METADATA_POLL_INTERVAL } else { POLL_INTERVAL };
@@ -218,7 +220,7 @@ impl Reflector {
                 Err(error) => Some(error),
             };
             match error {
-                // The server closes watches now and then; the state that we have seen is good to go on from.
+                // The server closes watches regularly; the last `resourceVersion` is good to continue from.
                 None => {
                     self.delay = BACKOFF.0;
                     self.back_off().await?;
@@ -256,7 +258,7 @@ impl Reflector {
         self.send(event).await
     }
 
-    /// For those who may read objects but not lists.
+    /// For users who may get objects but not list them.
     async fn poll_each(&mut self, resource: &Resource) -> ControlFlow<()> {
         let mut objects = Vec::new();
         for name in &self.target.names {
@@ -287,7 +289,7 @@ impl Reflector {
         ControlFlow::Break(())
     }
 
-    /// Waits longer and longer after failures.
+    /// Exponential backoff after errors.
     async fn back_off(&mut self) -> ControlFlow<()> {
         tokio::time::sleep(self.delay).await;
         self.delay = (self.delay * 2).min(BACKOFF.1);
@@ -295,7 +297,7 @@ impl Reflector {
     }
 }
 
-/// Gives an object of which only the metadata was read its own kind back.
+/// Restores the kind of an object that was returned as `PartialObjectMetadata`.
 fn restore_kind(mut object: Object, resource: &Resource) -> Object {
     object.body_mut().insert("apiVersion".into(), resource.api_version().as_str().into());
     object.body_mut().insert("kind".into(), resource.kind.as_str().into());

@@ -1,9 +1,10 @@
-//! Label selectors of workloads, written as the query that finds their pods.
+//! The pod selectors of workloads as label selector strings.
 
 use pintle_objects::Object;
 use pintle_tree::Node;
 
-/// The query for the pods of a workload: by `spec.selector`, in either of its two forms; none when it selects nothing.
+/// The label selector of a workload's pods, from `spec.selector` in either of its forms; `None` when it selects
+/// nothing.
 pub(crate) fn pods_of(workload: &Object) -> Option<String> {
     let selector = workload.at(&["spec", "selector"])?;
     let plain = matches!(workload.kind(), "ReplicationController" | "Service");
@@ -39,7 +40,7 @@ fn expression(node: &Node) -> Option<String> {
     })
 }
 
-/// Whether the object is controlled by the owner.
+/// Whether `owner` is the controller of the object.
 pub(crate) fn is_controlled_by(object: &Object, owner: &Object) -> bool {
     let owners = object.at(&["metadata", "ownerReferences"]).and_then(Node::as_list).unwrap_or_default();
     owners.iter().any(|reference| {

@@ -1,4 +1,4 @@
-//! WaitOptions against a server with a script.
+//! Waiting against a scripted server.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn job() -> ObjectId {
     ObjectId::new("batch/v1", "Job", "n", "j")
 }
 
-/// More than any machine takes for what does come.
+/// Longer than any machine needs for what does happen.
 const LONG: u64 = 600_000;
 
 fn waiting(wait_for: WaitFor, milliseconds: u64) -> WaitOptions {
@@ -32,7 +32,7 @@ fn waiting(wait_for: WaitFor, milliseconds: u64) -> WaitOptions {
     }
 }
 
-/// Waits and returns the error's text, with all that was told on the way.
+/// Waits, and returns the error message and everything that was reported.
 async fn outcome(
     cluster: &crate::Cluster,
     waiting: WaitOptions,
@@ -235,7 +235,7 @@ async fn waiting_ends_early_when_the_new_pods_cannot_come_up() {
 
 #[tokio::test]
 async fn the_reasons_are_told_even_if_time_runs_out_while_they_are_looked_for() {
-    // The first look at the pods, three seconds in, gets no answer before the end.
+    // The first check of the pods, three seconds in, gets no response before the timeout.
     let (cluster, _) = cluster(|request, times| match (request, times) {
         ("list pods", 1) => Reply::Hang,
         (request, _) => broken_rollout(request),

@@ -1,13 +1,13 @@
-//! The moments that Kubernetes writes into objects, as numbers that can be compared.
+//! Timestamps in objects, as comparable numbers.
 
 use k8s_openapi::jiff::Timestamp;
 
-/// Reads a moment such as `2026-01-31T08:00:00Z` as seconds of Unix time.
+/// Parses a timestamp such as `2026-01-31T08:00:00Z` to seconds of Unix time.
 pub(crate) fn unix_seconds(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(Timestamp::as_second)
 }
 
-/// Says how long ago something was, as short as kubectl does.
+/// Formats an age as short as kubectl does.
 pub(crate) fn age(seconds: i64) -> String {
     match seconds.max(0) {
         seconds @ 0..120 => format!("{seconds}s"),

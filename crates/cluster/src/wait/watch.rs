@@ -1,4 +1,4 @@
-//! WaitOptions by the rules of kstatus: every kind in every namespace is followed, and each change judged anew.
+//! Waits by the rules of kstatus: every kind in every namespace is watched, and each change recomputes a status.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,16 +14,16 @@ use super::readiness::{self, Readiness, Status, job_completion, pod_completion, 
 use super::reflector::{ReflectorEvent, WatchTarget, reflect};
 use super::{Observer, Waiter, with_deadline};
 
-/// How often the clock may change an answer.
+/// How often statuses that depend on the clock are recomputed.
 const TICK: Duration = Duration::from_secs(1);
-/// After how many ticks pods are looked at for the first time, and again.
+/// How many ticks pass between two checks for failures, and before the first.
 const TICKS_BETWEEN_CHECKS: u32 = 3;
-/// How long one look at the pods may take before the news are heard again.
+/// How long one round of checks may take before events are handled again.
 const CHECK_BUDGET: Duration = Duration::from_secs(1);
-/// How many news may wait to be judged.
+/// How many events are buffered before reflectors wait.
 const CHANNEL_CAPACITY: usize = 64;
 
-/// Waits until the wait_for is reached for all objects.
+/// Waits until the condition holds for all objects.
 pub(super) async fn wait(
     waiter: &Waiter<'_>,
     ids: Vec<ObjectId>,
@@ -43,11 +43,11 @@ pub(super) async fn wait(
 struct TrackedObject {
     id: ObjectId,
     readiness: Readiness,
-    /// Whether the cluster was asked for the object.
+    /// Whether the object has been looked up.
     is_listed: bool,
-    /// Whether the object turned out to be one that is not waited for.
+    /// Whether the object is excluded from waiting, as paused Deployments are.
     is_skipped: bool,
-    /// The latest state, where it may have to be looked at again.
+    /// The latest state, kept for kinds that may have to be diagnosed.
     object: Option<Box<Object>>,
 }
 
@@ -60,11 +60,11 @@ impl TrackedObject {
 struct Run<'w, 'c> {
     waiter: &'w Waiter<'c>,
     tracks: Vec<TrackedObject>,
-    /// Where a track is, by its group and name.
+    /// The position of each tracked object, by its target and name.
     index: BTreeMap<(usize, String), usize>,
     groups: Vec<WatchTarget>,
     failure_detector: Option<FailureDetector>,
-    /// The track that was examined last.
+    /// The object that was checked last.
     cursor: usize,
     ticks: u32,
 }
@@ -101,14 +101,14 @@ impl<'w, 'c> Run<'w, 'c> {
 
     async fn run_until_settled(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
         let (sender, mut news) = mpsc::channel(CHANNEL_CAPACITY);
-        // Ends with the set, and so when the waiting is dropped.
+        // Aborted when the set is dropped, and so when waiting is cancelled.
         let mut followers = JoinSet::new();
         let mut handles = Vec::with_capacity(self.groups.len());
         for (number, group) in self.groups.iter().enumerate() {
             let task = reflect(self.waiter.cluster.clone(), group.clone(), number, sender.clone());
             handles.push(followers.spawn(task));
         }
-        // The first tick of an interval that begins now would take up to two milliseconds.
+        // `interval` would tick at once, after up to two milliseconds.
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while !self.is_settled() {
@@ -117,7 +117,7 @@ impl<'w, 'c> Run<'w, 'c> {
                     Some((_, ReflectorEvent::Failed(error))) => return Err(error.into()),
                     Some((group, news)) => {
                         self.handle(group, news, observer).await;
-                        // What needs no more than to be there is not asked for over and over.
+                        // Objects that only have to exist need not be polled any more.
                         if self.groups[group].metadata_only && self.is_group_done(group) {
                             handles[group].abort();
                         }
@@ -165,19 +165,20 @@ impl<'w, 'c> Run<'w, 'c> {
         if was_seen {
             self.set_readiness(position, Readiness::not_found(), observer);
         } else if first {
-            // Something that was never seen stays unknown, but whoever waits for its end has what they want.
+            // An object that was never observed stays unknown; if waiting for its deletion, that is all there is to
+            // report.
             self.report(position, observer);
         }
     }
 
-    /// Judges an object by the rules for the wait_for.
+    /// Computes the status of an object by the rules for the condition.
     async fn compute_readiness(&self, object: &Object) -> Readiness {
         let wait_for = self.waiter.waiting.wait_for;
         let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
         match (wait_for, group, object.kind()) {
             (WaitFor::HookCompleted | WaitFor::ReadyWithJobs, "batch", "Job") => job_completion(object),
             (WaitFor::HookCompleted, "", "Pod") => pod_completion(object),
-            // Whoever examines the pods anyway does so with more limits.
+            // The failure detector checks the pods anyway, with limits of its own.
             (WaitFor::Ready | WaitFor::ReadyWithJobs, "apps", "StatefulSet" | "ReplicaSet")
                 if self.failure_detector.is_none() =>
             {
@@ -187,7 +188,7 @@ impl<'w, 'c> Run<'w, 'c> {
         }
     }
 
-    /// What kstatus adds for the kinds whose own status is silent about failing pods.
+    /// kstatus' addition for the kinds whose own status does not show failing pods.
     async fn readiness_with_pods(&self, object: &Object) -> Readiness {
         let readiness = ready(object);
         if readiness.status != Status::InProgress {
@@ -202,7 +203,7 @@ impl<'w, 'c> Run<'w, 'c> {
         Readiness::failed(format!("{failed} pods have failed"), detail)
     }
 
-    /// Takes a judgement down and tells of it when it is new.
+    /// Stores a status and reports it if it changed.
     fn set_readiness(&mut self, position: usize, readiness: Readiness, observer: Observer<'_>) {
         let track = &mut self.tracks[position];
         if track.readiness != readiness {
@@ -232,7 +233,7 @@ impl<'w, 'c> Run<'w, 'c> {
         index.all(|(_, position)| self.is_done(&self.tracks[*position]))
     }
 
-    /// Whether nothing is left to wait for: what has failed is not waited for, but all others are.
+    /// Whether nothing is left to wait for. Failed objects are not waited for, all others are.
     fn is_settled(&self) -> bool {
         let wait_for = self.waiter.waiting.wait_for;
         let failed =
@@ -242,7 +243,7 @@ impl<'w, 'c> Run<'w, 'c> {
                 && self.tracks.iter().any(|track| failed(track) && is_permanent(wait_for, &track.id)))
     }
 
-    /// Does what only the passing of time calls for.
+    /// Recomputes what depends on the clock.
     async fn tick(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
         self.ticks = self.ticks.wrapping_add(1);
         for position in 0..self.tracks.len() {
@@ -259,8 +260,8 @@ impl<'w, 'c> Run<'w, 'c> {
         Ok(())
     }
 
-    /// Looks for reasons to give up. The failure_detector stays where it is: time may run out in the middle of this, and
-    /// whether there is one decides on what is said then.
+    /// Checks for failures. The detector is not taken out of `self`: the timeout may cancel this in the middle, and
+    /// whether there is a detector decides on the diagnoses afterwards.
     async fn check_failures(&mut self) -> Result<(), WaitError> {
         let Run { waiter, tracks, failure_detector: Some(failure_detector), cursor, .. } = self else {
             return Ok(());
@@ -281,13 +282,13 @@ impl<'w, 'c> Run<'w, 'c> {
         Ok(())
     }
 
-    /// Says how it ended.
+    /// The result of waiting.
     async fn result(&self, deadline: bool) -> Result<(), WaitError> {
         let missing: Vec<&TrackedObject> = self.tracks.iter().filter(|track| !self.is_done(track)).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        // With early failure, others may just not have had their time yet; they are no part of the reason.
+        // When failing fast, other objects may just not have had the time; they are not part of the cause.
         let only_failed = self.failure_detector.is_some() && !deadline;
         let reported =
             || missing.iter().filter(|track| !only_failed || track.readiness.status == Status::Failed);
@@ -308,14 +309,14 @@ impl<'w, 'c> Run<'w, 'c> {
     }
 }
 
-/// Whether the rules of kstatus call a pod of a workload failed for good.
+/// Whether kstatus considers a pod of a workload as permanently failed.
 fn has_failed(pod: &Object) -> bool {
     let transient = readiness::is_unschedulable(pod)
         || pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|moment| !moment.is_nil());
     !transient && ready(pod).status == Status::Failed
 }
 
-/// Whether a failure of this object is beyond repair; pods may still come around.
+/// Whether a failure of this object is permanent; pods may still recover.
 fn is_permanent(wait_for: WaitFor, id: &ObjectId) -> bool {
     wait_for == WaitFor::HookCompleted || !matches!(id.kind.as_str(), "Pod" | "StatefulSet" | "ReplicaSet")
 }

@@ -1,4 +1,4 @@
-//! A server that answers from a script, under the real client.
+//! A scripted server under the real client.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ pub(crate) struct Seen {
     pub(crate) body: Vec<u8>,
 }
 
-/// An answer: status, extra header, body. A status of 0 breaks the connection instead.
+/// A response: status, extra header, body. Status 0 breaks the connection instead.
 pub(crate) struct StoreFuture(
     pub(crate) u16,
     pub(crate) Option<(&'static str, &'static str)>,
@@ -57,7 +57,7 @@ pub(crate) fn discovery(path: &str) -> Option<StoreFuture> {
     }
 }
 
-/// Makes a cluster that is answered by `answer`, and the list of what it was asked.
+/// Returns a cluster served by `answer`, and the list of the requests it got.
 pub(crate) fn cluster(
     answer: impl Fn(&Seen, usize) -> StoreFuture + Send + Sync + 'static,
 ) -> (Cluster, Arc<Mutex<Vec<Seen>>>) {

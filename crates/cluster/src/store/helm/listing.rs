@@ -1,4 +1,4 @@
-//! Reading many of Helm's records: a page in memory at a time, and only what is wanted of it.
+//! Lists Helm's records with one page in memory at a time, and decodes only what is needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::{HelmStore, labels, optimistic_lock};
 use crate::error::Result;
 use crate::read::{ListParams, Page};
 
-/// How many releases make the first page of a list. Each may take a megabyte.
+/// The size of the first page. Each release may take a megabyte.
 const FIRST_PAGE: u32 = 16;
-/// How many bytes a page may have, so that memory does not grow with the releases. From one page it is known how many
-/// releases that makes in the next.
+/// The target size of a page, so that memory does not grow with the number of releases. The size of one page
+/// determines the limit of the next.
 const MAX_PAGE_BYTES: usize = 4 << 20;
-/// How many objects without their payload make a page.
+/// The page size for metadata.
 const METADATA_PAGE_SIZE: u32 = 500;
-/// Within how many bytes a page says where the list goes on.
+/// Within how many bytes of a page its list metadata ends.
 const MAX_LIST_HEAD_BYTES: usize = 16 << 10;
 /// How many single releases are fetched at once.
 const MAX_CONCURRENCY: usize = 16;
@@ -30,8 +30,7 @@ const MAX_CONCURRENCY: usize = 16;
 type ObjectNames = BTreeSet<(String, String)>;
 
 impl<H: RecordKind> HelmStore<H> {
-    /// Sums up all releases with these labels, one page in memory at a time. The next page is on its way while this one
-    /// is read.
+    /// Summarizes all releases with these labels. The next page is fetched while the current one is decoded.
     pub(super) async fn summaries(
         &self,
         namespace: &str,
@@ -58,7 +57,7 @@ impl<H: RecordKind> HelmStore<H> {
             let (read, following) = futures::join!(reading, fetch(next, limit));
             found.extend(read?);
             body = match following {
-                // The list grew too old while we read it; the next reading starts with fresher pages.
+                // The `continue` token expired while we were reading; start over once.
                 Err(error) if error.is_expired() && !restarted => {
                     restarted = true;
                     found.clear();
@@ -69,7 +68,7 @@ impl<H: RecordKind> HelmStore<H> {
         }
     }
 
-    /// Sums up the releases of one page, beside whatever else is going on.
+    /// Decodes one page on a blocking thread, so that fetching goes on.
     async fn read_page(&self, body: Bytes, wanted: Option<Arc<ObjectNames>>) -> Result<Vec<Summary>> {
         let resource = self.resource.clone();
         let read = move || {
@@ -84,7 +83,7 @@ impl<H: RecordKind> HelmStore<H> {
         tokio::task::spawn_blocking(read).await.expect("reading a page does not panic")
     }
 
-    /// Which versions there are, from their labels alone.
+    /// Lists the versions by their labels alone.
     async fn list_metadata(&self, namespace: &str, selector: String) -> Result<Vec<Object>> {
         let selection = ListParams {
             labels: selector,
@@ -96,14 +95,14 @@ impl<H: RecordKind> HelmStore<H> {
         self.cluster.list(&self.resource, namespace, &selection).await
     }
 
-    /// The newest version of each release that is wanted.
+    /// The newest matching version of each release.
     pub(super) async fn newest(&self, query: &Query, selector: &Selector) -> Result<Vec<Summary>> {
         let namespace = query.namespace.as_deref().unwrap_or_default();
         let heads = self.list_metadata(namespace, owned_by_helm(query.name.as_deref())).await?;
         let total = heads.len();
         let chosen = select_newest(heads, query, selector);
         if chosen.len() * 2 > total {
-            // Most of what is there is wanted: reading pages costs less than asking for each.
+            // Most of the versions are needed: reading pages costs less than a request for each.
             let selector = owned_by_helm(query.name.as_deref());
             return self.summaries(namespace, selector, Some(Arc::new(chosen))).await;
         }
@@ -116,7 +115,7 @@ impl<H: RecordKind> HelmStore<H> {
     }
 }
 
-/// The selector of all releases, or of one.
+/// The label selector of all releases, or of one.
 pub(super) fn owned_by_helm(name: Option<&str>) -> String {
     match name {
         Some(name) => format!("{},name={name}", helm::OWNER_SELECTOR),
@@ -124,20 +123,20 @@ pub(super) fn owned_by_helm(name: Option<&str>) -> String {
     }
 }
 
-/// What lists show of a release; what cannot be decoded is passed over, as in Helm.
+/// Summarizes a record. Records that cannot be decoded are skipped, as in Helm.
 pub(super) fn summary<H: RecordKind>(object: &Object) -> Option<Summary> {
     let summary = helm::summarize(&H::packed(object)?, &labels(object), object.namespace()).ok()?;
     let lease = helm::lease_from_annotations(|key| object.annotation(key));
     Some(Summary { lease, state: optimistic_lock::state(object), ..summary })
 }
 
-/// How many releases the next page shall have, when a page of `limit` releases took so many bytes.
+/// The limit of the next page, given how many bytes `limit` releases took.
 fn next_limit(limit: u32, bytes: usize) -> u32 {
     let each = (bytes / limit as usize).max(1);
     u32::try_from(MAX_PAGE_BYTES / each).unwrap_or(METADATA_PAGE_SIZE).clamp(1, METADATA_PAGE_SIZE)
 }
 
-/// Where the list goes on, told from the beginning of a page, before which nothing large stands.
+/// The `continue` token, read from the beginning of a page: the list metadata precedes the items.
 fn next_page(body: &[u8]) -> Option<String> {
     let head = &body[..body.len().min(MAX_LIST_HEAD_BYTES)];
     let mark = b"\"items\":";
@@ -147,7 +146,7 @@ fn next_page(body: &[u8]) -> Option<String> {
     Some(head.text(&["metadata", "continue"]).to_owned()).filter(|next| !next.is_empty())
 }
 
-/// The objects that hold the newest version of each release, of those whose newest version is wanted.
+/// The objects that hold the newest version of each release, for those that match.
 fn select_newest(heads: Vec<Object>, query: &Query, selector: &Selector) -> ObjectNames {
     let mut newest: BTreeMap<(String, String), (u64, Object)> = BTreeMap::new();
     for head in heads {

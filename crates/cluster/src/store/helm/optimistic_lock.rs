@@ -1,8 +1,8 @@
-//! Who comes after a record that two writers saw: one who adds the next version, or one who takes this one away.
+//! Optimistic locking between a writer that adds the next version and one that changes or deletes the current one.
 //!
-//! Each record is an object of its own, and the server compares and swaps single objects only. Both writers therefore
-//! change the record that both saw: whoever adds a version notes in it what follows. The change of one makes that of the
-//! other fail, because each names the state that it saw.
+//! Each record is an object of its own, and the API server compares and swaps single objects only. Therefore both
+//! writers change the record that both have read: a writer that adds a version annotates the current one with its
+//! successor. Each update requires the `resourceVersion` that was read, so the second one fails.
 
 use pintle_objects::Object;
 use pintle_release::helm::{self, TimestampLabel};
@@ -13,16 +13,16 @@ use super::listing::summary;
 use super::{CREATE, HelmStore, RecordKind, UPDATE};
 use crate::store::{api, clock};
 
-/// How often a record is tried again that somebody changed without taking it away.
+/// How often an update is retried when others change the record without uninstalling it.
 const MAX_RETRIES: usize = 20;
 
-/// The state of a record: which object it is, and how it was.
+/// The state of a record: its uid and resource version.
 pub(super) fn state(object: &Object) -> String {
     format!("{}@{}", object.uid(), object.resource_version())
 }
 
 impl<H: RecordKind> HelmStore<H> {
-    /// Notes in the record that a new version follows. The new version is there already.
+    /// Annotates a record with its successor. The new version exists already.
     pub(super) async fn annotate_successor(
         &self,
         version: &ReleaseVersion,
@@ -37,14 +37,14 @@ impl<H: RecordKind> HelmStore<H> {
         for _ in 0..MAX_RETRIES {
             match api::merge_patch(&self.cluster, &self.resource, at, &successor_patch(&mark, &seen)).await {
                 Ok(_) => return Ok(()),
-                // Helm does not need this right, and does without what it is for.
+                // Helm does not need the right to patch records and has no such lock, so go on without.
                 Err(error) if error.is_forbidden() => return Ok(()),
                 Err(error) if error.is_conflict() || error.is_not_found() => {}
                 Err(error) => return Err(failed()(error)),
             }
             let now = self.cluster.get_by_name(&self.resource, at.0, at.1).await.map_err(failed())?;
             match now.filter(|now| now.uid() == uid) {
-                // An answer that was lost on its way may have been a success.
+                // A lost response may have been a success.
                 Some(now) if now.annotation(helm::SUCCESSOR) == Some(&mark) => return Ok(()),
                 Some(now) if is_uninstalling::<H>(&now) => return Err(changed::<H>(after, Some(&now))),
                 Some(now) => now.resource_version().clone_into(&mut seen),
@@ -54,7 +54,7 @@ impl<H: RecordKind> HelmStore<H> {
         Err(changed::<H>(after, None))
     }
 
-    /// Notes in the record that was seen who is at work on it, or that nobody is, and gives its new state.
+    /// Annotates a record with the lease of its holder, or removes the lease. Returns the new state.
     pub(super) async fn annotate_lease(
         &self,
         seen: &Summary,
@@ -79,7 +79,7 @@ impl<H: RecordKind> HelmStore<H> {
         let now = self.cluster.get_by_name(&self.resource, at.0, at.1).await;
         let now = now.map_err(api::backend_error(H::error_prefix(UPDATE.failure)))?;
         match now.filter(|now| now.uid() == seen.state.split('@').next().unwrap_or_default()) {
-            // An answer that was lost on its way may have been a success.
+            // A lost response may have been a success.
             Some(now)
                 if lease.is_some() && summary::<H>(&now).and_then(|now| now.lease).as_ref() == lease =>
             {
@@ -90,7 +90,7 @@ impl<H: RecordKind> HelmStore<H> {
         }
     }
 
-    /// Replaces a record in the state that was seen, and gives its new state.
+    /// Replaces a record if it is unmodified, and returns its new state.
     pub(super) async fn replace_if_unmodified(
         &self,
         seen: &Summary,
@@ -109,7 +109,7 @@ impl<H: RecordKind> HelmStore<H> {
         }
         let now = self.cluster.get_by_name(&self.resource, object.namespace(), object.name()).await;
         match now.map_err(failed())? {
-            // Either an answer was lost on its way, or somebody else has come to the same end.
+            // Either a response was lost, or another writer did the same.
             Some(now) if seen.state.starts_with(now.uid()) && matches_update::<H>(&now, version, lease) => {
                 Ok(state(&now))
             }
@@ -118,7 +118,7 @@ impl<H: RecordKind> HelmStore<H> {
         }
     }
 
-    /// Somebody has added the version after the one that was seen.
+    /// The error for a version that was added after the one that was read.
     async fn superseded(&self, seen: &Summary) -> StoreError {
         let number = seen.number + 1;
         let key = helm::object_name(&seen.name, number);
@@ -129,12 +129,12 @@ impl<H: RecordKind> HelmStore<H> {
     }
 }
 
-/// What is laid over a record in that state.
+/// The merge patch that sets the successor, conditional on a resource version.
 fn successor_patch(mark: &str, resource_version: &str) -> Map<Node> {
     annotation_patch(vec![(helm::SUCCESSOR, mark.into())], resource_version)
 }
 
-/// Annotations as they are laid over a record in that state.
+/// A merge patch for annotations, conditional on a resource version.
 fn annotation_patch(entries: Vec<(&str, Node)>, resource_version: &str) -> Map<Node> {
     let annotations: Map<Node> = entries.into_iter().map(|(key, value)| (key.into(), value)).collect();
     let metadata = Map::from_entries(vec![
@@ -144,7 +144,7 @@ fn annotation_patch(entries: Vec<(&str, Node)>, resource_version: &str) -> Map<N
     Map::from_entries(vec![("metadata".into(), Node::Map(metadata))])
 }
 
-/// Whether someone is taking the release away.
+/// Whether the release is being uninstalled.
 fn is_uninstalling<H: RecordKind>(record: &Object) -> bool {
     summary::<H>(record).is_some_and(|now| now.status == Status::Uninstalling && now.lease.is_some())
 }

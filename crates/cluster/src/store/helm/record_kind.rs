@@ -1,4 +1,4 @@
-//! The objects that hold Helm's records: Secrets or ConfigMaps, with what each of them can hold.
+//! The kinds that hold Helm's records: Secrets and ConfigMaps, with their limits.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -7,28 +7,28 @@ use pintle_release::StoreError;
 use pintle_release::helm;
 use pintle_tree::{Map, Node};
 
-/// How many bytes an object may hold. The server knows no other number.
+/// The API server's size limit for the data of a Secret or ConfigMap.
 pub(super) const MAX_RECORD_BYTES: usize = 1 << 20;
-/// How long a request may be; Helm's clients send records without a second base64, so that theirs are shorter.
+/// The API server's limit for a request. Go clients send protobuf without the second base64, so theirs are smaller.
 const MAX_REQUEST_BYTES: usize = 3 << 20;
 
-/// The kind of object that holds a release.
+/// A kind that holds release records.
 pub trait RecordKind: Send + Sync + 'static {
-    /// What Helm calls the driver, which is also the kind.
+    /// The name of Helm's driver, which is also the kind.
     const KIND: &'static str;
-    /// The word for the kind in addresses.
+    /// The plural resource name.
     const PLURAL: &'static str;
 
-    /// What the server calls the part of the object that is too large.
+    /// The field that the server names when the object is too large.
     const LARGE_PART: &'static str;
 
-    /// What Helm says before a failure: of Secrets what was being done, of ConfigMaps nothing.
+    /// Helm's error prefix: the operation for Secrets, nothing for ConfigMaps.
     fn error_prefix(action: &str) -> &str;
 
-    /// Puts a packed release into an object.
+    /// Stores an encoded release in an object.
     fn fill(body: &mut Map<Node>, packed: String);
 
-    /// The packed release of an object.
+    /// The encoded release of an object.
     fn packed(object: &Object) -> Option<Vec<u8>>;
 }
 
@@ -51,7 +51,7 @@ impl RecordKind for Secrets {
 
     fn fill(body: &mut Map<Node>, packed: String) {
         body.insert("type".into(), helm::SECRET_TYPE.into());
-        // What is base64 already is base64 once more, because a Secret's data always is.
+        // Helm's records are base64 already; the data of a Secret is base64 once more.
         body.insert("data".into(), data(BASE64.encode(packed)));
     }
 
@@ -86,7 +86,7 @@ fn text(object: &Object) -> Option<&[u8]> {
     object.at(&["data", helm::DATA_KEY]).and_then(Node::as_text).map(|text| text.as_bytes())
 }
 
-/// What is being done to a record, in Helm's words.
+/// An operation on a record, as Helm's errors name it.
 #[derive(Clone, Copy)]
 pub(super) struct Action {
     pub(super) verb: &'static str,
@@ -96,7 +96,7 @@ pub(super) struct Action {
 pub(super) const CREATE: Action = Action { verb: "create", failure: "create: failed to create" };
 pub(super) const UPDATE: Action = Action { verb: "update", failure: "update: failed to update" };
 
-/// The refusal of a record that does not fit into its object, in the words of the server.
+/// The error for a record that exceeds the limits, with the server's message.
 pub(super) fn too_large<H: RecordKind>(name: &str, size: usize, action: Action) -> StoreError {
     let reason = match size < MAX_REQUEST_BYTES - MAX_RECORD_BYTES / 512 {
         true => format!(

@@ -1,5 +1,5 @@
-//! Adding a version: it is written read_version before the release points to it, and the release is moved on only by the writer
-//! who saw it as it is.
+//! Creates a version: it is written completely before the release points to it, and the pointer is moved with an
+//! optimistic lock.
 
 use pintle_objects::Object;
 use pintle_release::native::Payload;
@@ -12,7 +12,7 @@ use crate::store::payload::PayloadSecrets;
 use crate::store::{api, application, clock, record};
 
 impl NativeStore {
-    /// The release of a new version, made when there is none; the kinds are installed when they are missing.
+    /// The release of a new version, created if needed. Installs the CRDs when they are missing.
     pub(super) async fn release_for(&self, version: &ReleaseVersion) -> Result<Object, StoreError> {
         let failed = || api::backend_error("create: failed to create");
         let (namespace, name) = (&version.namespace, &version.name);
@@ -79,18 +79,18 @@ impl NativeStore {
             Ok(()) => {
                 self.cache_version(&object);
                 if let Some(release) = earlier {
-                    // The version stands, whatever becomes of the application, which others may read and nobody needs.
+                    // The version is stored; the application is optional.
                     let _ = application::update(&self.cluster, &release, version).await;
                 }
             }
-            // Nothing points to it, so nothing is lost with it; its Secrets go with it.
+            // Nothing refers to it, so nothing is lost; its Secrets are deleted with it.
             Err(_) => self.delete_orphan(&object).await,
         }
         outcome
     }
 
-    /// Whether the number of a new version is taken. Somebody may have died between deleting the current version and
-    /// telling the release; then the release is told.
+    /// Whether the number of a new version is taken. A writer may have been killed between deleting the current
+    /// version and updating the release; then the pointer is repaired.
     pub(super) async fn is_taken(
         &self,
         version: &ReleaseVersion,
@@ -111,7 +111,7 @@ impl NativeStore {
         Ok(pointer.is_some_and(|(_, number)| number >= version.number))
     }
 
-    /// Writes the payload of a new version and makes the release point to it.
+    /// Writes the payload of a new version and points the release to it.
     pub(super) async fn finish(
         &self,
         version: &ReleaseVersion,
@@ -131,8 +131,8 @@ impl NativeStore {
         Ok(())
     }
 
-    /// Versions that carry the number of this one, or of the one before it, but to which no release points. Those who
-    /// made them will lose, or have died; once this version is in place they can go.
+    /// Versions with the number of this one, or of the one before it, to which no release points. Their writers will
+    /// lose the race or were killed, so they can be deleted once this version is in place.
     pub(super) async fn orphans(
         &self,
         version: &ReleaseVersion,
@@ -145,7 +145,7 @@ impl NativeStore {
         Ok(found)
     }
 
-    /// Deletes a version to which no release points. When that fails, the next writer does it.
+    /// Deletes a version to which no release points. If that fails, the next writer does it.
     pub(super) async fn delete_orphan(&self, object: &Object) {
         let at = (object.namespace(), object.name());
         let _ = api::delete(&self.cluster, &crds::release_versions(), at, "").await;
@@ -173,7 +173,7 @@ impl NativeStore {
             let now = self.release(&version.namespace, &version.name).await.map_err(failed())?;
             let Some(now) = now else { return Err(self.conflict(version, None).await) };
             match record::pointer(&now) {
-                // An answer that was lost on its way may have been a success.
+                // A lost response may have been a success.
                 Some((winner, _)) if winner == id => return Ok(()),
                 Some((winner, number)) if number >= version.number => {
                     return Err(self.conflict(version, Some(winner)).await);
@@ -187,7 +187,7 @@ impl NativeStore {
         Err(self.conflict(version, None).await)
     }
 
-    /// Makes sure that a release still points to the version that a new one is to follow, and is not going away.
+    /// Checks that a release still points to the version that a new one follows, and is not being uninstalled.
     pub(super) async fn check_predecessor(
         &self,
         release: &Object,

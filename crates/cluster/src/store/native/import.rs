@@ -1,5 +1,5 @@
-//! Taking over a release from another store: all versions are written read_version before the release points to the newest of
-//! them. Until it does, the release is not in this store; from then on, all of it is.
+//! Imports a release from another store: all versions are written completely before the release points to the newest
+//! of them. Until then the release is not in this store, and from then on all of it is.
 
 use pintle_objects::Object;
 use pintle_release::native::Payload;
@@ -11,17 +11,16 @@ use crate::error::Result;
 use crate::store::payload::PayloadSecrets;
 use crate::store::{api, application, clock, record};
 
-/// What an import has written, for the one who has to take it back.
+/// What an import has created, for rolling it back.
 struct ImportedObjects {
     release: Object,
-    /// Whether the release was made for it.
+    /// Whether the import created the release.
     is_new: bool,
     versions: Vec<Object>,
 }
 
 impl NativeStore {
-    /// Makes versions that another store has, oldest first, the versions of a release here. Those that are here already
-    /// become what they are there.
+    /// Imports the versions of another store, oldest first. Versions that exist here are updated.
     pub(super) async fn import_versions(&self, versions: &[ReleaseVersion]) -> Result<(), StoreError> {
         let failed = || api::backend_error("create: failed to create");
         let Some(newest) = versions.last() else { return Ok(()) };
@@ -42,7 +41,7 @@ impl NativeStore {
         }
     }
 
-    /// Writes the versions, then moves the pointer. Gives the release.
+    /// Writes the versions, then moves the pointer, and returns the release.
     async fn import_all(
         &self,
         versions: &[ReleaseVersion],
@@ -52,7 +51,7 @@ impl NativeStore {
         let failed = || api::backend_error("create: failed to create");
         let pointer = record::pointer(&written.release);
         let (namespace, name) = (written.release.namespace().to_owned(), written.release.name().to_owned());
-        // What a writer left that died before it moved the pointer would count as history from then on.
+        // Orphans of a killed writer would become part of the history once the pointer moves.
         for version in self.versions(&namespace, record::selector(&name, &[])).await.map_err(failed())? {
             if !record::belongs_to_release(&record::version_summary(&version), pointer) {
                 let at = (namespace.as_str(), version.name());
@@ -63,7 +62,7 @@ impl NativeStore {
         let Some((newest, earlier)) = versions.split_last() else { return Ok(written.release.clone()) };
         for version in earlier {
             match version.number <= known {
-                // One that is no longer here has been pruned.
+                // A version that is no longer here was pruned.
                 true => match self.change(version, None, None).await {
                     Ok(_) | Err(StoreError::NotFound { .. }) => {}
                     Err(error) => return Err(error),
@@ -81,7 +80,7 @@ impl NativeStore {
         self.move_pointer_to(newest, id, written.release.clone(), pointer).await
     }
 
-    /// Writes a version read_version, without pointing to it.
+    /// Writes a version completely, without pointing to it.
     async fn write_version(
         &self,
         version: &ReleaseVersion,
@@ -103,7 +102,7 @@ impl NativeStore {
         secrets.write(&self.cluster, &object).await.map_err(failed())
     }
 
-    /// Moves the pointer of a release, if nobody else has moved it meanwhile.
+    /// Moves the pointer of a release, if no other writer moved it.
     async fn move_pointer_to(
         &self,
         version: &ReleaseVersion,
@@ -132,8 +131,8 @@ impl NativeStore {
         Err(self.conflict(version, None).await)
     }
 
-    /// Takes back what an import wrote that did not come to its end. Where it did after all, because only the answer was
-    /// lost, or where nobody can say, everything stays.
+    /// Deletes what a failed import created. If it succeeded after all, because only the response was lost, or if
+    /// that cannot be determined, everything stays.
     async fn roll_back_import(
         &self,
         written: &ImportedObjects,
@@ -156,7 +155,7 @@ impl NativeStore {
             let state = now.resource_version();
             let gone = api::delete(&self.cluster, &crds::releases(), (namespace, name), state).await;
             if gone.is_ok() {
-                // It only stands for the release; without it nothing is lost.
+                // The application is optional.
                 let _ = application::discard(&self.cluster, &now).await;
             }
         }
@@ -168,7 +167,7 @@ fn first((id, _): (VersionId, u64)) -> VersionId {
     id
 }
 
-/// An id for a version of a store that gives none.
+/// An id for a version from a store without ids.
 fn id_for(version: &ReleaseVersion) -> VersionId {
     clock::new_id(version.info.last_deployed.unwrap_or_else(clock::now))
 }

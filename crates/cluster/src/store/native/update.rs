@@ -1,4 +1,4 @@
-//! Changing and removing versions, and keeping the release in step with them.
+//! Updates and deletes versions, and keeps the release consistent with them.
 
 use pintle_objects::Object;
 use pintle_release::native::Payload;
@@ -11,7 +11,7 @@ use crate::store::payload::{self, PayloadSecrets};
 use crate::store::{api, application, record};
 
 impl NativeStore {
-    /// What has become of a version that was seen otherwise.
+    /// The error for a version that is not in the expected state any more.
     pub(super) async fn changed(&self, seen: &Summary) -> StoreError {
         let name = seen.id.map(|id| record::version_name(&seen.name, id)).unwrap_or_default();
         let found = self.cluster.get_by_name(&crds::release_versions(), &seen.namespace, &name).await;
@@ -24,7 +24,7 @@ impl NativeStore {
         }
     }
 
-    /// Writes a version anew; with what was seen of it, only if it is still so. Gives the resource.
+    /// Updates a version; with `seen`, only if it is unmodified. Returns the object.
     pub(super) async fn change(
         &self,
         version: &ReleaseVersion,
@@ -73,8 +73,8 @@ impl NativeStore {
         Ok(object)
     }
 
-    /// The resource of a version, if it is what somebody wanted it to become: an answer was lost on its way, or somebody
-    /// else has come to the same end.
+    /// The object of a version, if it already is what the update wanted: a response was lost, or another writer did
+    /// the same.
     pub(super) async fn matching_update(
         &self,
         (namespace, name): (&str, &str),
@@ -101,8 +101,8 @@ impl NativeStore {
         self.mirror_status(version).await.map_err(failed).map(drop)
     }
 
-    /// Changes the newest version, then its release. Whoever adds a version at the same time needs the release as it was
-    /// before, or has changed it already; then the version becomes again what it was.
+    /// Updates the newest version, then its release. A concurrent writer that adds a version needs the release
+    /// unmodified, or has modified it already; in the latter case the update of the version is reverted.
     pub(super) async fn swap(
         &self,
         seen: &Summary,
@@ -119,7 +119,7 @@ impl NativeStore {
         }
         let undo = record::revert_patch(seen, object.resource_version());
         let at = (object.namespace(), object.name());
-        // Whoever came first may have changed it by now, and then knows better what it is.
+        // The winner may have changed it by now, which takes precedence.
         let _ = api::merge_patch(&self.cluster, &crds::release_versions(), at, &undo).await;
         let release = self.release(&version.namespace, &version.name).await.ok().flatten();
         match release.as_ref().and_then(record::pointer) {
@@ -131,7 +131,7 @@ impl NativeStore {
         }
     }
 
-    /// Repeats the state of a version in its release, and tells whether that points to it.
+    /// Copies the status of a version to its release, and returns whether the release points to it.
     pub(super) async fn mirror_status(&self, version: &ReleaseVersion) -> Result<bool> {
         let (namespace, name) = (version.namespace.as_str(), version.name.as_str());
         let Some((id, _)) = self.cached_version(namespace, name, version.number) else { return Ok(false) };
@@ -164,7 +164,8 @@ impl NativeStore {
         Ok(was_there)
     }
 
-    /// After a version is gone: a release that pointed to it points to the newest that is left, or goes too.
+    /// After a version was deleted: a release that pointed to it now points to the newest remaining one, or is
+    /// deleted too.
     pub(super) async fn repair_pointer(&self, namespace: &str, name: &str, gone: &str) -> Result<()> {
         let points_elsewhere = |release: &Object| {
             let current = record::pointer(release).map(|(id, _)| record::version_name(name, id));

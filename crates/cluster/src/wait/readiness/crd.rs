@@ -1,4 +1,4 @@
-//! Custom resource definitions: established, or refused because of their names.
+//! CustomResourceDefinitions: established, or rejected because of their names.
 
 use pintle_objects::Object;
 

@@ -7,7 +7,7 @@ use super::{Malformed, Readiness, share};
 
 pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
     let kind = object.kind();
-    // The controller always fills these, so without them it has not been here yet.
+    // The controller always sets these; without them it has not reconciled the object yet.
     let unseen = "its controller has not looked at it yet";
     match generations(object)? {
         (None, _) => {
@@ -18,7 +18,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
         }
         _ => {}
     }
-    // Minus one is what kstatus takes for "not set".
+    // kstatus treats -1 as "not set".
     let wanted = object.int(&["status", "desiredNumberScheduled"]).filter(|wanted| *wanted != -1);
     let Some(wanted) = wanted else {
         return Ok(Readiness::in_progress("Missing .status.desiredNumberScheduled", unseen));

@@ -1,16 +1,16 @@
-//! Deployments: all replicas updated and available, and the controller's own verdict.
+//! Deployments: all replicas updated and available, and the conditions of the controller.
 
 use pintle_objects::Object;
 
 use super::generic::because;
 use super::{Malformed, Readiness, conditions, counted, share};
 
-/// The deadline that means "none" to the controller.
+/// The `progressDeadlineSeconds` that means "no deadline" to the controller.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
     let deadline = object.int(&["spec", "progressDeadlineSeconds"]).unwrap_or(NO_DEADLINE);
-    // Without a deadline the controller keeps no such condition, so nothing can be asked of it.
+    // Without a deadline the controller sets no `Progressing` condition, so it is not required.
     let mut progressing = deadline == NO_DEADLINE;
     let mut available = false;
     let mut refused = "";
@@ -33,7 +33,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
     Ok(by_replicas(object, refused).unwrap_or_else(|| by_conditions(object, progressing, available)))
 }
 
-/// What is missing by the numbers; `refused` is the reason why pods cannot be made, if there is one.
+/// What is missing by replica counts. `refused` is the reason why pods cannot be created, if there is one.
 fn by_replicas(object: &Object, refused: &str) -> Option<Readiness> {
     let status = |field| object.int(&["status", field]).unwrap_or(0);
     let wanted = object.int(&["spec", "replicas"]).unwrap_or(1);

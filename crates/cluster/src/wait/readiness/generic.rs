@@ -1,4 +1,4 @@
-//! What holds for every kind: deletion, observed generations, and the conditions that controllers agree on.
+//! What applies to every kind: deletion, observed generation, and the standard conditions.
 
 use pintle_objects::Object;
 use pintle_tree::Node;
@@ -8,18 +8,18 @@ use super::{Malformed, Readiness, Status};
 /// One entry of `status.conditions`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Condition<'o> {
-    /// Which condition it is.
+    /// The condition's `type`.
     pub(crate) kind: &'o str,
     /// `True`, `False` or `Unknown`.
     pub(crate) status: &'o str,
-    /// One word that says why.
+    /// The machine-readable reason.
     pub(crate) reason: &'o str,
-    /// A text that says why.
+    /// The human-readable message.
     pub(crate) message: &'o str,
 }
 
 impl<'o> Condition<'o> {
-    /// Whether this is the condition of that kind, and true.
+    /// Whether this is the condition of that type, and `True`.
     pub(crate) fn is_true(&self, kind: &str) -> bool {
         self.kind == kind && self.status == "True"
     }
@@ -62,7 +62,7 @@ fn condition(node: &Node) -> Result<Condition<'_>, Malformed> {
     })
 }
 
-/// The answer that needs no knowledge of the kind, if there is one.
+/// The status that follows without knowing the kind, if any.
 pub(super) fn before_kind(object: &Object) -> Result<Option<Readiness>, Malformed> {
     if is_being_deleted(object)? {
         let answer =
@@ -105,7 +105,7 @@ fn unobserved_generation(object: &Object) -> Result<Option<Readiness>, Malformed
     )))
 }
 
-/// The generation of the object and the one that its controller has seen.
+/// `metadata.generation` and `status.observedGeneration`.
 pub(super) fn generations(object: &Object) -> Result<(Option<i64>, Option<i64>), Malformed> {
     let number = |path: &[&str], what| match object.at(path) {
         None => Ok(None),
@@ -118,7 +118,7 @@ pub(super) fn generations(object: &Object) -> Result<(Option<i64>, Option<i64>),
     ))
 }
 
-/// The answer for kinds that have no rules of their own.
+/// The status of kinds without rules of their own, by their `Ready` condition.
 pub(super) fn by_ready_condition(object: &Object) -> Result<Readiness, Malformed> {
     for condition in conditions(object)?.into_iter().filter(|condition| condition.kind == "Ready") {
         match condition.status {
@@ -133,7 +133,7 @@ pub(super) fn by_ready_condition(object: &Object) -> Result<Readiness, Malformed
     Ok(Readiness::current("Resource is current", "it is as it was asked for"))
 }
 
-/// A statement and its reason, where one is known.
+/// A statement, with its reason where one is known.
 pub(super) fn because(statement: &str, reason: &str) -> String {
     if reason.is_empty() { statement.to_owned() } else { format!("{statement}: {reason}") }
 }

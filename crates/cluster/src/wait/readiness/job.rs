@@ -1,4 +1,4 @@
-//! Jobs: kstatus calls one ready as soon as it has started; hooks and `--wait-for-jobs` wait for its end.
+//! Jobs: kstatus considers a job current once it has started; hooks and `--wait-for-jobs` wait for its completion.
 
 use pintle_objects::Object;
 
@@ -23,7 +23,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
     ))
 }
 
-/// Whether a job has ended; running ones are still in progress here.
+/// Whether a job has completed; a running one is still in progress here.
 pub(crate) fn completion(object: &Object) -> Readiness {
     match ended(object) {
         Ok(Some(answer)) => answer,

@@ -1,7 +1,8 @@
-//! Whether an object is there: the rules of kstatus, which `--wait=watcher` goes by, one file for each kind or family.
+//! The status of an object by the rules of kstatus, which `--wait=watcher` uses. One file per kind or family of
+//! kinds.
 //!
-//! Every rule is a pure function of the object as the cluster shows it. An answer has two texts: the message of
-//! kstatus, which ends up in errors that Helm's users know, and a detail that tells a user what is missing.
+//! Every rule is a pure function of the live object. A result has two texts: kstatus' message, which appears in
+//! errors that match Helm's, and a detail for progress output, which says what is still missing.
 
 mod crd;
 mod daemon_set;
@@ -24,25 +25,25 @@ pub(crate) use generic::{Condition, conditions};
 pub(crate) use job::completion as job_completion;
 pub(crate) use pod::{completion as pod_completion, is_unschedulable};
 
-/// How far an object has come, in the words of kstatus.
+/// The status of an object, as kstatus names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// The cluster has done what the object asks for.
+    /// The object matches its spec.
     Current,
-    /// The cluster is at it.
+    /// The controller is still reconciling.
     InProgress,
-    /// The cluster has given up.
+    /// The controller has given up.
     Failed,
     /// The object is being deleted.
     Terminating,
-    /// The object was there and is gone.
+    /// The object existed and was deleted.
     NotFound,
-    /// The object has not been seen, or makes no sense.
+    /// The object has not been observed, or its status is malformed.
     Unknown,
 }
 
 impl Status {
-    /// The word that kstatus, and so Helm, has for the status.
+    /// kstatus' name of the status, which Helm prints.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Current => "Current",
@@ -61,19 +62,19 @@ impl fmt::Display for Status {
     }
 }
 
-/// The answer to whether an object is there.
+/// The status of an object with its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
-    /// How far the object has come.
+    /// The status.
     pub status: Status,
-    /// What kstatus says, word for word.
+    /// kstatus' message, verbatim.
     pub message: String,
-    /// What the user is told.
+    /// What is missing, for progress output.
     pub detail: String,
 }
 
 impl Readiness {
-    /// An answer in both voices.
+    /// Returns a result with both texts.
     pub fn new(status: Status, message: impl Into<String>, detail: impl Into<String>) -> Self {
         Readiness { status, message: message.into(), detail: detail.into() }
     }
@@ -90,32 +91,32 @@ impl Readiness {
         Readiness::new(Status::Failed, message, detail)
     }
 
-    /// An object that nobody has seen yet.
+    /// An object that has not been observed yet.
     pub fn unknown() -> Self {
         Readiness::new(Status::Unknown, "", "the cluster does not have it yet")
     }
 
-    /// An object that was there and is gone.
+    /// An object that existed and was deleted.
     pub fn not_found() -> Self {
         Readiness::new(Status::NotFound, "Resource not found", "it is gone")
     }
 
-    /// An object whose status is in no form that the rules know.
+    /// An object whose status is malformed.
     fn malformed(reason: Malformed) -> Self {
         Readiness::new(Status::Unknown, "", format!("its {} has an unexpected form", reason.0))
     }
 }
 
-/// Names the part of an object that has another form than Kubernetes' conventions give it.
+/// The part of an object that does not follow the API conventions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(&'static str);
 
-/// Tells how far an object has come, now.
+/// Computes the status of an object, now.
 pub fn ready(object: &Object) -> Readiness {
     ready_at(object, unix_now())
 }
 
-/// Tells how far an object has come at a moment, given in seconds of Unix time.
+/// Computes the status of an object at a time, in seconds of Unix time. Only unschedulable pods depend on it.
 pub fn ready_at(object: &Object, now: i64) -> Readiness {
     compute(object, now).unwrap_or_else(Readiness::malformed)
 }
@@ -143,7 +144,7 @@ fn compute(object: &Object, now: i64) -> Result<Readiness, Malformed> {
     }
 }
 
-/// Whether the metadata of an object of this kind is all that its readiness depends on.
+/// Whether the readiness of this kind depends on metadata alone.
 pub(crate) fn needs_metadata_only(group: &str, kind: &str) -> bool {
     matches!(
         (group, kind),
@@ -152,7 +153,7 @@ pub(crate) fn needs_metadata_only(group: &str, kind: &str) -> bool {
     )
 }
 
-/// The clock, in seconds of Unix time.
+/// The current time, in seconds of Unix time.
 pub(crate) fn unix_now() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

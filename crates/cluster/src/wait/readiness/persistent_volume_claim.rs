@@ -1,4 +1,4 @@
-//! Volume claims: bound or not.
+//! PersistentVolumeClaims: bound or not.
 
 use pintle_objects::Object;
 use pintle_tree::Node;

@@ -1,4 +1,4 @@
-//! Pods: ready ones, ended ones, those that crash over and over, and those that no node takes.
+//! Pods: ready, completed, crash-looping and unschedulable ones.
 
 use pintle_objects::Object;
 use pintle_tree::Node;
@@ -7,7 +7,7 @@ use super::generic::because;
 use super::{Condition, Malformed, Readiness, conditions};
 use crate::wait::time::unix_seconds;
 
-/// How long a pod may look for a node before that counts as failure, in seconds.
+/// How long a pod may be unschedulable before it counts as failed, in seconds; kstatus' `scheduleWindow`.
 const SCHEDULE_WINDOW: i64 = 15;
 
 pub(super) fn readiness(object: &Object, now: i64) -> Result<Readiness, Malformed> {
@@ -62,7 +62,7 @@ fn pending(object: &Object, conditions: &[Condition<'_>], now: i64) -> Readiness
     }
 }
 
-/// What the first waiting container of a pending pod waits for.
+/// The reason of the first waiting container of a pending pod.
 fn waiting_for(object: &Object) -> String {
     let statuses = object.at(&["status", "containerStatuses"]).and_then(Node::as_list).unwrap_or_default();
     let reason =
@@ -70,7 +70,7 @@ fn waiting_for(object: &Object) -> String {
     statuses.iter().find_map(reason).unwrap_or_default()
 }
 
-/// The containers of a pod that wait to be started again after crashes.
+/// The containers of a pod in `CrashLoopBackOff`.
 fn crash_looping(object: &Object) -> Vec<&str> {
     let statuses = object.at(&["status", "containerStatuses"]).and_then(Node::as_list).unwrap_or_default();
     let crashing = |status: &&Node| {
@@ -91,7 +91,7 @@ pub(crate) fn is_unschedulable(object: &Object) -> bool {
     })
 }
 
-/// Whether a pod that is a hook has run to its end.
+/// Whether a hook's pod has completed.
 pub(crate) fn completion(object: &Object) -> Readiness {
     let name = object.name();
     match object.text(&["status", "phase"]) {

@@ -1,4 +1,4 @@
-//! Disruption budgets: once the controller has seen the latest change, it has computed the budget too.
+//! PodDisruptionBudgets: once the controller has observed the latest generation, the budget is computed.
 
 use super::Readiness;
 

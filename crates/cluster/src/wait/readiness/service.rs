@@ -1,4 +1,4 @@
-//! Services: ready once they have the address that their type asks for.
+//! Services: ready once they have the address that their type requires.
 
 use pintle_objects::Object;
 

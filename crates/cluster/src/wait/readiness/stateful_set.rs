@@ -1,4 +1,4 @@
-//! StatefulSets: replicas, partitions and revisions; their controller keeps no conditions.
+//! StatefulSets: replicas, partitions and revisions; the controller sets no conditions.
 
 use pintle_objects::Object;
 
@@ -37,9 +37,9 @@ fn by_replicas(object: &Object, wanted: i64) -> Option<Readiness> {
     })
 }
 
-/// With a partition only the replicas above it are updated, and that is all there is to wait for.
+/// With a partition, only the replicas above it are updated and waited for.
 fn by_partition(object: &Object, wanted: i64) -> Option<Readiness> {
-    // Minus one is what kstatus takes for "no partition".
+    // kstatus treats -1 as "no partition".
     let partition = object
         .int(&["spec", "updateStrategy", "rollingUpdate", "partition"])
         .filter(|partition| *partition != -1)?;

@@ -1,19 +1,19 @@
-//! Every branch of every rule, with the words of kstatus and ours.
+//! Every branch of every rule, with kstatus' messages and our details.
 
 use super::*;
 
-/// When the tests take place.
+/// The time of the tests.
 const NOW: i64 = 1_000_000;
 
 fn object(text: &str) -> Object {
-    // What the server gives is not validated again, so that forms which nobody could apply are tried, too.
+    // Live objects are not validated again, so that malformed ones are tried too.
     match pintle_yaml::read_exact(text.as_bytes()).expect("good YAML") {
         pintle_tree::Node::Map(body) => Object::new(body),
         other => panic!("{other:?} is no object"),
     }
 }
 
-/// Checks `(what the object is, state, message of kstatus, detail)` for objects with a common beginning.
+/// Checks `(object, status, message of kstatus, detail)` for objects with a common beginning.
 fn check(head: &str, cases: &[(&str, Status, &str, &str)]) {
     for (rest, state, message, detail) in cases {
         let found = ready_at(&object(&format!("{head}\n{rest}\n")), NOW);
@@ -552,7 +552,7 @@ fn hooks_wait_for_the_end_of_jobs_and_pods() {
     let failed =
         job("spec: {completions: 2}\nstatus: {failed: 1, conditions: [{type: Failed, status: 'True'}]}");
     assert_eq!((failed.status, failed.message.as_str()), (Failed, "Job Failed. failed: 1/2"));
-    // A job that ended counts, even while it is being deleted.
+    // A completed job counts, even while it is being deleted.
     let deleted = job(
         "metadata: {deletionTimestamp: t}\nstatus: {succeeded: 1, conditions: [{type: Complete, status: 'True'}]}",
     );
