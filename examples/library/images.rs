@@ -20,7 +20,8 @@ fn main() -> anyhow::Result<()> {
     };
     let sources = sources.split(',').map(Source::parse).collect::<Result<_, _>>()?;
     let policy = Policy { sources: Some(sources), target: Some(Target::parse(target)?), ..Policy::default() };
-    let subject = Subject::of_chart(Path::new(chart), &Overrides::default(), "demo", "default", &mut Silent)?;
+    let subject =
+        Subject::from_chart(Path::new(chart), &Overrides::default(), "demo", "default", &mut Silent)?;
     let seen = relocate(&subject, &policy, &ImageOptions::default(), &mut Silent)?;
     for image in &seen.relocation.images {
         let values: Vec<String> = image.values.iter().map(ToString::to_string).collect();

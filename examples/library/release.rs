@@ -39,10 +39,10 @@ async fn main() -> Result<()> {
     let session = Session {
         cluster: Cluster::connect(&settings).await?,
         store: Arc::new(MemoryStore::new()),
-        others: Vec::new(),
-        guarded: Vec::new(),
+        other_stores: Vec::new(),
+        excluded_stores: Vec::new(),
         clock: Arc::new(MachineClock),
-        holder: LeaseHolder::named("the example"),
+        holder: LeaseHolder::new("the example"),
         lease_duration: Duration::from_secs(30),
         cancel: Cancel::default(),
         events: pintle::Lifecycle::default(),

@@ -30,7 +30,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
         namespace: "ns".to_owned(),
         kube_version,
         skip_schema: case.flag("skip_schema"),
-        beyond_helm: false,
+        extra_rules: false,
     };
     let findings = lint(&chart, &options);
     let place = chart.to_string_lossy().into_owned();

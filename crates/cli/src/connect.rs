@@ -7,7 +7,7 @@ use std::time::Duration;
 use pintle::cluster::{Cluster, Proxies, Settings, store};
 use pintle::embedded::Embedded;
 use pintle::release::{MemoryStore, Store, StoreError};
-use pintle::{Cancel, Mode, Session};
+use pintle::{Cancel, DryRun, Session};
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 use tokio::runtime::Runtime;
@@ -50,8 +50,11 @@ impl Connection {
 
     /// As [`Connection::open`], for an operation that may be the first in a cluster: one in the box is made where there
     /// is none, if the operation does anything at all.
-    pub(crate) fn open_or_make(invocation: &mut Invocation<'_>, mode: Mode) -> Result<Connection, Failure> {
-        if mode.is_preview() {
+    pub(crate) fn open_or_make(
+        invocation: &mut Invocation<'_>,
+        dry_run: DryRun,
+    ) -> Result<Connection, Failure> {
+        if dry_run.is_dry_run() {
             return Connection::open(invocation);
         }
         let chosen = embedded::from_flags(&invocation.flags, invocation.environment)?;
@@ -75,8 +78,8 @@ impl Connection {
         let session = Session {
             cluster,
             store,
-            others,
-            guarded,
+            other_stores: others,
+            excluded_stores: guarded,
             clock: Arc::new(SystemClock),
             holder: lease_holder::this_process(invocation.environment),
             lease_duration: lease_duration(&invocation.flags),
@@ -135,7 +138,7 @@ impl Connection {
             }
             cancel.cancel();
             signals.next().await;
-            if cancel.is_undoing() {
+            if cancel.is_rolling_back() {
                 cancel.cancel();
                 let _ = tokio::time::timeout(LAST_WORDS, signals.next()).await;
             }

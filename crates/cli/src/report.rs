@@ -25,7 +25,7 @@ impl pintle::Reporter for Reporting<'_> {
         self.0.log(&line);
     }
 
-    fn advise(&mut self, line: LogLine) {
+    fn log_extra(&mut self, line: LogLine) {
         if self.0.personality() != Personality::Helm {
             self.0.log(&line);
         }
@@ -91,13 +91,13 @@ impl pintle::Reporter for Watching<'_> {
         self.ui.log(&line);
     }
 
-    fn advise(&mut self, line: LogLine) {
+    fn log_extra(&mut self, line: LogLine) {
         if !self.is_helm() {
             self.log(line);
         }
     }
 
-    fn foretell(&mut self, line: LogLine) {
+    fn log_failure(&mut self, line: LogLine) {
         if self.is_helm() {
             self.log(line);
         }
@@ -110,7 +110,7 @@ impl pintle::Reporter for Watching<'_> {
         }
     }
 
-    fn object(&mut self, progress: &ObjectProgress<'_>) {
+    fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
         if !self.is_helm() {
             let _ = self.live.update(progress, &mut io::stderr().lock());
         }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
 use pintle::values::Overrides;
-use pintle::{DeployOptions, HookLogs, Method, MethodChoice, Mode, RecordObjects, Strategy};
+use pintle::{DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects, WaitStrategy};
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
@@ -107,9 +107,9 @@ pub(crate) fn delivery(invocation: &Invocation<'_>) -> Result<DeployOptions, Fai
     let flags = &invocation.flags;
     let on = |name: &str| flags.declares(name) && flags.on(name);
     let wait = match flags.text("wait") {
-        "watcher" | "true" => Strategy::Watcher,
-        "legacy" => Strategy::Legacy,
-        _ => Strategy::HookOnly,
+        "watcher" | "true" => WaitStrategy::Watcher,
+        "legacy" => WaitStrategy::Legacy,
+        _ => WaitStrategy::HookOnly,
     };
     Ok(DeployOptions {
         force_conflicts: on("force-conflicts"),
@@ -151,14 +151,14 @@ fn hook_logs(invocation: &Invocation<'_>) -> Result<HookLogs, Failure> {
 /// # Errors
 ///
 /// A word that means nothing.
-pub(crate) fn mode(flags: &Parsed, ui: &mut Ui) -> Result<Mode, Failure> {
+pub(crate) fn mode(flags: &Parsed, ui: &mut Ui) -> Result<DryRun, Failure> {
     let word = flags.text("dry-run");
     let (mode, warning) = match word {
-        "none" => return Ok(Mode::Apply),
-        "client" => return Ok(Mode::PreviewClient),
-        "server" => return Ok(Mode::PreviewServer),
+        "none" => return Ok(DryRun::None),
+        "client" => return Ok(DryRun::Client),
+        "server" => return Ok(DryRun::Server),
         "unset" => (
-            Mode::PreviewClient,
+            DryRun::Client,
             "--dry-run is deprecated and should be replaced with '--dry-run=client'".to_owned(),
         ),
         _ => {
@@ -168,7 +168,7 @@ pub(crate) fn mode(flags: &Parsed, ui: &mut Ui) -> Result<Mode, Failure> {
                     "invalid dry-run value ({word}). Must be \"none\", \"server\", or \"client\""
                 ))
             })?;
-            let (mode, better) = if on { (Mode::PreviewClient, "client") } else { (Mode::Apply, "none") };
+            let (mode, better) = if on { (DryRun::Client, "client") } else { (DryRun::None, "none") };
             let warning = format!(
                 "boolean '--dry-run={word}' flag is deprecated and must be replaced with '--dry-run={better}'"
             );

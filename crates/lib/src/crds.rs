@@ -11,10 +11,10 @@ use crate::options::Method;
 use crate::{Error, Reporter, Result, Session, deploy};
 
 /// How long a definition may take until the cluster serves its kind.
-const RECOGNITION: Duration = Duration::from_secs(60);
+const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long to wait before the cluster is asked again which kinds it serves.
-const LISTING: Duration = Duration::from_millis(100);
+const DISCOVERY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Installs the definitions of a chart and its subcharts, file by file, and waits until the cluster serves the kinds.
 ///
@@ -43,16 +43,16 @@ pub(crate) async fn install(
                 .await
                 .map_err(|error| failed(crd.file, error.to_string()))?;
             made.push(object.id());
-            kinds.extend(kinds_of(object));
+            kinds.extend(served_kinds(object));
         }
     }
-    served(session, &made).await?;
-    listed(session, &kinds).await;
+    wait_until_established(session, &made).await?;
+    wait_until_discovered(session, &kinds).await;
     Ok(())
 }
 
 /// The versions and the kind that a definition lets the cluster serve.
-fn kinds_of(definition: &Object) -> Vec<(String, String)> {
+fn served_kinds(definition: &Object) -> Vec<(String, String)> {
     let (group, kind) = (definition.text(&["spec", "group"]), definition.text(&["spec", "names", "kind"]));
     let versions = definition.at(&["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
     let served = versions.iter().filter(|version| version.get("served") == Some(&Node::Bool(true)));
@@ -62,11 +62,11 @@ fn kinds_of(definition: &Object) -> Vec<(String, String)> {
 
 /// Waits until the cluster lists kinds, which it does a moment after it has accepted their definitions. What it does not
 /// list in good time is told about by whoever needs it.
-async fn listed(session: &Session, kinds: &[(String, String)]) {
-    let limit = tokio::time::Instant::now() + RECOGNITION;
+async fn wait_until_discovered(session: &Session, kinds: &[(String, String)]) {
+    let limit = tokio::time::Instant::now() + ESTABLISHED_TIMEOUT;
     for (version, kind) in kinds {
         while session.cluster.resource(version, kind).await.is_err() && tokio::time::Instant::now() < limit {
-            tokio::time::sleep(LISTING).await;
+            tokio::time::sleep(DISCOVERY_INTERVAL).await;
             session.cluster.invalidate_discovery().await;
         }
     }
@@ -101,14 +101,14 @@ fn failed(file: &File, reason: String) -> Error {
 ///
 /// # Errors
 /// When it does not in good time.
-pub(crate) async fn served(session: &Session, made: &[ObjectId]) -> Result<()> {
+pub(crate) async fn wait_until_established(session: &Session, made: &[ObjectId]) -> Result<()> {
     if made.is_empty() {
         return Ok(());
     }
     let waiting = WaitOptions {
         wait_for: WaitFor::Ready,
         strategy: Strategy::Watcher,
-        timeout: RECOGNITION,
+        timeout: ESTABLISHED_TIMEOUT,
         fail_fast: None,
     };
     Waiter::new(&session.cluster, waiting).wait(made, &mut |_| {}).await.map_err(Box::new)?;

@@ -14,8 +14,8 @@ use pintle_embedded::{Options, SystemClock};
 
 use crate::{Error, Result};
 
-/// How long to wait for a file that another process has open.
-const FILE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a file may be in use by somebody else.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How to open an embedded cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,7 +53,7 @@ impl Embedded {
 
 /// Opens a file. Most commands take a moment only, so concurrent ones wait for each other instead of failing.
 async fn open_file(path: &Path) -> Result<Store> {
-    let limit = Instant::now() + FILE_LOCK_TIMEOUT;
+    let limit = Instant::now() + LOCK_TIMEOUT;
     loop {
         match Store::in_file(path, HistoryWindow::default()) {
             Ok(store) => return Ok(store),
@@ -62,7 +62,7 @@ async fn open_file(path: &Path) -> Result<Store> {
             }
             Err(FileError::InUse(file)) => return Err(Error::EmbeddedInUse { file }),
             Err(error @ FileError::Damaged { .. }) => {
-                return Err(Error::EmbeddedDamaged { why: error.to_string() });
+                return Err(Error::EmbeddedCorrupt { why: error.to_string() });
             }
             Err(error) => return Err(Error::Embedded { why: error.to_string() }),
         }

@@ -43,7 +43,7 @@ pub enum Error {
     },
     /// The file of the cluster in the box is damaged.
     #[error("the embedded cluster cannot be opened: {why}")]
-    EmbeddedDamaged {
+    EmbeddedCorrupt {
         /// Which file, and what is wrong with it.
         why: String,
     },
@@ -111,23 +111,23 @@ pub enum Error {
     },
     /// A folder for output cannot be made, because something on the way to it is no folder.
     #[error("stat {}: not a directory", path.display())]
-    Unwritable {
+    NotADirectory {
         /// The folder.
         path: PathBuf,
     },
     /// Bad input of another kind.
     #[error("{0}")]
     Input(String),
-    /// The cluster refused, or could not be asked.
+    /// The cluster missing_permissions, or could not be asked.
     #[error(transparent)]
     Cluster(#[from] pintle_cluster::Error),
     /// The cluster does not answer, so that an installation cannot begin.
     #[error("cluster reachability check failed: {0}")]
     ReachabilityCheck(#[source] pintle_cluster::Error),
-    /// A registry refused, or could not be asked.
+    /// A registry missing_permissions, or could not be asked.
     #[error(transparent)]
     Registry(Box<pintle_registry::Error>),
-    /// The store of releases refused, or could not be asked.
+    /// The store of releases missing_permissions, or could not be asked.
     #[error(transparent)]
     Store(#[from] pintle_release::StoreError),
     /// A manifest holds something that is no object.
@@ -151,7 +151,7 @@ pub enum Error {
     #[error("{}", with_causes(.0))]
     Scripts(Box<pintle_lua::Error>),
     /// A chart asks for permissions that it did not get.
-    #[error("chart {chart} asks for permissions that were not granted: {}", refused(.asked, .missing))]
+    #[error("chart {chart} asks for permissions that were not granted: {}", missing_permissions(.asked, .missing))]
     PermissionsRefused {
         /// The topmost chart.
         chart: String,
@@ -175,7 +175,7 @@ pub enum Error {
     Unrecognized(#[source] pintle_cluster::Error),
     /// Several things are wrong.
     #[error("{}", pintle_objects::aggregate(.errors.iter().map(Error::to_string)))]
-    Several {
+    Multiple {
         /// What is wrong.
         errors: Vec<Error>,
     },
@@ -187,13 +187,13 @@ pub enum Error {
     },
     /// There is no such release, so it cannot be uninstalled.
     #[error("uninstall: Release not loaded: {name}: release: not found")]
-    NotLoaded {
+    UninstallNotFound {
         /// The name.
         name: String,
     },
     /// The records of a release that is to be uninstalled cannot be read.
     #[error("uninstall: Release not loaded: {name}: {source}")]
-    Unreadable {
+    UninstallNotLoaded {
         /// The name.
         name: String,
         /// Why.
@@ -242,7 +242,7 @@ pub enum Error {
         name: String,
     },
     /// The name is that of a release that exists.
-    #[error("release name check failed: cannot reuse a name that is still in use{}", kept_in(*.kept))]
+    #[error("release name check failed: cannot reuse a name that is still in use{}", store_suffix(*.kept))]
     NameInUse {
         /// Whether that release is an installation that was interrupted.
         interrupted: bool,
@@ -252,9 +252,9 @@ pub enum Error {
     /// Another store has the release, which is not worked on here.
     #[error(
         "release {name:?} is kept {} and not {}, and one name has one owner; {} works on it there",
-        place_of(.kept), place_of(.here), driver_of(.kept)
+        store_description(.kept), store_description(.here), driver_setting(.kept)
     )]
-    KeptElsewhere {
+    InOtherStore {
         /// The name.
         name: String,
         /// The store that has it.
@@ -265,9 +265,9 @@ pub enum Error {
     /// Two stores have releases of that name.
     #[error(
         "release {name:?} is kept both {} and {}, and only one can be its owner; delete the records of the other: {}",
-        place_of(.stores[0]), place_of(.stores[1]), ways_out(.stores, .name)
+        store_description(.stores[0]), store_description(.stores[1]), delete_commands(.stores, .name)
     )]
-    TwoOwners {
+    DuplicateRelease {
         /// The name.
         name: String,
         /// The stores.
@@ -281,7 +281,7 @@ pub enum Error {
     },
     /// Someone else took the release over while we were at work on it.
     #[error("someone else has taken the release over")]
-    TakenOver {
+    LeaseLost {
         /// What the store said.
         source: Box<Error>,
     },
@@ -290,7 +290,7 @@ pub enum Error {
     Cancelled,
     /// Secrets can only be hidden from what is shown.
     #[error("hiding Kubernetes secrets requires a dry-run mode")]
-    HideSecretsNeedsPreview,
+    HideSecretsNeedsDryRun,
     /// A label that every record has was given by the user.
     #[error("user supplied labels contains system reserved label name. System labels: [{reserved}]")]
     ReservedLabel {
@@ -313,7 +313,7 @@ pub enum Error {
     },
     /// It cannot be seen whether an object is there.
     #[error("unable to continue with {operation}: {source}")]
-    Unseen {
+    GetFailed {
         /// `install` or `update`.
         operation: &'static str,
         /// Which, and why.
@@ -365,7 +365,7 @@ pub enum Error {
     #[error(transparent)]
     Plan(#[from] Box<pintle_plan::Error>),
     /// Objects could not be applied.
-    #[error("{}", joined(.errors, .separator))]
+    #[error("{}", join_errors(.errors, .separator))]
     Apply {
         /// Why each.
         errors: Vec<Error>,
@@ -385,7 +385,7 @@ pub enum Error {
     },
     /// The record of the release cannot be read as objects, so that nothing can be deleted.
     #[error("failed to delete release: {name}")]
-    NotDeleted {
+    DeleteFailed {
         /// The release.
         name: String,
         /// Why.
@@ -402,7 +402,7 @@ pub enum Error {
     },
     /// It failed, and was undone.
     #[error("release {name} failed, and has been {how} due to rollback-on-failure being set: {source}")]
-    Undone {
+    RolledBack {
         /// The release.
         name: String,
         /// What was done about it.
@@ -412,7 +412,7 @@ pub enum Error {
     },
     /// It failed, and could not be undone.
     #[error("an error occurred while {doing} the release. original {operation} error: {first}: {second}")]
-    UndoFailed {
+    RollbackFailed {
         /// What was being done.
         doing: &'static str,
         /// The operation.
@@ -450,13 +450,13 @@ pub enum Error {
     },
     /// The objects are gone, but something else went wrong.
     #[error("uninstallation completed with {} error(s): {}", .problems.len(), .problems.join("; "))]
-    UninstalledWithProblems {
+    UninstalledWithErrors {
         /// What went wrong.
         problems: Vec<String>,
     },
     /// The records could not be deleted.
     #[error("uninstall: Failed to purge the release: {source}")]
-    NotPurged {
+    PurgeFailed {
         /// Why.
         source: Box<Error>,
     },
@@ -468,12 +468,12 @@ pub enum Error {
     },
 }
 
-fn kept_in(kept: Option<&'static str>) -> String {
-    kept.map(|kept| format!(": it is kept {}", place_of(kept))).unwrap_or_default()
+fn store_suffix(kept: Option<&'static str>) -> String {
+    kept.map(|kept| format!(": it is kept {}", store_description(kept))).unwrap_or_default()
 }
 
 /// Where a store keeps releases, in words.
-fn place_of(driver: &str) -> &'static str {
+fn store_description(driver: &str) -> &'static str {
     match driver {
         "native" => "as Release objects of pintle",
         "Secret" => "in Secrets of Helm",
@@ -484,7 +484,7 @@ fn place_of(driver: &str) -> &'static str {
 }
 
 /// What chooses a store.
-fn driver_of(driver: &str) -> &'static str {
+fn driver_setting(driver: &str) -> &'static str {
     match driver {
         "native" => "HELM_DRIVER=native",
         "Secret" => "HELM_DRIVER=secret",
@@ -495,12 +495,12 @@ fn driver_of(driver: &str) -> &'static str {
 }
 
 /// How the records of each store are deleted without touching the objects of the release.
-fn ways_out(stores: &[&'static str; 2], name: &str) -> String {
+fn delete_commands(stores: &[&'static str; 2], name: &str) -> String {
     let way = |driver: &&str| match *driver {
         "native" => format!("`kubectl delete release.helm.sh {name} --cascade=orphan`"),
         "Secret" => format!("`kubectl delete secrets -l owner=helm,name={name}`"),
         "ConfigMap" => format!("`kubectl delete configmaps -l owner=helm,name={name}`"),
-        other => format!("those of {}", driver_of(other)),
+        other => format!("those of {}", driver_setting(other)),
     };
     stores.iter().map(way).collect::<Vec<_>>().join(" or ")
 }
@@ -525,8 +525,8 @@ impl From<pintle_lua::Error> for Error {
     }
 }
 
-/// Permissions that were refused, each with the charts below the topmost that ask for it.
-fn refused(asked: &pintle_lua::Asked, missing: &pintle_lua::Permissions) -> String {
+/// Permissions that were missing_permissions, each with the charts below the topmost that ask for it.
+fn missing_permissions(asked: &pintle_lua::Asked, missing: &pintle_lua::Permissions) -> String {
     let one = |permission: pintle_lua::Permission| match asked.below_the_top(permission).as_slice() {
         [] => permission.to_string(),
         charts => format!("{permission} ({})", charts.join(", ")),
@@ -535,16 +535,16 @@ fn refused(asked: &pintle_lua::Asked, missing: &pintle_lua::Permissions) -> Stri
 }
 
 /// Whether a handler failed that stands before uninstalling.
-fn is_before_delete(error: &pintle_events::Error) -> bool {
+fn is_pre_delete_handler(error: &pintle_events::Error) -> bool {
     matches!(error, pintle_events::Error::Handler { event: pintle_events::Event::PreDelete, .. })
 }
 
-fn joined(errors: &[Error], separator: &str) -> String {
+fn join_errors(errors: &[Error], separator: &str) -> String {
     errors.iter().map(Error::to_string).collect::<Vec<_>>().join(separator)
 }
 
 /// What is to be done about rights that the stores of releases need, told from the server's refusal.
-fn missing_rights(refusal: &str) -> &'static str {
+fn rbac_hint(refusal: &str) -> &'static str {
     match refusal.contains("helm.sh") {
         true => {
             "releases are kept as `releases` and `releaseversions` of the API group helm.sh, and in Secrets; whoever \
@@ -577,7 +577,7 @@ impl Error {
             Error::Store(pintle_release::StoreError::Backend { source, .. }) => source
                 .downcast_ref::<pintle_cluster::Error>()
                 .is_some_and(pintle_cluster::Error::is_forbidden),
-            Error::Unreadable { source, .. } => source.is_forbidden_store(),
+            Error::UninstallNotLoaded { source, .. } => source.is_forbidden_store(),
             _ => false,
         }
     }
@@ -585,7 +585,7 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         if self.is_forbidden_store() {
-            return Some(missing_rights(&self.to_string()).to_owned());
+            return Some(rbac_hint(&self.to_string()).to_owned());
         }
         Some(match self {
             Error::Registry(error) => return error.hint(),
@@ -595,7 +595,7 @@ impl Error {
                 "look at what its scripts do with it in `ext/lua`, then grant it with `--accept-perms {}` or `--yes`",
                 asked.all()
             ),
-            Error::EmbeddedDamaged { .. } => {
+            Error::EmbeddedCorrupt { .. } => {
                 "restore the file from a copy, or delete it to begin with an empty cluster".to_owned()
             }
             Error::RecordObject { .. } => "such an object can say that something was installed which never was; if that \
@@ -647,14 +647,14 @@ impl Error {
             Error::Pending { lease: None } => {
                 "if nobody is at work on the release, `pintle unlock NAME --free` frees it".to_owned()
             }
-            Error::NoSuchRelease { .. } | Error::NotLoaded { .. } | Error::NoDeployedReleases { .. } => {
+            Error::NoSuchRelease { .. } | Error::UninstallNotFound { .. } | Error::NoDeployedReleases { .. } => {
                 "`pintle list --all-namespaces` shows all releases".to_owned()
             }
             Error::NoSuchVersion { known, .. } | Error::VersionNotFound { known, .. } => {
                 let known: Vec<String> = known.iter().map(u64::to_string).collect();
                 format!("there are the versions {}", known.join(", "))
             }
-            Error::Event(error) if is_before_delete(error) => {
+            Error::Event(error) if is_pre_delete_handler(error) => {
                 "`--skip-scripts` uninstalls the release without its scripts".to_owned()
             }
             Error::BadVersion { candidates, .. } if !candidates.is_empty() => {
@@ -678,7 +678,7 @@ impl Error {
             }
             Error::HooksFailed { source, .. }
             | Error::ReleaseFailed { source, .. }
-            | Error::Undone { source, .. } => return source.hint(),
+            | Error::RolledBack { source, .. } => return source.hint(),
             _ => return None,
         })
     }

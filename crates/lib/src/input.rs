@@ -7,7 +7,7 @@ use std::path::Path;
 use pintle_tree::redact::redacted;
 
 /// The largest values file. Devices have no end, and a values file of this size takes minutes to write.
-const MAX_VALUES: u64 = 256 << 20;
+const MAX_VALUES_FILE_SIZE: u64 = 256 << 20;
 
 /// Reads a values file, or standard input for `-`.
 pub(crate) fn read_values(path: &str) -> Result<Vec<u8>, String> {
@@ -18,7 +18,7 @@ pub(crate) fn read_values(path: &str) -> Result<Vec<u8>, String> {
     if path.contains("://") {
         return Err(format!("cannot fetch {}: values can only be read from files yet", redacted(path)));
     }
-    let failed = |error: &io::Error| failure(Path::new(path), error);
+    let failed = |error: &io::Error| go_error_text(Path::new(path), error);
     let file = fs::File::open(path).map_err(|error| failed(&error))?;
     let length = file.metadata().map_or(0, |about| about.len());
     read_bounded(file, length, path, failed)
@@ -30,10 +30,10 @@ fn read_bounded(
     name: &str,
     failed: impl Fn(&io::Error) -> String,
 ) -> Result<Vec<u8>, String> {
-    let mut text = Vec::with_capacity(length.min(MAX_VALUES) as usize);
-    from.take(MAX_VALUES + 1).read_to_end(&mut text).map_err(|error| failed(&error))?;
-    if text.len() as u64 > MAX_VALUES {
-        return Err(format!("read {name}: larger than {} MiB", MAX_VALUES >> 20));
+    let mut text = Vec::with_capacity(length.min(MAX_VALUES_FILE_SIZE) as usize);
+    from.take(MAX_VALUES_FILE_SIZE + 1).read_to_end(&mut text).map_err(|error| failed(&error))?;
+    if text.len() as u64 > MAX_VALUES_FILE_SIZE {
+        return Err(format!("read {name}: larger than {} MiB", MAX_VALUES_FILE_SIZE >> 20));
     }
     Ok(text)
 }
@@ -42,7 +42,7 @@ fn read_bounded(
 /// what fits it what is in there. Where there is none, Helm's words are as good.
 pub(crate) fn read_referenced(path: &str) -> Result<Vec<u8>, String> {
     match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(failure(Path::new(path), &error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(go_error_text(Path::new(path), &error)),
         _ => {
             Err("schemas do not read files outside the chart; put the definitions into the schema".to_owned())
         }
@@ -50,7 +50,7 @@ pub(crate) fn read_referenced(path: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Why a file could not be read, in Go's words.
-pub(crate) fn failure(path: &Path, error: &io::Error) -> String {
+pub(crate) fn go_error_text(path: &Path, error: &io::Error) -> String {
     let path = path.display();
     match error.kind() {
         io::ErrorKind::NotFound => format!("open {path}: no such file or directory"),

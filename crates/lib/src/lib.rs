@@ -40,7 +40,7 @@ pub use error::{Error, Result};
 pub use lifecycle::Lifecycle;
 pub use lifecycle::network::Network;
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
-pub use options::{DeployOptions, HookLogs, Method, MethodChoice, Mode, Rendering, Strategy};
+pub use options::{DeployOptions, DryRun, HookLogs, Method, MethodChoice, RenderOptions, WaitStrategy};
 pub use record_objects::RecordObjects;
 pub use report::{ObjectProgress, Reporter, Silent};
 pub use session::{Cancel, Clock, LeaseHolder, Session};

@@ -13,18 +13,18 @@ use pintle_render::{Capabilities, KubeVersion, Lookup, Release, Target};
 use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
 
-use crate::lifecycle::secrets::{self, Guard};
+use crate::lifecycle::secrets::{self, SecretAccess};
 use crate::lifecycle::{Lifecycle, spawn_blocking};
-use crate::options::Rendering;
-use crate::prepare::{Prepared, Rules, finish, loaded, push_document, shown};
-use crate::report::Kept;
+use crate::options::RenderOptions;
+use crate::prepare::{self, PrepareOptions, Prepared, displayed_content, finish, push_document};
+use crate::report::BufferedReporter;
 use crate::{Error, Reporter, Result, Session};
 
-/// Answers `lookup` from the cluster. Rendering runs on a thread of its own, where waiting for the answer is allowed.
+/// Answers `lookup` from the cluster. RenderOptions runs on a thread of its own, where waiting for the answer is allowed.
 struct LiveLookup {
     cluster: Cluster,
     handle: Handle,
-    guard: Guard,
+    guard: SecretAccess,
 }
 
 impl Lookup for LiveLookup {
@@ -37,7 +37,7 @@ impl Lookup for LiveLookup {
     ) -> std::result::Result<Map<Node>, String> {
         let answer = self.cluster.lookup(api_version, kind, namespace, name);
         let found = self.handle.block_on(answer).map_err(|error| error.to_string())?;
-        if let Some(guarded) = secrets::guarded(api_version, kind) {
+        if let Some(guarded) = secrets::protected_kind(api_version, kind) {
             self.guard.check_for_template(guarded, &found)?;
         }
         Ok(found)
@@ -49,10 +49,10 @@ pub(crate) fn target(
     session: &Session,
     facts: &ServerCapabilities,
     release: Release,
-    options: &Rendering,
+    options: &RenderOptions,
     ask: bool,
 ) -> Target {
-    let guard = Guard {
+    let guard = SecretAccess {
         release: release.name.clone(),
         namespace: release.namespace.clone(),
         network: session.events.granted().contains(Permission::Network),
@@ -93,7 +93,7 @@ pub(crate) async fn emit_chart_loaded(
     let events = events.clone();
     let work = move || {
         let mut log = Vec::new();
-        loaded(chart, user, &events, &mut log).map(|loaded| (loaded, log))
+        prepare::emit_chart_loaded(chart, user, &events, &mut log).map(|loaded| (loaded, log))
     };
     let (loaded, log) = spawn_blocking(Event::ChartLoaded, work).await?;
     log.into_iter().for_each(|line| reporter.log(line));
@@ -110,13 +110,13 @@ pub(crate) async fn render(
     chart: Chart,
     user: Map<Node>,
     target: Target,
-    rules: Rules,
+    rules: PrepareOptions,
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let events = events.clone();
     let work = move || {
-        let mut log = Kept::default();
+        let mut log = BufferedReporter::default();
         let outcome = finish(chart, user, &target, rules, &events, &mut log).and_then(|mut prepared| {
             // What comes out of here is checked against the cluster next.
             prepared.emit(Event::PreValidate)?;
@@ -134,7 +134,7 @@ pub(crate) async fn render(
 }
 
 /// The part of a release record that comes from rendering.
-pub(crate) struct Recorded {
+pub(crate) struct RenderedRecord {
     /// The objects as text.
     pub(crate) manifest: String,
     /// The hooks.
@@ -148,18 +148,18 @@ pub(crate) fn record(
     prepared: &Prepared,
     hide_secrets: bool,
     reporter: &mut dyn Reporter,
-) -> Result<Recorded> {
+) -> Result<RenderedRecord> {
     let sorted = prepared.objects()?;
     for line in &sorted.log {
         reporter.log(line.clone());
     }
     prepared.record_objects.check(&sorted, reporter)?;
-    let (manifest, hooks) = divide(&sorted, hide_secrets, reporter)?;
-    Ok(Recorded { hooks, manifest, notes: String::from_utf8_lossy(&prepared.notes).into_owned() })
+    let (manifest, hooks) = split_hooks(&sorted, hide_secrets, reporter)?;
+    Ok(RenderedRecord { hooks, manifest, notes: String::from_utf8_lossy(&prepared.notes).into_owned() })
 }
 
 /// Sorted documents as a record has them: the text of the objects, and the hooks.
-pub(crate) fn divide(
+pub(crate) fn split_hooks(
     sorted: &Sorted<'_>,
     hide_secrets: bool,
     reporter: &mut dyn Reporter,
@@ -168,14 +168,14 @@ pub(crate) fn divide(
     let mut hooks = Vec::new();
     for hook in &sorted.hooks {
         let read = pintle_hooks::read(&Source::from_sorted(hook))?;
-        read.warnings.iter().for_each(|warning| reporter.advise(warning.clone()));
+        read.warnings.iter().for_each(|warning| reporter.log_extra(warning.clone()));
         hooks.push(stored(hook));
     }
     for object in &sorted.manifests {
         if pintle_hooks::is_hook_by_weights(&object.head) {
             hooks.push(hook_by_weights(object, reporter)?);
         } else {
-            push_document(&mut manifest, object.path, shown(object, hide_secrets));
+            push_document(&mut manifest, object.path, displayed_content(object, hide_secrets));
         }
     }
     Ok((String::from_utf8_lossy(&manifest).into_owned(), hooks))
@@ -185,7 +185,7 @@ pub(crate) fn divide(
 fn hook_by_weights(object: &Manifest<'_>, reporter: &mut dyn Reporter) -> Result<StoredHook> {
     let mut hook = pintle_objects::Hook::of(object.path, object.content, &object.head);
     let read = pintle_hooks::read(&Source::from_sorted(&hook))?;
-    read.warnings.iter().for_each(|warning| reporter.advise(warning.clone()));
+    read.warnings.iter().for_each(|warning| reporter.log_extra(warning.clone()));
     hook.events = read.events.iter().map(|weighted| weighted.event).collect();
     // Helm knows one weight only, and may run what was recorded here.
     hook.weight = read.events.first().map_or(0, |weighted| weighted.weight);

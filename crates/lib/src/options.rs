@@ -8,11 +8,11 @@ use pintle_objects::Validation;
 use pintle_values::{NullRules, SchemaCheck};
 
 use crate::RecordObjects;
-use crate::prepare::Rules;
+use crate::prepare::PrepareOptions;
 
 /// How a chart is rendered.
 #[derive(Clone, Debug)]
-pub struct Rendering {
+pub struct RenderOptions {
     /// Whether schemas are left alone.
     pub skip_schema: bool,
     /// Whether templates may ask the name service.
@@ -31,9 +31,9 @@ pub struct Rendering {
     pub record_objects: RecordObjects,
 }
 
-impl Default for Rendering {
+impl Default for RenderOptions {
     fn default() -> Self {
-        Rendering {
+        RenderOptions {
             skip_schema: false,
             dns: false,
             subchart_notes: false,
@@ -46,10 +46,10 @@ impl Default for Rendering {
     }
 }
 
-impl Rendering {
-    pub(crate) fn rules(&self) -> Rules {
+impl RenderOptions {
+    pub(crate) fn rules(&self) -> PrepareOptions {
         let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
-        Rules {
+        PrepareOptions {
             nulls: self.nulls,
             schema,
             subchart_notes: self.subchart_notes,
@@ -84,7 +84,7 @@ impl Method {
     }
 
     /// What a release record says; nothing means the way of old.
-    pub(crate) fn of_record(word: &str) -> Method {
+    pub(crate) fn from_record(word: &str) -> Method {
         if word == "ssa" { Method::ServerSide } else { Method::ClientSide }
     }
 }
@@ -102,7 +102,7 @@ pub enum MethodChoice {
 impl MethodChoice {
     pub(crate) fn resolve(self, earlier: &str) -> Method {
         match self {
-            MethodChoice::Auto => Method::of_record(earlier),
+            MethodChoice::Auto => Method::from_record(earlier),
             MethodChoice::Fixed(method) => method,
         }
     }
@@ -110,7 +110,7 @@ impl MethodChoice {
 
 /// What to wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strategy {
+pub enum WaitStrategy {
     /// Until every object is ready, by what the objects tell of themselves.
     Watcher,
     /// For hooks alone.
@@ -142,7 +142,7 @@ pub struct DeployOptions {
     /// Whether objects are replaced instead of merged.
     pub force_replace: bool,
     /// What to wait for.
-    pub wait: Strategy,
+    pub wait: WaitStrategy,
     /// Whether to wait for Jobs to complete, too.
     pub wait_for_jobs: bool,
     /// How long each wait may take.
@@ -166,7 +166,7 @@ impl Default for DeployOptions {
         DeployOptions {
             force_conflicts: false,
             force_replace: false,
-            wait: Strategy::HookOnly,
+            wait: WaitStrategy::HookOnly,
             wait_for_jobs: false,
             timeout: Duration::from_secs(300),
             hooks: true,
@@ -181,9 +181,9 @@ impl Default for DeployOptions {
 
 impl DeployOptions {
     /// Undoing a failure needs to notice it, so that it implies waiting.
-    pub(crate) fn noticing_failure(mut self, wanted: bool) -> DeployOptions {
-        if wanted && self.wait == Strategy::HookOnly {
-            self.wait = Strategy::Watcher;
+    pub(crate) fn waiting_if(mut self, wanted: bool) -> DeployOptions {
+        if wanted && self.wait == WaitStrategy::HookOnly {
+            self.wait = WaitStrategy::Watcher;
         }
         self
     }
@@ -191,19 +191,19 @@ impl DeployOptions {
 
 /// Whether anything is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// It is done.
+pub enum DryRun {
+    /// The operation runs.
     #[default]
-    Apply,
+    None,
     /// Nothing is done, and the cluster is not asked about what a chart wants to know.
-    PreviewClient,
+    Client,
     /// Nothing is done, and the cluster is asked.
-    PreviewServer,
+    Server,
 }
 
-impl Mode {
+impl DryRun {
     /// Whether nothing is done.
-    pub fn is_preview(self) -> bool {
-        self != Mode::Apply
+    pub fn is_dry_run(self) -> bool {
+        self != DryRun::None
     }
 }

@@ -15,16 +15,16 @@ use pintle_semver::{Constraint, Version};
 use pintle_tree::{LogLine, Map, Node};
 use pintle_values::{NullRules, SchemaCheck};
 
-use crate::lifecycle::discarded::{self, Watched};
+use crate::lifecycle::discarded::{self, ValuesSnapshot};
 use crate::lifecycle::objects::Documents;
 use crate::lifecycle::{Lifecycle, context, sources};
 use crate::lint::{Findings, Severity};
-use crate::report::with_log;
+use crate::report::forward_log;
 use crate::{Error, RecordObjects, Reporter, Result, input, lint};
 
 /// How values and schemas are treated, and where images are taken from.
 #[derive(Clone, Debug, Default)]
-pub struct Rules {
+pub struct PrepareOptions {
     /// Which generation's rules hold for nulls.
     pub nulls: NullRules,
     /// Whether schemas are looked at.
@@ -78,7 +78,7 @@ impl Prepared {
     /// When a document is not YAML or no object; the error brings the rendered text along.
     pub fn objects(&self) -> Result<Sorted<'_>> {
         pintle_objects::sort(&self.files, Order::Install)
-            .map_err(|source| Error::Objects { source: Box::new(source), rendered: joined(&self.files) })
+            .map_err(|source| Error::Objects { source: Box::new(source), rendered: join_files(&self.files) })
     }
 
     /// Tells an event about the objects, and takes them back where handlers may change them.
@@ -89,7 +89,7 @@ impl Prepared {
         if !self.events.listens(event) {
             return Ok(());
         }
-        let documents = Documents::of_files(&self.files);
+        let documents = Documents::from_files(&self.files);
         if !documents.are_plain() {
             self.objects()?;
         }
@@ -99,17 +99,17 @@ impl Prepared {
         let objects = context.take_objects();
         self.context = context;
         outcome?;
-        if let Some(mut files) = documents.with(objects, event, self.chart.name())? {
+        if let Some(mut files) = documents.with_changes(objects, event, self.chart.name())? {
             files.sort_by(|a, b| a.0.cmp(&b.0));
             self.files = files;
-            self.move_images()?;
+            self.rewrite_images()?;
         }
         Ok(())
     }
 
     /// Whether the scripts of the chart may have handlers for lists.
-    pub(crate) fn hears_of_lists(&self) -> bool {
-        self.events.hears_of_lists()
+    pub(crate) fn listens_to_list_events(&self) -> bool {
+        self.events.listens_to_list_events()
     }
 
     /// What the scripts of the chart may do.
@@ -118,7 +118,7 @@ impl Prepared {
     }
 
     /// Points images at other registries, if that is wanted: those of hooks, too, and whoever put them there.
-    fn move_images(&mut self) -> Result<()> {
+    fn rewrite_images(&mut self) -> Result<()> {
         let Some(policy) = &self.images else { return Ok(()) };
         for (_, text) in &mut self.files {
             let moved = match pintle_images::rewrite(text, policy) {
@@ -140,7 +140,7 @@ impl Prepared {
 const HIDDEN: &[u8] = b"# HIDDEN: The Secret output has been suppressed";
 
 /// What a document shows: itself, unless it is a Secret that must not be seen.
-pub(crate) fn shown<'a>(manifest: &'a Manifest<'_>, hide_secrets: bool) -> &'a [u8] {
+pub(crate) fn displayed_content<'a>(manifest: &'a Manifest<'_>, hide_secrets: bool) -> &'a [u8] {
     let hidden = hide_secrets && manifest.head.kind == "Secret" && manifest.head.api_version == "v1";
     if hidden { HIDDEN } else { manifest.content }
 }
@@ -154,7 +154,7 @@ pub(crate) fn push_document(text: &mut Vec<u8>, path: &str, content: &[u8]) {
     text.push(b'\n');
 }
 
-/// Takes a loaded chart and the user's values all the way to rendered files.
+/// Takes a emit_chart_loaded chart and the user's values all the way to rendered files.
 ///
 /// # Errors
 /// The first stage that fails.
@@ -162,13 +162,13 @@ pub fn prepare(
     chart: Chart,
     user: Map<Node>,
     target: &Target,
-    rules: Rules,
+    rules: PrepareOptions,
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let chart = process(chart, &user, &rules, reporter)?;
     let outcome = events.with_scripts_of(&chart).and_then(|events| {
-        let (chart, user) = with_log(reporter, |log| loaded(chart, user, &events, log))?;
+        let (chart, user) = forward_log(reporter, |log| emit_chart_loaded(chart, user, &events, log))?;
         finish(chart, user, target, rules, &events, reporter)
     });
     events.report(reporter);
@@ -182,20 +182,20 @@ pub fn prepare(
 pub(crate) fn process(
     chart: Chart,
     user: &Map<Node>,
-    rules: &Rules,
+    rules: &PrepareOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Chart> {
-    with_log(reporter, |log| {
+    forward_log(reporter, |log| {
         pintle_values::process_dependencies(chart, user, rules.nulls, log).map_err(Error::Dependencies)
     })
 }
 
-/// Tells that a chart is loaded, once it is settled which subcharts take part and by which names. Handlers may change
+/// Tells that a chart is emit_chart_loaded, once it is settled which subcharts take part and by which names. Handlers may change
 /// the files and the values that the user gave.
 ///
 /// # Errors
 /// When a handler fails.
-pub(crate) fn loaded(
+pub(crate) fn emit_chart_loaded(
     mut chart: Chart,
     user: Map<Node>,
     events: &Lifecycle,
@@ -205,12 +205,12 @@ pub(crate) fn loaded(
     if !events.listens(event) {
         return Ok((chart, user));
     }
-    let watched = Watched::of(&chart, &user);
-    let mut context = context::of_chart(&chart, user);
+    let watched = ValuesSnapshot::new(&chart, &user);
+    let mut context = context::for_chart(&chart, user);
     events.emit(event, &mut context)?;
-    sources::take_files(&mut chart, &mut context, event)?;
+    sources::apply_file_changes(&mut chart, &mut context, event)?;
     let user = context.take_values();
-    log.extend(watched.late_switches(&user, event));
+    log.extend(watched.late_condition_changes(&user, event));
     Ok((chart, user))
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn emit_dependencies(
     if !events.listens(event) {
         return Ok(None);
     }
-    let mut context = context::of_chart(chart, chart.values.clone());
+    let mut context = context::for_chart(chart, chart.values.clone());
     let before: Vec<_> = context.all_charts().iter().map(|part| part.dependencies.clone()).collect();
     events.emit(event, &mut context)?;
     let mut after: Vec<_> = context.take_charts().into_iter().map(|part| part.dependencies).collect();
@@ -260,9 +260,9 @@ pub(crate) fn emit_for_chart(chart: &mut Chart, event: Event, events: &Lifecycle
     if !events.listens(event) {
         return Ok(());
     }
-    let mut context = context::of_chart(chart, chart.values.clone());
+    let mut context = context::for_chart(chart, chart.values.clone());
     events.emit(event, &mut context)?;
-    sources::take_files(chart, &mut context, event)?;
+    sources::apply_file_changes(chart, &mut context, event)?;
     let values = context.take_values();
     if values == chart.values { Ok(()) } else { sources::set_defaults(chart, values, event) }
 }
@@ -276,18 +276,18 @@ pub(crate) fn finish(
     mut chart: Chart,
     user: Map<Node>,
     target: &Target,
-    rules: Rules,
+    rules: PrepareOptions,
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
-    let mut values = with_log(reporter, |log| {
+    let mut values = forward_log(reporter, |log| {
         let read = &mut input::read_referenced;
         Ok(pintle_values::render_values(&chart, &user, rules.nulls, rules.schema, read, log)?)
     })?;
     check_kubernetes(&chart, target)?;
     let mut values_changed = false;
     if events.listens(Event::PreRender) {
-        with_log(reporter, |log| {
+        forward_log(reporter, |log| {
             (values, values_changed) =
                 before_rendering(&mut chart, std::mem::take(&mut values), target, rules.schema, events, log)?;
             Ok(())
@@ -300,13 +300,13 @@ pub(crate) fn finish(
     files.sort_by(|a, b| a.0.cmp(&b.0));
     let context = match events.is_empty() {
         true => Context::default().with_values(values),
-        false => context::of_rendering(&chart, values, target),
+        false => context::for_render(&chart, values, target),
     };
     let (events, images, record_objects) = (events.clone(), rules.images, rules.record_objects);
     let mut prepared =
         Prepared { chart, user, files, notes, context, values_changed, events, images, record_objects };
     prepared.emit(Event::PostRender)?;
-    prepared.move_images()?;
+    prepared.rewrite_images()?;
     Ok(prepared)
 }
 
@@ -321,16 +321,16 @@ fn before_rendering(
     log: &mut Vec<LogLine>,
 ) -> Result<(Map<Node>, bool)> {
     let event = Event::PreRender;
-    let watched = Watched::of(chart, &values);
+    let watched = ValuesSnapshot::new(chart, &values);
     // Values can be large: they are lent to the handlers, and come back.
-    let mut context = context::of_rendering(chart, values, target);
+    let mut context = context::for_render(chart, values, target);
     events.emit(event, &mut context)?;
-    sources::take_files(chart, &mut context, event)?;
+    sources::apply_file_changes(chart, &mut context, event)?;
     let values = context.take_values();
     if !context.values_changed() {
         return Ok((values, false));
     }
-    log.extend(watched.late_switches(&values, event));
+    log.extend(watched.late_condition_changes(&values, event));
     let globals = watched.changed_globals(&values);
     let shared = sources::share_globals(chart, values)?;
     log.extend(discarded::lost_globals(&globals, &shared, event));
@@ -362,7 +362,7 @@ fn is_compatible(range: &str, version: &str) -> bool {
 }
 
 /// All rendered files as one text, for looking at what is not YAML.
-fn joined(files: &[(String, Vec<u8>)]) -> Vec<u8> {
+fn join_files(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut text = Vec::new();
     for (path, content) in files {
         if !content.trim_ascii().is_empty() {
@@ -384,20 +384,20 @@ pub(crate) fn render_for_lint(
 ) -> Option<Rendered> {
     let nulls = NullRules::Helm4;
     let chart = pintle_values::process_dependencies(chart, &options.values, nulls, &mut findings.log).ok()?;
-    let events = &noted(events.with_scripts_of(&chart), findings)?;
+    let events = &add_finding_on_error(events.with_scripts_of(&chart), findings)?;
     let mut log = Vec::new();
-    let told = loaded(chart, options.values.clone(), events, &mut log);
+    let told = emit_chart_loaded(chart, options.values.clone(), events, &mut log);
     findings.log.extend(log);
-    let (chart, user) = noted(told, findings)?;
+    let (chart, user) = add_finding_on_error(told, findings)?;
     // Helm merges twice here; the second time changes nothing but repeats the warnings.
     let once = pintle_values::coalesce(&chart, &user, nulls, &mut findings.log).ok()?;
     let schema = if options.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
     let outcome = finish_for_lint(chart, &once, target, schema, events, &mut findings.log);
-    noted(outcome, findings)
+    add_finding_on_error(outcome, findings)
 }
 
 /// The outcome of a stage, or a finding that says why there is none.
-fn noted<T>(outcome: Result<T>, findings: &mut Findings) -> Option<T> {
+fn add_finding_on_error<T>(outcome: Result<T>, findings: &mut Findings) -> Option<T> {
     let note = |error: Error| {
         let (severity, path, text) = (Severity::Error, "templates/".to_owned(), error.to_string());
         findings.messages.push(lint::Message { severity, path, text });
@@ -437,7 +437,7 @@ fn emit_lint(
     let (notes, files): (Vec<RenderedFile>, Vec<RenderedFile>) =
         rendered.files.into_iter().partition(|file| file.path.ends_with("NOTES.txt"));
     let files = files.into_iter().map(|file| (file.path, file.text)).collect();
-    let context = context::of_rendering(&chart, values, target);
+    let context = context::for_render(&chart, values, target);
     let mut prepared = Prepared {
         chart,
         user: Map::new(),

@@ -9,10 +9,10 @@ use crate::lifecycle::secrets;
 use crate::{Error, Reporter, Result};
 
 /// The group of the kinds that releases are kept as, with the slash that follows it.
-const GROUP: &str = "helm.sh/";
+const RELEASE_API_GROUP: &str = "helm.sh/";
 
 /// How the names of Helm's records begin.
-const NAMES: &str = "sh.helm.release.v1.";
+const RECORD_NAME_PREFIX: &str = "sh.helm.release.v1.";
 
 /// What becomes of a chart that brings objects which look like records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,13 +97,13 @@ fn may_be_list(text: &[u8]) -> bool {
 /// Whether a store could take an object for a record, or for a part of one.
 fn is_record(object: &Object) -> bool {
     match object.kind() {
-        "Release" | "ReleaseVersion" => object.api_version().starts_with(GROUP),
+        "Release" | "ReleaseVersion" => object.api_version().starts_with(RELEASE_API_GROUP),
         "Secret" | "ConfigMap" => {
             let generated = object.text(&["metadata", "generateName"]);
-            object.name().starts_with(NAMES)
-                || generated.starts_with(NAMES)
+            object.name().starts_with(RECORD_NAME_PREFIX)
+                || generated.starts_with(RECORD_NAME_PREFIX)
                 || object.label("owner") == Some("helm")
-                || object.text(&["type"]).starts_with(secrets::RECORDS)
+                || object.text(&["type"]).starts_with(secrets::RECORD_TYPE_PREFIX)
         }
         _ => false,
     }
@@ -112,7 +112,7 @@ fn is_record(object: &Object) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Kept;
+    use crate::report::BufferedReporter;
     use pintle_objects::Order;
 
     const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n";
@@ -120,7 +120,7 @@ mod tests {
     fn check(policy: RecordObjects, text: &str) -> (Result<()>, usize) {
         let files = [("web/templates/a.yaml".to_owned(), text.as_bytes().to_vec())];
         let sorted = pintle_objects::sort(&files, Order::Install).expect("objects");
-        let mut log = Kept::default();
+        let mut log = BufferedReporter::default();
         (policy.check(&sorted, &mut log), log.0.len())
     }
 

@@ -20,63 +20,63 @@ pub(crate) struct Records<'s> {
 
 impl<'s> Records<'s> {
     /// The records of a release in the session's own store.
-    pub(crate) fn of(session: &'s Session, namespace: &str, name: &str) -> Records<'s> {
+    pub(crate) fn new(session: &'s Session, namespace: &str, name: &str) -> Records<'s> {
         let store = Arc::clone(&session.store);
         Records { session, store, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
     /// The records of a release in whichever store has it; the session's own store when none does.
     pub(crate) async fn find(session: &'s Session, namespace: &str, name: &str) -> Result<Records<'s>> {
-        if session.others.is_empty() {
-            return Ok(Records::of(session, namespace, name));
+        if session.other_stores.is_empty() {
+            return Ok(Records::new(session, namespace, name));
         }
-        Ok(Records::find_history(session, namespace, name).await?.0)
+        Ok(Records::find_with_history(session, namespace, name).await?.0)
     }
 
     /// As [`Records::find`], with all versions, oldest first, so that no store is asked twice.
-    pub(crate) async fn find_history(
+    pub(crate) async fn find_with_history(
         session: &'s Session,
         namespace: &str,
         name: &str,
     ) -> Result<(Records<'s>, Vec<Summary>)> {
-        let found = owners::find(session, namespace, name, &session.others).await?;
-        let records = Records { store: found.store, ..Records::of(session, namespace, name) };
+        let found = owners::find(session, namespace, name, &session.other_stores).await?;
+        let records = Records { store: found.store, ..Records::new(session, namespace, name) };
         Ok((records, found.history))
     }
 
-    /// As [`Records::find_history`], for an operation that changes the release: of one name there must be one owner. A dry
+    /// As [`Records::find_with_history`], for an operation that changes the release: of one name there must be one owner. A dry
     /// run changes nothing; otherwise what a move into the session's own store left behind goes now.
     ///
     /// # Errors
     /// When another store has the name, too or instead.
-    pub(crate) async fn to_change(
+    pub(crate) async fn find_for_update(
         session: &'s Session,
         namespace: &str,
         name: &str,
         dry_run: bool,
     ) -> Result<(Records<'s>, Vec<Summary>)> {
-        let found = owners::find(session, namespace, name, &session.others);
-        let guarded = owners::first(&session.guarded, namespace, name);
+        let found = owners::find(session, namespace, name, &session.other_stores);
+        let guarded = owners::find_first(&session.excluded_stores, namespace, name);
         let (found, guarded) = futures::join!(found, guarded);
         let found = found?;
-        found.has_one_owner(name)?;
+        found.ensure_single_owner(name)?;
         if let Some(store) = guarded? {
             let (name, kept) = (name.to_owned(), store.driver());
             let here = found.store.driver();
             return Err(match found.history.is_empty() {
-                true => Error::KeptElsewhere { name, kept, here },
-                false => Error::TwoOwners { name, stores: [here, kept] },
+                true => Error::InOtherStore { name, kept, here },
+                false => Error::DuplicateRelease { name, stores: [here, kept] },
             });
         }
         if !dry_run {
             found.delete_copies(namespace, name).await;
         }
-        let records = Records { store: found.store, ..Records::of(session, namespace, name) };
+        let records = Records { store: found.store, ..Records::new(session, namespace, name) };
         Ok((records, found.history))
     }
 
     /// Whether the release is in a store that is not the session's own.
-    pub(crate) fn is_foreign(&self) -> bool {
+    pub(crate) fn is_in_other_store(&self) -> bool {
         !Arc::ptr_eq(&self.store, &self.session.store)
     }
 
@@ -99,7 +99,7 @@ impl<'s> Records<'s> {
     ///
     /// # Errors
     /// When there are none.
-    pub(crate) async fn some_history(&self) -> Result<Vec<Summary>> {
+    pub(crate) async fn existing_history(&self) -> Result<Vec<Summary>> {
         let history = self.history().await?;
         if history.is_empty() { Err(Error::NoSuchRelease { name: self.name.clone() }) } else { Ok(history) }
     }
@@ -117,15 +117,15 @@ impl<'s> Records<'s> {
         if let VersionRef::Number(number) = reference {
             return match self.store.get(&self.namespace, &self.name, *number).await? {
                 Some(version) => Ok(version),
-                None => Err(self.no_version(*number).await),
+                None => Err(self.version_not_found(*number).await),
             };
         }
-        let history = self.some_history().await?;
+        let history = self.existing_history().await?;
         self.load(self.number(&history, reference)?).await
     }
 
     /// Why there is no version of a number: there is no such release, or it has others.
-    async fn no_version(&self, number: u64) -> Error {
+    async fn version_not_found(&self, number: u64) -> Error {
         let name = self.name.clone();
         match self.history().await.unwrap_or_default() {
             history if history.is_empty() => Error::NoSuchRelease { name },
@@ -160,19 +160,19 @@ impl<'s> Records<'s> {
     /// Makes sure that nobody else is at work: the last version must not be pending. One whose holder has died is
     /// written off as failed, and the work goes on.
     pub(crate) async fn ensure_unlocked(&self, last: &mut Summary) -> Result<()> {
-        if self.is_in_the_way(last)? { self.mark_interrupted(last).await } else { Ok(()) }
+        if self.is_interrupted(last)? { self.mark_interrupted(last).await } else { Ok(()) }
     }
 
     /// As [`Records::ensure_unlocked`], for a dry run: nothing is written, and the version is failed in its eyes only.
     pub(crate) fn ensure_unlocked_dry_run(&self, last: &mut Summary) -> Result<()> {
-        if self.is_in_the_way(last)? {
+        if self.is_interrupted(last)? {
             last.status = Status::Failed;
         }
         Ok(())
     }
 
     /// Whether a version must be written off before others can go on; an error when its holder is at work on it.
-    fn is_in_the_way(&self, last: &Summary) -> Result<bool> {
+    fn is_interrupted(&self, last: &Summary) -> Result<bool> {
         // Helm leaves `uninstalling` behind when it is interrupted, and lets others go on; only a lease says more.
         let is_open =
             last.status.is_pending() || (last.status == Status::Uninstalling && last.lease.is_some());
@@ -201,7 +201,7 @@ impl<'s> Records<'s> {
         for hook in version.hooks.iter_mut().filter(|hook| hook.last_run.phase == HookPhase::Running) {
             hook.last_run.phase = HookPhase::Unknown;
         }
-        self.swap(pending, &version, None).await?;
+        self.compare_and_swap(pending, &version, None).await?;
         pending.description = description;
         Ok(())
     }
@@ -225,22 +225,22 @@ impl<'s> Records<'s> {
         Ok(self.store.create(version, lease, after).await?)
     }
 
-    /// Writes the newest version anew, if it is still what was seen of it.
-    pub(crate) async fn swap(
+    /// Writes the newest version anew, if it is still what was observed of it.
+    pub(crate) async fn compare_and_swap(
         &self,
-        seen: &mut Summary,
+        observed: &mut Summary,
         version: &ReleaseVersion,
         lease: Option<&Lease>,
     ) -> Result<()> {
-        seen.state = self.store.swap(seen, version, lease).await?;
-        (seen.status, seen.lease) = (version.info.status, lease.cloned());
+        observed.state = self.store.swap(observed, version, lease).await?;
+        (observed.status, observed.lease) = (version.info.status, lease.cloned());
         Ok(())
     }
 
-    /// Notes on the newest version, if it is still what was seen of it, who is at work on it, or that nobody is.
-    pub(crate) async fn hold(&self, seen: &mut Summary, lease: Option<&Lease>) -> Result<()> {
-        seen.state = self.store.hold(seen, lease).await?;
-        seen.lease = lease.cloned();
+    /// Notes on the newest version, if it is still what was observed of it, who is at work on it, or that nobody is.
+    pub(crate) async fn set_lease(&self, observed: &mut Summary, lease: Option<&Lease>) -> Result<()> {
+        observed.state = self.store.hold(observed, lease).await?;
+        observed.lease = lease.cloned();
         Ok(())
     }
 
@@ -257,7 +257,7 @@ impl<'s> Records<'s> {
     /// Deletes the oldest versions until no more than `keep` are left, and gives their numbers; the one that is deployed
     /// always stays.
     async fn prune(&self, history: &[Summary], keep: u64) -> Result<Vec<u64>> {
-        let old = surplus(history, keep);
+        let old = excess_versions(history, keep);
         for number in &old {
             self.delete(*number).await?;
         }
@@ -275,7 +275,7 @@ impl<'s> Records<'s> {
     /// The versions, besides the one that an operation starts from, of which objects may be in the cluster.
     pub(crate) async fn unfinished(&self, history: &[Summary], base: u64) -> Result<Vec<ReleaseVersion>> {
         let mut versions = Vec::new();
-        for number in doubtful(history, base) {
+        for number in unfinished_versions(history, base) {
             versions.extend(self.store.get(&self.namespace, &self.name, number).await?);
         }
         Ok(versions)
@@ -310,7 +310,7 @@ impl<'s> Records<'s> {
 
 /// The versions, other than one, of which objects may be in the cluster: the newest that was ever deployed, and those
 /// after it, which did not end well.
-fn doubtful(history: &[Summary], but: u64) -> Vec<u64> {
+fn unfinished_versions(history: &[Summary], but: u64) -> Vec<u64> {
     let place = |statuses: &[Status]| history.iter().rposition(|version| statuses.contains(&version.status));
     let last_good = place(&[Status::Deployed]).or_else(|| place(&[Status::Superseded, Status::Uninstalled]));
     let since = &history[last_good.unwrap_or(0)..];
@@ -318,11 +318,11 @@ fn doubtful(history: &[Summary], but: u64) -> Vec<u64> {
 }
 
 /// The oldest versions, so many that no more than `keep` are left; the one that is deployed always stays.
-pub(crate) fn surplus(history: &[Summary], keep: u64) -> Vec<u64> {
+pub(crate) fn excess_versions(history: &[Summary], keep: u64) -> Vec<u64> {
     let deployed = newest_deployed(history).map(|version| version.number);
-    let surplus = history.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
+    let excess = history.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
     let old = history.iter().filter(|version| Some(version.number) != deployed);
-    old.take(surplus).map(|version| version.number).collect()
+    old.take(excess).map(|version| version.number).collect()
 }
 
 /// The newest version that says it is deployed.
@@ -347,7 +347,7 @@ mod tests {
         ] {
             let summary = |(number, status)| Summary { number, status, ..Summary::default() };
             let history: Vec<Summary> = (1..).zip(statuses.clone()).map(summary).collect();
-            assert_eq!(doubtful(&history, base), expected, "{statuses:?}");
+            assert_eq!(unfinished_versions(&history, base), expected, "{statuses:?}");
         }
     }
 }

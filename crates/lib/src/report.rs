@@ -25,13 +25,13 @@ pub trait Reporter: Send {
     fn log(&mut self, line: LogLine);
 
     /// A remark that Helm would not make. A program that speaks with Helm's voice keeps it to itself.
-    fn advise(&mut self, line: LogLine) {
+    fn log_extra(&mut self, line: LogLine) {
         self.log(line);
     }
 
     /// A line in which Helm tells of the failure that the operation is about to end with. Whoever tells errors needs it
     /// no second time.
-    fn foretell(&mut self, line: LogLine) {
+    fn log_failure(&mut self, line: LogLine) {
         self.log(line);
     }
 
@@ -41,7 +41,7 @@ pub trait Reporter: Send {
     }
 
     /// An object that is waited for has changed its state.
-    fn object(&mut self, progress: &ObjectProgress<'_>) {
+    fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
         let _ = progress;
     }
 
@@ -61,16 +61,16 @@ impl Reporter for Silent {
 
 /// Keeps what it is told, for handing it on later.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(pub(crate) Vec<LogLine>);
+pub(crate) struct BufferedReporter(pub(crate) Vec<LogLine>);
 
-impl Reporter for Kept {
+impl Reporter for BufferedReporter {
     fn log(&mut self, line: LogLine) {
         self.0.push(line);
     }
 }
 
 /// Runs a stage that collects log lines and hands them on, whether it succeeds or not.
-pub(crate) fn with_log<T>(
+pub(crate) fn forward_log<T>(
     reporter: &mut dyn Reporter,
     stage: impl FnOnce(&mut Vec<LogLine>) -> Result<T>,
 ) -> Result<T> {

@@ -18,9 +18,9 @@ pub struct Session {
     /// Where releases are kept.
     pub store: Arc<dyn Store>,
     /// Further stores, whose releases `list` shows too and from which an operation that succeeds adopts.
-    pub others: Vec<Arc<dyn Store>>,
+    pub other_stores: Vec<Arc<dyn Store>>,
     /// Stores whose releases are not worked on here. A name that one of them has is taken all the same.
-    pub guarded: Vec<Arc<dyn Store>>,
+    pub excluded_stores: Vec<Arc<dyn Store>>,
     /// The time, and chance.
     pub clock: Arc<dyn Clock>,
     /// Who is doing this.
@@ -55,7 +55,7 @@ pub struct LeaseHolder {
 
 impl LeaseHolder {
     /// A holder that knows nothing about others.
-    pub fn named(name: impl Into<String>) -> LeaseHolder {
+    pub fn new(name: impl Into<String>) -> LeaseHolder {
         LeaseHolder { name: name.into(), is_dead: Arc::new(|_| false) }
     }
 }
@@ -69,7 +69,7 @@ impl fmt::Debug for LeaseHolder {
 impl Session {
     /// The outcome of an operation, after what its scripts said. A handler that was stopped because the user has had
     /// enough did nothing wrong.
-    pub(crate) fn settled<T>(&self, outcome: Result<T>, reporter: &mut dyn Reporter) -> Result<T> {
+    pub(crate) fn finish<T>(&self, outcome: Result<T>, reporter: &mut dyn Reporter) -> Result<T> {
         self.events.report(reporter);
         match outcome {
             Err(Error::Event(_)) if self.cancel.is_cancelled() => Err(Error::Cancelled),
@@ -79,12 +79,12 @@ impl Session {
 
     /// The session in which an operation that failed is undone, in the store that keeps the release: the cancellation that
     /// ended the operation does not end this, only a second one does.
-    pub(crate) fn undoing(&self, store: &Arc<dyn Store>) -> Session {
+    pub(crate) fn for_rollback(&self, store: &Arc<dyn Store>) -> Session {
         Session {
             store: Arc::clone(store),
-            others: Vec::new(),
-            guarded: Vec::new(),
-            cancel: self.cancel.for_undoing(),
+            other_stores: Vec::new(),
+            excluded_stores: Vec::new(),
+            cancel: self.cancel.for_rollback(),
             ..self.clone()
         }
     }
@@ -105,21 +105,21 @@ impl Session {
 /// asked for in that case, such as a rollback, is done. To stop this too takes another call.
 #[derive(Clone, Debug)]
 pub struct Cancel {
-    calls: Arc<watch::Sender<Calls>>,
+    calls: Arc<watch::Sender<CancelState>>,
     /// How many calls it takes.
     after: u32,
 }
 
 /// What has been called for, and what is under way.
 #[derive(Clone, Copy, Debug, Default)]
-struct Calls {
+struct CancelState {
     count: u32,
-    undoing: bool,
+    rolling_back: bool,
 }
 
 impl Default for Cancel {
     fn default() -> Self {
-        Cancel { calls: Arc::new(watch::Sender::new(Calls::default())), after: 1 }
+        Cancel { calls: Arc::new(watch::Sender::new(CancelState::default())), after: 1 }
     }
 }
 
@@ -142,14 +142,14 @@ impl Cancel {
     }
 
     /// Whether an operation that failed is being undone, which a second call ends.
-    pub fn is_undoing(&self) -> bool {
-        self.calls.borrow().undoing
+    pub fn is_rolling_back(&self) -> bool {
+        self.calls.borrow().rolling_back
     }
 
     /// The way to stop what undoes an operation: by the second call, whether the first ended the operation or came while
     /// it was being undone already.
-    fn for_undoing(&self) -> Cancel {
-        self.calls.send_modify(|calls| calls.undoing = true);
+    fn for_rollback(&self) -> Cancel {
+        self.calls.send_modify(|calls| calls.rolling_back = true);
         Cancel { calls: Arc::clone(&self.calls), after: 2 }
     }
 }
@@ -159,21 +159,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn undoing_is_ended_by_the_second_cancellation_only() {
+    fn a_rollback_is_ended_by_the_second_cancellation_only() {
         let cancel = Cancel::default();
         cancel.cancel();
-        assert!(cancel.is_cancelled() && !cancel.is_undoing());
-        let undoing = cancel.for_undoing();
-        assert!(cancel.is_undoing() && !undoing.is_cancelled());
+        assert!(cancel.is_cancelled() && !cancel.is_rolling_back());
+        let rollback = cancel.for_rollback();
+        assert!(cancel.is_rolling_back() && !rollback.is_cancelled());
         cancel.cancel();
-        assert!(undoing.is_cancelled());
+        assert!(rollback.is_cancelled());
     }
 
     #[test]
-    fn undoing_what_failed_by_itself_outlives_the_first_cancellation_too() {
+    fn a_rollback_after_a_failure_outlives_the_first_cancellation_too() {
         let cancel = Cancel::default();
-        let undoing = cancel.for_undoing();
+        let rollback = cancel.for_rollback();
         cancel.cancel();
-        assert!(cancel.is_cancelled() && !undoing.is_cancelled());
+        assert!(cancel.is_cancelled() && !rollback.is_cancelled());
     }
 }

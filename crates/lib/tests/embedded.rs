@@ -12,7 +12,7 @@ use pintle::embedded::{self, Embedded};
 use pintle::ops::{InstallRequest, install};
 use pintle::release::{Query, Status, Timestamp};
 use pintle::{
-    Cancel, Clock, DeployOptions, LeaseHolder, Lifecycle, RecordObjects, Session, Silent, Strategy,
+    Cancel, Clock, DeployOptions, LeaseHolder, Lifecycle, RecordObjects, Session, Silent, WaitStrategy,
 };
 
 /// What one install may take when the program is built for use.
@@ -56,10 +56,10 @@ async fn session(file: Option<PathBuf>) -> Session {
     Session {
         store: Arc::new(NativeStore::new(cluster.clone())),
         cluster,
-        others: Vec::new(),
-        guarded: Vec::new(),
+        other_stores: Vec::new(),
+        excluded_stores: Vec::new(),
         clock: Arc::new(MachineClock),
-        holder: LeaseHolder::named("test"),
+        holder: LeaseHolder::new("test"),
         lease_duration: Duration::from_secs(30),
         cancel: Cancel::default(),
         events: Lifecycle::default(),
@@ -75,7 +75,7 @@ async fn install_all(session: &Session, chart: &Path, count: usize) -> Vec<Durat
             chart: chart.to_owned(),
             name: format!("r{number}"),
             namespace: "default".to_owned(),
-            delivery: DeployOptions { wait: Strategy::Watcher, ..DeployOptions::default() },
+            deploy: DeployOptions { wait: WaitStrategy::Watcher, ..DeployOptions::default() },
             ..InstallRequest::default()
         };
         let begin = Instant::now();

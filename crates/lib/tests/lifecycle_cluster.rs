@@ -18,8 +18,8 @@ use pintle::ops::{
 use pintle::release::{MemoryStore, Query, Status, Timestamp};
 use pintle::values::Overrides;
 use pintle::{
-    Cancel, Clock, DeployOptions, Error, LeaseHolder, Lifecycle, Mode, RecordObjects, Session, Silent,
-    Strategy,
+    Cancel, Clock, DeployOptions, DryRun, Error, LeaseHolder, Lifecycle, RecordObjects, Session, Silent,
+    WaitStrategy,
 };
 use tempfile::TempDir;
 
@@ -174,10 +174,10 @@ impl Stage {
         let session = Session {
             cluster: Cluster::connect(&settings).await.expect("the server is there"),
             store: Arc::new(MemoryStore::new()),
-            others: Vec::new(),
-            guarded: Vec::new(),
+            other_stores: Vec::new(),
+            excluded_stores: Vec::new(),
             clock: Arc::new(Still),
-            holder: LeaseHolder::named("the test"),
+            holder: LeaseHolder::new("the test"),
             lease_duration: Duration::from_secs(30),
             cancel: Cancel::default(),
             events: Lifecycle::default(),
@@ -222,7 +222,7 @@ impl Stage {
             chart: self.chart.clone(),
             name: "demo".to_owned(),
             namespace: "default".to_owned(),
-            delivery: DeployOptions { wait: Strategy::Watcher, ..DeployOptions::default() },
+            deploy: DeployOptions { wait: WaitStrategy::Watcher, ..DeployOptions::default() },
             ..InstallRequest::default()
         }
     }
@@ -398,9 +398,9 @@ async fn previews_of_the_other_operations_tell_as_much_as_they_do() {
     install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
     stage.note_all();
     stage.server.changes();
-    for mode in [Mode::PreviewClient, Mode::PreviewServer] {
+    for dry_run in [DryRun::Client, DryRun::Server] {
         let mut request = stage.upgrade_request();
-        request.target.mode = mode;
+        request.target.dry_run = dry_run;
         upgrade(&stage.session, &request, &mut Silent).await.expect("can be previewed");
         let events: Vec<String> =
             stage.notes().iter().map(|note| note.split(' ').next().unwrap_or_default().to_owned()).collect();
@@ -410,7 +410,7 @@ async fn previews_of_the_other_operations_tell_as_much_as_they_do() {
             name: "demo".into(),
             namespace: "default".into(),
             to: pintle::release::VersionRef::Number(1),
-            mode,
+            dry_run,
             ..RollbackRequest::default()
         };
         rollback(&stage.session, &back, &mut Silent).await.expect("can be previewed");
@@ -493,7 +493,7 @@ async fn what_is_about_to_be_sent_can_change_and_is_recorded() {
 async fn a_preview_stops_before_the_operation_itself() {
     let stage = Stage::new().await;
     stage.note_all();
-    let request = InstallRequest { mode: Mode::PreviewServer, ..stage.request() };
+    let request = InstallRequest { dry_run: DryRun::Server, ..stage.request() };
     install(&stage.session, &request, &mut Silent).await.expect("can be previewed");
     assert_eq!(stage.notes().last().map(String::as_str), Some("post-validate 1 web one test"));
     assert!(stage.server.objects().is_empty());

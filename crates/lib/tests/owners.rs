@@ -9,7 +9,7 @@ use pintle::ops::{
     history, install, list, rollback, test, uninstall, upgrade,
 };
 use pintle::release::{Status, VersionRef};
-use pintle::{Error, LeaseHolder, Mode, Session, Silent};
+use pintle::{DryRun, Error, LeaseHolder, Session, Silent};
 
 use crate::support::{Bench, Driver};
 
@@ -26,12 +26,12 @@ async fn bench(driver: Driver) -> Bench {
     bench
 }
 
-fn back(to: u64, mode: Mode) -> RollbackRequest {
+fn back(to: u64, dry_run: DryRun) -> RollbackRequest {
     RollbackRequest {
         name: "web".to_owned(),
         namespace: "default".to_owned(),
         to: VersionRef::Number(to),
-        mode,
+        dry_run,
         ..RollbackRequest::default()
     }
 }
@@ -51,10 +51,10 @@ fn tests() -> TestRequest {
 
 /// Runs everything that has a dry run, as such.
 async fn dry_runs(bench: &Bench, session: &Session) {
-    for mode in [Mode::PreviewClient, Mode::PreviewServer] {
+    for dry_run in [DryRun::Client, DryRun::Server] {
         for (name, install_it) in [("web", false), ("web", true), ("new", true)] {
             let request = bench.upgrade(name, &["text=three"]);
-            let target = InstallRequest { mode, create_namespace: true, ..request.target };
+            let target = InstallRequest { dry_run, create_namespace: true, ..request.target };
             let request = UpgradeRequest { target, install: install_it, max_history: 1, ..request };
             upgrade(session, &request, &mut Silent).await.unwrap();
         }
@@ -62,10 +62,10 @@ async fn dry_runs(bench: &Bench, session: &Session) {
             let request = bench.upgrade(name, &["text=three"]).target;
             let namespace = "elsewhere".to_owned();
             let request =
-                InstallRequest { mode, create_namespace: true, replace: true, namespace, ..request };
+                InstallRequest { dry_run, create_namespace: true, replace: true, namespace, ..request };
             install(session, &request, &mut Silent).await.unwrap();
         }
-        rollback(session, &back(1, mode), &mut Silent).await.unwrap();
+        rollback(session, &back(1, dry_run), &mut Silent).await.unwrap();
     }
     uninstall(session, &away(true), &mut Silent).await.unwrap();
 }
@@ -112,7 +112,7 @@ async fn a_release_of_helm_is_moved_when_the_operation_has_succeeded() {
     assert_eq!(bench.versions(Driver::Secrets, "web").await, []);
     let moved = bench.versions(Driver::Native, "web").await;
     assert_eq!(moved, [(1, SUPERSEDED), (2, SUPERSEDED), (3, DEPLOYED)]);
-    rollback(&session, &back(1, Mode::Apply), &mut Silent).await.unwrap();
+    rollback(&session, &back(1, DryRun::None), &mut Silent).await.unwrap();
     assert_eq!(bench.text("web").await.as_deref(), Some("one"));
 }
 
@@ -120,7 +120,7 @@ async fn a_release_of_helm_is_moved_when_the_operation_has_succeeded() {
 async fn a_rollback_moves_a_release_of_helm_and_keeps_as_many_versions_as_it_is_told() {
     let bench = bench(Driver::Secrets).await;
     let (session, _) = bench.session(Driver::Native);
-    let request = RollbackRequest { max_history: 2, ..back(1, Mode::Apply) };
+    let request = RollbackRequest { max_history: 2, ..back(1, DryRun::None) };
     rollback(&session, &request, &mut Silent).await.unwrap();
     assert_eq!(bench.versions(Driver::Secrets, "web").await, []);
     assert_eq!(bench.versions(Driver::Native, "web").await, [(2, SUPERSEDED), (3, DEPLOYED)]);
@@ -158,7 +158,7 @@ async fn what_is_rolled_back_after_a_failure_stays_with_helm() {
     let mut request = bench.upgrade("web", &["text=three", "hook=post-upgrade"]);
     request.target.rollback_on_failure = true;
     let error = upgrade(&session, &request, &mut Silent).await.unwrap_err();
-    assert!(matches!(error, Error::Undone { .. }), "{error}");
+    assert!(matches!(error, Error::RolledBack { .. }), "{error}");
     assert_eq!(bench.text("web").await.as_deref(), Some("two"));
     assert_eq!(bench.versions(Driver::Native, "web").await, []);
     let versions = bench.versions(Driver::Secrets, "web").await;
@@ -227,13 +227,13 @@ async fn dying(next: &[Driver], moves_by_upgrade: bool) {
         assert_eq!(listed.len(), 1, "after {writes} writes: {listed:?}");
         let (session, gate) = bench.session(Driver::Native);
         let mut request = bench.upgrade("web", &["text=last"]);
-        request.target.mode = Mode::PreviewServer;
+        request.target.dry_run = DryRun::Server;
         upgrade(&session, &request, &mut Silent).await.unwrap();
         assert_eq!(gate.writes(), [""; 0], "a dry run after {writes} writes");
         for driver in next {
             let (mut session, _) = bench.session(*driver);
             // Helm knows nothing of our store.
-            session.guarded = Vec::new();
+            session.excluded_stores = Vec::new();
             let last = upgrade(&session, &bench.upgrade("web", &["text=last"]), &mut Silent).await;
             // Of a release that was moved as a whole, Helm finds nothing.
             assert!(last.is_ok() || *driver == Driver::Secrets, "after {writes} writes: {last:?}");
@@ -273,10 +273,10 @@ async fn while_a_release_is_moved_others_keep_away() {
     let request = bench.upgrade("web", &["text=three"]);
     for driver in [Driver::Native, Driver::Secrets] {
         let (mut session, gate) = bench.session(driver);
-        session.holder = LeaseHolder::named("one who knows nothing of others");
+        session.holder = LeaseHolder::new("one who knows nothing of others");
         for error in [
             upgrade(&session, &request, &mut Silent).await.map(drop).unwrap_err(),
-            rollback(&session, &back(1, Mode::Apply), &mut Silent).await.map(drop).unwrap_err(),
+            rollback(&session, &back(1, DryRun::None), &mut Silent).await.map(drop).unwrap_err(),
             uninstall(&session, &away(false), &mut Silent).await.map(drop).unwrap_err(),
         ] {
             assert!(matches!(error, Error::Pending { lease: Some(_) }), "{driver:?}: {error}");
@@ -321,13 +321,13 @@ async fn a_name_that_another_store_has_is_taken_in_every_command() {
             install(&session, &request.target, &mut Silent).await.map(drop).unwrap_err(),
             upgrade(&session, &request, &mut Silent).await.map(drop).unwrap_err(),
             upgrade(&session, &or_install, &mut Silent).await.map(drop).unwrap_err(),
-            rollback(&session, &back(1, Mode::Apply), &mut Silent).await.map(drop).unwrap_err(),
+            rollback(&session, &back(1, DryRun::None), &mut Silent).await.map(drop).unwrap_err(),
             uninstall(&session, &away(false), &mut Silent).await.map(drop).unwrap_err(),
             test(&session, &tests(), &mut Silent).await.map(drop).unwrap_err(),
             adopt(&session, "default", "web").await.map(drop).unwrap_err(),
         ];
         for error in errors {
-            assert!(matches!(error, Error::KeptElsewhere { .. }), "{owner:?} {driver:?}: {error}");
+            assert!(matches!(error, Error::InOtherStore { .. }), "{owner:?} {driver:?}: {error}");
             assert!(error.to_string().contains("HELM_DRIVER="), "{error}");
         }
         assert_eq!(gate.writes(), [""; 0], "{owner:?} {driver:?}");
@@ -362,17 +362,17 @@ async fn an_install_over_a_release_of_helm_is_refused() {
 async fn a_name_that_two_stores_have_is_changed_by_nobody() {
     let bench = bench(Driver::Secrets).await;
     let (mut native, _) = bench.session(Driver::Native);
-    let others = std::mem::take(&mut native.others);
+    let others = std::mem::take(&mut native.other_stores);
     let request = InstallRequest { take_ownership: true, ..bench.upgrade("web", &["text=three"]).target };
     install(&native, &request, &mut Silent).await.unwrap();
-    native.others = others;
+    native.other_stores = others;
     let request = bench.upgrade("web", &["text=four"]);
     for session in [native, bench.session(Driver::Secrets).0] {
         for error in [
             upgrade(&session, &request, &mut Silent).await.map(drop).unwrap_err(),
             uninstall(&session, &away(false), &mut Silent).await.map(drop).unwrap_err(),
         ] {
-            assert!(matches!(error, Error::TwoOwners { .. }), "{error}");
+            assert!(matches!(error, Error::DuplicateRelease { .. }), "{error}");
             assert!(error.to_string().contains("kubectl delete secrets -l owner=helm,name=web"), "{error}");
         }
     }

@@ -5,7 +5,7 @@
 use pintle::ops::{RollbackRequest, history, install, rollback, upgrade};
 use pintle::release::{Status, VersionRef};
 use pintle::tree::LogLine;
-use pintle::{Cancel, Error, ObjectProgress, Reporter, Silent, Strategy};
+use pintle::{Cancel, Error, ObjectProgress, Reporter, Silent, WaitStrategy};
 
 use crate::support::{Bench, Driver};
 
@@ -26,8 +26,8 @@ impl Impatient {
 impl Reporter for Impatient {
     fn log(&mut self, _line: LogLine) {}
 
-    fn object(&mut self, progress: &ObjectProgress<'_>) {
-        let undoing = self.cancel.is_undoing();
+    fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
+        let undoing = self.cancel.is_rolling_back();
         // Once for the operation, and once for what undoes it.
         if !progress.ready && self.undoing.len() < self.times && self.undoing.last() != Some(&undoing) {
             self.undoing.push(undoing);
@@ -89,7 +89,7 @@ async fn a_second_cancellation_ends_the_undoing_and_the_record_says_so() {
         request.target.rollback_on_failure = true;
         let mut reporter = Impatient::new(&session.cancel, 2);
         let error = upgrade(&session, &request, &mut reporter).await.unwrap_err();
-        assert!(matches!(error, Error::UndoFailed { .. }), "{error}");
+        assert!(matches!(error, Error::RollbackFailed { .. }), "{error}");
         assert_eq!(reporter.undoing, [false, true]);
         let (session, _) = bench.session(driver);
         let versions = history(&session, "default", "web", 0).await.unwrap();
@@ -137,7 +137,7 @@ async fn a_rollback_that_is_cancelled_cleans_up_what_it_made() {
         cleanup_on_fail: true,
         ..RollbackRequest::default()
     };
-    request.delivery.wait = Strategy::Watcher;
+    request.deploy.wait = WaitStrategy::Watcher;
     let cancel = session.cancel.clone();
     let mut silent = Silent;
     let (outcome, ()) = tokio::join!(rollback(&session, &request, &mut silent), async {

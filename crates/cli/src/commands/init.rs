@@ -1,6 +1,6 @@
 //! `init`: makes a cluster ready to keep releases in objects of their own.
 
-use pintle::Mode;
+use pintle::DryRun;
 
 use crate::command::{Command, OperandOffer, Operands};
 use crate::connect::Connection;
@@ -22,7 +22,7 @@ This happens by itself where the user may do it; where not, an administrator run
 };
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let connection = Connection::open_or_make(invocation, Mode::Apply)?;
+    let connection = Connection::open_or_make(invocation, DryRun::None)?;
     connection.run(pintle::ops::init(&connection.session))?;
     invocation.ui.print("the cluster is ready to keep releases\n")
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pintle::ops::InstallRequest;
 use pintle::release::ReleaseVersion;
-use pintle::{Clock as _, DeployOptions, Method, Mode, Rendering, Reporter};
+use pintle::{Clock as _, DeployOptions, DryRun, Method, RenderOptions, Reporter};
 use pintle_tree::LogLine;
 
 use super::images::rewrite::{self, REWRITE};
@@ -56,7 +56,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 fn install(
     invocation: &mut Invocation<'_>,
-    mode: Mode,
+    mode: DryRun,
     delivery: DeployOptions,
 ) -> Result<ReleaseVersion, Failure> {
     let (name, reference) =
@@ -74,7 +74,7 @@ fn install(
 pub(crate) fn request_of(
     invocation: &Invocation<'_>,
     reference: &str,
-    mode: Mode,
+    mode: DryRun,
     delivery: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
     let chart = PathBuf::from(chart_reference::locate(reference)?);
@@ -89,7 +89,7 @@ pub(crate) fn request_of(
         description: flags.text("description").to_owned(),
         labels: flags.pairs("labels"),
         rollback_on_failure: flags.on("rollback-on-failure") || flags.on("atomic"),
-        rendering: Rendering {
+        render: RenderOptions {
             skip_schema: flags.on("skip-schema-validation"),
             dns: flags.on("enable-dns"),
             subchart_notes: flags.on("render-subchart-notes"),
@@ -97,10 +97,10 @@ pub(crate) fn request_of(
             disable_openapi: flags.on("disable-openapi-validation"),
             images: rewrite::wanted(flags)?,
             record_objects: request::record_objects(invocation),
-            ..Rendering::default()
+            ..RenderOptions::default()
         },
-        delivery,
-        mode,
+        deploy: delivery,
+        dry_run: mode,
         ..InstallRequest::default()
     })
 }
@@ -114,9 +114,9 @@ pub(crate) fn deliver(
     let opened;
     let connection = match connection {
         Some(connection) => Some(connection),
-        None if request.mode == Mode::PreviewClient => None,
+        None if request.dry_run == DryRun::Client => None,
         None => {
-            opened = Connection::open_or_make(invocation, request.mode)?;
+            opened = Connection::open_or_make(invocation, request.dry_run)?;
             Some(&opened)
         }
     };
@@ -145,7 +145,7 @@ pub(crate) fn deliver(
 
 /// Helm logs some errors of installing before it tells them.
 pub(crate) fn log(error: &pintle::Error, reporter: &mut dyn Reporter) {
-    if matches!(error, pintle::Error::ReachabilityCheck(_) | pintle::Error::HideSecretsNeedsPreview) {
+    if matches!(error, pintle::Error::ReachabilityCheck(_) | pintle::Error::HideSecretsNeedsDryRun) {
         reporter.log(LogLine { level: "ERROR", message: error.to_string().into(), attributes: Vec::new() });
     }
 }

@@ -44,7 +44,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         namespace: kubeconfig::namespace(flags, invocation.environment),
         values: request::overrides(flags)?,
         skip_schema: flags.on("skip-schema-validation"),
-        beyond_helm: invocation.personality == Personality::Pintle,
+        extra_rules: invocation.personality == Personality::Pintle,
         scratch: invocation.environment.temporary_folder(),
     };
     let (quiet, strict) = (flags.on("quiet"), flags.on("strict"));

@@ -87,7 +87,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let rehearsal = RehearseRequest {
         chart: PathBuf::from(chart),
         from: from.path(),
-        given,
+        fixtures: given,
         name: flags.text("release-name").to_owned(),
         namespace,
         values: request::overrides(flags)?,

@@ -44,8 +44,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         method,
         cleanup_on_fail: invocation.flags.on("cleanup-on-fail"),
         max_history: request::max_history(invocation),
-        delivery,
-        mode,
+        deploy: delivery,
+        dry_run: mode,
     };
     connection.obey_signals(None);
     {

@@ -211,7 +211,7 @@ fn rendered(error: &pintle::Error) -> Option<&[u8]> {
         pintle::Error::Render(_)
         | pintle::Error::IncompatibleKubernetes { .. }
         | pintle::Error::File { action: "write", .. }
-        | pintle::Error::Unwritable { .. } => Some(&[]),
+        | pintle::Error::NotADirectory { .. } => Some(&[]),
         _ => None,
     }
 }

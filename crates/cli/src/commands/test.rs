@@ -50,15 +50,15 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         include,
         exclude,
         logs: invocation.flags.on("logs"),
-        delivery: DeployOptions {
+        deploy: DeployOptions {
             timeout: invocation.flags.duration("timeout"),
             init_logs: is_ours,
             fail_fast: is_ours,
             logs: match invocation.flags.on("no-log-output") {
                 true => HookLogs::Off,
-                false => defaults.delivery.logs,
+                false => defaults.deploy.logs,
             },
-            ..defaults.delivery
+            ..defaults.deploy
         },
     };
     connection.obey_signals(None);

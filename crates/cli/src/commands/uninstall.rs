@@ -44,7 +44,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             ignore_not_found: invocation.flags.on("ignore-not-found"),
             cascade,
             description: invocation.flags.text("description").to_owned(),
-            delivery: delivery.clone(),
+            deploy: delivery.clone(),
             dry_run: invocation.flags.on("dry-run"),
         };
         let uninstalled = {

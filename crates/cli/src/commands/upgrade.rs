@@ -1,8 +1,8 @@
 //! `upgrade`: brings a release to another version of its chart, or to other values.
 
-use pintle::ops::{InstallRequest, UpgradeRequest, ValuesRule};
+use pintle::ops::{InstallRequest, UpgradeRequest, ValuesPolicy};
 use pintle::release::{Status, Summary};
-use pintle::{DeployOptions, Method, Mode, values};
+use pintle::{DeployOptions, DryRun, Method, values};
 use pintle_tree::quote::quote;
 
 use super::images::rewrite::REWRITE;
@@ -81,7 +81,7 @@ fn install(
     invocation: &mut Invocation<'_>,
     connection: &Connection,
     reference: &str,
-    mode: Mode,
+    mode: DryRun,
     delivery: DeployOptions,
     replace: bool,
 ) -> Result<(), Failure> {
@@ -100,7 +100,7 @@ fn upgrade(
     invocation: &mut Invocation<'_>,
     connection: &Connection,
     reference: &str,
-    mode: Mode,
+    mode: DryRun,
     delivery: DeployOptions,
 ) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
@@ -109,7 +109,7 @@ fn upgrade(
     let target = InstallRequest { name: name.clone(), ..request_of(invocation, reference, mode, delivery)? };
     let request = UpgradeRequest {
         method,
-        values_rule: values_rule(&invocation.flags),
+        values_policy: values_policy(&invocation.flags),
         cleanup_on_fail: invocation.flags.on("cleanup-on-fail"),
         max_history: request::max_history(invocation),
         install: false,
@@ -149,14 +149,14 @@ fn is_early(error: &pintle::Error) -> bool {
     }
 }
 
-fn values_rule(flags: &Parsed) -> ValuesRule {
+fn values_policy(flags: &Parsed) -> ValuesPolicy {
     if flags.on("reset-values") {
-        ValuesRule::Reset
+        ValuesPolicy::Reset
     } else if flags.on("reuse-values") {
-        ValuesRule::Reuse
+        ValuesPolicy::Reuse
     } else if flags.on("reset-then-reuse-values") {
-        ValuesRule::ResetThenReuse
+        ValuesPolicy::ResetThenReuse
     } else {
-        ValuesRule::WhenNoneAreGiven
+        ValuesPolicy::ReuseIfNoneGiven
     }
 }

@@ -37,10 +37,10 @@ impl From<Error> for Failure {
                 let ways = ways_to_a_cluster(cause);
                 failure.hint = Some(format!("{ways}; `--cluster embedded` tries it without a cluster"));
             }
-            Error::Undone { how, .. } if failure.class == Class::Cancelled => {
+            Error::RolledBack { how, .. } if failure.class == Class::Cancelled => {
                 failure.own = Some(format!("cancelled, and {how}"));
             }
-            Error::UndoFailed { doing, .. } if failure.class == Class::Cancelled => {
+            Error::RollbackFailed { doing, .. } if failure.class == Class::Cancelled => {
                 failure.own = Some(format!("cancelled while {doing} the release"));
             }
             _ if failure.class == Class::Cancelled => failure.own = Some("cancelled".to_owned()),
@@ -123,7 +123,7 @@ fn class(error: &Error) -> Class {
         | Error::BadVersion { .. }
         | Error::VersionNotFound { .. }
         | Error::ReservedLabel { .. }
-        | Error::HideSecretsNeedsPreview => Class::BadInput,
+        | Error::HideSecretsNeedsDryRun => Class::BadInput,
         Error::Cluster(cluster::Error::Unreachable(cause))
         | Error::ReachabilityCheck(cluster::Error::Unreachable(cause)) => match **cause {
             cluster::Error::Configuration(_) | cluster::Error::Credentials { .. } => Class::BadInput,
@@ -135,15 +135,15 @@ fn class(error: &Error) -> Class {
             _ => Class::RunTime,
         },
         Error::Images(error) => policy::class(error),
-        Error::Embedded { .. } | Error::EmbeddedDamaged { .. } => Class::BadInput,
+        Error::Embedded { .. } | Error::EmbeddedCorrupt { .. } => Class::BadInput,
         Error::EmbeddedInUse { .. } => Class::RunTime,
         Error::Scripts(_) | Error::RecordObject { .. } => Class::BadChart,
         Error::PermissionsRefused { .. } => Class::BadInput,
         Error::Cancelled => Class::Cancelled,
         Error::HooksFailed { source, .. }
         | Error::ReleaseFailed { source, .. }
-        | Error::Undone { source, .. }
-        | Error::UndoFailed { second: source, .. } => match class(source) {
+        | Error::RolledBack { source, .. }
+        | Error::RollbackFailed { second: source, .. } => match class(source) {
             Class::Cancelled => Class::Cancelled,
             _ => Class::RunTime,
         },

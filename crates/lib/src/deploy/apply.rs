@@ -22,10 +22,10 @@ impl Executor<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
         for object in state.desired_mut() {
-            self.own(object).await?;
+            self.set_owner(object).await?;
         }
         let plan = state.plan()?;
-        warn_about_strangers(&plan, reporter);
+        warn_about_unmanaged(&plan, reporter);
         // Helm makes everything that it can when nothing was there; otherwise, it stops at the first that it cannot make.
         let all_new = state.is_first() && plan.steps.iter().all(|step| step.action == Action::Create);
         if !all_new {
@@ -37,17 +37,17 @@ impl Executor<'_> {
             let failures = self.apply_batch(batch).await;
             let refused = failures.iter().position(|error| matches!(error, Error::Create(_)));
             match (all_new, refused) {
-                (false, Some(place)) => {
-                    return Err(failures.into_iter().nth(place).unwrap_or(Error::Cancelled));
+                (false, Some(index)) => {
+                    return Err(failures.into_iter().nth(index).unwrap_or(Error::Cancelled));
                 }
                 _ => errors.extend(failures),
             }
         }
         if all_new {
-            return outcome(errors.into_iter().map(bare).collect(), "\n");
+            return outcome(errors.into_iter().map(without_create_prefix).collect(), "\n");
         }
         outcome(errors, " && ")?;
-        self.take_away(&plan).await
+        self.delete_removed(&plan).await
     }
 
     /// Refuses ways of changing objects that exclude each other.
@@ -126,7 +126,7 @@ impl Executor<'_> {
     }
 
     /// Deletes what an earlier version had and this one has not.
-    async fn take_away(&self, plan: &Plan<'_>) -> Result<()> {
+    async fn delete_removed(&self, plan: &Plan<'_>) -> Result<()> {
         let removed: Vec<&ObjectId> =
             plan.removals.iter().filter(|step| step.action == Action::Delete).map(|step| &step.id).collect();
         let results = run_concurrently(&removed, |id| {
@@ -143,7 +143,7 @@ impl Executor<'_> {
 
     /// Makes the release the owner of an object, where the store keeps releases as objects and the object lives beside
     /// it. What is to outlive the release must not be owned by it.
-    pub(super) async fn own(&self, object: &mut Object) -> Result<()> {
+    pub(super) async fn set_owner(&self, object: &mut Object) -> Result<()> {
         let beside = object.namespace() == self.version.namespace;
         if !beside || object.annotation(RESOURCE_POLICY).is_some() {
             return Ok(());
@@ -162,7 +162,7 @@ pub(super) fn lock(list: &Mutex<Vec<ObjectId>>) -> MutexGuard<'_, Vec<ObjectId>>
 }
 
 /// Says which objects are there without belonging to the earlier version.
-fn warn_about_strangers(plan: &Plan<'_>, reporter: &mut dyn Reporter) {
+fn warn_about_unmanaged(plan: &Plan<'_>, reporter: &mut dyn Reporter) {
     for step in &plan.steps {
         if step.action == (Action::Update { base: MergeBase::Live }) {
             let id = &step.id;
@@ -179,7 +179,7 @@ fn warn_about_strangers(plan: &Plan<'_>, reporter: &mut dyn Reporter) {
 }
 
 /// Takes Helm's words about creating away, which it does not say when everything is new.
-fn bare(error: Error) -> Error {
+fn without_create_prefix(error: Error) -> Error {
     match error {
         Error::Create(source) => Error::Cluster(source),
         other => other,

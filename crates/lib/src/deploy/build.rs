@@ -7,7 +7,7 @@ use pintle_objects::{Built, Object, Validation};
 
 use super::hooks::source;
 use super::three_way::AdoptionPolicy;
-use super::{Events, Executor};
+use super::{Executor, HookEvents};
 use crate::{Error, Result};
 
 /// Builds the objects of a manifest and gives each the namespace that its kind wants.
@@ -46,7 +46,7 @@ pub(crate) async fn objects(
             Err(error) => errors.push(error.into()),
         }
     }
-    several(objects, errors)
+    all_or_errors(objects, errors)
 }
 
 /// Makes sure that every document of a manifest is an object, without asking the cluster.
@@ -76,15 +76,15 @@ pub(super) async fn in_scope(
             unknown.push(Error::from(error));
         }
     }
-    several(objects, unknown)
+    all_or_errors(objects, unknown)
 }
 
 /// What was built, unless something is wrong.
-fn several(objects: Vec<Object>, mut errors: Vec<Error>) -> Result<Vec<Object>> {
+fn all_or_errors(objects: Vec<Object>, mut errors: Vec<Error>) -> Result<Vec<Object>> {
     match errors.len() {
         0 => Ok(objects),
         1 => Err(errors.remove(0)),
-        _ => Err(Error::Several { errors }),
+        _ => Err(Error::Multiple { errors }),
     }
 }
 
@@ -118,7 +118,7 @@ impl Executor<'_> {
     ///
     /// # Errors
     /// The first hook that cannot be built, in the words of the event it belongs to.
-    pub(crate) fn check_hooks(&self, events: &Events) -> Result<()> {
+    pub(crate) fn check_hooks(&self, events: &HookEvents) -> Result<()> {
         if !self.options.hooks {
             return Ok(());
         }

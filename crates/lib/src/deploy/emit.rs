@@ -8,7 +8,7 @@ use pintle_tree::LogLine;
 use super::Executor;
 use crate::lifecycle::context;
 use crate::lifecycle::objects::{Documents, Files};
-use crate::options::Strategy;
+use crate::options::WaitStrategy;
 use crate::{Error, Reporter, Result, Session, live};
 
 /// Tells an event that is about no release.
@@ -33,7 +33,7 @@ pub(crate) async fn emit(
     context: &Context,
 ) -> Result<()> {
     if session.events.listens(event) {
-        let context = about(version, context.clone(), &Documents::of_version(version));
+        let context = version_context(version, context.clone(), &Documents::from_version(version));
         session.events.emit_async(event, context).await?;
     }
     Ok(())
@@ -53,34 +53,34 @@ pub(crate) async fn emit_mut(
     if !session.events.listens(event) {
         return Ok(false);
     }
-    match changed(session, event, version, context.clone()).await? {
+    match emit_and_take_changes(session, event, version, context.clone()).await? {
         None => Ok(false),
         Some(files) => {
-            (version.manifest, version.hooks) = sorted(session, &files, reporter)?;
+            (version.manifest, version.hooks) = sort_files(session, &files, reporter)?;
             Ok(true)
         }
     }
 }
 
 /// What handlers made of the objects of a version; none when they left them alone.
-async fn changed(
+async fn emit_and_take_changes(
     session: &Session,
     event: Event,
     version: &ReleaseVersion,
     context: Context,
 ) -> Result<Option<Files>> {
-    let documents = Documents::of_version(version);
-    let context = about(version, context, &documents);
+    let documents = Documents::from_version(version);
+    let context = version_context(version, context, &documents);
     let mut context = session.events.emit_async(event, context).await?;
-    documents.with(context.take_objects(), event, &version.chart.metadata.name)
+    documents.with_changes(context.take_objects(), event, &version.chart.metadata.name)
 }
 
-fn about(version: &ReleaseVersion, context: Context, documents: &Documents) -> Context {
+fn version_context(version: &ReleaseVersion, context: Context, documents: &Documents) -> Context {
     context.with_release(context::release(version)).with_objects(documents.objects())
 }
 
 /// The manifest and the hooks of a record.
-fn sorted(
+fn sort_files(
     session: &Session,
     files: &Files,
     reporter: &mut dyn Reporter,
@@ -88,18 +88,18 @@ fn sorted(
     let sorted = pintle_objects::sort(files, Order::Install)
         .map_err(|source| Error::Objects { source: Box::new(source), rendered: Vec::new() })?;
     session.record_objects.check(&sorted, reporter)?;
-    live::divide(&sorted, false, reporter)
+    live::split_hooks(&sorted, false, reporter)
 }
 
 /// Hooks that are tests, and those that are not.
-fn divided(hooks: Vec<StoredHook>) -> (Vec<StoredHook>, Vec<StoredHook>) {
+fn partition_tests(hooks: Vec<StoredHook>) -> (Vec<StoredHook>, Vec<StoredHook>) {
     hooks.into_iter().partition(|hook| hook.events.contains(&HookEvent::Test))
 }
 
 /// Whether everything but the tests is what the version has.
-fn others_are_same(version: &ReleaseVersion, manifest: &str, hooks: &[StoredHook]) -> bool {
+fn only_tests_differ(version: &ReleaseVersion, manifest: &str, hooks: &[StoredHook]) -> bool {
     let objects = |manifest: &str, hooks: &[StoredHook]| {
-        let (_, others) = divided(hooks.to_vec());
+        let (_, others) = partition_tests(hooks.to_vec());
         let texts = std::iter::once(manifest).chain(others.iter().map(|hook| hook.manifest.as_str()));
         let read = |text: &str| Object::read_manifest(text.as_bytes(), "").unwrap_or_default();
         let mut objects: Vec<(ObjectId, Object)> =
@@ -123,7 +123,7 @@ impl Executor<'_> {
             Some(context) => context.clone(),
             // A release that goes away is told without its chart.
             None if matches!(event, Event::PreDelete | Event::PostDelete) => Context::default(),
-            None => context::of_version(&self.version),
+            None => context::for_version(&self.version),
         };
         emit(self.session, event, &self.version, &context).await
     }
@@ -139,7 +139,7 @@ impl Executor<'_> {
 
     /// Tells an event around waiting, if waiting was asked for.
     pub(super) async fn emit_waiting(&self, event: Event) -> Result<()> {
-        if self.options.wait == Strategy::HookOnly { Ok(()) } else { self.emit(event).await }
+        if self.options.wait == WaitStrategy::HookOnly { Ok(()) } else { self.emit(event).await }
     }
 
     /// Tells that the readiness of an object that is waited for has changed.
@@ -147,12 +147,12 @@ impl Executor<'_> {
     /// # Errors
     /// The first error of a handler.
     pub(super) async fn emit_watch(&self, facts: ReadinessInfo) -> Result<()> {
-        let context = self.context.clone().unwrap_or_else(|| context::of_version(&self.version));
+        let context = self.context.clone().unwrap_or_else(|| context::for_version(&self.version));
         emit(self.session, Event::Watch, &self.version, &context.with_readiness(facts)).await
     }
 
     /// Tells that tests are about to run, with all objects of the stored version, and lets handlers change the tests for
-    /// this run. Gives the hooks as they are stored if they did; [`Executor::take_tested`] wants them back.
+    /// this run. Gives the hooks as they are stored if they did; [`Executor::merge_test_results`] wants them back.
     ///
     /// # Errors
     /// The first error of a handler, or what is wrong with the tests that it gave back.
@@ -164,17 +164,19 @@ impl Executor<'_> {
         if !self.session.events.listens(event) {
             return Ok(None);
         }
-        match changed(self.session, event, &self.version, context::of_version(&self.version)).await? {
+        match emit_and_take_changes(self.session, event, &self.version, context::for_version(&self.version))
+            .await?
+        {
             None => Ok(None),
             Some(files) => {
-                let (manifest, hooks) = sorted(self.session, &files, reporter)?;
-                if !others_are_same(&self.version, &manifest, &hooks) {
+                let (manifest, hooks) = sort_files(self.session, &files, reporter)?;
+                if !only_tests_differ(&self.version, &manifest, &hooks) {
                     let text = format!(
                         "a handler of `{event}` changed objects that are no tests; they stay as they are"
                     );
                     reporter.log(LogLine::warn(text, Vec::new()));
                 }
-                let (tests, _) = divided(hooks);
+                let (tests, _) = partition_tests(hooks);
                 Ok(Some(std::mem::replace(&mut self.version.hooks, tests)))
             }
         }
@@ -192,7 +194,7 @@ impl Executor<'_> {
     }
 
     /// The hooks with what they came to, as they are to be recorded: what handlers made of them for this run is not.
-    pub(crate) fn take_tested(&mut self, stored: Option<Vec<StoredHook>>) -> Vec<StoredHook> {
+    pub(crate) fn merge_test_results(&mut self, stored: Option<Vec<StoredHook>>) -> Vec<StoredHook> {
         let tested = std::mem::take(&mut self.version.hooks);
         let Some(mut stored) = stored else { return tested };
         for hook in &mut stored {

@@ -16,7 +16,7 @@ use crate::{Error, Reporter, Result, Silent};
 
 /// What is left to do when the hooks of an event have run.
 #[derive(Debug, Default)]
-pub(crate) struct Aftermath {
+pub(crate) struct HookResults {
     /// The hooks that went well, in the order in which they ran.
     succeeded: Vec<Hook>,
     /// The hooks that did not.
@@ -28,23 +28,23 @@ pub(crate) struct HookFailure {
     /// Why.
     pub(crate) error: Error,
     /// What is left to do.
-    pub(crate) aftermath: Aftermath,
+    pub(crate) results: HookResults,
 }
 
 impl From<Error> for HookFailure {
     fn from(error: Error) -> Self {
-        HookFailure { error, aftermath: Aftermath::default() }
+        HookFailure { error, results: HookResults::default() }
     }
 }
 
 /// What a running hook has to say.
-pub(super) enum Note {
+pub(super) enum HookUpdate {
     /// A piece of a log.
     Log(LogSource, Vec<u8>),
     /// What an object has come to.
     Object { id: ObjectId, state: &'static str, message: String, ready: bool },
     /// A remark.
-    Remark(LogLine),
+    Message(LogLine),
 }
 
 impl Executor<'_> {
@@ -58,9 +58,9 @@ impl Executor<'_> {
             return Ok(());
         }
         let outcome = match self.run_hooks(event, reporter).await {
-            Ok(aftermath) => self.settle_hooks(aftermath, reporter).await,
-            Err(HookFailure { error, aftermath }) => {
-                self.settle_hooks(aftermath, reporter).await.and(Err(error))
+            Ok(results) => self.clean_up_hooks(results, reporter).await,
+            Err(HookFailure { error, results }) => {
+                self.clean_up_hooks(results, reporter).await.and(Err(error))
             }
         };
         outcome.map_err(|source| failed(doing, source))
@@ -71,19 +71,19 @@ impl Executor<'_> {
         &mut self,
         event: HookEvent,
         reporter: &mut dyn Reporter,
-    ) -> Result<Aftermath, HookFailure> {
+    ) -> Result<HookResults, HookFailure> {
         let hooks = self.read_hooks(event, reporter)?;
-        let mut aftermath = Aftermath::default();
+        let mut results = HookResults::default();
         let together = self.options.hook_parallelism.max(1);
         for batch in pintle_hooks::batches(&hooks, event) {
             for group in batch.chunks(together) {
                 let group: Vec<Hook> = group.iter().map(|hook| (*hook).clone()).collect();
-                if let Err(error) = self.run_group(event, group, &mut aftermath, reporter).await {
-                    return Err(HookFailure { error, aftermath });
+                if let Err(error) = self.run_group(event, group, &mut results, reporter).await {
+                    return Err(HookFailure { error, results });
                 }
             }
         }
-        Ok(aftermath)
+        Ok(results)
     }
 
     /// The hooks of an event, as types.
@@ -94,9 +94,9 @@ impl Executor<'_> {
             // What was rendered was looked at then; a record can be anybody's.
             self.session.record_objects.check_text(stored.manifest.as_bytes(), &stored.path, &mut Silent)?;
             let hook = pintle_hooks::read_stored(&source(stored))?;
-            // Words that mean nothing were told when the hook was rendered.
-            let told = hook.unknown_policy_values.len();
-            hook.warnings.iter().skip(told).for_each(|warning| reporter.advise(warning.clone()));
+            // Words that mean nothing were known when the hook was rendered.
+            let known = hook.unknown_policy_values.len();
+            hook.warnings.iter().skip(known).for_each(|warning| reporter.log_extra(warning.clone()));
             hooks.push(hook);
         }
         Ok(hooks)
@@ -107,56 +107,56 @@ impl Executor<'_> {
         &mut self,
         event: HookEvent,
         group: Vec<Hook>,
-        aftermath: &mut Aftermath,
+        results: &mut HookResults,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
         for hook in &group {
             self.mark(hook, HookPhase::Running);
-            self.settle_delete_policy(hook);
+            self.default_delete_policy(hook);
         }
         self.record_progress().await?;
-        let (sender, mut notes) = unbounded_channel();
-        let mut results = Vec::new();
+        let (sender, mut updates) = unbounded_channel();
+        let mut outcomes = Vec::new();
         {
             let executor = &*self;
             let mut running: FuturesUnordered<_> = group
                 .iter()
                 .enumerate()
-                .map(|(place, hook)| {
+                .map(|(index, hook)| {
                     let sender = sender.clone();
-                    async move { (place, executor.run_one(hook, event, sender).await) }
+                    async move { (index, executor.run_one(hook, event, sender).await) }
                 })
                 .collect();
             while !running.is_empty() {
                 tokio::select! {
-                    Some(note) = notes.recv() => emit(reporter, note),
-                    Some(result) = running.next() => results.push(result),
+                    Some(update) = updates.recv() => emit(reporter, update),
+                    Some(outcome) = running.next() => outcomes.push(outcome),
                 }
             }
         }
         drop(sender);
-        drain(&mut notes, reporter);
-        self.sort_out(group, results, aftermath)
+        drain(&mut updates, reporter);
+        self.collect_results(group, outcomes, results)
     }
 
     /// Marks each hook by how it ended; the first failure is the answer.
-    fn sort_out(
+    fn collect_results(
         &mut self,
         group: Vec<Hook>,
-        mut results: Vec<(usize, Result<()>)>,
-        aftermath: &mut Aftermath,
+        mut outcomes: Vec<(usize, Result<()>)>,
+        results: &mut HookResults,
     ) -> Result<()> {
-        results.sort_by_key(|(place, _)| *place);
+        outcomes.sort_by_key(|(index, _)| *index);
         let mut first = None;
-        for (hook, (_, result)) in group.into_iter().zip(results) {
-            match result {
+        for (hook, (_, outcome)) in group.into_iter().zip(outcomes) {
+            match outcome {
                 Ok(()) => {
                     self.mark(&hook, HookPhase::Succeeded);
-                    aftermath.succeeded.push(hook);
+                    results.succeeded.push(hook);
                 }
                 Err(error) => {
                     self.mark(&hook, HookPhase::Failed);
-                    aftermath.failed.push(hook);
+                    results.failed.push(hook);
                     first.get_or_insert(error);
                 }
             }
@@ -167,7 +167,7 @@ impl Executor<'_> {
     /// Notes in the record what a hook has come to.
     fn mark(&mut self, hook: &Hook, phase: HookPhase) {
         let now = self.session.clock.now();
-        for stored in self.version.hooks.iter_mut().filter(|stored| is_of(stored, hook)) {
+        for stored in self.version.hooks.iter_mut().filter(|stored| is_record_of(stored, hook)) {
             match phase {
                 HookPhase::Running => {
                     (stored.last_run.started, stored.last_run.completed) = (Some(now), None)
@@ -179,8 +179,8 @@ impl Executor<'_> {
     }
 
     /// Helm writes the usual policy into the record of a hook that names none, once the hook runs.
-    fn settle_delete_policy(&mut self, hook: &Hook) {
-        for stored in self.version.hooks.iter_mut().filter(|stored| is_of(stored, hook)) {
+    fn default_delete_policy(&mut self, hook: &Hook) {
+        for stored in self.version.hooks.iter_mut().filter(|stored| is_record_of(stored, hook)) {
             if stored.delete_policies.is_empty() {
                 stored.delete_policies.push(DeletePolicy::BeforeHookCreation.as_str().to_owned());
             }
@@ -188,7 +188,12 @@ impl Executor<'_> {
     }
 
     /// Takes one hook from its creation to its end.
-    async fn run_one(&self, hook: &Hook, event: HookEvent, notes: UnboundedSender<Note>) -> Result<()> {
+    async fn run_one(
+        &self,
+        hook: &Hook,
+        event: HookEvent,
+        updates: UnboundedSender<HookUpdate>,
+    ) -> Result<()> {
         if hook.is_deleted(DeletePolicy::BeforeHookCreation) {
             self.delete_hook(hook).await?;
         }
@@ -202,7 +207,7 @@ impl Executor<'_> {
                     source: Box::new(source.into()),
                 }
             })?;
-            self.own_hook(hook, object).await?;
+            self.set_hook_owner(hook, object).await?;
         }
         for object in &objects {
             self.create(object).await.map_err(|source| Error::HookCreation {
@@ -217,18 +222,18 @@ impl Executor<'_> {
             HookLogs::Stream => shows,
             HookLogs::AtEnd | HookLogs::Off => false,
         };
-        let outcome = wait::hook(self, &objects, stream, &notes).await;
+        let outcome = wait::hook(self, &objects, stream, &updates).await;
         let policy = if outcome.is_ok() { None } else { Some(LogPolicy::Failed) };
         if let Some(policy) = policy
             && !stream
         {
-            self.send_logs(hook, policy, &notes).await;
+            self.send_logs(hook, policy, &updates).await;
         }
         outcome
     }
 
     /// Tells the logs of a hook's pods, if its policy says so. That they cannot be had changes nothing.
-    async fn send_logs(&self, hook: &Hook, policy: LogPolicy, notes: &UnboundedSender<Note>) {
+    async fn send_logs(&self, hook: &Hook, policy: LogPolicy, updates: &UnboundedSender<HookUpdate>) {
         if self.options.logs == HookLogs::Off || !hook.shows_log(policy) {
             return;
         }
@@ -238,39 +243,40 @@ impl Executor<'_> {
         }
         let mut sink = |source: &LogSource, bytes: &[u8]| {
             // Nobody listens only when the operation has been given up.
-            let _ = notes.send(Note::Log(source.clone(), bytes.to_vec()));
+            let _ = updates.send(HookUpdate::Log(source.clone(), bytes.to_vec()));
         };
         let cluster = &self.session.cluster;
         if !self.options.init_logs {
             if let Err(error) = logs::of_hook_as_helm(cluster, &id, &mut sink).await {
                 let text = format!("error outputting logs for hook failure: {error}");
-                let _ = notes.send(Note::Remark(LogLine::info(text)));
+                let _ = updates.send(HookUpdate::Message(LogLine::info(text)));
             }
         } else if let Err(error) = logs::of_hook(cluster, &id, &mut sink).await {
             let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
-            let _ = notes.send(Note::Remark(LogLine::warn("the log of a hook cannot be shown", attributes)));
+            let _ = updates
+                .send(HookUpdate::Message(LogLine::warn("the log of a hook cannot be shown", attributes)));
         }
     }
 
     /// Shows logs and deletes objects, as the policies of the hooks that ran say.
-    pub(crate) async fn settle_hooks(
+    pub(crate) async fn clean_up_hooks(
         &mut self,
-        aftermath: Aftermath,
+        results: HookResults,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
-        for hook in aftermath.failed.iter().filter(|hook| hook.is_deleted(DeletePolicy::Failed)) {
+        for hook in results.failed.iter().filter(|hook| hook.is_deleted(DeletePolicy::Failed)) {
             if let Err(error) = self.delete_hook(hook).await {
                 let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
-                reporter.advise(LogLine::warn("a hook that failed cannot be deleted", attributes));
+                reporter.log_extra(LogLine::warn("a hook that failed cannot be deleted", attributes));
             }
         }
-        let all_went_well = aftermath.failed.is_empty();
-        for hook in aftermath.succeeded.iter().rev() {
+        let all_went_well = results.failed.is_empty();
+        for hook in results.succeeded.iter().rev() {
             if all_went_well && self.options.logs == HookLogs::AtEnd {
-                let (sender, mut notes) = unbounded_channel();
+                let (sender, mut updates) = unbounded_channel();
                 self.send_logs(hook, LogPolicy::Succeeded, &sender).await;
                 drop(sender);
-                drain(&mut notes, reporter);
+                drain(&mut updates, reporter);
             }
             if hook.is_deleted(DeletePolicy::Succeeded) {
                 self.delete_hook(hook).await?;
@@ -300,8 +306,8 @@ impl Executor<'_> {
     }
 
     /// Makes the release the owner of a hook's object, so that it goes with the release; unless it is to outlive it.
-    async fn own_hook(&self, hook: &Hook, object: &mut Object) -> Result<()> {
-        if hook.unmanaged { Ok(()) } else { self.own(object).await }
+    async fn set_hook_owner(&self, hook: &Hook, object: &mut Object) -> Result<()> {
+        if hook.unmanaged { Ok(()) } else { self.set_owner(object).await }
     }
 }
 
@@ -313,7 +319,7 @@ pub(super) fn failed(doing: &str, source: Error) -> Error {
     }
 }
 
-fn is_of(stored: &StoredHook, hook: &Hook) -> bool {
+fn is_record_of(stored: &StoredHook, hook: &Hook) -> bool {
     stored.path == hook.path && stored.name == hook.name && stored.kind == hook.kind
 }
 
@@ -331,19 +337,19 @@ pub(crate) fn source(stored: &StoredHook) -> Source<'_> {
     }
 }
 
-/// Tells what has not been told yet.
-fn drain(notes: &mut UnboundedReceiver<Note>, reporter: &mut dyn Reporter) {
-    while let Ok(note) = notes.try_recv() {
-        emit(reporter, note);
+/// Tells what has not been known yet.
+fn drain(updates: &mut UnboundedReceiver<HookUpdate>, reporter: &mut dyn Reporter) {
+    while let Ok(update) = updates.try_recv() {
+        emit(reporter, update);
     }
 }
 
-fn emit(reporter: &mut dyn Reporter, note: Note) {
-    match note {
-        Note::Log(source, bytes) => reporter.hook_log(&source, &bytes),
-        Note::Object { id, state, message, ready } => {
-            reporter.object(&ObjectProgress { id: &id, state, message: &message, ready });
+fn emit(reporter: &mut dyn Reporter, update: HookUpdate) {
+    match update {
+        HookUpdate::Log(source, bytes) => reporter.hook_log(&source, &bytes),
+        HookUpdate::Object { id, state, message, ready } => {
+            reporter.object_progress(&ObjectProgress { id: &id, state, message: &message, ready });
         }
-        Note::Remark(line) => reporter.log(line),
+        HookUpdate::Message(line) => reporter.log(line),
     }
 }

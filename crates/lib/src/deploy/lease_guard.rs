@@ -30,7 +30,7 @@ impl<'a> LeaseGuard<'a> {
     }
 
     /// No hold at all.
-    pub(super) fn none(session: &'a Session, records: &'a Records<'a>, number: u64) -> LeaseGuard<'a> {
+    pub(super) fn disabled(session: &'a Session, records: &'a Records<'a>, number: u64) -> LeaseGuard<'a> {
         LeaseGuard { lease: None, ..LeaseGuard::new(session, records, number) }
     }
 
@@ -40,7 +40,7 @@ impl<'a> LeaseGuard<'a> {
     }
 
     /// Notes that a lease has been recorded.
-    pub(super) fn note(&self, lease: Option<&Lease>) {
+    pub(super) fn record_renewal(&self, lease: Option<&Lease>) {
         if let Some(lease) = lease {
             *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = lease.renewed;
         }
@@ -61,11 +61,11 @@ impl<'a> LeaseGuard<'a> {
     async fn renew(&self) -> Result<()> {
         let Some(lease) = self.lease() else { return Ok(()) };
         match self.records.renew(self.number, &lease).await {
-            Ok(()) => self.note(Some(&lease)),
+            Ok(()) => self.record_renewal(Some(&lease)),
             Err(error @ Error::Store(StoreError::Backend { .. })) => return Err(error),
             Err(error) => {
                 self.is_lost.store(true, Ordering::Relaxed);
-                return Err(Error::TakenOver { source: Box::new(error) });
+                return Err(Error::LeaseLost { source: Box::new(error) });
             }
         }
         Ok(())
@@ -75,20 +75,20 @@ impl<'a> LeaseGuard<'a> {
     pub(super) async fn until_stopped(&self) -> Error {
         tokio::select! {
             () = self.session.cancel.cancelled() => Error::Cancelled,
-            error = self.keep() => error,
+            error = self.keep_renewed() => error,
         }
     }
 
     /// Renews the lease, and returns once someone else has taken the release over.
-    pub(super) async fn keep(&self) -> Error {
+    pub(super) async fn keep_renewed(&self) -> Error {
         if self.lease.is_none() {
             return std::future::pending().await;
         }
-        let pause = (self.session.lease_duration / 3).max(Duration::from_millis(100));
+        let interval = (self.session.lease_duration / 3).max(Duration::from_millis(100));
         loop {
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(interval).await;
             // A lease that cannot be renewed for a while is still ours until the lease runs out.
-            if let Err(error @ Error::TakenOver { .. }) = self.renew().await {
+            if let Err(error @ Error::LeaseLost { .. }) = self.renew().await {
                 return error;
             }
         }

@@ -6,7 +6,7 @@ mod build;
 mod emit;
 pub(crate) mod hooks;
 mod lease_guard;
-mod leftovers;
+mod orphans;
 mod remove;
 mod three_way;
 mod wait;
@@ -28,14 +28,14 @@ pub(crate) use apply::create_or_apply;
 pub(crate) use build::{check_documents, objects as build_objects};
 pub(crate) use emit::{emit, emit_mut, emit_without_release};
 use lease_guard::LeaseGuard;
-use leftovers::end_hooks;
-pub(crate) use leftovers::find as find_leftovers;
-pub(crate) use remove::Parting;
+pub(crate) use orphans::find as find_orphans;
+use orphans::terminate_hooks;
+pub(crate) use remove::RemoveRequest;
 pub(crate) use three_way::{AdoptionPolicy, PlanOptions, ThreeWayState};
 
 /// The hooks around an operation, each with the words that stand before its failure.
 #[derive(Clone, Copy)]
-pub(crate) struct Events {
+pub(crate) struct HookEvents {
     /// What runs before anything is applied.
     pub(crate) before: (HookEvent, &'static str),
     /// What runs when everything is there.
@@ -52,7 +52,7 @@ enum Stage {
 }
 
 /// How an operation ended. Holds what the record is to say.
-pub(crate) enum Ending {
+pub(crate) enum Outcome {
     /// Everything is there.
     Deployed(String),
     /// Something went wrong.
@@ -82,8 +82,8 @@ pub(crate) struct Executor<'a> {
     lease_guard: Arc<LeaseGuard<'a>>,
     owner: OnceCell<Option<Map<Node>>>,
     stage: Stage,
-    /// The record as it was seen, where others may go on with the release meanwhile.
-    seen: Option<Summary>,
+    /// The record as it was observed, where others may go on with the release meanwhile.
+    observed: Option<Summary>,
     /// What handlers of lifecycle events are told besides the objects; none when only the record is known.
     pub(crate) context: Option<Context>,
 }
@@ -110,16 +110,16 @@ impl<'a> Executor<'a> {
             lease_guard,
             owner: OnceCell::new(),
             stage: Stage::Before,
-            seen: None,
+            observed: None,
             context: None,
         }
     }
 
-    /// Leaves the release open to others meanwhile, as tests do. What was seen of its record is changed only as long as
+    /// Leaves the release open to others meanwhile, as tests do. What was observed of its record is changed only as long as
     /// nobody does.
-    pub(crate) fn unclaimed(&mut self, seen: Summary) {
-        self.seen = Some(seen);
-        self.lease_guard = Arc::new(LeaseGuard::none(self.session, self.records, self.version.number));
+    pub(crate) fn without_lease(&mut self, observed: Summary) {
+        self.observed = Some(observed);
+        self.lease_guard = Arc::new(LeaseGuard::disabled(self.session, self.records, self.version.number));
     }
 
     /// Whether something was sent to the cluster.
@@ -136,7 +136,7 @@ impl<'a> Executor<'a> {
     pub(crate) async fn begin(&mut self, history: &[Summary], max_history: u64) -> Result<()> {
         let lease = self.lease_guard.lease();
         self.records.create(&mut self.version, lease.as_ref(), history, max_history).await?;
-        self.lease_guard.note(lease.as_ref());
+        self.lease_guard.record_renewal(lease.as_ref());
         Ok(())
     }
 
@@ -145,38 +145,41 @@ impl<'a> Executor<'a> {
     pub(crate) async fn deploy(
         &mut self,
         state: &mut ThreeWayState,
-        events: Events,
+        events: HookEvents,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
         let lease_guard = Arc::clone(&self.lease_guard);
         let outcome = tokio::select! {
-            outcome = self.steps(state, events, reporter) => outcome,
+            outcome = self.run(state, events, reporter) => outcome,
             stop = lease_guard.until_stopped() => Err(stop),
         };
-        self.ended(outcome).await
+        self.after_cancel(outcome).await
     }
 
     /// Ends the hooks of earlier versions that did not end well. Only the one who holds the release may, because hooks
     /// of that name may be running again.
-    pub(crate) async fn end_hooks_of(&self, versions: impl IntoIterator<Item = &ReleaseVersion>) {
+    pub(crate) async fn terminate_hooks_of_failed(
+        &self,
+        versions: impl IntoIterator<Item = &ReleaseVersion>,
+    ) {
         let failed = |version: &&ReleaseVersion| version.info.status == Status::Failed;
         for version in versions.into_iter().filter(failed) {
-            end_hooks(self.session, &mut version.clone()).await;
+            terminate_hooks(self.session, &mut version.clone()).await;
         }
     }
 
     /// Takes away the hooks that an operation was cancelled over.
-    async fn ended<T>(&mut self, outcome: Result<T>) -> Result<T> {
+    async fn after_cancel<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if matches!(outcome, Err(Error::Cancelled)) {
-            end_hooks(self.session, &mut self.version).await;
+            terminate_hooks(self.session, &mut self.version).await;
         }
         outcome
     }
 
-    async fn steps(
+    async fn run(
         &mut self,
         state: &mut ThreeWayState,
-        events: Events,
+        events: HookEvents,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
         self.hooks(events.before, reporter).await?;
@@ -192,11 +195,11 @@ impl<'a> Executor<'a> {
     }
 
     /// Records how it ended, and frees the release for others.
-    pub(crate) async fn finish(&mut self, ending: Ending) -> Result<()> {
-        let (status, description) = match ending {
-            Ending::Deployed(text) => (Status::Deployed, text),
-            Ending::Failed(text) => (Status::Failed, text),
-            Ending::Uninstalled(text) => (Status::Uninstalled, text),
+    pub(crate) async fn finish(&mut self, outcome: Outcome) -> Result<()> {
+        let (status, description) = match outcome {
+            Outcome::Deployed(text) => (Status::Deployed, text),
+            Outcome::Failed(text) => (Status::Failed, text),
+            Outcome::Uninstalled(text) => (Status::Uninstalled, text),
         };
         self.lease_guard.check().await?;
         self.version.info.status = status;
@@ -206,16 +209,16 @@ impl<'a> Executor<'a> {
 
     /// Does something while others keep away. Neither the user nor the time ends it, only someone who has taken the
     /// release over.
-    pub(crate) async fn while_held<T>(&self, doing: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(crate) async fn while_leased<T>(&self, doing: impl Future<Output = Result<T>>) -> Result<T> {
         self.lease_guard.check().await?;
         tokio::select! {
             outcome = doing => outcome,
-            error = self.lease_guard.keep() => Err(error),
+            error = self.lease_guard.keep_renewed() => Err(error),
         }
     }
 
-    /// Frees the release for others without an ending.
-    pub(crate) async fn let_go(&self) -> Result<()> {
+    /// Frees the release for others without an outcome.
+    pub(crate) async fn release_lease(&self) -> Result<()> {
         self.lease_guard.check().await?;
         self.records.update(&self.version, None).await
     }
@@ -235,8 +238,8 @@ impl<'a> Executor<'a> {
 
     /// Records how far the executor has come.
     pub(crate) async fn record_progress(&mut self) -> Result<()> {
-        if let Some(seen) = &mut self.seen {
-            return match self.records.swap(seen, &self.version, None).await {
+        if let Some(observed) = &mut self.observed {
+            return match self.records.compare_and_swap(observed, &self.version, None).await {
                 // Somebody has gone on with the release; what its record says is theirs now.
                 Err(Error::Store(StoreError::Modified { .. } | StoreError::Conflict { .. })) => Ok(()),
                 recorded => recorded,
@@ -245,15 +248,15 @@ impl<'a> Executor<'a> {
         self.lease_guard.check().await?;
         let lease = self.lease_guard.lease();
         self.records.update(&self.version, lease.as_ref()).await?;
-        self.lease_guard.note(lease.as_ref());
+        self.lease_guard.record_renewal(lease.as_ref());
         Ok(())
     }
 
-    /// Takes hold of a version that is there, as it was seen. From here on, others keep away.
-    async fn take_hold(&mut self, seen: &Summary) -> Result<()> {
+    /// Takes hold of a version that is there, as it was observed. From here on, others keep away.
+    async fn acquire_lease(&mut self, observed: &Summary) -> Result<()> {
         let lease = self.lease_guard.lease();
-        self.records.swap(&mut seen.clone(), &self.version, lease.as_ref()).await?;
-        self.lease_guard.note(lease.as_ref());
+        self.records.compare_and_swap(&mut observed.clone(), &self.version, lease.as_ref()).await?;
+        self.lease_guard.record_renewal(lease.as_ref());
         Ok(())
     }
 }

@@ -12,19 +12,19 @@ use pintle_release::{ReleaseVersion, Summary};
 use super::apply::lock;
 use super::build::in_scope;
 use super::{Executor, Stage, wait};
-use crate::options::Strategy;
+use crate::options::WaitStrategy;
 use crate::{Error, Reporter, Result};
 
 /// What a release leaves the cluster with.
-pub(crate) struct Parting<'p> {
+pub(crate) struct RemoveRequest<'p> {
     /// The objects that go.
     pub(crate) removal: &'p Removal,
     /// What becomes of the objects that these own.
     pub(crate) cascade: PropagationPolicy,
     /// The hooks before and after.
     pub(crate) events: (HookEvent, HookEvent),
-    /// The newest version as it was seen: whoever goes on with it first has the release.
-    pub(crate) seen: &'p Summary,
+    /// The newest version as it was observed: whoever goes on with it first has the release.
+    pub(crate) observed: &'p Summary,
     /// Versions whose hooks nobody may have cleaned up after.
     pub(crate) unfinished: Vec<&'p ReleaseVersion>,
 }
@@ -37,35 +37,35 @@ impl Executor<'_> {
     /// When someone else came first, a hook before fails, or an object cannot be deleted.
     pub(crate) async fn remove(
         &mut self,
-        parting: &Parting<'_>,
+        request: &RemoveRequest<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
-        self.emit_hook_event(parting.events.0).await?;
-        let objects = parting.removal.delete.clone();
+        self.emit_hook_event(request.events.0).await?;
+        let objects = request.removal.delete.clone();
         let (session, namespace) = (self.session, self.version.namespace.clone());
         let scoping = in_scope(&session.cluster, objects, &namespace);
-        let (held, objects) = futures::join!(self.take_hold(parting.seen), scoping);
+        let (held, objects) = futures::join!(self.acquire_lease(request.observed), scoping);
         held?;
         self.stage = Stage::Applying;
         let lease_guard = Arc::clone(&self.lease_guard);
         let outcome = tokio::select! {
-            outcome = self.removal_steps(parting, objects, reporter) => outcome,
+            outcome = self.removal_steps(request, objects, reporter) => outcome,
             stop = lease_guard.until_stopped() => Err(stop),
         };
-        self.ended(outcome).await
+        self.after_cancel(outcome).await
     }
 
     async fn removal_steps(
         &mut self,
-        parting: &Parting<'_>,
+        request: &RemoveRequest<'_>,
         objects: Result<Vec<Object>>,
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
-        let Parting { removal, cascade, events: (before, after), .. } = *parting;
-        self.end_hooks_of(parting.unfinished.iter().copied()).await;
+        let RemoveRequest { removal, cascade, events: (before, after), .. } = *request;
+        self.terminate_hooks_of_failed(request.unfinished.iter().copied()).await;
         self.hooks((before, ""), reporter).await?;
         let name = self.version.name.clone();
-        let refused = |source| Error::NotDeleted { name: name.clone(), source: Box::new(source) };
+        let refused = |source| Error::DeleteFailed { name: name.clone(), source: Box::new(source) };
         let objects = match objects {
             Ok(objects) => objects,
             // The hooks may have brought the kinds that were missing.
@@ -77,7 +77,7 @@ impl Executor<'_> {
         };
         let gone = self.delete_all(&objects, cascade).await.map_err(refused)?;
         let mut problems = Vec::new();
-        if self.options.wait != Strategy::HookOnly
+        if self.options.wait != WaitStrategy::HookOnly
             && let Err(error) = wait::until_gone(self, &gone).await
         {
             problems.push(error);

@@ -6,7 +6,7 @@ use pintle_plan::{Adoption, Plan, PlanInput, Snapshot, ownership};
 use pintle_release::ReleaseVersion;
 
 use super::build;
-use super::leftovers::{self, Leftover};
+use super::orphans::{self, Orphan};
 use crate::options::Method;
 use crate::{Error, Result, Session};
 
@@ -75,7 +75,8 @@ impl ThreeWayState {
         };
         let ids: Vec<ObjectId> = desired.iter().chain(&previous).map(Object::id).collect();
         let depth = if method == Method::ClientSide { Detail::Full } else { Detail::MetadataOnly };
-        let live = cluster.snapshot(&ids, depth).await.map_err(|error| unseen(error, earlier, adoption))?;
+        let live =
+            cluster.snapshot(&ids, depth).await.map_err(|error| get_failed(error, earlier, adoption))?;
         let (release, namespace) = (version.name.clone(), version.namespace.clone());
         Ok(ThreeWayState { release, namespace, desired, previous, live, adoption })
     }
@@ -85,13 +86,13 @@ impl ThreeWayState {
     ///
     /// # Errors
     /// When the cluster cannot be asked.
-    pub(crate) async fn add_leftovers(
+    pub(crate) async fn add_orphans(
         &mut self,
         session: &Session,
         unfinished: &[ReleaseVersion],
     ) -> Result<()> {
         let known = self.desired.iter().chain(&self.previous);
-        for Leftover { object, live } in leftovers::find(session, unfinished, known).await? {
+        for Orphan { object, live } in orphans::find(session, unfinished, known).await? {
             self.previous.push(object);
             self.live.insert(live);
         }
@@ -132,12 +133,16 @@ impl ThreeWayState {
 
 /// What Helm says when an object cannot be looked at. Rolling back, it does not look before it sends objects, and then
 /// does not say which it is.
-fn unseen(error: pintle_cluster::Error, earlier: Option<&ReleaseVersion>, adoption: AdoptionPolicy) -> Error {
+fn get_failed(
+    error: pintle_cluster::Error,
+    earlier: Option<&ReleaseVersion>,
+    adoption: AdoptionPolicy,
+) -> Error {
     match error {
         pintle_cluster::Error::Context { source, .. } if adoption == AdoptionPolicy::Unchecked => {
             source.during("could not get information about the resource").into()
         }
-        error => Error::Unseen {
+        error => Error::GetFailed {
             operation: if earlier.is_some() { "update" } else { "install" },
             source: Box::new(error),
         },

@@ -9,9 +9,9 @@ use pintle_objects::{Object, ObjectId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Executor;
-use super::hooks::Note;
+use super::hooks::HookUpdate;
 use super::three_way::ThreeWayState;
-use crate::options::{DeployOptions, Strategy};
+use crate::options::{DeployOptions, WaitStrategy};
 use crate::report::ObjectProgress;
 use crate::{Reporter, Result};
 
@@ -22,7 +22,7 @@ impl Executor<'_> {
         state: &ThreeWayState,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
-        if self.options.wait == Strategy::HookOnly {
+        if self.options.wait == WaitStrategy::HookOnly {
             return Ok(());
         }
         let is_paused =
@@ -33,10 +33,10 @@ impl Executor<'_> {
         let (sender, watched) = unbounded_channel();
         let watched = self.session.events.listens(LifecycleEvent::Watch).then_some(watched);
         let is_watched = watched.is_some();
-        let waiter = Waiter::new(&self.session.cluster, waiting(self.options, wait_for));
+        let waiter = Waiter::new(&self.session.cluster, wait_options(self.options, wait_for));
         let wait = async move {
             let mut observer = |progress: &wait::Progress<'_>| {
-                reporter.object(&ObjectProgress {
+                reporter.object_progress(&ObjectProgress {
                     id: progress.id,
                     state: progress.readiness.status.as_str(),
                     message: &progress.readiness.detail,
@@ -89,13 +89,13 @@ fn is_true(object: &Object, path: &[&str]) -> bool {
     object.at(path).and_then(pintle_tree::Node::as_bool).unwrap_or(false)
 }
 
-fn waiting(options: &DeployOptions, wait_for: WaitFor) -> WaitOptions {
+fn wait_options(options: &DeployOptions, wait_for: WaitFor) -> WaitOptions {
     WaitOptions {
         wait_for,
         strategy: match options.wait {
-            Strategy::Watcher => wait::Strategy::Watcher,
-            Strategy::Legacy => wait::Strategy::Legacy,
-            Strategy::HookOnly => wait::Strategy::HookOnly,
+            WaitStrategy::Watcher => wait::Strategy::Watcher,
+            WaitStrategy::Legacy => wait::Strategy::Legacy,
+            WaitStrategy::HookOnly => wait::Strategy::HookOnly,
         },
         timeout: options.timeout,
         fail_fast: options.fail_fast.then(FailFastLimits::default),
@@ -107,14 +107,14 @@ pub(super) async fn hook(
     executor: &Executor<'_>,
     objects: &[Object],
     stream: bool,
-    notes: &UnboundedSender<Note>,
+    updates: &UnboundedSender<HookUpdate>,
 ) -> Result<()> {
     let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
     let cluster = &executor.session.cluster;
-    let waiter = Waiter::new(cluster, waiting(executor.options, WaitFor::HookCompleted));
+    let waiter = Waiter::new(cluster, wait_options(executor.options, WaitFor::HookCompleted));
     // Nobody listens only when the operation has been given up.
     let mut observer = |progress: &wait::Progress<'_>| {
-        let _ = notes.send(Note::Object {
+        let _ = updates.send(HookUpdate::Object {
             id: progress.id.clone(),
             state: progress.readiness.status.as_str(),
             message: progress.readiness.detail.clone(),
@@ -125,7 +125,7 @@ pub(super) async fn hook(
     let outcome = match ids.first() {
         Some(id) if stream => {
             let mut sink = |source: &LogSource, bytes: &[u8]| {
-                let _ = notes.send(Note::Log(source.clone(), bytes.to_vec()));
+                let _ = updates.send(HookUpdate::Log(source.clone(), bytes.to_vec()));
             };
             HookLogs::new(cluster, id).during(waited, &mut sink).await
         }
@@ -136,7 +136,7 @@ pub(super) async fn hook(
 
 /// Waits until objects are gone.
 pub(super) async fn until_gone(executor: &Executor<'_>, ids: &[ObjectId]) -> Result<()> {
-    let mut waiting = waiting(executor.options, WaitFor::Deleted);
+    let mut waiting = wait_options(executor.options, WaitFor::Deleted);
     // Whatever is waited for otherwise: the next object of the same name can only be made when the last is gone.
     if waiting.strategy == wait::Strategy::HookOnly {
         waiting.strategy = wait::Strategy::Watcher;

@@ -13,17 +13,17 @@ use pintle_tree::{Map, Node};
 use super::record_extras;
 
 /// The folder of a chart that is none of the handlers' business: their own scripts and permissions.
-const EXTENSIONS: &str = "ext/";
+const EXTENSION_DIR: &str = "ext/";
 
 /// What is told about a chart and the charts below it, under the names by which they are used.
-pub(crate) fn of_chart(chart: &Chart, values: Map<Node>) -> Context {
+pub(crate) fn for_chart(chart: &Chart, values: Map<Node>) -> Context {
     let mut parts = Vec::new();
     add_parts(chart, ChartPath::top(chart.name()), &chosen_libraries(chart), &mut parts);
     parts.into_iter().fold(Context::default().with_values(values), Context::with_chart)
 }
 
 /// What is told about the release that a chart is rendered for.
-pub(crate) fn release_of(target: &Target) -> ReleaseInfo {
+pub(crate) fn release_for_target(target: &Target) -> ReleaseInfo {
     ReleaseInfo {
         name: target.release.name.clone(),
         namespace: target.release.namespace.clone(),
@@ -34,19 +34,19 @@ pub(crate) fn release_of(target: &Target) -> ReleaseInfo {
 }
 
 /// What is told about a chart that is rendered for someone.
-pub(crate) fn of_rendering(chart: &Chart, values: Map<Node>, target: &Target) -> Context {
+pub(crate) fn for_render(chart: &Chart, values: Map<Node>, target: &Target) -> Context {
     let capabilities = CapabilityInfo {
         helm_version: target.capabilities.helm_version.clone(),
         kubernetes_version: target.capabilities.kube_version.version.clone(),
         api_versions: target.capabilities.api_versions.to_vec(),
     };
-    of_chart(chart, values).with_release(release_of(target)).with_capabilities(capabilities)
+    for_chart(chart, values).with_release(release_for_target(target)).with_capabilities(capabilities)
 }
 
 /// What is told about a stored version. Of charts below the topmost, records keep the scripts only.
-pub(crate) fn of_version(version: &ReleaseVersion) -> Context {
+pub(crate) fn for_version(version: &ReleaseVersion) -> Context {
     let values = crate::ops::computed_values(version, &mut Vec::new());
-    of_chart(&record_extras::chart(&version.chart), values.unwrap_or_default())
+    for_chart(&record_extras::chart(&version.chart), values.unwrap_or_default())
 }
 
 /// What is told about the release that a version belongs to.
@@ -62,7 +62,7 @@ pub(crate) fn release(version: &ReleaseVersion) -> ReleaseInfo {
 
 /// Whether a file is shown to handlers.
 pub(super) fn is_shown(file: &File) -> bool {
-    !file.name.starts_with(EXTENSIONS)
+    !file.name.starts_with(EXTENSION_DIR)
 }
 
 /// A chart, then the charts below it; changes are taken back in the same order.

@@ -6,17 +6,17 @@ use pintle_events::Event;
 use pintle_tree::{LogLine, Map, Node};
 
 /// Values that are looked at again when handlers have had them.
-pub(crate) struct Watched {
+pub(crate) struct ValuesSnapshot {
     /// Values that decide whether a dependency takes part, each with what it decides about.
     switches: Vec<(Vec<String>, String, Option<Node>)>,
     /// The global values of charts below the topmost, by the path of the chart in the values.
     globals: Vec<(Vec<String>, Option<Node>)>,
 }
 
-impl Watched {
+impl ValuesSnapshot {
     /// What of the values of a chart could change in vain.
-    pub(crate) fn of(chart: &Chart, values: &Map<Node>) -> Watched {
-        let mut watched = Watched { switches: Vec::new(), globals: Vec::new() };
+    pub(crate) fn new(chart: &Chart, values: &Map<Node>) -> ValuesSnapshot {
+        let mut watched = ValuesSnapshot { switches: Vec::new(), globals: Vec::new() };
         watched.add(chart, &[], values);
         watched
     }
@@ -48,7 +48,7 @@ impl Watched {
     }
 
     /// What was changed that had decided already which dependencies take part.
-    pub(crate) fn late_switches(&self, after: &Map<Node>, event: Event) -> Vec<LogLine> {
+    pub(crate) fn late_condition_changes(&self, after: &Map<Node>, event: Event) -> Vec<LogLine> {
         let changed = self.switches.iter().filter(|(path, _, before)| at(after, path) != before.as_ref());
         let warning = |(path, name, _): &(Vec<String>, String, Option<Node>)| {
             let path = path.join(".");

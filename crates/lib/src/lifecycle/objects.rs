@@ -13,13 +13,13 @@ use crate::{Error, Result};
 pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
 /// From so many bytes on, threads pay for themselves.
-const WORTH_THREADS: usize = 64 << 10;
+const PARALLEL_THRESHOLD: usize = 64 << 10;
 
 /// What the text of an object takes, more or less, before it is written.
-const USUAL_TEXT: usize = 1 << 10;
+const TYPICAL_DOCUMENT_SIZE: usize = 1 << 10;
 
 /// What stands before the path in a manifest.
-const SOURCE: &[u8] = b"# Source: ";
+const SOURCE_COMMENT: &[u8] = b"# Source: ";
 
 /// The documents of rendered files, in order.
 pub(crate) struct Documents {
@@ -35,13 +35,13 @@ struct Document {
 
 impl Documents {
     /// The documents of rendered files.
-    pub(crate) fn of_files(files: &[(String, Vec<u8>)]) -> Documents {
+    pub(crate) fn from_files(files: &[(String, Vec<u8>)]) -> Documents {
         let texts = files.iter().flat_map(|(path, text)| {
             pintle_objects::split(text).map(move |document| (path.as_str(), document))
         });
         let texts: Vec<(&str, &[u8])> = texts.collect();
         let read = |(path, text): &(&str, &[u8])| Document::new((*path).to_owned(), text.to_vec());
-        Documents { documents: spread(&texts, WORTH_THREADS, |(_, text)| text.len(), read) }
+        Documents { documents: spread(&texts, PARALLEL_THRESHOLD, |(_, text)| text.len(), read) }
     }
 
     /// Whether all of them are objects beyond doubt, so that there is no need to look for what is wrong with them.
@@ -50,9 +50,9 @@ impl Documents {
     }
 
     /// The documents of a version: those of its manifest, then its hooks.
-    pub(crate) fn of_version(version: &ReleaseVersion) -> Documents {
+    pub(crate) fn from_version(version: &ReleaseVersion) -> Documents {
         let mut documents: Vec<Document> =
-            pintle_objects::split(version.manifest.as_bytes()).map(Document::of_manifest).collect();
+            pintle_objects::split(version.manifest.as_bytes()).map(Document::from_manifest).collect();
         let hooks = version.hooks.iter();
         documents
             .extend(hooks.map(|hook| Document::new(hook.path.clone(), hook.manifest.clone().into_bytes())));
@@ -85,7 +85,7 @@ impl Documents {
     ///
     /// # Errors
     /// When an object cannot be written, or is there more often than templates made it.
-    pub(crate) fn with(
+    pub(crate) fn with_changes(
         self,
         objects: Vec<RenderedObject>,
         event: Event,
@@ -94,7 +94,7 @@ impl Documents {
         if self.has(&objects) {
             return Ok(None);
         }
-        self.check_twins(&objects, event)?;
+        self.check_duplicates(&objects, event)?;
         let added = format!("{chart}/{event}.yaml");
         let mut texts = self.texts(objects, event, &added)?;
         let mut files = Files::new();
@@ -117,7 +117,7 @@ impl Documents {
     }
 
     /// Of two objects with one name only the last would be left, so that handlers may not make any.
-    fn check_twins(&self, objects: &[RenderedObject], event: Event) -> Result<()> {
+    fn check_duplicates(&self, objects: &[RenderedObject], event: Event) -> Result<()> {
         let mut room: BTreeMap<ObjectId, usize> = BTreeMap::new();
         for object in self.documents.iter().filter_map(|document| document.object.as_ref()) {
             *room.entry(object.id()).or_default() += 1;
@@ -150,16 +150,17 @@ impl Documents {
                 of_path.entry(object.id()).or_default().push_back(document);
             }
         }
-        let mut found: Vec<(String, Found)> = Vec::with_capacity(objects.len());
+        let mut found: Vec<(String, DocumentText)> = Vec::with_capacity(objects.len());
         for RenderedObject { template, object } in objects {
             // A path that no template has could lead anywhere once files are written.
             let path = template.filter(|path| known.contains_key(path.as_str()));
             let path = path.unwrap_or_else(|| added.to_owned());
-            let twins = known.get_mut(path.as_str()).and_then(|of_path| of_path.get_mut(&object.id()));
-            let same = twins.and_then(|twins| take_equal(twins, &object));
-            found.push((path, same.map_or(Found::Changed(object), Found::Same)));
+            let duplicates = known.get_mut(path.as_str()).and_then(|of_path| of_path.get_mut(&object.id()));
+            let same = duplicates.and_then(|duplicates| take_equal(duplicates, &object));
+            found.push((path, same.map_or(DocumentText::Changed(object), DocumentText::Same)));
         }
-        let written = spread(&found, WORTH_THREADS, |_| USUAL_TEXT, |(_, found)| found.text(event));
+        let written =
+            spread(&found, PARALLEL_THRESHOLD, |_| TYPICAL_DOCUMENT_SIZE, |(_, found)| found.text(event));
         let mut texts: BTreeMap<String, VecDeque<Vec<u8>>> = BTreeMap::new();
         for ((path, _), text) in found.into_iter().zip(written) {
             texts.entry(path).or_default().push_back(text?);
@@ -169,17 +170,17 @@ impl Documents {
 }
 
 /// What has become of an object.
-enum Found<'a> {
+enum DocumentText<'a> {
     /// It is as it was, and so is its text.
     Same(&'a [u8]),
     Changed(Object),
 }
 
-impl Found<'_> {
+impl DocumentText<'_> {
     fn text(&self, event: Event) -> Result<Vec<u8>> {
         match self {
-            Found::Same(text) => Ok(text.to_vec()),
-            Found::Changed(object) => pintle_yaml::write(object.body()).map_err(|error| {
+            DocumentText::Same(text) => Ok(text.to_vec()),
+            DocumentText::Changed(object) => pintle_yaml::write(object.body()).map_err(|error| {
                 Error::Input(format!("an object of a handler of `{event}` cannot be written: {error}"))
             }),
         }
@@ -209,9 +210,9 @@ impl Document {
     }
 
     /// Takes a document of a manifest apart: the line with its source, its text, and the line break after it.
-    fn of_manifest(document: &[u8]) -> Document {
+    fn from_manifest(document: &[u8]) -> Document {
         let end = document.iter().position(|&byte| byte == b'\n').unwrap_or(document.len());
-        let (path, text) = match document[..end].strip_prefix(SOURCE) {
+        let (path, text) = match document[..end].strip_prefix(SOURCE_COMMENT) {
             Some(path) => (path, document.get(end + 1..).unwrap_or_default()),
             None => (&b""[..], document),
         };
@@ -225,9 +226,9 @@ fn append(files: &mut Files, path: &str, texts: Option<VecDeque<Vec<u8>>>) {
 }
 
 /// The text of the first document that has this object, which then counts no more.
-fn take_equal<'a>(twins: &mut VecDeque<&'a Document>, object: &Object) -> Option<&'a [u8]> {
-    let place = twins.iter().position(|document| document.object.as_ref() == Some(object))?;
-    twins.remove(place).map(|document| document.text.as_slice())
+fn take_equal<'a>(duplicates: &mut VecDeque<&'a Document>, object: &Object) -> Option<&'a [u8]> {
+    let place = duplicates.iter().position(|document| document.object.as_ref() == Some(object))?;
+    duplicates.remove(place).map(|document| document.text.as_slice())
 }
 
 #[cfg(test)]
@@ -239,7 +240,7 @@ mod tests {
 
     fn documents() -> Documents {
         let text = format!("{A}---\n# only a comment\n---\n{B}");
-        Documents::of_files(&[("web/t.yaml".into(), text.into_bytes()), ("web/u.yaml".into(), A.into())])
+        Documents::from_files(&[("web/t.yaml".into(), text.into_bytes()), ("web/u.yaml".into(), A.into())])
     }
 
     fn texts(files: &Files) -> Vec<(&str, &str)> {
@@ -251,7 +252,7 @@ mod tests {
         let documents = documents();
         let objects = documents.objects();
         assert_eq!(objects.len(), 3);
-        assert!(documents.with(objects, Event::PostRender, "web").expect("good").is_none());
+        assert!(documents.with_changes(objects, Event::PostRender, "web").expect("good").is_none());
     }
 
     #[test]
@@ -263,7 +264,8 @@ mod tests {
         for template in [None, Some("../../etc/passwd".to_owned()), Some("web/t.yaml".to_owned())] {
             objects.push(RenderedObject { template, object: new.clone() });
         }
-        let files = documents.with(objects, Event::PostRender, "web").expect("good").expect("changed");
+        let files =
+            documents.with_changes(objects, Event::PostRender, "web").expect("good").expect("changed");
         assert_eq!(
             texts(&files),
             [
@@ -281,13 +283,14 @@ mod tests {
     #[test]
     fn handlers_cannot_make_an_object_twice_but_templates_can() {
         // The template has it twice already, as charts do.
-        let twice = Documents::of_files(&[("t".into(), A.into()), ("u".into(), A.into())]);
+        let twice = Documents::from_files(&[("t".into(), A.into()), ("u".into(), A.into())]);
         let mut objects = twice.objects();
         objects[0].object.set_label("x", "y");
-        assert!(twice.with(objects.clone(), Event::PostRender, "web").is_ok());
-        let twice = Documents::of_files(&[("t".into(), A.into()), ("u".into(), A.into())]);
+        assert!(twice.with_changes(objects.clone(), Event::PostRender, "web").is_ok());
+        let twice = Documents::from_files(&[("t".into(), A.into()), ("u".into(), A.into())]);
         objects.push(objects[0].clone());
-        let error = twice.with(objects, Event::PostRender, "web").expect_err("one too many").to_string();
+        let error =
+            twice.with_changes(objects, Event::PostRender, "web").expect_err("one too many").to_string();
         assert_eq!(error, "handlers of `post-render` have made A/a more than once");
     }
 
@@ -297,7 +300,8 @@ mod tests {
         let mut objects = documents.objects();
         objects.swap(0, 1);
         objects.pop();
-        let files = documents.with(objects, Event::PostRender, "web").expect("good").expect("changed");
+        let files =
+            documents.with_changes(objects, Event::PostRender, "web").expect("good").expect("changed");
         assert_eq!(
             texts(&files),
             [("web/t.yaml", B), ("web/t.yaml", "# only a comment\n"), ("web/t.yaml", A)]
@@ -313,7 +317,7 @@ mod tests {
             manifest: String::from_utf8(manifest).expect("text"),
             ..ReleaseVersion::default()
         };
-        let documents = Documents::of_version(&version).documents;
+        let documents = Documents::from_version(&version).documents;
         let parts: Vec<(&str, &[u8])> =
             documents.iter().map(|document| (document.path.as_str(), document.text.as_slice())).collect();
         assert_eq!(parts, [("web/t.yaml", A.as_bytes()), ("web/u.yaml", &b"kind: B"[..])]);

@@ -12,55 +12,55 @@ use pintle_tree::{Map, Node};
 
 /// The label that says which permissions a version was made with, after the number of that version, because Helm carries
 /// labels from version to version. It is information and grants nothing: whoever may write the record may write it.
-pub(crate) const LABEL: &str = "pintle.dev/permissions";
+pub(crate) const PERMISSIONS_LABEL: &str = "pintle.dev/permissions";
 
 /// The label of versions whose scripts have handlers for lists, with the number of the version: listing reads no more of
 /// records than it shows, and of these it must.
-const HEARS_LISTS: &str = "pintle.dev/hears-of-lists";
+const LIST_EVENTS_LABEL: &str = "pintle.dev/hears-of-lists";
 
 /// What stands between permissions in a label, which cannot have commas.
-const BETWEEN: char = '.';
+const SEPARATOR: char = '.';
 
-const SUBCHARTS: &str = "charts/";
-const LIBRARIES: &str = "library/";
+const SUBCHART_DIR: &str = "charts/";
+const LIBRARY_DIR: &str = "library/";
 
 /// The file that says that there is a chart, even if it has no scripts.
-const MARK: &str = "Chart.yaml";
+const METADATA_FILE: &str = "Chart.yaml";
 
-const TEMPLATES: &str = "templates/";
+const TEMPLATE_DIR: &str = "templates/";
 
 /// The file with the values that were rendered, if handlers changed them.
-const RENDERED: &str = "pintle.dev/rendered-values.yaml";
+const RENDERED_VALUES_FILE: &str = "pintle.dev/rendered-values.yaml";
 
 /// The permissions that a version was made with, as its record says. What cannot be read, or is said of another version,
 /// counts for nothing.
-pub(crate) fn noted(version: &ReleaseVersion) -> Permissions {
-    let label = version.labels.get(LABEL).and_then(|text| text.split_once(BETWEEN));
+pub(crate) fn recorded_permissions(version: &ReleaseVersion) -> Permissions {
+    let label = version.labels.get(PERMISSIONS_LABEL).and_then(|text| text.split_once(SEPARATOR));
     let own = label.filter(|(number, _)| *number == version.number.to_string());
-    let list = own.map(|(_, list)| list.replace(BETWEEN, ","));
+    let list = own.map(|(_, list)| list.replace(SEPARATOR, ","));
     list.and_then(|list| Permissions::parse(&list).ok()).unwrap_or_default()
 }
 
 /// Notes permissions among the labels of a version, instead of those that it had.
-pub(crate) fn note(labels: &mut BTreeMap<String, String>, number: u64, granted: &Permissions) {
-    labels.remove(LABEL);
+pub(crate) fn record_permissions(labels: &mut BTreeMap<String, String>, number: u64, granted: &Permissions) {
+    labels.remove(PERMISSIONS_LABEL);
     if !granted.is_empty() {
-        let list = granted.to_string().replace(',', &BETWEEN.to_string());
-        labels.insert(LABEL.to_owned(), format!("{number}{BETWEEN}{list}"));
+        let list = granted.to_string().replace(',', &SEPARATOR.to_string());
+        labels.insert(PERMISSIONS_LABEL.to_owned(), format!("{number}{SEPARATOR}{list}"));
     }
 }
 
 /// Notes among the labels of a version whether its scripts have handlers for lists.
-pub(crate) fn note_lists(labels: &mut BTreeMap<String, String>, number: u64, hears: bool) {
-    labels.remove(HEARS_LISTS);
+pub(crate) fn record_list_events(labels: &mut BTreeMap<String, String>, number: u64, hears: bool) {
+    labels.remove(LIST_EVENTS_LABEL);
     if hears {
-        labels.insert(HEARS_LISTS.to_owned(), number.to_string());
+        labels.insert(LIST_EVENTS_LABEL.to_owned(), number.to_string());
     }
 }
 
 /// Whether the scripts of a version have handlers for lists.
-pub(crate) fn hears_of_lists(number: u64, labels: &BTreeMap<String, String>) -> bool {
-    labels.get(HEARS_LISTS).is_some_and(|noted| *noted == number.to_string())
+pub(crate) fn listens_to_list_events(number: u64, labels: &BTreeMap<String, String>) -> bool {
+    labels.get(LIST_EVENTS_LABEL).is_some_and(|noted| *noted == number.to_string())
 }
 
 /// What a release keeps of a chart: as Helm does, and among its files the charts below it that have scripts, and the
@@ -69,12 +69,12 @@ pub(crate) fn stored(chart: &Chart, changed: Option<&Map<Node>>) -> StoredChart 
     let mut stored = StoredChart::from_chart(chart);
     if let Some(files) = &mut stored.files {
         // A file of that name would speak of values that were never rendered.
-        files.retain(|file| file.name != RENDERED);
+        files.retain(|file| file.name != RENDERED_VALUES_FILE);
     }
     // What cannot be written cannot be read back by anyone either.
     if let Some(text) = changed.and_then(|values| pintle_yaml::write(values).ok()) {
         let data = Some(String::from_utf8_lossy(&text).as_ref().into());
-        let file = StoredFile { name: RENDERED.to_owned(), data, modified: None };
+        let file = StoredFile { name: RENDERED_VALUES_FILE.to_owned(), data, modified: None };
         stored.files.get_or_insert_default().push(file);
     }
     if !ext::has_scripts(chart) {
@@ -87,7 +87,7 @@ pub(crate) fn stored(chart: &Chart, changed: Option<&Map<Node>>) -> StoredChart 
     let mut below = Vec::new();
     add_subcharts(chart, "", &mut below);
     for library in pintle_chart::library::resolve(chart).unwrap_or_default() {
-        add(library, &format!("{LIBRARIES}{}/", library.name()), &mut below);
+        add(library, &format!("{LIBRARY_DIR}{}/", library.name()), &mut below);
     }
     if !below.is_empty() {
         stored.files.get_or_insert_default().extend(below);
@@ -97,7 +97,7 @@ pub(crate) fn stored(chart: &Chart, changed: Option<&Map<Node>>) -> StoredChart 
 
 fn add_subcharts(chart: &Chart, prefix: &str, files: &mut Vec<StoredFile>) {
     for subchart in &chart.subcharts {
-        let prefix = format!("{prefix}{SUBCHARTS}{}/", subchart.name());
+        let prefix = format!("{prefix}{SUBCHART_DIR}{}/", subchart.name());
         add(subchart, &prefix, files);
         add_subcharts(subchart, &prefix, files);
     }
@@ -109,9 +109,9 @@ fn add(chart: &Chart, prefix: &str, files: &mut Vec<StoredFile>) {
         data: Some(data),
         modified: None,
     };
-    let raw = chart.raw.iter().find(|file| file.name == MARK).map(|file| file.data.text());
+    let raw = chart.raw.iter().find(|file| file.name == METADATA_FILE).map(|file| file.data.text());
     let about = format!("name: {}\nversion: {}\n", chart.name(), chart.metadata.version);
-    files.push(keep(MARK, raw.unwrap_or_else(|| about.as_str().into())));
+    files.push(keep(METADATA_FILE, raw.unwrap_or_else(|| about.as_str().into())));
     // Handlers see the files of their own chart; of one without handlers nobody does.
     let has_handlers = ext::main_script(chart).is_some();
     let kept = chart.files.iter().filter(|file| has_handlers || ext::is_extension(file));
@@ -121,14 +121,14 @@ fn add(chart: &Chart, prefix: &str, files: &mut Vec<StoredFile>) {
 
 /// The values that a version was rendered with, if its chart and the user's values do not tell them.
 pub(crate) fn rendered_values(version: &ReleaseVersion) -> Option<Map<Node>> {
-    let file = version.chart.files.iter().flatten().find(|file| file.name == RENDERED)?;
+    let file = version.chart.files.iter().flatten().find(|file| file.name == RENDERED_VALUES_FILE)?;
     pintle_yaml::read_values(file.data.as_ref()?).ok()
 }
 
 /// The chart of a record, with as much of the charts below it as their scripts need.
 pub(crate) fn chart(stored: &StoredChart) -> Chart {
     let mut chart = stored.to_chart();
-    chart.files.retain(|file| file.name != RENDERED);
+    chart.files.retain(|file| file.name != RENDERED_VALUES_FILE);
     if !chart.files.iter().any(|file| is_below(&file.name)) {
         return chart;
     }
@@ -136,7 +136,7 @@ pub(crate) fn chart(stored: &StoredChart) -> Chart {
     chart.files = own;
     chart.metadata.libraries.clear();
     for file in below {
-        put(&mut chart, file);
+        insert_file(&mut chart, file);
     }
     // Which version serves the tree was decided when the chart was installed.
     let any = ">=0.0.0-0".to_owned();
@@ -151,16 +151,16 @@ pub(crate) fn chart(stored: &StoredChart) -> Chart {
 
 /// Whether a file of that name belongs to a chart below.
 fn is_below(name: &str) -> bool {
-    name.starts_with(SUBCHARTS) || name.starts_with(LIBRARIES)
+    name.starts_with(SUBCHART_DIR) || name.starts_with(LIBRARY_DIR)
 }
 
 /// Puts a file into the chart below that its path names.
-fn put(chart: &mut Chart, file: File) {
-    let (charts, rest) = match (file.name.strip_prefix(SUBCHARTS), file.name.strip_prefix(LIBRARIES)) {
+fn insert_file(chart: &mut Chart, file: File) {
+    let (charts, rest) = match (file.name.strip_prefix(SUBCHART_DIR), file.name.strip_prefix(LIBRARY_DIR)) {
         (Some(rest), _) => (&mut chart.subcharts, rest),
         (None, Some(rest)) => (&mut chart.libraries, rest),
-        (None, None) if file.name == MARK => return describe(chart, &file),
-        (None, None) if file.name.starts_with(TEMPLATES) => return chart.templates.push(file),
+        (None, None) if file.name == METADATA_FILE => return parse_metadata(chart, &file),
+        (None, None) if file.name.starts_with(TEMPLATE_DIR) => return chart.templates.push(file),
         (None, None) => return chart.files.push(file),
     };
     let Some((name, rest)) = rest.split_once('/') else { return };
@@ -174,11 +174,11 @@ fn put(chart: &mut Chart, file: File) {
         }
     };
     let file = File { name: rest.to_owned(), ..file };
-    put(&mut charts[place], file);
+    insert_file(&mut charts[place], file);
 }
 
 /// Gives a chart below what its Chart.yaml says, under the name by which it is used.
-fn describe(chart: &mut Chart, file: &File) {
+fn parse_metadata(chart: &mut Chart, file: &File) {
     let mut draft = Draft::default();
     if draft.read_chart_file(&file.data).is_ok() {
         let name = std::mem::take(&mut chart.metadata.name);
@@ -254,30 +254,30 @@ mod tests {
     #[test]
     fn values_that_handlers_changed_are_kept_and_no_chart_can_say_what_they_were() {
         let mut web = chart_of("web", "");
-        web.files.push(File::new(RENDERED, &b"forged: true"[..]));
+        web.files.push(File::new(RENDERED_VALUES_FILE, &b"forged: true"[..]));
         let mut version = ReleaseVersion { chart: stored(&web, None), ..ReleaseVersion::default() };
         assert_eq!(rendered_values(&version), None);
         let values = pintle_yaml::read_values(b"size: 3\n").expect("good values");
         version.chart = stored(&web, Some(&values));
         assert_eq!(rendered_values(&version), Some(values));
-        assert!(!chart(&version.chart).files.iter().any(|file| file.name == RENDERED));
+        assert!(!chart(&version.chart).files.iter().any(|file| file.name == RENDERED_VALUES_FILE));
     }
 
     #[test]
     fn permissions_fit_into_a_label_and_are_those_of_one_version() {
         let mut version = ReleaseVersion { number: 3, ..ReleaseVersion::default() };
         version.labels.insert("a".to_owned(), "b".to_owned());
-        note(&mut version.labels, 3, &Permissions::all());
-        assert_eq!(version.labels[LABEL], "3.network.filesystem.os");
-        assert_eq!(noted(&version), Permissions::all());
+        record_permissions(&mut version.labels, 3, &Permissions::all());
+        assert_eq!(version.labels[PERMISSIONS_LABEL], "3.network.filesystem.os");
+        assert_eq!(recorded_permissions(&version), Permissions::all());
         // Helm takes the labels along when it makes the next version.
         version.number = 4;
-        assert!(noted(&version).is_empty());
-        note(&mut version.labels, 4, &Permissions::none());
-        assert_eq!((version.labels.len(), noted(&version)), (1, Permissions::none()));
+        assert!(recorded_permissions(&version).is_empty());
+        record_permissions(&mut version.labels, 4, &Permissions::none());
+        assert_eq!((version.labels.len(), recorded_permissions(&version)), (1, Permissions::none()));
         for text in ["4.everything", "4", "network", "4.", "04.network", "4.network.everything"] {
-            version.labels.insert(LABEL.to_owned(), text.to_owned());
-            assert!(noted(&version).is_empty(), "{text}");
+            version.labels.insert(PERMISSIONS_LABEL.to_owned(), text.to_owned());
+            assert!(recorded_permissions(&version).is_empty(), "{text}");
         }
     }
 }

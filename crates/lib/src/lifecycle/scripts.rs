@@ -14,7 +14,7 @@ use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
 
 use super::script_log::ScriptLog;
-use super::secrets::{self, Guard};
+use super::secrets::{self, SecretAccess};
 use super::{Lifecycle, Shared, record_extras, spawn_blocking};
 use crate::{Cancel, Error, Reporter, Result, Session};
 
@@ -80,9 +80,9 @@ impl Consent for Granted {
 }
 
 /// Asks someone else, who is to remember nothing.
-struct Forgetful(Arc<dyn Consent>);
+struct UnrememberedConsent(Arc<dyn Consent>);
 
-impl Consent for Forgetful {
+impl Consent for UnrememberedConsent {
     fn ask(&self, request: &ConsentRequest<'_>) -> Result<Permissions> {
         self.0.ask(&ConsentRequest { remember: false, ..*request })
     }
@@ -109,7 +109,7 @@ impl Lifecycle {
     }
 
     /// The same handlers, with someone else who hears what scripts say. He is given who heard it so far.
-    pub(crate) fn heard_by<L: Listener + 'static>(
+    pub(crate) fn with_script_listener<L: Listener + 'static>(
         &self,
         listener: impl FnOnce(Option<Arc<dyn Listener>>) -> L,
     ) -> Lifecycle {
@@ -120,9 +120,9 @@ impl Lifecycle {
     }
 
     /// The same handlers, for operations on a release that does not outlive them.
-    pub(crate) fn without_memory(&self) -> Lifecycle {
+    pub(crate) fn without_remembered_consent(&self) -> Lifecycle {
         let Some(mut scripting) = self.program().0.scripting.clone() else { return self.clone() };
-        scripting.consent = Arc::new(Forgetful(scripting.consent));
+        scripting.consent = Arc::new(UnrememberedConsent(scripting.consent));
         self.with_scripting(scripting)
     }
 
@@ -136,10 +136,10 @@ impl Lifecycle {
     /// # Errors
     /// A permission that is not granted, or a script that cannot be loaded.
     pub(crate) fn with_scripts_of(&self, chart: &Chart) -> Result<Lifecycle> {
-        self.scripted(chart, false, |_, _| {})
+        self.load_scripts(chart, false, |_, _| {})
     }
 
-    fn scripted(
+    fn load_scripts(
         &self,
         chart: &Chart,
         remember: bool,
@@ -150,7 +150,7 @@ impl Lifecycle {
             return Ok(program.clone());
         }
         let Some(mut scripting) = program.0.scripting.clone() else { return Ok(program.clone()) };
-        let granted = settle(chart, remember, &*scripting.consent)?;
+        let granted = resolve_permissions(chart, remember, &*scripting.consent)?;
         set(&mut scripting, &granted);
         let scripts = Scripts::load(chart, &granted, &scripting.limits, &scripting.services)?;
         let mut emitter = program.emitter().clone();
@@ -165,7 +165,7 @@ impl Lifecycle {
     }
 
     /// The handlers of scripts without those of the program.
-    pub(crate) fn scripts_alone(&self) -> Lifecycle {
+    pub(crate) fn scripts_only(&self) -> Lifecycle {
         match self.program().0.scripting.clone() {
             Some(scripting) => Lifecycle::default().with_scripting(scripting),
             None => Lifecycle::default(),
@@ -173,7 +173,7 @@ impl Lifecycle {
     }
 
     /// Whether the scripts of the operation's chart may have handlers for lists.
-    pub(crate) fn hears_of_lists(&self) -> bool {
+    pub(crate) fn listens_to_list_events(&self) -> bool {
         let hears = |event| self.listens(event);
         self.0.program.is_some() && (hears(Event::PreList) || hears(Event::PostList))
     }
@@ -195,7 +195,7 @@ impl Lifecycle {
 }
 
 /// What a chart may do: everything that it asks for, or else nothing is run.
-fn settle(chart: &Chart, remember: bool, consent: &dyn Consent) -> Result<Permissions> {
+fn resolve_permissions(chart: &Chart, remember: bool, consent: &dyn Consent) -> Result<Permissions> {
     let asked = pintle_lua::asked(chart)?;
     let permissions = asked.all();
     if permissions.is_empty() {
@@ -218,7 +218,7 @@ fn settle(chart: &Chart, remember: bool, consent: &dyn Consent) -> Result<Permis
 }
 
 /// What the scripts of an operation's chart are told of it.
-pub(crate) struct Setting<'a> {
+pub(crate) struct ScriptContext<'a> {
     /// The name of the release.
     pub(crate) release: &'a str,
     /// The namespace of the release.
@@ -234,18 +234,23 @@ impl Session {
     ///
     /// # Errors
     /// A permission that is not granted, or a script that cannot be loaded.
-    pub(crate) async fn scripted(&self, chart: &Chart, setting: Setting<'_>) -> Result<Session> {
+    pub(crate) async fn with_chart_scripts(
+        &self,
+        chart: &Chart,
+        context: ScriptContext<'_>,
+    ) -> Result<Session> {
         if !self.events.runs_scripts_of(chart) {
             return Ok(Session { events: self.events.program().clone(), ..self.clone() });
         }
         let (events, chart, remember, wait) =
-            (self.events.clone(), chart.clone(), setting.remember, setting.wait);
+            (self.events.clone(), chart.clone(), context.remember, context.wait);
         let (cluster, cancel) = (self.cluster.clone(), self.cancel.clone());
-        let (release, namespace) = (setting.release.to_owned(), setting.namespace.to_owned());
+        let (release, namespace) = (context.release.to_owned(), context.namespace.to_owned());
         let handle = Handle::current();
         let load = move || {
-            events.scripted(&chart, remember, |scripting, granted| {
-                let guard = Guard { release, namespace, network: granted.contains(Permission::Network) };
+            events.load_scripts(&chart, remember, |scripting, granted| {
+                let guard =
+                    SecretAccess { release, namespace, network: granted.contains(Permission::Network) };
                 let stop = cancel.clone();
                 scripting.limits.wait = wait;
                 scripting.services.cancelled = Arc::new(move || stop.is_cancelled());
@@ -260,27 +265,27 @@ impl Session {
     /// scripts there, so that they are asked about as those of any chart.
     ///
     /// # Errors
-    /// As [`Session::scripted`].
-    pub(crate) async fn scripted_as_stored(
+    /// As [`Session::with_chart_scripts`].
+    pub(crate) async fn with_stored_scripts(
         &self,
         version: &ReleaseVersion,
         wait: Duration,
     ) -> Result<Session> {
         let (release, namespace) = (version.name.as_str(), version.namespace.as_str());
-        let setting = Setting { release, namespace, remember: true, wait };
-        self.scripted(&record_extras::chart(&version.chart), setting).await
+        let context = ScriptContext { release, namespace, remember: true, wait };
+        self.with_chart_scripts(&record_extras::chart(&version.chart), context).await
     }
 }
 
 /// How long the cluster may take for an answer to a script.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The cluster as scripts see it. Handlers run on threads where waiting for an answer is allowed.
 struct LiveCluster {
     cluster: Cluster,
     handle: Handle,
     cancel: Cancel,
-    guard: Guard,
+    guard: SecretAccess,
 }
 
 impl LiveCluster {
@@ -288,8 +293,8 @@ impl LiveCluster {
     fn wait<T>(&self, answer: impl Future<Output = T>) -> std::result::Result<T, String> {
         self.handle.block_on(async {
             tokio::select! {
-                answer = tokio::time::timeout(PATIENCE, answer) => {
-                    answer.map_err(|_| format!("the cluster gave no answer within {PATIENCE:?}"))
+                answer = tokio::time::timeout(ANSWER_TIMEOUT, answer) => {
+                    answer.map_err(|_| format!("the cluster gave no answer within {ANSWER_TIMEOUT:?}"))
                 }
                 () = self.cancel.cancelled() => Err("the operation was cancelled".to_owned()),
             }
@@ -331,7 +336,7 @@ impl Discover for LiveCluster {
         if found.is_empty() {
             return Ok(None);
         }
-        if let Some(guarded) = secrets::guarded(api_version, kind) {
+        if let Some(guarded) = secrets::protected_kind(api_version, kind) {
             self.guard.check_for_script(guarded, &found)?;
         }
         Ok(Some(Node::Map(found)))
@@ -411,18 +416,18 @@ mod tests {
     #[test]
     fn a_request_names_the_scripts_by_their_digest_and_a_rehearsal_is_not_remembered() {
         #[derive(Clone, Default)]
-        struct Noting(Arc<Mutex<Vec<(String, bool)>>>);
-        impl Consent for Noting {
+        struct RecordingConsent(Arc<Mutex<Vec<(String, bool)>>>);
+        impl Consent for RecordingConsent {
             fn ask(&self, request: &ConsentRequest<'_>) -> Result<Permissions> {
                 self.0.lock().expect("whole").push((request.digest.to_owned(), request.remember));
                 Ok(request.permissions.clone())
             }
         }
         let web = chart("events.on('ready', function() end)", "lua: [os]");
-        let noting = Noting::default();
+        let noting = RecordingConsent::default();
         let events = Lifecycle::default().with_scripting(Scripting::new(Services::default(), noting.clone()));
-        events.scripted(&web, true, |_, _| {}).expect("granted");
-        events.without_memory().scripted(&web, true, |_, _| {}).expect("granted");
+        events.load_scripts(&web, true, |_, _| {}).expect("granted");
+        events.without_remembered_consent().load_scripts(&web, true, |_, _| {}).expect("granted");
         let back = record_extras::chart(&record_extras::stored(&web, None));
         events.with_scripts_of(&back).expect("granted");
         let digest = pintle_lua::scripts_digest(&web);

@@ -8,11 +8,11 @@
 use pintle_tree::{Map, Node};
 
 /// How types of Secrets begin that keep releases, with the values of everyone.
-pub(crate) const RECORDS: &str = "helm.sh/release";
+pub(crate) const RECORD_TYPE_PREFIX: &str = "helm.sh/release";
 
 /// Whose Secrets may be seen.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Guard {
+pub(crate) struct SecretAccess {
     /// The name of the release.
     pub(crate) release: String,
     /// The namespace of the release.
@@ -23,7 +23,7 @@ pub(crate) struct Guard {
 
 /// What is guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guarded {
+pub(crate) enum ProtectedKind {
     /// Secrets.
     Secret,
     /// ConfigMaps, which may keep releases, too.
@@ -31,48 +31,48 @@ pub(crate) enum Guarded {
 }
 
 /// Whether objects of a kind are guarded.
-pub(crate) fn guarded(api_version: &str, kind: &str) -> Option<Guarded> {
+pub(crate) fn protected_kind(api_version: &str, kind: &str) -> Option<ProtectedKind> {
     match (api_version, kind) {
-        ("v1", "Secret") => Some(Guarded::Secret),
-        ("v1", "ConfigMap") => Some(Guarded::ConfigMap),
+        ("v1", "Secret") => Some(ProtectedKind::Secret),
+        ("v1", "ConfigMap") => Some(ProtectedKind::ConfigMap),
         _ => None,
     }
 }
 
-impl Guard {
+impl SecretAccess {
     /// Whether a script may see an object.
     ///
     /// # Errors
     /// Why not, in words.
-    pub(crate) fn check_for_script(&self, guarded: Guarded, object: &Map<Node>) -> Result<(), String> {
-        if guarded == Guarded::Secret && text(object, &["metadata", "namespace"]) != self.namespace {
+    pub(crate) fn check_for_script(&self, kind: ProtectedKind, object: &Map<Node>) -> Result<(), String> {
+        if kind == ProtectedKind::Secret && text(object, &["metadata", "namespace"]) != self.namespace {
             return Err("Secrets of other namespaces are not for scripts".to_owned());
         }
-        if is_record(guarded, object) {
+        if is_record(kind, object) {
             return Err("what keeps releases is not for scripts".to_owned());
         }
-        self.check(guarded, object)
+        self.check(kind, object)
     }
 
     /// Whether a template may see what it looked up: an object, or a list of them.
     ///
     /// # Errors
     /// Why not, in words.
-    pub(crate) fn check_for_template(&self, guarded: Guarded, found: &Map<Node>) -> Result<(), String> {
+    pub(crate) fn check_for_template(&self, kind: ProtectedKind, found: &Map<Node>) -> Result<(), String> {
         match found.get("items") {
             Some(Node::List(items)) => {
-                items.iter().filter_map(Node::as_map).try_for_each(|object| self.check(guarded, object))
+                items.iter().filter_map(Node::as_map).try_for_each(|object| self.check(kind, object))
             }
             _ if found.is_empty() => Ok(()),
-            _ => self.check(guarded, found),
+            _ => self.check(kind, found),
         }
     }
 
-    fn check(&self, guarded: Guarded, object: &Map<Node>) -> Result<(), String> {
+    fn check(&self, kind: ProtectedKind, object: &Map<Node>) -> Result<(), String> {
         let annotation = |name: &str| text(object, &["metadata", "annotations", name]);
         let is_own = annotation("meta.helm.sh/release-name") == self.release
             && annotation("meta.helm.sh/release-namespace") == self.namespace;
-        let is_open = guarded == Guarded::ConfigMap && !is_record(guarded, object);
+        let is_open = kind == ProtectedKind::ConfigMap && !is_record(kind, object);
         if !self.network || is_own || is_open {
             return Ok(());
         }
@@ -85,10 +85,10 @@ impl Guard {
 }
 
 /// Whether an object keeps a release.
-fn is_record(guarded: Guarded, object: &Map<Node>) -> bool {
-    match guarded {
-        Guarded::Secret => text(object, &["type"]).starts_with(RECORDS),
-        Guarded::ConfigMap => text(object, &["metadata", "labels", "owner"]) == "helm",
+fn is_record(kind: ProtectedKind, object: &Map<Node>) -> bool {
+    match kind {
+        ProtectedKind::Secret => text(object, &["type"]).starts_with(RECORD_TYPE_PREFIX),
+        ProtectedKind::ConfigMap => text(object, &["metadata", "labels", "owner"]) == "helm",
     }
 }
 
@@ -107,8 +107,8 @@ mod tests {
         pintle_yaml::read_map(text.as_bytes()).expect("a map")
     }
 
-    fn guard(network: bool) -> Guard {
-        Guard { release: "demo".into(), namespace: "apps".into(), network }
+    fn guard(network: bool) -> SecretAccess {
+        SecretAccess { release: "demo".into(), namespace: "apps".into(), network }
     }
 
     const OWN: &str = "{type: Opaque, metadata: {name: a, namespace: apps, annotations: {\
@@ -120,22 +120,23 @@ mod tests {
 
     #[test]
     fn scripts_see_secrets_of_the_namespace_and_with_the_network_only_their_own() {
-        for (guarded, text, plain, networked) in [
-            (Guarded::Secret, OWN, true, true),
-            (Guarded::Secret, NEIGHBOUR, true, false),
-            (Guarded::Secret, FAR, false, false),
-            (Guarded::Secret, RECORD, false, false),
-            (Guarded::ConfigMap, FAR, true, true),
-            (Guarded::ConfigMap, RECORD, false, false),
+        for (kind, text, plain, networked) in [
+            (ProtectedKind::Secret, OWN, true, true),
+            (ProtectedKind::Secret, NEIGHBOUR, true, false),
+            (ProtectedKind::Secret, FAR, false, false),
+            (ProtectedKind::Secret, RECORD, false, false),
+            (ProtectedKind::ConfigMap, FAR, true, true),
+            (ProtectedKind::ConfigMap, RECORD, false, false),
         ] {
-            assert_eq!(guard(false).check_for_script(guarded, &secret(text)).is_ok(), plain, "{text}");
-            assert_eq!(guard(true).check_for_script(guarded, &secret(text)).is_ok(), networked, "{text}");
+            assert_eq!(guard(false).check_for_script(kind, &secret(text)).is_ok(), plain, "{text}");
+            assert_eq!(guard(true).check_for_script(kind, &secret(text)).is_ok(), networked, "{text}");
         }
     }
 
     #[test]
     fn templates_see_what_helm_shows_them_unless_a_chart_may_use_the_network() {
-        let check = |network, found: &Map<Node>| guard(network).check_for_template(Guarded::Secret, found);
+        let check =
+            |network, found: &Map<Node>| guard(network).check_for_template(ProtectedKind::Secret, found);
         let all = secret(&format!("{{items: [{OWN}, {NEIGHBOUR}]}}"));
         let own = secret(&format!("{{items: [{OWN}]}}"));
         for found in [&all, &own, &secret(FAR), &secret(RECORD), &Map::new()] {

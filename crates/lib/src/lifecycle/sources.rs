@@ -12,7 +12,7 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// When a handler has named a file that would lead out of the chart.
-pub(crate) fn take_files(chart: &mut Chart, context: &mut Context, event: Event) -> Result<()> {
+pub(crate) fn apply_file_changes(chart: &mut Chart, context: &mut Context, event: Event) -> Result<()> {
     let chosen = chosen_libraries(chart);
     take_parts(chart, &chosen, &mut context.take_charts().into_iter(), event)
 }
@@ -122,7 +122,7 @@ fn names(chart: &Chart) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lifecycle::context::of_chart;
+    use crate::lifecycle::context::for_chart;
 
     fn chart() -> Chart {
         let mut chart = Chart {
@@ -140,12 +140,12 @@ mod tests {
     #[test]
     fn files_come_back_changed_and_scripts_stay() {
         let mut chart = chart();
-        let mut context = of_chart(&chart, Map::new());
+        let mut context = for_chart(&chart, Map::new());
         assert_eq!(context.files().len(), 1);
         let files = context.files_mut().expect("nobody's turn");
         files.push(SourceFile { name: "b/c.txt".into(), data: "b".into() });
         context.templates_mut().expect("nobody's turn").clear();
-        take_files(&mut chart, &mut context, Event::PreRender).expect("good names");
+        apply_file_changes(&mut chart, &mut context, Event::PreRender).expect("good names");
         let names: Vec<(&str, Option<i64>)> =
             chart.files.iter().map(|file| (file.name.as_str(), file.modified)).collect();
         assert_eq!(names, [("a.txt", Some(7)), ("b/c.txt", None), ("ext/lua/chart.lua", None)]);
@@ -156,10 +156,10 @@ mod tests {
     fn names_that_lead_out_of_the_chart_are_refused() {
         for name in ["../x", "/etc/x", "a/../../x", "a\\b", "", "a//b"] {
             let mut chart = chart();
-            let mut context = of_chart(&chart, Map::new());
+            let mut context = for_chart(&chart, Map::new());
             let file = SourceFile { name: name.into(), data: "b".into() };
             context.templates_mut().expect("nobody's turn").push(file);
-            let outcome = take_files(&mut chart, &mut context, Event::PreRender);
+            let outcome = apply_file_changes(&mut chart, &mut context, Event::PreRender);
             assert!(outcome.is_err(), "{name:?}");
         }
     }

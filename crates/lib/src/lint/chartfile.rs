@@ -19,7 +19,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     let text = match pintle_chart::read_ordinary(&path) {
         Ok(text) => text,
         Err(error) => {
-            let reason = crate::input::failure(&path, &error);
+            let reason = crate::input::go_error_text(&path, &error);
             findings.check(Error, FILE, Err(format!("unable to parse YAML\n\t{reason}")));
             return;
         }
@@ -35,7 +35,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     let strict =
         strict.map_err(|error| format!("failed to strictly parse chart metadata file\n\t{}", reason(&error)));
     findings.check(Warning, FILE, strict);
-    if !says_api_version(&fields) {
+    if !has_api_version(&fields) {
         // The loader takes a missing API version for `v1`; here it counts as missing.
         draft.metadata.api_version.clear();
     }
@@ -48,7 +48,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
         (Error, is_text(&fields, "appVersion")),
         (Error, maintainers(&draft)),
         (Error, sources(metadata)),
-        (Info, icon_is_there(metadata)),
+        (Info, has_icon(metadata)),
         (Error, icon_is_url(metadata)),
         (Error, kind(metadata)),
         (Error, dependencies(&draft)),
@@ -75,7 +75,7 @@ fn object_form(fields: &Map<Node>) -> Result<(), String> {
 }
 
 /// Whether there is an API version at all. Go's decoder does not mind the case of a field's name.
-fn says_api_version(fields: &Map<Node>) -> bool {
+fn has_api_version(fields: &Map<Node>) -> bool {
     fields.iter().any(|(name, value)| {
         name.as_bytes().eq_ignore_ascii_case(b"apiVersion")
             && !matches!(value, Node::Nil)
@@ -172,7 +172,7 @@ fn sources(metadata: &Metadata) -> Result<(), String> {
     }
 }
 
-fn icon_is_there(metadata: &Metadata) -> Result<(), String> {
+fn has_icon(metadata: &Metadata) -> Result<(), String> {
     if metadata.icon.is_empty() { Err("icon is recommended".to_owned()) } else { Ok(()) }
 }
 

@@ -29,13 +29,13 @@ fn all_listed(chart: &Chart) -> Result<(), String> {
     let listed = listed(chart);
     let missing: Vec<&str> =
         chart.subcharts.iter().map(Chart::name).filter(|name| !listed.contains(name)).collect();
-    complain("chart metadata is missing these dependencies", &missing)
+    fail_if_any("chart metadata is missing these dependencies", &missing)
 }
 
 fn all_present(chart: &Chart) -> Result<(), String> {
     let present: Vec<&str> = chart.subcharts.iter().map(Chart::name).collect();
     let missing: Vec<&str> = listed(chart).into_iter().filter(|name| !present.contains(name)).collect();
-    complain("chart directory is missing these dependencies", &missing)
+    fail_if_any("chart directory is missing these dependencies", &missing)
 }
 
 fn all_unique(chart: &Chart) -> Result<(), String> {
@@ -48,9 +48,9 @@ fn all_unique(chart: &Chart) -> Result<(), String> {
         }
         seen.push(name);
     }
-    complain("multiple dependencies with name or alias", &shadowing)
+    fail_if_any("multiple dependencies with name or alias", &shadowing)
 }
 
-fn complain(what: &str, names: &[&str]) -> Result<(), String> {
+fn fail_if_any(what: &str, names: &[&str]) -> Result<(), String> {
     if names.is_empty() { Ok(()) } else { Err(format!("{what}: {}", names.join(","))) }
 }

@@ -15,7 +15,7 @@ pub(super) fn check(template: &str, text: &[u8], findings: &mut Findings) {
         match pintle_hooks::read(&Source::from_sorted(hook)) {
             Ok(read) => {
                 for word in &read.unknown_policy_values {
-                    findings.check(Error, template, Err(told(&read.kind, &read.name, word)));
+                    findings.check(Error, template, Err(unknown_word_message(&read.kind, &read.name, word)));
                 }
             }
             Err(error) => {
@@ -26,7 +26,7 @@ pub(super) fn check(template: &str, text: &[u8], findings: &mut Findings) {
     }
 }
 
-fn told(kind: &str, name: &str, word: &UnknownPolicyValue) -> String {
+fn unknown_word_message(kind: &str, name: &str, word: &UnknownPolicyValue) -> String {
     let advice = word.likely.map(|likely| format!("; did you mean {likely}?")).unwrap_or_default();
     format!("{kind} {name} has an unknown word in {}: {:?}{advice}", word.annotation, word.word)
 }

@@ -73,7 +73,7 @@ pub struct Options {
     /// Whether schemas are left alone.
     pub skip_schema: bool,
     /// Whether rules count that Helm does not have.
-    pub beyond_helm: bool,
+    pub extra_rules: bool,
 }
 
 /// All findings about one chart.

@@ -86,7 +86,7 @@ fn check_template(template: &str, text: Option<&[u8]>, options: &Options, findin
     if !matches!(extension.as_str(), ".yaml" | ".yml") {
         return true;
     }
-    findings.check(Warning, template, begins_at_the_margin(text));
+    findings.check(Warning, template, starts_unindented(text));
     for outcome in documents(text) {
         match outcome {
             Ok(Some(document)) => check_document(template, text, &document, options, findings),
@@ -94,7 +94,7 @@ fn check_template(template: &str, text: Option<&[u8]>, options: &Options, findin
             Err(reason) => return findings.check(Error, template, Err(reason)),
         }
     }
-    if options.beyond_helm {
+    if options.extra_rules {
         hooks::check(template, text, findings);
     }
     true
@@ -143,7 +143,7 @@ fn extension_is_allowed(path: &str) -> Result<(), String> {
     Err(format!("file extension '{extension}' not valid. Valid extensions are .yaml, .yml, .tpl, or .txt"))
 }
 
-fn begins_at_the_margin(text: &[u8]) -> Result<(), String> {
+fn starts_unindented(text: &[u8]) -> Result<(), String> {
     let Some(line) = text.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty()) else {
         return Ok(());
     };

@@ -7,7 +7,7 @@ use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary};
 use pintle_tree::LogLine;
 
 use crate::deploy::Executor;
-use crate::records::{Records, surplus};
+use crate::records::{Records, excess_versions};
 use crate::{Error, Reporter, Result, Session};
 
 /// Moves all versions of a release into the session's own store and gives their number.
@@ -16,16 +16,16 @@ use crate::{Error, Reporter, Result, Session};
 /// When no other store has the release, or someone is at executor on it. It then stays where it was.
 pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usize> {
     session.cluster.check_reachable().await?;
-    let (records, mut history) = Records::to_change(session, namespace, name, false).await?;
+    let (records, mut history) = Records::find_for_update(session, namespace, name, false).await?;
     let Some(last) = history.last_mut() else {
         return Err(Error::NoSuchRelease { name: name.to_owned() });
     };
-    if !records.is_foreign() {
+    if !records.is_in_other_store() {
         return Ok(0);
     }
     records.ensure_unlocked(last).await?;
     let lease = session.lease();
-    records.hold(last, Some(&lease)).await?;
+    records.set_lease(last, Some(&lease)).await?;
     let number = last.number;
     let import = async {
         let versions = load(&records, &history, &[]).await?;
@@ -33,10 +33,10 @@ pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usi
     };
     let imported = tokio::select! {
         imported = import => imported,
-        error = renewing(session, &records, number, &lease) => Err(error),
+        error = keep_lease_renewed(session, &records, number, &lease) => Err(error),
     };
     if imported.is_err() {
-        let_go(&records, &lease).await;
+        release_lease(&records, &lease).await;
     }
     imported?;
     // Helm knows no leases, and may have gone on. Then its records count, and the next move takes what is new.
@@ -44,39 +44,38 @@ pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usi
     if now.last().map(|last| last.number) > history.last().map(|last| last.number) {
         return Err(Error::Pending { lease: None });
     }
-    forget(&records, history.iter().map(|version| version.number)).await?;
+    delete_versions(&records, history.iter().map(|version| version.number)).await?;
     Ok(history.len())
 }
 
 /// Renews the lease on a release that is being moved, and returns once somebody else has it.
-async fn renewing(session: &Session, records: &Records<'_>, number: u64, lease: &Lease) -> Error {
+async fn keep_lease_renewed(session: &Session, records: &Records<'_>, number: u64, lease: &Lease) -> Error {
     loop {
         tokio::time::sleep((session.lease_duration / 3).max(Duration::from_millis(100))).await;
         let renewed = records.renew(number, &lease.renewed_at(session.clock.now())).await;
         // One that cannot be renewed for a while is still ours until the lease runs out.
-        if let Err(error @ Error::Store(StoreError::Conflict { .. } | StoreError::NotFound { .. })) = renewed
-        {
-            return Error::TakenOver { source: Box::new(error) };
+        if let Err(error @ Error::Store(StoreError::Conflict { .. } | StoreError::NotFound { .. })) = renewed {
+            return Error::LeaseLost { source: Box::new(error) };
         }
     }
 }
 
 /// Frees a release that could not be moved. There is an error to tell already; a lease that stays runs out.
-async fn let_go(records: &Records<'_>, lease: &Lease) {
+async fn release_lease(records: &Records<'_>, lease: &Lease) {
     let Ok(mut now) = records.history().await else { return };
     let ours = |last: &&mut Summary| last.lease.as_ref().is_some_and(|now| now.holder == lease.holder);
     if let Some(last) = now.last_mut().filter(ours) {
-        let _ = records.hold(last, None).await;
+        let _ = records.set_lease(last, None).await;
     }
 }
 
 /// What becomes of the versions before a new one when it stands.
-pub(super) struct Succession<'a> {
+pub(super) struct ReplacedVersions<'a> {
     /// The versions before the new one.
     pub(super) history: &'a [Summary],
     /// Those that are superseded by it.
     pub(super) superseded: &'a [u64],
-    /// How many versions are kept; 0 for all.
+    /// How many versions are versions_to_keep; 0 for all.
     pub(super) max_history: u64,
 }
 
@@ -88,42 +87,42 @@ pub(super) struct Succession<'a> {
 pub(super) async fn with_new_version(
     executor: &mut Executor<'_>,
     records: &Records<'_>,
-    succession: &Succession<'_>,
+    replaced: &ReplacedVersions<'_>,
     description: &str,
     reporter: &mut dyn Reporter,
 ) -> Result<bool> {
     let mut version = executor.version.clone();
     version.info.status = Status::Deployed;
     description.clone_into(&mut version.info.description);
-    let kept = kept(succession.history, succession.max_history);
+    let versions_to_keep = versions_to_keep(replaced.history, replaced.max_history);
     let import = async {
-        let mut versions = load(records, &kept, succession.superseded).await?;
+        let mut versions = load(records, &versions_to_keep, replaced.superseded).await?;
         versions.push(version.clone());
         Ok(records.own_store().import(&versions).await?)
     };
-    match executor.while_held(import).await {
+    match executor.while_leased(import).await {
         Ok(()) => {}
-        Err(error @ Error::TakenOver { .. }) => return Err(error),
+        Err(error @ Error::LeaseLost { .. }) => return Err(error),
         Err(error) => {
             let attributes =
                 vec![("store", records.store().driver().to_owned()), ("error", error.to_string())];
-            reporter.advise(LogLine::warn("the release stays in the records of Helm", attributes));
+            reporter.log_extra(LogLine::warn("the release stays in the records of Helm", attributes));
             return Ok(false);
         }
     }
     let number = version.number;
     executor.version = version;
-    let old = succession.history.iter().map(|version| version.number).chain([number]);
-    if let Err(error) = forget(records, old).await {
+    let old = replaced.history.iter().map(|version| version.number).chain([number]);
+    if let Err(error) = delete_versions(records, old).await {
         let attributes = vec![("error", error.to_string())];
-        reporter.advise(LogLine::warn("records that were moved cannot be deleted yet", attributes));
+        reporter.log_extra(LogLine::warn("records that were moved cannot be deleted yet", attributes));
     }
     Ok(true)
 }
 
-/// The versions of a history that are kept beside a new one.
-fn kept(history: &[Summary], max_history: u64) -> Vec<Summary> {
-    let old = if max_history == 0 { Vec::new() } else { surplus(history, max_history - 1) };
+/// The versions of a history that are versions_to_keep beside a new one.
+fn versions_to_keep(history: &[Summary], max_history: u64) -> Vec<Summary> {
+    let old = if max_history == 0 { Vec::new() } else { excess_versions(history, max_history - 1) };
     history.iter().filter(|version| !old.contains(&version.number)).cloned().collect()
 }
 
@@ -141,7 +140,7 @@ async fn load(records: &Records<'_>, history: &[Summary], superseded: &[u64]) ->
 }
 
 /// Deletes records that were moved, the newest last: as long as it is there, it tells that the others were here.
-async fn forget(records: &Records<'_>, numbers: impl IntoIterator<Item = u64>) -> Result<()> {
+async fn delete_versions(records: &Records<'_>, numbers: impl IntoIterator<Item = u64>) -> Result<()> {
     for number in numbers {
         records.delete(number).await?;
     }
@@ -157,7 +156,8 @@ mod tests {
         let version = |(number, status)| Summary { number, status, ..Summary::default() };
         let statuses = [Status::Deployed, Status::Failed, Status::Failed, Status::Failed];
         let history: Vec<Summary> = (1..).zip(statuses).map(version).collect();
-        let numbers = |most| kept(&history, most).iter().map(|version| version.number).collect::<Vec<_>>();
+        let numbers =
+            |most| versions_to_keep(&history, most).iter().map(|version| version.number).collect::<Vec<_>>();
         assert_eq!(numbers(0), [1, 2, 3, 4]);
         assert_eq!(numbers(5), [1, 2, 3, 4]);
         assert_eq!(numbers(3), [1, 4]);

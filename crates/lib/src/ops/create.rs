@@ -8,14 +8,14 @@ use pintle_chart::package::Times;
 use pintle_chart::{Chart, File, ext};
 use pintle_events::Event;
 
-use crate::report::with_log;
+use crate::report::forward_log;
 use crate::{Error, Lifecycle, Reporter, Result, prepare};
 
 /// Stands for the name of the chart in starters.
 const PLACEHOLDER: &str = "<CHARTNAME>";
 
 /// The script that a chart begins with, if it is to have one.
-const SCRIPT: &str = include_str!("scaffold.lua");
+const SCAFFOLD_SCRIPT: &str = include_str!("scaffold.lua");
 
 /// Which chart to make, and where.
 #[derive(Clone, Debug)]
@@ -56,13 +56,13 @@ pub fn create(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<Pa
     let CreateRequest { folder, name, starter, now, scripts, generation } = request;
     let made = match starter {
         None => pintle_chart::create::create(name, *generation, folder, &mut |line| reporter.progress(line))?,
-        Some(starter) => with_log(reporter, |log| {
+        Some(starter) => forward_log(reporter, |log| {
             let times = Times { all: None, fallback: *now };
             Ok(pintle_chart::create::create_from(name, *generation, folder, starter, times, log)?)
         })?,
     };
     if *scripts && !made.join(ext::MAIN).exists() {
-        write(&made, &File::new(ext::MAIN, SCRIPT.as_bytes()))?;
+        write(&made, &File::new(ext::MAIN, SCAFFOLD_SCRIPT.as_bytes()))?;
     }
     Ok(made)
 }

@@ -15,7 +15,7 @@ pub async fn history(session: &Session, namespace: &str, name: &str, max: usize)
     if !name::is_valid(name) {
         return Err(Error::InvalidName { prefix: "release name is invalid", name: name.to_owned() });
     }
-    let (_, mut history) = Records::find_history(session, namespace, name).await?;
+    let (_, mut history) = Records::find_with_history(session, namespace, name).await?;
     if history.is_empty() {
         return Err(Error::NoSuchRelease { name: name.to_owned() });
     }

@@ -8,7 +8,7 @@ use pintle_values::{NullRules, SchemaCheck};
 
 use super::Subject;
 use crate::lifecycle::Lifecycle;
-use crate::prepare::{Rules, prepare};
+use crate::prepare::{PrepareOptions, prepare};
 use crate::{RecordObjects, Reporter, Result, deploy, live};
 
 /// A hook at one of its events.
@@ -50,16 +50,16 @@ pub fn plan_hooks(
     let (name, namespace) = (subject.name.clone(), subject.namespace.clone());
     let release = Release { name, namespace, revision: 1, is_upgrade: false };
     let target = Target::offline(release, capabilities);
-    let rules = Rules {
+    let rules = PrepareOptions {
         nulls: NullRules::default(),
         schema: SchemaCheck::Check,
         subchart_notes: false,
         images: None,
         record_objects: RecordObjects::Allow,
     };
-    let (chart, given) = (subject.chart.clone(), subject.given.clone());
+    let (chart, given) = (subject.chart.clone(), subject.user_values.clone());
     let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;
-    let (_, hooks) = live::divide(&prepared.objects()?, false, reporter)?;
+    let (_, hooks) = live::split_hooks(&prepared.objects()?, false, reporter)?;
     planned(&hooks)
 }
 

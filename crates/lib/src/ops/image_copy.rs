@@ -52,7 +52,7 @@ pub struct CopyPlan {
 }
 
 /// An image with where it is.
-struct Found {
+struct FoundImage {
     reference: Reference,
     name: ImageName,
     place: Place,
@@ -77,12 +77,12 @@ pub async fn plan_image_copy(request: &CopyImagesRequest) -> Result<CopyPlan> {
 }
 
 /// The images that were named, sorted, once each.
-fn find(request: &CopyImagesRequest) -> Result<Vec<Found>> {
+fn find(request: &CopyImagesRequest) -> Result<Vec<FoundImage>> {
     let mut found = BTreeMap::new();
     for text in &request.images {
         let (reference, name) = full_name(text)?;
         let place = Place::Registry { client: request.source.clone(), name: name.clone() };
-        found.insert(place.to_string(), Found { reference, name, place });
+        found.insert(place.to_string(), FoundImage { reference, name, place });
     }
     for (folder, wanted) in &request.layouts {
         let layout = Arc::new(Layout::open(folder)?);
@@ -93,7 +93,7 @@ fn find(request: &CopyImagesRequest) -> Result<Vec<Found>> {
         for text in names {
             let (reference, name) = full_name(&text)?;
             let place = Place::Layout { layout: layout.clone(), name: text };
-            found.insert(place.to_string(), Found { reference, name, place });
+            found.insert(place.to_string(), FoundImage { reference, name, place });
         }
     }
     Ok(found.into_values().collect())
@@ -116,7 +116,7 @@ pub fn full_name(text: &str) -> Result<(Reference, ImageName)> {
 }
 
 /// From where to where, and what stays.
-fn jobs(request: &CopyImagesRequest, found: Vec<Found>) -> Result<(Vec<Job>, Vec<String>)> {
+fn jobs(request: &CopyImagesRequest, found: Vec<FoundImage>) -> Result<(Vec<Job>, Vec<String>)> {
     let router = Router::new(request, &found)?;
     let mut jobs: Vec<Job> = Vec::new();
     let mut staying = Vec::new();
@@ -157,7 +157,7 @@ enum Router<'r> {
 }
 
 impl<'r> Router<'r> {
-    fn new(request: &'r CopyImagesRequest, found: &[Found]) -> Result<Router<'r>> {
+    fn new(request: &'r CopyImagesRequest, found: &[FoundImage]) -> Result<Router<'r>> {
         let target = &request.target;
         match &request.destination {
             CopyDestination::Layout(folder) => {
@@ -185,7 +185,7 @@ impl<'r> Router<'r> {
         }
     }
 
-    fn destination(&self, image: &Found) -> Result<Option<Place>> {
+    fn destination(&self, image: &FoundImage) -> Result<Option<Place>> {
         let (name, client) = match self {
             Router::Layout(layout) => {
                 return Ok(Some(Place::Layout { layout: layout.clone(), name: image.name.to_string() }));

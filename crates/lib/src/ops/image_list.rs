@@ -11,7 +11,7 @@ use pintle_registry::{Client, ImageName, Resolved};
 use super::image_copy::full_name;
 
 /// How many images are asked for at once.
-const QUESTIONS: usize = 8;
+const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// An image that objects use.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ pub async fn resolve_images(images: &mut [ListedImage], client: &Client) {
             None => None,
         }
     });
-    let answers: Vec<_> = stream::iter(questions).buffered(QUESTIONS).collect().await;
+    let answers: Vec<_> = stream::iter(questions).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
     for (image, answer) in images.iter_mut().zip(answers) {
         match answer {
             Some(Ok(resolved)) => image.resolved = Some(resolved),

@@ -38,14 +38,14 @@ impl ImageLock {
         let mut lock = ImageLock::default();
         let entries = tree.get("images").and_then(Node::as_list).unwrap_or_default();
         for (number, entry) in entries.iter().enumerate() {
-            let read = entry_of(entry).ok_or_else(|| bad(format!("images[{number}] makes no sense")))?;
+            let read = parse_entry(entry).ok_or_else(|| bad(format!("images[{number}] makes no sense")))?;
             lock.images.insert(read.0, read.1);
         }
         Ok(lock)
     }
 
     /// What images stand for now; all of them must have been resolved.
-    pub fn of(images: &[ListedImage]) -> ImageLock {
+    pub fn new(images: &[ListedImage]) -> ImageLock {
         let known = images.iter().filter_map(|image| {
             let resolved = image.resolved.as_ref()?;
             let platforms = resolved.platforms.iter();
@@ -124,7 +124,7 @@ fn changes(name: &str, locked: &LockedImage, now: &LockedImage) -> Vec<String> {
     told.collect()
 }
 
-fn entry_of(entry: &Node) -> Option<(String, LockedImage)> {
+fn parse_entry(entry: &Node) -> Option<(String, LockedImage)> {
     let digest = |node: &Node| node.get("digest")?.as_str()?.parse::<Digest>().ok();
     let name = super::image_copy::full_name(entry.get("image")?.as_str()?).ok()?.1.to_string();
     let mut platforms = BTreeMap::new();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_told_by_what_both_know() {
+    fn differences_are_reported_for_facts_that_both_have() {
         let (a, b) = (Digest::of(b"a"), Digest::of(b"b"));
         let theirs = format!(
             "apiVersion: v0\nkind: ImagesLock\nimages:\n- {{image: 'nginx:1', digests: [{{digest: '{a}', arch: linux/amd64}}]}}\n\
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told_with_its_place() {
+    fn malformed_locks_are_reported_with_their_position() {
         for (text, told) in [
             ("{", "lock.yaml: "),
             ("kind: Pod", "lock.yaml: it is no lock of images"),

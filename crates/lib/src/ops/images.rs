@@ -8,9 +8,9 @@ use pintle_tree::{Map, Node};
 use pintle_values::{NullRules, SchemaCheck};
 
 use super::Subject;
-pub use super::images_unproved::{relocate_unproved, validate};
-use crate::prepare::{Rules, process};
-use crate::report::with_log;
+pub use super::images_unverified::{relocate_unverified, validate};
+use crate::prepare::{PrepareOptions, process};
+use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
 
 /// What may be changed, and what is assumed.
@@ -64,7 +64,7 @@ pub struct Inspected {
 /// When the dependencies or the values of the chart make no sense.
 pub fn inspect(subject: &Subject, options: &ImageOptions, reporter: &mut dyn Reporter) -> Result<Inspected> {
     let policy = Policy::default();
-    look(subject, options, reporter, |rendering, wishes| {
+    analyze(subject, options, reporter, |rendering, wishes| {
         match pintle_images::relocate(rendering, &policy, wishes) {
             Ok(relocation) => Ok((relocation, None)),
             Err(pintle_images::Error::Render(error)) => Ok((Relocation::default(), Some(error))),
@@ -84,21 +84,21 @@ pub fn relocate(
     options: &ImageOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Inspected> {
-    look(subject, options, reporter, |rendering, wishes| {
+    analyze(subject, options, reporter, |rendering, wishes| {
         Ok((pintle_images::relocate(rendering, policy, wishes)?, None))
     })
 }
 
-fn look(
+fn analyze(
     subject: &Subject,
     options: &ImageOptions,
     reporter: &mut dyn Reporter,
-    executor: impl FnOnce(&mut Rendering<'_>, &Wishes<'_>) -> Result<(Relocation, Option<String>)>,
+    analysis: impl FnOnce(&mut Rendering<'_>, &Wishes<'_>) -> Result<(Relocation, Option<String>)>,
 ) -> Result<Inspected> {
-    let (given, nulls) = (&subject.given, options.nulls);
-    let rules = Rules { nulls, schema: SchemaCheck::Skip, ..Rules::default() };
+    let (given, nulls) = (&subject.user_values, options.nulls);
+    let rules = PrepareOptions { nulls, schema: SchemaCheck::Skip, ..PrepareOptions::default() };
     let chart = process(subject.chart.clone(), given, &rules, reporter)?;
-    let values = with_log(reporter, |log| Ok(pintle_values::coalesce(&chart, given, nulls, log)?))?;
+    let values = forward_log(reporter, |log| Ok(pintle_values::coalesce(&chart, given, nulls, log)?))?;
     let scopes = Scopes::of(&subject.chart, &chart);
     let detection = detect(&scopes, given, &values, &options.filter);
     let beside = if options.disable_rules { Map::new() } else { needed_beside(&scopes) };
@@ -106,7 +106,7 @@ fn look(
     let target = options.target(subject);
     let (relocation, unrendered) = {
         let mut rendering = Rendering::new(&chart, given, &target, nulls).map_err(Error::Render)?;
-        executor(&mut rendering, &wishes)?
+        analysis(&mut rendering, &wishes)?
     };
     Ok(Inspected { chart, values, detection, relocation, unrendered })
 }
@@ -132,9 +132,9 @@ mod tests {
         let pod = "kind: Pod\nspec: {containers: [{image: '{{ .Values.image }}'}]}\n";
         let subject = subject(pod, "image: nginx:1\n");
         let options = ImageOptions::default();
-        let seen = inspect(&subject, &options, &mut Silent).unwrap();
-        assert_eq!(seen.relocation.images[0].values[0].to_string(), "image");
-        assert!(seen.relocation.overrides.is_empty());
+        let inspected = inspect(&subject, &options, &mut Silent).unwrap();
+        assert_eq!(inspected.relocation.images[0].values[0].to_string(), "image");
+        assert!(inspected.relocation.overrides.is_empty());
         let policy = Policy {
             sources: Some(vec![Source::parse("docker.io").unwrap()]),
             target: Some(pintle_images::Target::parse("hub.corp").unwrap()),
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn a_chart_that_does_not_render_is_looked_at_all_the_same() {
         let subject = subject("{{ fail \"no\" }}", "image: nginx:1\n");
-        let seen = inspect(&subject, &ImageOptions::default(), &mut Silent).unwrap();
-        assert!(seen.unrendered.is_some_and(|error| error.contains("no")));
-        assert_eq!(seen.detection.images.len(), 1);
+        let inspected = inspect(&subject, &ImageOptions::default(), &mut Silent).unwrap();
+        assert!(inspected.unrendered.is_some_and(|error| error.contains("no")));
+        assert_eq!(inspected.detection.images.len(), 1);
         assert!(relocate(&subject, &Policy::default(), &ImageOptions::default(), &mut Silent).is_err());
     }
 }

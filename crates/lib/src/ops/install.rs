@@ -11,23 +11,23 @@ use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{LogLine, Map, Node};
 use pintle_values::Overrides;
 
-use super::adopt::{self, Succession};
+use super::adopt::{self, ReplacedVersions};
 use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
-use crate::deploy::{self, AdoptionPolicy, Ending, Events, Executor, PlanOptions, ThreeWayState};
+use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;
-use crate::lifecycle::scripts::Setting;
-use crate::options::{DeployOptions, Method, Mode, Rendering};
+use crate::lifecycle::scripts::ScriptContext;
+use crate::options::{DeployOptions, DryRun, Method, RenderOptions};
 use crate::prepare::{Prepared, prepare, process};
 use crate::records::Records;
 use crate::{Error, Lifecycle, Reporter, Result, Session, crds, input, live};
 
 /// What Helm says when a chart brings definitions of kinds and nothing may be installed.
-pub(super) const UNINSTALLED_CRDS: &str =
-    "This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies.";
+pub(super) const CRDS_NOT_INSTALLED: &str =
+    "This chart or one of its subcharts contains CRDs. RenderOptions may fail or contain inaccuracies.";
 
 /// The hooks around an installation.
-const EVENTS: Events = Events {
+const EVENTS: HookEvents = HookEvents {
     before: (HookEvent::PreInstall, "failed pre-install"),
     after: (HookEvent::PostInstall, "failed post-install"),
 };
@@ -60,11 +60,11 @@ pub struct InstallRequest {
     /// Who merges.
     pub method: Method,
     /// How the chart is rendered.
-    pub rendering: Rendering,
+    pub render: RenderOptions,
     /// How it reaches the cluster.
-    pub delivery: DeployOptions,
+    pub deploy: DeployOptions,
     /// Whether anything is done.
-    pub mode: Mode,
+    pub dry_run: DryRun,
 }
 
 /// Installs a chart as a new release.
@@ -79,7 +79,7 @@ pub async fn install(
     let (chart, user) = load(request, reporter)?;
     session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
     let outcome = install_loaded(session, request, chart, user, reporter).await;
-    session.settled(outcome, reporter)
+    session.finish(outcome, reporter)
 }
 
 /// Renders what would be installed, without a cluster.
@@ -106,9 +106,9 @@ pub fn preview_install_with_events(
 ) -> Result<ReleaseVersion> {
     let (chart, user) = load(request, reporter)?;
     name::check(&request.name, reporter)?;
-    let rules = request.rendering.rules();
+    let rules = request.render.rules();
     let mut target = Target::offline(release(request, 1), Capabilities::default());
-    target.dns = request.rendering.dns;
+    target.dns = request.render.dns;
     let prepared = prepare(chart, user, &target, rules, events, reporter)?;
     let mut version = first_version(request, &prepared, 1, now, reporter)?;
     version.info.description = "Dry run complete".to_owned();
@@ -121,8 +121,8 @@ pub(crate) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Res
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
     let chart = locate::load(&path, reporter)?;
     locate::check_installable(&chart, reporter)?;
-    if request.rendering.hide_secrets && !request.mode.is_preview() {
-        return Err(Error::HideSecretsNeedsPreview);
+    if request.render.hide_secrets && !request.dry_run.is_dry_run() {
+        return Err(Error::HideSecretsNeedsDryRun);
     }
     Ok((chart, user))
 }
@@ -135,15 +135,15 @@ pub(super) async fn install_loaded(
     user: Map<Node>,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    let (records, history) = records_of_the_name(session, request, reporter).await?;
-    let chart = process(chart, &user, &request.rendering.rules(), reporter)?;
-    let setting = Setting {
+    let (records, history) = records_for_new_release(session, request, reporter).await?;
+    let chart = process(chart, &user, &request.render.rules(), reporter)?;
+    let setting = ScriptContext {
         release: &request.name,
         namespace: &request.namespace,
-        remember: !request.mode.is_preview(),
-        wait: request.delivery.timeout,
+        remember: !request.dry_run.is_dry_run(),
+        wait: request.deploy.timeout,
     };
-    let session = &session.scripted(&chart, setting).await?;
+    let session = &session.with_chart_scripts(&chart, setting).await?;
     let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, reporter).await?;
     install_crds(session, request, &chart, reporter).await?;
     let prepared = render(session, request, chart, user, reporter).await?;
@@ -151,7 +151,7 @@ pub(super) async fn install_loaded(
     let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
     let mut state = load_state(session, request, &version).await?;
     deploy::emit(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
-    if request.mode.is_preview() {
+    if request.dry_run.is_dry_run() {
         version.info.description = "Dry run complete".to_owned();
         return Ok(version);
     }
@@ -160,8 +160,8 @@ pub(super) async fn install_loaded(
     {
         state = load_state(session, request, &version).await?;
     }
-    let delivery = request.delivery.clone().noticing_failure(request.rollback_on_failure);
-    let mut executor = Executor::new(session, &records, version, &delivery, request.method);
+    let deploy_options = request.deploy.clone().waiting_if(request.rollback_on_failure);
+    let mut executor = Executor::new(session, &records, version, &deploy_options, request.method);
     executor.context = Some(prepared.context);
     executor.check_hooks(&EVENTS)?;
     if request.create_namespace {
@@ -177,7 +177,7 @@ async fn load_state(
     version: &ReleaseVersion,
 ) -> Result<ThreeWayState> {
     let adoption = if request.take_ownership { AdoptionPolicy::All } else { AdoptionPolicy::OwnedOnly };
-    let validation = request.rendering.validation();
+    let validation = request.render.validation();
     let options = PlanOptions { method: request.method, adoption, validation };
     let state = ThreeWayState::load(session, version, None, options).await?;
     state.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
@@ -185,22 +185,22 @@ async fn load_state(
 }
 
 /// Where the new version goes, and the versions that it follows, if the name was used before; an error when it is taken.
-async fn records_of_the_name<'s>(
+async fn records_for_new_release<'s>(
     session: &'s Session,
     request: &InstallRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<(Records<'s>, Vec<Summary>)> {
     name::check(&request.name, reporter)?;
-    let new = || (Records::of(session, &request.namespace, &request.name), Vec::new());
-    if request.mode.is_preview() {
+    let new = || (Records::new(session, &request.namespace, &request.name), Vec::new());
+    if request.dry_run.is_dry_run() {
         return Ok(new());
     }
     let (records, mut history) =
-        match Records::to_change(session, &request.namespace, &request.name, false).await {
+        match Records::find_for_update(session, &request.namespace, &request.name, false).await {
             // As for Helm: whoever may not look may try to write, and what stands in the way is told then.
             Err(error) if error.is_forbidden_store() => return Ok(new()),
-            Err(error @ (Error::KeptElsewhere { .. } | Error::TwoOwners { .. })) => {
-                return Err(name::refused(error, reporter));
+            Err(error @ (Error::InOtherStore { .. } | Error::DuplicateRelease { .. })) => {
+                return Err(name::check_failed(error, reporter));
             }
             found => found?,
         };
@@ -213,8 +213,8 @@ async fn records_of_the_name<'s>(
     }
     if !request.replace || !matches!(last.status, Status::Uninstalled | Status::Failed) {
         let interrupted = last.description.starts_with("interrupted");
-        let kept = records.is_foreign().then(|| records.store().driver());
-        return Err(name::refused(Error::NameInUse { interrupted, kept }, reporter));
+        let kept = records.is_in_other_store().then(|| records.store().driver());
+        return Err(name::check_failed(Error::NameInUse { interrupted, kept }, reporter));
     }
     Ok((records, history))
 }
@@ -225,7 +225,7 @@ async fn supersede(records: &Records<'_>, history: &mut [Summary]) -> Result<()>
     let mut old = records.load(last.number).await?;
     old.info.status = Status::Superseded;
     old.info.description = "superseded by new release".to_owned();
-    records.swap(last, &old, None).await
+    records.compare_and_swap(last, &old, None).await
 }
 
 async fn install_crds(
@@ -237,8 +237,8 @@ async fn install_crds(
     if request.skip_crds || chart.crds().is_empty() {
         return Ok(());
     }
-    if request.mode.is_preview() {
-        reporter.log(LogLine::warn(UNINSTALLED_CRDS, Vec::new()));
+    if request.dry_run.is_dry_run() {
+        reporter.log(LogLine::warn(CRDS_NOT_INSTALLED, Vec::new()));
         return Ok(());
     }
     crds::install(session, chart, &request.namespace, request.method, reporter).await
@@ -252,9 +252,9 @@ async fn render(
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let facts = session.cluster.capabilities().await?;
-    let ask = request.mode != Mode::PreviewClient;
-    let target = live::target(session, &facts, release(request, 1), &request.rendering, ask);
-    live::render(chart, user, target, request.rendering.rules(), &session.events, reporter).await
+    let ask = request.dry_run != DryRun::Client;
+    let target = live::target(session, &facts, release(request, 1), &request.render, ask);
+    live::render(chart, user, target, request.render.rules(), &session.events, reporter).await
 }
 
 fn release(request: &InstallRequest, revision: i64) -> Release {
@@ -271,9 +271,9 @@ fn first_version(
 ) -> Result<ReleaseVersion> {
     super::check_labels(&request.labels)?;
     let mut labels = request.labels.clone();
-    record_extras::note(&mut labels, number, prepared.granted());
-    record_extras::note_lists(&mut labels, number, prepared.hears_of_lists());
-    let recorded = live::record(prepared, request.rendering.hide_secrets, reporter)?;
+    record_extras::record_permissions(&mut labels, number, prepared.granted());
+    record_extras::record_list_events(&mut labels, number, prepared.listens_to_list_events());
+    let recorded = live::record(prepared, request.render.hide_secrets, reporter)?;
     Ok(ReleaseVersion {
         name: request.name.clone(),
         namespace: request.namespace.clone(),
@@ -313,27 +313,27 @@ async fn run(
     (records, mut history): (&Records<'_>, Vec<Summary>),
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    executor.strict_fields = !request.rendering.disable_openapi;
+    executor.strict_fields = !request.render.disable_openapi;
     // Records that are only moved when all went well do not change before.
-    if !records.is_foreign() {
+    if !records.is_in_other_store() {
         supersede(records, &mut history).await?;
     }
     executor.begin(&history, 0).await?;
     match executor.deploy(&mut state, EVENTS, reporter).await {
         Ok(()) => {
             let text = if request.description.is_empty() { "Install complete" } else { &request.description };
-            if records.is_foreign() {
+            if records.is_in_other_store() {
                 let replaced: Vec<u64> = history.last().map(|last| last.number).into_iter().collect();
-                let succession = Succession { history: &history, superseded: &replaced, max_history: 0 };
-                if adopt::with_new_version(&mut executor, records, &succession, text, reporter).await? {
+                let replaced = ReplacedVersions { history: &history, superseded: &replaced, max_history: 0 };
+                if adopt::with_new_version(&mut executor, records, &replaced, text, reporter).await? {
                     return Ok(executor.version);
                 }
             }
-            executor.finish(Ending::Deployed(text.to_owned())).await?;
+            executor.finish(Outcome::Deployed(text.to_owned())).await?;
             Ok(executor.version)
         }
         Err(error) => {
-            let session = session.undoing(records.store());
+            let session = session.for_rollback(records.store());
             Err(failed(&session, request, &mut executor, error, reporter).await)
         }
     }
@@ -349,19 +349,21 @@ async fn failed(
 ) -> Error {
     let text = format!("Release {:?} failed: {error}", request.name);
     // There is an error to tell already; that it could not be recorded either would only hide it.
-    let _ = executor.finish(Ending::Failed(text)).await;
+    let _ = executor.finish(Outcome::Failed(text)).await;
     if !request.rollback_on_failure {
         return error;
     }
     let undo = UninstallRequest {
         name: request.name.clone(),
         namespace: request.namespace.clone(),
-        delivery: executor.options.clone(),
+        deploy: executor.options.clone(),
         ..UninstallRequest::default()
     };
     match uninstall::uninstall(session, &undo, reporter).await {
-        Ok(_) => Error::Undone { name: request.name.clone(), how: "uninstalled", source: Box::new(error) },
-        Err(second) => Error::UndoFailed {
+        Ok(_) => {
+            Error::RolledBack { name: request.name.clone(), how: "uninstalled", source: Box::new(error) }
+        }
+        Err(second) => Error::RollbackFailed {
             doing: "uninstalling",
             operation: "install",
             first: Box::new(error),

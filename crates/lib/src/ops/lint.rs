@@ -24,7 +24,7 @@ pub struct LintRequest {
     /// Whether schemas are left alone.
     pub skip_schema: bool,
     /// Whether rules count that Helm does not have.
-    pub beyond_helm: bool,
+    pub extra_rules: bool,
     /// A folder for unpacking archives, which are removed again.
     pub scratch: PathBuf,
 }
@@ -61,7 +61,7 @@ pub fn lint_with_events(
         namespace: request.namespace.clone(),
         kube_version: request.kube_version.clone(),
         skip_schema: request.skip_schema,
-        beyond_helm: request.beyond_helm,
+        extra_rules: request.extra_rules,
     };
     let outcome =
         with_folder(chart, &request.scratch, |folder| lint::lint_with_events(folder, &options, events));
@@ -83,9 +83,13 @@ fn with_folder<T>(
     look: impl FnOnce(&Path) -> T,
 ) -> std::result::Result<T, String> {
     if !is_archive(chart) {
-        return if chart.join("Chart.yaml").exists() { Ok(look(chart)) } else { Err(unreadable(chart)) };
+        return if chart.join("Chart.yaml").exists() {
+            Ok(look(chart))
+        } else {
+            Err(unreadable_message(chart))
+        };
     }
-    let folder = Unpacked::new(chart, scratch)?;
+    let folder = UnpackedArchive::new(chart, scratch)?;
     Ok(look(&folder.chart))
 }
 
@@ -95,15 +99,15 @@ fn is_archive(path: &Path) -> bool {
 }
 
 /// An archive in a folder that goes away with this value.
-struct Unpacked {
+struct UnpackedArchive {
     whole: PathBuf,
     chart: PathBuf,
 }
 
-impl Unpacked {
+impl UnpackedArchive {
     fn new(archive: &Path, scratch: &Path) -> std::result::Result<Self, String> {
         let data = pintle_chart::read_ordinary(archive)
-            .map_err(|error| format!("unable to open tarball: {}", input::failure(archive, &error)))?;
+            .map_err(|error| format!("unable to open tarball: {}", input::go_error_text(archive, &error)))?;
         let failed = |reason: &dyn std::fmt::Display| format!("unable to extract tarball: {reason}");
         let files = pintle_chart::read_archive(data).map_err(|error| failed(&error))?;
         let metadata = files.iter().find(|file| file.name == "Chart.yaml");
@@ -115,7 +119,7 @@ impl Unpacked {
             return Err(failed(&"chart name not specified"));
         }
         let whole = scratch.join(format!("pintle-lint-{}", std::process::id()));
-        let unpacked = Unpacked { chart: whole.join(name), whole };
+        let unpacked = UnpackedArchive { chart: whole.join(name), whole };
         for file in &files {
             unpacked.write(file).map_err(|error| failed(&error))?;
         }
@@ -130,14 +134,14 @@ impl Unpacked {
     }
 }
 
-impl Drop for Unpacked {
+impl Drop for UnpackedArchive {
     fn drop(&mut self) {
         // A folder that cannot be removed is left to the system's own cleaning of scratch space.
         let _ = fs::remove_dir_all(&self.whole);
     }
 }
 
-fn unreadable(chart: &Path) -> String {
+fn unreadable_message(chart: &Path) -> String {
     let reason = if chart.is_file() { "not a directory" } else { "no such file or directory" };
     let chart_file = chart.join("Chart.yaml");
     format!("unable to check Chart.yaml file in chart: stat {}: {reason}", chart_file.display())

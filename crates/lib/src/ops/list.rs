@@ -52,14 +52,14 @@ pub async fn list(
     // Superseded versions are never the newest, so asking for nothing else asks for all versions.
     let all_versions = request.statuses == [Status::Superseded];
     let mut found = Vec::new();
-    for store in std::iter::once(&session.store).chain(&session.others) {
+    for store in std::iter::once(&session.store).chain(&session.other_stores) {
         add(&mut found, versions(store, request, all_versions).await?, all_versions);
     }
     let total = found.len();
     let selector = Selector::parse(&request.selector).map_err(Error::Input)?;
     found.retain(|version| {
         filter.as_ref().is_none_or(|filter| filter.is_match(version.name.as_bytes()))
-            && counts(version.status, &request.statuses)
+            && is_listed(version.status, &request.statuses)
             && selector.matches(&labels(version))
     });
     sort(&mut found, request);
@@ -73,7 +73,7 @@ pub async fn list(
                 true => scripted.events.emit_async(event, context).await.map(|_| ()),
                 false => Ok(()),
             };
-            told.unwrap_or_else(|error| passed_over(version, &error, reporter));
+            told.unwrap_or_else(|error| log_skipped_handlers(version, &error, reporter));
         }
         if event == Event::PostList {
             deploy::emit_without_release(session, event).await?;
@@ -95,9 +95,9 @@ async fn listeners(
         return listeners;
     }
     // Handlers of the program hear of the list itself.
-    let session = &Session { events: session.events.scripts_alone(), ..session.clone() };
+    let session = &Session { events: session.events.scripts_only(), ..session.clone() };
     for summary in
-        listed.iter().filter(|summary| record_extras::hears_of_lists(summary.number, &summary.labels))
+        listed.iter().filter(|summary| record_extras::listens_to_list_events(summary.number, &summary.labels))
     {
         let load = async {
             let records = Records::find(session, &summary.namespace, &summary.name).await?;
@@ -105,15 +105,15 @@ async fn listeners(
         };
         // A release that went away meanwhile has nothing to say.
         let Ok(version) = load.await else { continue };
-        match session.scripted_as_stored(&version, Duration::ZERO).await {
+        match session.with_stored_scripts(&version, Duration::ZERO).await {
             Ok(scripted) => listeners.push((scripted, version)),
-            Err(error) => passed_over(&version, &error, reporter),
+            Err(error) => log_skipped_handlers(&version, &error, reporter),
         }
     }
     listeners
 }
 
-fn passed_over(version: &ReleaseVersion, error: &Error, reporter: &mut dyn Reporter) {
+fn log_skipped_handlers(version: &ReleaseVersion, error: &Error, reporter: &mut dyn Reporter) {
     let attributes = vec![("release", version.name.clone()), ("error", error.to_string())];
     reporter.log(LogLine::warn("the scripts of a release were passed over", attributes));
 }
@@ -140,7 +140,7 @@ fn add(found: &mut Vec<Summary>, others: Vec<Summary>, all_versions: bool) {
 
 /// Whether a release in a state is listed. As for Helm, all states are those that it knows: a release whose record has
 /// another word is not listed, though it can be asked for by its name.
-fn counts(status: Status, wanted: &[Status]) -> bool {
+fn is_listed(status: Status, wanted: &[Status]) -> bool {
     if wanted.is_empty() { status != Status::Unknown } else { wanted.contains(&status) }
 }
 

@@ -7,7 +7,7 @@ use pintle_chart::metadata::V3;
 use pintle_tree::LogLine;
 use pintle_tree::redact::redacted;
 
-use crate::report::with_log;
+use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
 
 /// Finds the folder or archive that `reference` names.
@@ -32,7 +32,7 @@ pub(crate) fn locate(reference: &Path) -> Result<PathBuf> {
 /// As [`locate`], or when the chart cannot be read.
 pub(crate) fn load(reference: &Path, reporter: &mut dyn Reporter) -> Result<Chart> {
     let path = locate(reference)?;
-    with_log(reporter, |log| Ok(pintle_chart::load(&path, log)?))
+    forward_log(reporter, |log| Ok(pintle_chart::load(&path, log)?))
 }
 
 /// Refuses charts that cannot be installed, and says what should not be.

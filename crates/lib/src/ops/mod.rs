@@ -10,7 +10,7 @@ mod image_copy;
 mod image_list;
 mod image_lock;
 pub mod images;
-mod images_unproved;
+mod images_unverified;
 mod init;
 mod install;
 mod lint;
@@ -58,19 +58,19 @@ pub use template::{
 pub use test::{PodLog, TestRequest, Tested, test};
 pub use uninstall::{UninstallRequest, Uninstalled, uninstall};
 pub use unlock::{Unlocked, unlock};
-pub use upgrade::{UpgradeRequest, Upgraded, ValuesRule, upgrade};
+pub use upgrade::{UpgradeRequest, Upgraded, ValuesPolicy, upgrade};
 
 use std::collections::BTreeMap;
 
 use crate::{Error, Result};
 
 /// Labels that every record has, and that users may therefore not give.
-const RESERVED: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
+const RESERVED_LABELS: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
 
 /// Refuses labels that mean something already.
 fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
-    if RESERVED.iter().any(|reserved| labels.contains_key(*reserved)) {
-        return Err(Error::ReservedLabel { reserved: RESERVED.join(" ") });
+    if RESERVED_LABELS.iter().any(|reserved| labels.contains_key(*reserved)) {
+        return Err(Error::ReservedLabel { reserved: RESERVED_LABELS.join(" ") });
     }
     Ok(())
 }

@@ -5,11 +5,11 @@ use pintle_tree::LogLine;
 use crate::{Error, Reporter, Result};
 
 /// The longest release name.
-const MAX_NAME: usize = 53;
+const MAX_NAME_LENGTH: usize = 53;
 
 /// Whether releases may have this name.
 pub(crate) fn is_valid(name: &str) -> bool {
-    !name.is_empty() && name.len() <= MAX_NAME && is_subdomain(name)
+    !name.is_empty() && name.len() <= MAX_NAME_LENGTH && is_subdomain(name)
 }
 
 /// Refuses a name that no release may have, in the words of an installation.
@@ -23,11 +23,11 @@ pub(crate) fn check(name: &str, reporter: &mut dyn Reporter) -> Result<()> {
         let pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
         format!("invalid release name, must match regex {pattern} and the length must not be longer than 53")
     };
-    Err(refused(Error::BadReleaseName { name: name.to_owned(), reason }, reporter))
+    Err(check_failed(Error::BadReleaseName { name: name.to_owned(), reason }, reporter))
 }
 
 /// Reports the refusal of a name as Helm logs it, and hands it on.
-pub(crate) fn refused(error: Error, reporter: &mut dyn Reporter) -> Error {
+pub(crate) fn check_failed(error: Error, reporter: &mut dyn Reporter) -> Error {
     let text = error.to_string();
     let cause = text.trim_start_matches("release name check failed: ").to_owned();
     let attributes = vec![("error", cause)];

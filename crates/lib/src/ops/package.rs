@@ -6,7 +6,7 @@ use pintle_chart::package::{Overrides, Times};
 use pintle_events::Event;
 
 use super::locate;
-use crate::report::with_log;
+use crate::report::forward_log;
 use crate::{Lifecycle, Reporter, Result, prepare};
 
 /// What to pack, and how.
@@ -43,7 +43,7 @@ pub fn package_with_events(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
-    let mut chart = with_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
+    let mut chart = forward_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
     locate::check_generation(&chart)?;
     let told = events
         .with_scripts_of(&chart)

@@ -5,11 +5,11 @@ use pintle_objects::{HookEvent, Validation};
 use pintle_release::{HookRun, Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_tree::LogLine;
 
-use super::adopt::{self, Succession};
+use super::adopt::{self, ReplacedVersions};
 use super::name;
-use crate::deploy::{self, AdoptionPolicy, Ending, Events, Executor, PlanOptions, ThreeWayState};
+use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;
-use crate::options::{DeployOptions, Method, MethodChoice, Mode};
+use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
@@ -29,9 +29,9 @@ pub struct RollbackRequest {
     /// How many versions are kept; 0 for all.
     pub max_history: u64,
     /// How it reaches the cluster.
-    pub delivery: DeployOptions,
+    pub deploy: DeployOptions,
     /// Whether anything is done.
-    pub mode: Mode,
+    pub dry_run: DryRun,
 }
 
 impl Default for RollbackRequest {
@@ -43,8 +43,8 @@ impl Default for RollbackRequest {
             method: MethodChoice::Auto,
             cleanup_on_fail: false,
             max_history: 0,
-            delivery: DeployOptions::default(),
-            mode: Mode::Apply,
+            deploy: DeployOptions::default(),
+            dry_run: DryRun::None,
         }
     }
 }
@@ -65,13 +65,13 @@ pub async fn rollback(
             name: request.name.clone(),
         });
     }
-    let dry_run = request.mode.is_preview();
-    let found = Records::to_change(session, &request.namespace, &request.name, dry_run).await;
+    let dry_run = request.dry_run.is_dry_run();
+    let found = Records::find_for_update(session, &request.namespace, &request.name, dry_run).await;
     let (records, mut history) = found?;
     if history.is_empty() {
         return Err(Error::NoSuchRelease { name: request.name.clone() });
     }
-    let number = wanted(&records, &history, &request.to)?;
+    let number = target_number(&records, &history, &request.to)?;
     if !dry_run && let Some(last) = history.last_mut() {
         ensure_unlocked(&records, last).await?;
     }
@@ -82,9 +82,9 @@ pub async fn rollback(
     if dry_run {
         return Ok(version);
     }
-    let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
+    let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
     let outcome = run(session, request, &records, &history, current, version, method, reporter).await;
-    session.settled(outcome, reporter)
+    session.finish(outcome, reporter)
 }
 
 /// The newest version, and the one to go back to.
@@ -108,7 +108,7 @@ async fn ensure_unlocked(records: &Records<'_>, last: &mut Summary) -> Result<()
     }
 }
 
-fn wanted(records: &Records<'_>, history: &[Summary], to: &VersionRef) -> Result<u64> {
+fn target_number(records: &Records<'_>, history: &[Summary], to: &VersionRef) -> Result<u64> {
     let last = history.last().map_or(0, |last| last.number);
     let number = match to {
         VersionRef::Before(steps) => last.saturating_sub(u64::from(*steps)),
@@ -127,8 +127,8 @@ fn next_version(
     method: Method,
 ) -> ReleaseVersion {
     let number = current.number + 1;
-    let noted = record_extras::noted(&source);
-    let hears_of_lists = record_extras::hears_of_lists(source.number, &source.labels);
+    let noted = record_extras::recorded_permissions(&source);
+    let listens_to_list_events = record_extras::listens_to_list_events(source.number, &source.labels);
     let mut version = ReleaseVersion {
         namespace: current.namespace.clone(),
         number,
@@ -145,8 +145,8 @@ fn next_version(
         apply_method: method.as_str().to_owned(),
         ..source
     };
-    record_extras::note(&mut version.labels, number, &noted);
-    record_extras::note_lists(&mut version.labels, number, hears_of_lists);
+    record_extras::record_permissions(&mut version.labels, number, &noted);
+    record_extras::record_list_events(&mut version.labels, number, listens_to_list_events);
     // What earlier runs came to belongs to the earlier version.
     for hook in &mut version.hooks {
         hook.last_run = HookRun::default();
@@ -165,12 +165,12 @@ async fn run(
     method: Method,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    let mut executor = Executor::new(session, records, version, &request.delivery, method);
+    let mut executor = Executor::new(session, records, version, &request.deploy, method);
     // As for Helm: what the server merges or puts in place must be free of unknown fields, what we merge need not.
-    executor.strict_fields = method == Method::ServerSide || request.delivery.force_replace;
-    executor.migrate = Method::of_record(&current.apply_method) == Method::ClientSide;
+    executor.strict_fields = method == Method::ServerSide || request.deploy.force_replace;
+    executor.migrate = Method::from_record(&current.apply_method) == Method::ClientSide;
     executor.emit(LifecycleEvent::PreRollback).await?;
-    let events = Events { before: (HookEvent::PreRollback, ""), after: (HookEvent::PostRollback, "") };
+    let events = HookEvents { before: (HookEvent::PreRollback, ""), after: (HookEvent::PostRollback, "") };
     deploy::check_documents(&current.manifest, "current release manifest")?;
     deploy::check_documents(&executor.version.manifest, "new release manifest")?;
     executor.check_hooks(&events)?;
@@ -181,22 +181,22 @@ async fn run(
         let options =
             PlanOptions { method, adoption: AdoptionPolicy::Unchecked, validation: Validation::Ignore };
         let mut state = ThreeWayState::load(session, &wanted, Some(&current), options).await?;
-        state.add_leftovers(session, &unfinished).await?;
+        state.add_orphans(session, &unfinished).await?;
         Ok::<_, Error>((state, unfinished))
     };
     // Records that are only moved when all went well are not pruned before.
-    let max_history = if records.is_foreign() { 0 } else { request.max_history };
+    let max_history = if records.is_in_other_store() { 0 } else { request.max_history };
     let (begun, surveyed) = futures::join!(executor.begin(history, max_history), load);
     begun?;
     let outcome = async {
         let (mut state, unfinished) = surveyed?;
-        executor.end_hooks_of(unfinished.iter().chain([&current])).await;
+        executor.terminate_hooks_of_failed(unfinished.iter().chain([&current])).await;
         executor.deploy(&mut state, events, reporter).await
     };
     match outcome.await {
         Ok(()) => succeeded(request, records, history, &current, executor, reporter).await,
         Err(error) => {
-            let current = (!records.is_foreign()).then_some(&mut current);
+            let current = (!records.is_in_other_store()).then_some(&mut current);
             Err(failed(request, &mut executor, current, error, reporter).await)
         }
     }
@@ -212,16 +212,17 @@ async fn succeeded(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     let text = executor.version.info.description.clone();
-    if records.is_foreign() {
+    if records.is_in_other_store() {
         let deployed = history.iter().filter(|version| version.status == Status::Deployed);
         let superseded: Vec<u64> = deployed.map(|version| version.number).collect();
-        let succession = Succession { history, superseded: &superseded, max_history: request.max_history };
-        if adopt::with_new_version(&mut executor, records, &succession, &text, reporter).await? {
+        let replaced =
+            ReplacedVersions { history, superseded: &superseded, max_history: request.max_history };
+        if adopt::with_new_version(&mut executor, records, &replaced, &text, reporter).await? {
             return Ok(executor.version);
         }
     }
     records.supersede_all_but(executor.version.number, history, current).await?;
-    executor.finish(Ending::Deployed(text)).await?;
+    executor.finish(Outcome::Deployed(text)).await?;
     Ok(executor.version)
 }
 
@@ -240,7 +241,7 @@ async fn failed(
         false => format!("Rollback {:?} failed: {error}", request.name),
     };
     if !waited {
-        reporter.foretell(LogLine::warn(text.clone(), Vec::new()));
+        reporter.log_failure(LogLine::warn(text.clone(), Vec::new()));
     }
     // There is an error to tell already; that it could not be recorded either would only hide it.
     if executor.has_applied()
@@ -249,7 +250,7 @@ async fn failed(
     {
         let _ = executor.supersede(current).await;
     }
-    let _ = executor.finish(Ending::Failed(text)).await;
+    let _ = executor.finish(Outcome::Failed(text)).await;
     if request.cleanup_on_fail
         && !waited
         && let Err(second) = executor.clean_up().await

@@ -7,7 +7,7 @@ use pintle_values::{NullRules, Overrides, SchemaCheck};
 
 use super::locate;
 use crate::input;
-use crate::report::with_log;
+use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
 
 /// Which chart to derive a schema for.
@@ -41,7 +41,7 @@ pub fn derive_schema(request: &DeriveRequest, reporter: &mut dyn Reporter) -> Re
 pub fn check_schema(chart: &Path, overrides: &Overrides, reporter: &mut dyn Reporter) -> Result<()> {
     let chart = locate::load(chart, reporter)?;
     let user = pintle_values::layer(overrides, &mut input::read_values)?;
-    with_log(reporter, |log| {
+    forward_log(reporter, |log| {
         let rules = NullRules::Helm4;
         let chart =
             pintle_values::process_dependencies(chart, &user, rules, log).map_err(Error::Dependencies)?;

@@ -13,7 +13,7 @@ use pintle_values::Overrides;
 use super::locate;
 use crate::lifecycle::context;
 use crate::lifecycle::objects::Documents;
-use crate::prepare::{Rules, finish, process};
+use crate::prepare::{PrepareOptions, finish, process};
 use crate::{Lifecycle, Reporter, Result, input};
 
 /// What a chart and the charts below it ask for.
@@ -72,23 +72,23 @@ pub fn try_event(
 ) -> Result<TriedEvent> {
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
     let chart = locate::load(&request.chart, reporter)?;
-    let rules = Rules::default();
+    let rules = PrepareOptions::default();
     let chart = process(chart, &user, &rules, reporter)?;
     let events = events.with_scripts_of(&chart)?;
-    let mut context = about(request, chart, user, rules, reporter)?;
-    let before = shown(&context);
+    let mut context = event_context(request, chart, user, rules, reporter)?;
+    let before = context_to_node(&context);
     let told = events.emit(request.event, &mut context);
     events.report(reporter);
     told?;
-    Ok(TriedEvent { before, after: shown(&context), heard: events.listens(request.event) })
+    Ok(TriedEvent { before, after: context_to_node(&context), heard: events.listens(request.event) })
 }
 
 /// What the event is told.
-fn about(
+fn event_context(
     request: &TryEventRequest,
     chart: Chart,
     user: Map<Node>,
-    rules: Rules,
+    rules: PrepareOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Context> {
     let release = Release {
@@ -100,44 +100,46 @@ fn about(
     let target = Target::offline(release, Capabilities::default());
     match request.event {
         Event::PreCreate | Event::PreList | Event::PostList => Ok(Context::default()),
-        Event::ChartLoaded => Ok(context::of_chart(&chart, user)),
+        Event::ChartLoaded => Ok(context::for_chart(&chart, user)),
         Event::PostCreate | Event::PrePackage | Event::PreDependencyBuild | Event::PostDependencyBuild => {
             let values = chart.values.clone();
-            Ok(context::of_chart(&chart, values))
+            Ok(context::for_chart(&chart, values))
         }
         Event::PreRender => {
             let read = &mut input::read_referenced;
             let (nulls, schema) = (rules.nulls, rules.schema);
             let values = pintle_values::render_values(&chart, &user, nulls, schema, read, &mut Vec::new())?;
-            Ok(context::of_rendering(&chart, values, &target))
+            Ok(context::for_render(&chart, values, &target))
         }
-        event => after_rendering(event, chart, user, &target, rules, reporter),
+        event => rendered_context(event, chart, user, &target, rules, reporter),
     }
 }
 
 /// What an event is told that has objects: as much as the operation that fires it would tell.
-fn after_rendering(
+fn rendered_context(
     event: Event,
     chart: Chart,
     user: Map<Node>,
     target: &Target,
-    rules: Rules,
+    rules: PrepareOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Context> {
     let mut prepared = finish(chart, user, target, rules, &Lifecycle::default(), reporter)?;
     prepared.objects()?;
-    let objects = Documents::of_files(&prepared.files).objects();
+    let objects = Documents::from_files(&prepared.files).objects();
     let values = prepared.context.take_values();
     let context = match event {
         // A release that goes away is told without its chart.
-        Event::PreDelete | Event::PostDelete => Context::default().with_release(context::release_of(target)),
+        Event::PreDelete | Event::PostDelete => {
+            Context::default().with_release(context::release_for_target(target))
+        }
         // Of what a stored version was rendered for, its record keeps the release only.
         Event::PreRollback | Event::PostRollback | Event::PreTest | Event::PostTest | Event::FailedTest => {
-            context::of_chart(&prepared.chart, values).with_release(context::release_of(target))
+            context::for_chart(&prepared.chart, values).with_release(context::release_for_target(target))
         }
-        Event::Watch => context::of_rendering(&prepared.chart, values, target)
+        Event::Watch => context::for_render(&prepared.chart, values, target)
             .with_readiness(objects.first().map(|first| ready(&first.object)).unwrap_or_default()),
-        _ => context::of_rendering(&prepared.chart, values, target),
+        _ => context::for_render(&prepared.chart, values, target),
     };
     Ok(context.with_objects(objects))
 }
@@ -156,7 +158,7 @@ fn ready(object: &Object) -> ReadinessInfo {
 }
 
 /// The parts of a context that handlers may change, as one tree.
-fn shown(context: &Context) -> Node {
+fn context_to_node(context: &Context) -> Node {
     let mut map = Map::new();
     map.insert("values".into(), Node::Map(context.all_values().clone()));
     if let Some(top) = context.all_charts().first() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::locate;
-use crate::report::with_log;
+use crate::report::forward_log;
 use crate::{Reporter, Result};
 
 /// The parts of a chart that can be shown.
@@ -28,7 +28,7 @@ pub struct Shown {
 pub fn show(chart: &Path, reporter: &mut dyn Reporter) -> Result<Shown> {
     let path = locate::locate(chart)?;
     // Showing asks no more of a chart than that it can be read, whatever its generation.
-    let chart = with_log(reporter, |log| Ok(pintle_chart::load_any_version(&path, log)?))?;
+    let chart = forward_log(reporter, |log| Ok(pintle_chart::load_any_version(&path, log)?))?;
     Ok(Shown {
         chart: chart.metadata.to_yaml()?,
         values: chart.values_text().map(<[u8]>::to_vec),

@@ -14,7 +14,7 @@ use crate::lifecycle::record_extras;
 use crate::{Reporter, Result, Session};
 
 /// How many objects are read at once.
-const TOGETHER: usize = 16;
+const MAX_CONCURRENT_REQUESTS: usize = 16;
 
 /// In what form the objects are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,13 +56,13 @@ pub async fn status(
     if view == ResourceView::None {
         return Ok(report);
     }
-    let recorded = recorded(&session.cluster, &report.version.manifest, namespace).await?;
+    let recorded = read_recorded(&session.cluster, &report.version.manifest, namespace).await?;
     let read = |(object, resource): &(Object, Resource)| {
         let (object, resource) = (object.clone(), resource.clone());
         async move { read(&session.cluster, &resource, object.namespace(), object.name(), view).await }
     };
     let live: Vec<Option<Object>> =
-        futures::stream::iter(recorded.iter().map(read)).buffered(TOGETHER).collect().await;
+        futures::stream::iter(recorded.iter().map(read)).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
     let mut selectors: Vec<Map<Node>> = Vec::new();
     for ((object, resource), live) in recorded.iter().zip(live) {
         let Some(live) = live else { continue };
@@ -89,7 +89,11 @@ fn add(resources: &mut Vec<(String, Vec<Object>)>, kind: &str, objects: Vec<Obje
 }
 
 /// The objects of a manifest, each with its kind as the cluster knows it.
-async fn recorded(cluster: &Cluster, manifest: &str, namespace: &str) -> Result<Vec<(Object, Resource)>> {
+async fn read_recorded(
+    cluster: &Cluster,
+    manifest: &str,
+    namespace: &str,
+) -> Result<Vec<(Object, Resource)>> {
     let mut recorded = Vec::new();
     for mut object in Object::read_manifest(manifest.as_bytes(), "")? {
         let resource = cluster.scope(&mut object, namespace).await?;
@@ -153,7 +157,7 @@ async fn pods(
 
 /// What the scripts of a release's chart were allowed to do, as its record says. Nothing is granted by it.
 pub fn granted_permissions(version: &ReleaseVersion) -> Permissions {
-    record_extras::noted(version)
+    record_extras::recorded_permissions(version)
 }
 
 /// The labels that a version has in the store: the user's, and those that Helm finds it by.

@@ -1,4 +1,4 @@
-//! What operations that only look at a chart executor on: the chart in memory, and the values that were given for it. Both
+//! What operations that only look at a chart executor on: the chart in memory, and the values that were user_values for it. Both
 //! come from files or from a release.
 
 use std::path::Path;
@@ -12,13 +12,13 @@ use pintle_values::Overrides;
 use super::locate;
 use crate::{Reporter, Result, input};
 
-/// A chart and the values that were given for it.
+/// A chart and the values that were user_values for it.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     /// The chart as it was loaded.
     pub chart: Chart,
-    /// The values that were given.
-    pub given: Map<Node>,
+    /// The values that were user_values.
+    pub user_values: Map<Node>,
     /// The name of the release.
     pub name: String,
     /// Its namespace.
@@ -30,28 +30,28 @@ impl Subject {
     ///
     /// # Errors
     /// When the chart or the values cannot be read.
-    pub fn of_chart(
+    pub fn from_chart(
         path: &Path,
         values: &Overrides,
         name: &str,
         namespace: &str,
         reporter: &mut dyn Reporter,
     ) -> Result<Self> {
-        let given = pintle_values::layer(values, &mut input::read_values)?;
+        let user_values = pintle_values::layer(values, &mut input::read_values)?;
         let chart = locate::load(path, reporter)?;
-        Ok(Subject { chart, given, name: name.to_owned(), namespace: namespace.to_owned() })
+        Ok(Subject { chart, user_values, name: name.to_owned(), namespace: namespace.to_owned() })
     }
 
-    /// Takes the chart and the values of a release, with further values over the latter.
+    /// Takes the chart and the values of a release, with overrides values over the latter.
     ///
     /// # Errors
     /// When the values cannot be read.
-    pub fn of_release(version: &ReleaseVersion, values: &Overrides) -> Result<Self> {
-        let further = pintle_values::layer(values, &mut input::read_values)?;
-        let given = merge(version.config.clone().unwrap_or_default(), further);
+    pub fn from_release(version: &ReleaseVersion, values: &Overrides) -> Result<Self> {
+        let overrides = pintle_values::layer(values, &mut input::read_values)?;
+        let user_values = merge(version.config.clone().unwrap_or_default(), overrides);
         Ok(Subject {
             chart: version.chart.to_chart(),
-            given,
+            user_values,
             name: version.name.clone(),
             namespace: version.namespace.clone(),
         })

@@ -13,12 +13,12 @@ use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_tree::LogLine;
 use pintle_values::{NullRules, Overrides, SchemaCheck};
 
-use super::install::UNINSTALLED_CRDS;
+use super::install::CRDS_NOT_INSTALLED;
 use super::{locate, name};
 use crate::deploy::{AdoptionPolicy, PlanOptions, ThreeWayState};
-use crate::lifecycle::scripts::Setting;
-use crate::options::{DeployOptions, Method, Rendering};
-use crate::prepare::{Prepared, Rules, prepare, process, push_document, shown};
+use crate::lifecycle::scripts::ScriptContext;
+use crate::options::{DeployOptions, Method, RenderOptions};
+use crate::prepare::{PrepareOptions, Prepared, displayed_content, prepare, process, push_document};
 use crate::{Error, Lifecycle, RecordObjects, Reporter, Result, Session, Silent, input, live};
 
 /// What to render, and how.
@@ -117,9 +117,9 @@ impl TemplateRequest {
         target
     }
 
-    fn rules(&self) -> Rules {
+    fn rules(&self) -> PrepareOptions {
         let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
-        Rules {
+        PrepareOptions {
             nulls: self.nulls,
             schema,
             subchart_notes: false,
@@ -185,32 +185,36 @@ pub async fn template_live(
     name::check(&request.name, reporter)?;
     let chart = process(chart, &user, &request.rules(), reporter)?;
     if !chart.crds().is_empty() && !request.skip_crds {
-        reporter.log(LogLine::warn(UNINSTALLED_CRDS, Vec::new()));
+        reporter.log(LogLine::warn(CRDS_NOT_INSTALLED, Vec::new()));
     }
-    let setting = Setting {
+    let setting = ScriptContext {
         release: &request.name,
         namespace: &request.namespace,
         remember: false,
         wait: DeployOptions::default().timeout,
     };
-    let session = &session.scripted(&chart, setting).await?;
+    let session = &session.with_chart_scripts(&chart, setting).await?;
     let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, reporter).await?;
     let facts = session.cluster.capabilities().await?;
-    let rendering = Rendering { dns: request.dns, ..Rendering::default() };
+    let rendering = RenderOptions { dns: request.dns, ..RenderOptions::default() };
     let target = live::target(session, &facts, request.target().release, &rendering, true);
     let prepared = live::render(chart, user, target, request.rules(), &session.events, reporter).await?;
-    check_against(session, request, &prepared).await?;
+    validate_on_cluster(session, request, &prepared).await?;
     let prepared = live::emit_rendered(LifecycleEvent::PostValidate, prepared).await?;
     let prepared = live::emit_rendered(LifecycleEvent::PostTemplate, prepared).await?;
     session.events.report(reporter);
     if session.events.listens(LifecycleEvent::PostTemplate) {
-        check_against(session, request, &prepared).await?;
+        validate_on_cluster(session, request, &prepared).await?;
     }
     output(request, &prepared, reporter)
 }
 
 /// Makes sure that the cluster knows the kinds, and that no object belongs to someone else.
-async fn check_against(session: &Session, request: &TemplateRequest, prepared: &Prepared) -> Result<()> {
+async fn validate_on_cluster(
+    session: &Session,
+    request: &TemplateRequest,
+    prepared: &Prepared,
+) -> Result<()> {
     let recorded = live::record(prepared, false, &mut Silent)?;
     let version = ReleaseVersion {
         name: request.name.clone(),
@@ -265,7 +269,7 @@ fn documents<'a>(
         sorted
             .manifests
             .iter()
-            .map(|manifest| (manifest.path.to_owned(), shown(manifest, request.hide_secrets))),
+            .map(|manifest| (manifest.path.to_owned(), displayed_content(manifest, request.hide_secrets))),
     );
     if request.nulls == NullRules::Helm3 {
         trim(&mut documents[first_object..]);
@@ -316,7 +320,7 @@ fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> 
 /// When nothing matches a pattern.
 pub fn shown_only(text: &[u8], patterns: &[String]) -> Result<Vec<u8>> {
     let documents: Vec<(&[u8], String)> = pintle_objects::split(text)
-        .filter_map(|document| source_of(document).map(|path| (document, path)))
+        .filter_map(|document| source_path(document).map(|path| (document, path)))
         .collect();
     let mut shown = Vec::new();
     for pattern in patterns {
@@ -337,7 +341,7 @@ pub fn shown_only(text: &[u8], patterns: &[String]) -> Result<Vec<u8>> {
 }
 
 /// The path after the chart's name in the first `# Source:` line of a document.
-fn source_of(document: &[u8]) -> Option<String> {
+fn source_path(document: &[u8]) -> Option<String> {
     const MARK: &str = "# Source: ";
     let text = String::from_utf8_lossy(document);
     text.lines().filter_map(|line| line.split_once(MARK)).find_map(|(_, path)| {
@@ -366,7 +370,7 @@ fn write_files(
 fn write_file(target: &Path, source: &str, content: &[u8], first: bool) -> Result<()> {
     let failed = |source| Error::File { action: "write", path: target.to_owned(), source };
     if let Some(parent) = target.parent() {
-        make_folder(parent)?;
+        create_dir(parent)?;
     }
     let mut options = fs::OpenOptions::new();
     let options = if first { options.write(true).create(true).truncate(true) } else { options.append(true) };
@@ -376,11 +380,11 @@ fn write_file(target: &Path, source: &str, content: &[u8], first: bool) -> Resul
 }
 
 /// Makes a folder and those above it. What stands in the way of looking at it is told in Go's words.
-fn make_folder(folder: &Path) -> Result<()> {
+fn create_dir(folder: &Path) -> Result<()> {
     if let Err(error) = fs::metadata(folder)
         && error.kind() == std::io::ErrorKind::NotADirectory
     {
-        return Err(Error::Unwritable { path: folder.to_owned() });
+        return Err(Error::NotADirectory { path: folder.to_owned() });
     }
     fs::create_dir_all(folder).map_err(|source| Error::File {
         action: "write",

@@ -8,7 +8,7 @@ use pintle_release::{ReleaseVersion, StoredHook};
 
 use super::name;
 use crate::deploy::Executor;
-use crate::options::{DeployOptions, Method, Strategy};
+use crate::options::{DeployOptions, Method, WaitStrategy};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
@@ -26,19 +26,19 @@ pub struct TestRequest {
     /// Whether the logs of the tests' pods are fetched.
     pub logs: bool,
     /// How the tests are run.
-    pub delivery: DeployOptions,
+    pub deploy: DeployOptions,
 }
 
 impl Default for TestRequest {
     fn default() -> Self {
-        let delivery = DeployOptions { wait: Strategy::Watcher, ..DeployOptions::default() };
+        let deploy = DeployOptions { wait: WaitStrategy::Watcher, ..DeployOptions::default() };
         TestRequest {
             name: String::new(),
             namespace: String::new(),
             include: Vec::new(),
             exclude: Vec::new(),
             logs: false,
-            delivery,
+            deploy,
         }
     }
 }
@@ -75,7 +75,7 @@ impl TestRequest {
 
     /// How long one test may take.
     pub fn set_timeout(&mut self, timeout: Duration) {
-        self.delivery.timeout = timeout;
+        self.deploy.timeout = timeout;
     }
 }
 
@@ -91,30 +91,30 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
             name: request.name.clone(),
         });
     }
-    let found = Records::to_change(session, &request.namespace, &request.name, false).await;
+    let found = Records::find_for_update(session, &request.namespace, &request.name, false).await;
     let (records, history) = found?;
-    let Some(seen) = history.last() else {
+    let Some(observed) = history.last() else {
         return Err(Error::NoSuchRelease { name: request.name.clone() });
     };
-    let mut version = records.load(seen.number).await?;
-    let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
+    let mut version = records.load(observed.number).await?;
+    let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
     let (running, skipped): (Vec<StoredHook>, Vec<StoredHook>) =
         std::mem::take(&mut version.hooks).into_iter().partition(|hook| request.takes_part(&hook.name));
     version.hooks = running;
-    let method = Method::of_record(&version.apply_method);
-    let mut executor = Executor::new(session, &records, version, &request.delivery, method);
-    executor.unclaimed(seen.clone());
+    let method = Method::from_record(&version.apply_method);
+    let mut executor = Executor::new(session, &records, version, &request.deploy, method);
+    executor.without_lease(observed.clone());
     let stored = executor.emit_pre_test(reporter).await?;
-    let (aftermath, failure) = match executor.run_hooks(HookEvent::Test, reporter).await {
-        Ok(aftermath) => (aftermath, None),
-        Err(failure) => (failure.aftermath, Some(failure.error)),
+    let (results, failure) = match executor.run_hooks(HookEvent::Test, reporter).await {
+        Ok(results) => (results, None),
+        Err(failure) => (failure.results, Some(failure.error)),
     };
     let (logs, logs_failure) =
         if request.logs { test_logs(session, request, &executor.version).await } else { (Vec::new(), None) };
-    let cleaned = executor.settle_hooks(aftermath, reporter).await;
+    let cleaned = executor.clean_up_hooks(results, reporter).await;
     let told = executor.emit_tested(failure.is_some()).await;
     session.events.report(reporter);
-    let tested = executor.take_tested(stored);
+    let tested = executor.merge_test_results(stored);
     executor.version.hooks = skipped.into_iter().chain(tested).collect();
     executor.record_progress().await?;
     Ok(Tested {

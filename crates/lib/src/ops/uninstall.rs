@@ -7,7 +7,7 @@ use pintle_objects::HookEvent;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
 use super::name;
-use crate::deploy::{self, Ending, Executor, Parting};
+use crate::deploy::{self, Executor, Outcome, RemoveRequest};
 use crate::options::{DeployOptions, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
@@ -28,7 +28,7 @@ pub struct UninstallRequest {
     /// What the record says of it; empty for the usual words.
     pub description: String,
     /// How it reaches the cluster.
-    pub delivery: DeployOptions,
+    pub deploy: DeployOptions,
     /// Whether nothing is done.
     pub dry_run: bool,
 }
@@ -53,7 +53,7 @@ pub async fn uninstall(
 ) -> Result<Option<Uninstalled>> {
     session.cluster.check_reachable().await?;
     if request.dry_run {
-        let found = Records::to_change(session, &request.namespace, &request.name, true).await;
+        let found = Records::find_for_update(session, &request.namespace, &request.name, true).await;
         let (records, history) = found?;
         return dry_run(&records, &history, request).await;
     }
@@ -63,16 +63,17 @@ pub async fn uninstall(
             name: request.name.clone(),
         });
     }
-    let unreadable = |source| Error::Unreadable { name: request.name.clone(), source: Box::new(source) };
-    let found = Records::to_change(session, &request.namespace, &request.name, false).await;
+    let unreadable =
+        |source| Error::UninstallNotLoaded { name: request.name.clone(), source: Box::new(source) };
+    let found = Records::find_for_update(session, &request.namespace, &request.name, false).await;
     let (records, mut history) = found.map_err(|error| match error {
-        Error::KeptElsewhere { .. } | Error::TwoOwners { .. } => error,
+        Error::InOtherStore { .. } | Error::DuplicateRelease { .. } => error,
         other => unreadable(other),
     })?;
     let Some(last) = history.last_mut() else {
         return match request.ignore_not_found {
             true => Ok(None),
-            false => Err(Error::NotLoaded { name: request.name.clone() }),
+            false => Err(Error::UninstallNotFound { name: request.name.clone() }),
         };
     };
     // Someone who is still at executor on the release would only put back what is taken away here.
@@ -81,11 +82,11 @@ pub async fn uninstall(
     }
     let version = records.load(last.number).await?;
     if version.info.status == Status::Uninstalled {
-        return again(&records, request, &history, version).await.map(Some);
+        return purge_uninstalled(&records, request, &history, version).await.map(Some);
     }
-    let session = &session.scripted_as_stored(&version, request.delivery.timeout).await?;
+    let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
     let outcome = run(session, request, &records, &history, version, reporter).await;
-    session.settled(outcome, reporter).map(Some)
+    session.finish(outcome, reporter).map(Some)
 }
 
 async fn dry_run(
@@ -103,7 +104,7 @@ async fn dry_run(
 }
 
 /// A release whose objects are gone already: only its records are left to take away.
-async fn again(
+async fn purge_uninstalled(
     records: &Records<'_>,
     request: &UninstallRequest,
     history: &[Summary],
@@ -124,33 +125,35 @@ async fn run(
     mut version: ReleaseVersion,
     reporter: &mut dyn Reporter,
 ) -> Result<Uninstalled> {
-    let Some(seen) = history.last() else { return Err(Error::NotLoaded { name: request.name.clone() }) };
+    let Some(observed) = history.last() else {
+        return Err(Error::UninstallNotFound { name: request.name.clone() });
+    };
     let unfinished = records.unfinished(history, version.number).await?;
     let before = version.clone();
     version.info.status = Status::Uninstalling;
     version.info.deleted = Some(session.clock.now());
     version.info.description = "Deletion in progress (or silently failed)".to_owned();
-    let mut removal = pintle_plan::removal(&version.manifest).map_err(|source| Error::NotDeleted {
+    let mut removal = pintle_plan::removal(&version.manifest).map_err(|source| Error::DeleteFailed {
         name: request.name.clone(),
         source: Box::new(source.into()),
     })?;
     // Those of the version itself that ask to be kept have not been touched by the others.
-    let leftovers = deploy::find_leftovers(session, &unfinished, &removal.delete).await?;
-    removal.delete.extend(leftovers.into_iter().map(|leftover| leftover.object));
-    let mut executor = Executor::new(session, records, version, &request.delivery, Method::ServerSide);
-    let parting = Parting {
+    let orphans = deploy::find_orphans(session, &unfinished, &removal.delete).await?;
+    removal.delete.extend(orphans.into_iter().map(|orphan| orphan.object));
+    let mut executor = Executor::new(session, records, version, &request.deploy, Method::ServerSide);
+    let removal_request = RemoveRequest {
         removal: &removal,
         cascade: request.cascade,
         events: (HookEvent::PreDelete, HookEvent::PostDelete),
-        seen,
+        observed,
         unfinished: unfinished.iter().chain([&before]).collect(),
     };
-    let problems = match executor.remove(&parting, reporter).await {
+    let problems = match executor.remove(&removal_request, reporter).await {
         Ok(problems) => problems,
         Err(error) => {
             // There is an error to tell already; that others must wait for the lease would only hide it.
             if executor.has_applied() {
-                let _ = executor.let_go().await;
+                let _ = executor.release_lease().await;
             }
             return Err(error);
         }
@@ -159,7 +162,7 @@ async fn run(
     let text = described(text, &problems);
     let mut problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     if request.keep_history {
-        executor.finish(Ending::Uninstalled(text)).await?;
+        executor.finish(Outcome::Uninstalled(text)).await?;
         records.supersede_all_but(executor.version.number, history, &before).await?;
     } else {
         executor.version.info.status = Status::Uninstalled;
@@ -171,7 +174,7 @@ async fn run(
     if problems.is_empty() {
         return Ok(Uninstalled { version: executor.version, kept: removal.retained_message() });
     }
-    Err(Error::UninstalledWithProblems { problems })
+    Err(Error::UninstalledWithErrors { problems })
 }
 
 /// What the record says: the usual words, and what went wrong with handlers, of which Helm has none.
@@ -192,5 +195,5 @@ async fn purge(records: &Records<'_>, history: &[Summary]) -> Result<()> {
         Ok(()) => delete(last).await,
         failed => failed,
     };
-    deleted.map_err(|source| Error::NotPurged { source: Box::new(source) })
+    deleted.map_err(|source| Error::PurgeFailed { source: Box::new(source) })
 }

@@ -25,7 +25,7 @@ pub struct Unlocked {
 pub async fn unlock(session: &Session, namespace: &str, name: &str, free: bool) -> Result<Unlocked> {
     session.cluster.check_reachable().await?;
     let records = Records::find(session, namespace, name).await?;
-    let mut history = records.some_history().await?;
+    let mut history = records.existing_history().await?;
     let last = history.last_mut().ok_or_else(|| Error::NoSuchRelease { name: name.to_owned() })?;
     let lease = last.lease.clone();
     let abandoned = lease.as_ref().is_some_and(|lease| records.is_abandoned(lease));

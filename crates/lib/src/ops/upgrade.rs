@@ -9,24 +9,24 @@ use pintle_release::{Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_render::Release;
 use pintle_tree::{LogLine, Map, Node};
 
-use super::adopt::{self, Succession};
+use super::adopt::{self, ReplacedVersions};
 use super::install::{self, InstallRequest};
 use super::name;
 use super::rollback::{self, RollbackRequest};
-use crate::deploy::{self, AdoptionPolicy, Ending, Events, Executor, PlanOptions, ThreeWayState};
+use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;
-use crate::lifecycle::scripts::Setting;
-use crate::options::{DeployOptions, Method, MethodChoice, Mode};
+use crate::lifecycle::scripts::ScriptContext;
+use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
 use crate::prepare::{Prepared, process};
 use crate::records::{Records, newest_deployed};
 use crate::{Error, Reporter, Result, Session, live};
 
 /// What becomes of the values that were given earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ValuesRule {
+pub enum ValuesPolicy {
     /// They count when no new ones are given.
     #[default]
-    WhenNoneAreGiven,
+    ReuseIfNoneGiven,
     /// They are forgotten.
     Reset,
     /// They count below new ones, together with the old chart's defaults.
@@ -43,7 +43,7 @@ pub struct UpgradeRequest {
     /// Whether the release is installed when there is none.
     pub install: bool,
     /// What becomes of the values that were given earlier.
-    pub values_rule: ValuesRule,
+    pub values_policy: ValuesPolicy,
     /// Who merges.
     pub method: MethodChoice,
     /// Whether objects that a failed upgrade made are deleted again.
@@ -75,20 +75,20 @@ pub async fn upgrade(
     session.cluster.check_reachable().await?;
     if request.install && is_new(session, target).await? {
         let outcome = install::install_loaded(session, target, chart, user, reporter).await;
-        let version = session.settled(outcome, reporter)?;
+        let version = session.finish(outcome, reporter)?;
         return Ok(Upgraded { version, installed: true });
     }
     if !name::is_valid(&target.name) {
         return Err(Error::InvalidName { prefix: "release name is invalid", name: target.name.clone() });
     }
     let outcome = Upgrade::new(session, request).await?.run(chart, user, reporter).await;
-    let version = session.settled(outcome, reporter)?;
+    let version = session.finish(outcome, reporter)?;
     Ok(Upgraded { version, installed: false })
 }
 
 /// Whether there is nothing to upgrade: no record at all, or one that was uninstalled last.
 async fn is_new(session: &Session, target: &InstallRequest) -> Result<bool> {
-    let (_, history) = Records::find_history(session, &target.namespace, &target.name).await?;
+    let (_, history) = Records::find_with_history(session, &target.namespace, &target.name).await?;
     Ok(history.last().is_none_or(|last| last.status == Status::Uninstalled))
 }
 
@@ -110,8 +110,8 @@ struct Upgrade<'s> {
 impl<'s> Upgrade<'s> {
     async fn new(session: &'s Session, request: &'s UpgradeRequest) -> Result<Upgrade<'s>> {
         let target = &request.target;
-        let dry_run = target.mode.is_preview();
-        let found = Records::to_change(session, &target.namespace, &target.name, dry_run).await;
+        let dry_run = target.dry_run.is_dry_run();
+        let found = Records::find_for_update(session, &target.namespace, &target.name, dry_run).await;
         let (records, mut history) = found?;
         let missing = || Error::NoDeployedReleases { name: target.name.clone() };
         let last = history.last_mut().ok_or_else(missing)?;
@@ -148,18 +148,17 @@ impl<'s> Upgrade<'s> {
         let target = &self.request.target;
         let user = self.values(&mut chart, user, reporter)?;
         // Helm adds no words of its own to what goes wrong here, unlike when installing.
-        let chart =
-            process(chart, &user, &target.rendering.rules(), reporter).map_err(|error| match error {
-                Error::Dependencies(source) => Error::Values(source),
-                other => other,
-            })?;
-        let setting = Setting {
+        let chart = process(chart, &user, &target.render.rules(), reporter).map_err(|error| match error {
+            Error::Dependencies(source) => Error::Values(source),
+            other => other,
+        })?;
+        let setting = ScriptContext {
             release: &target.name,
             namespace: &self.base.namespace,
-            remember: !target.mode.is_preview(),
-            wait: target.delivery.timeout,
+            remember: !target.dry_run.is_dry_run(),
+            wait: target.deploy.timeout,
         };
-        let session = self.session.scripted(&chart, setting).await?;
+        let session = self.session.with_chart_scripts(&chart, setting).await?;
         Upgrade { session: &session, ..self }.run_scripted(chart, user, reporter).await
     }
 
@@ -176,7 +175,7 @@ impl<'s> Upgrade<'s> {
         let mut version = self.next_version(&prepared, reporter)?;
         let mut state = self.load(&version).await?;
         deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
-        if target.mode.is_preview() {
+        if target.dry_run.is_dry_run() {
             version.info.description = described(&target.description, "Dry run complete");
             return Ok(version);
         }
@@ -184,27 +183,27 @@ impl<'s> Upgrade<'s> {
         if deploy::emit_mut(self.session, event, &mut version, context, reporter).await? {
             state = self.load(&version).await?;
         }
-        let delivery = target.delivery.clone().noticing_failure(target.rollback_on_failure);
-        let mut executor = Executor::new(self.session, &self.records, version, &delivery, self.method);
+        let deploy_options = target.deploy.clone().waiting_if(target.rollback_on_failure);
+        let mut executor = Executor::new(self.session, &self.records, version, &deploy_options, self.method);
         executor.context = Some(prepared.context);
-        executor.strict_fields = !target.rendering.disable_openapi;
-        executor.migrate = Method::of_record(&self.base.apply_method) == Method::ClientSide;
-        let events = Events {
+        executor.strict_fields = !target.render.disable_openapi;
+        executor.migrate = Method::from_record(&self.base.apply_method) == Method::ClientSide;
+        let events = HookEvents {
             before: (HookEvent::PreUpgrade, "pre-upgrade hooks failed"),
             after: (HookEvent::PostUpgrade, "post-upgrade hooks failed"),
         };
         executor.check_hooks(&events)?;
         // Records that are only moved when all went well are not pruned before.
-        let max_history = if self.records.is_foreign() { 0 } else { self.request.max_history };
+        let max_history = if self.records.is_in_other_store() { 0 } else { self.request.max_history };
         executor.begin(&self.history, max_history).await?;
-        executor.end_hooks_of(self.unfinished.iter().chain([&self.base])).await;
+        executor.terminate_hooks_of_failed(self.unfinished.iter().chain([&self.base])).await;
         match executor.deploy(&mut state, events, reporter).await {
             Ok(()) => {
                 let text = described(&target.description, "Upgrade complete");
                 self.succeeded(executor, text, reporter).await
             }
             Err(error) => {
-                let session = self.session.undoing(self.records.store());
+                let session = self.session.for_rollback(self.records.store());
                 Err(failed(&session, self.request, &mut executor, error, reporter).await)
             }
         }
@@ -217,18 +216,18 @@ impl<'s> Upgrade<'s> {
         text: String,
         reporter: &mut dyn Reporter,
     ) -> Result<ReleaseVersion> {
-        let succession = Succession {
+        let replaced = ReplacedVersions {
             history: &self.history,
             superseded: &[self.base.number],
             max_history: self.request.max_history,
         };
-        if self.records.is_foreign()
-            && adopt::with_new_version(&mut executor, &self.records, &succession, &text, reporter).await?
+        if self.records.is_in_other_store()
+            && adopt::with_new_version(&mut executor, &self.records, &replaced, &text, reporter).await?
         {
             return Ok(executor.version);
         }
         executor.supersede(&mut self.base.clone()).await?;
-        executor.finish(Ending::Deployed(text)).await?;
+        executor.finish(Outcome::Deployed(text)).await?;
         Ok(executor.version)
     }
 
@@ -236,10 +235,10 @@ impl<'s> Upgrade<'s> {
     async fn load(&self, version: &ReleaseVersion) -> Result<ThreeWayState> {
         let adoption =
             if self.request.target.take_ownership { AdoptionPolicy::All } else { AdoptionPolicy::OwnedOnly };
-        let validation = self.request.target.rendering.validation();
+        let validation = self.request.target.render.validation();
         let options = PlanOptions { method: self.method, adoption, validation };
         let mut state = ThreeWayState::load(self.session, version, Some(&self.base), options).await?;
-        state.add_leftovers(self.session, &self.unfinished).await?;
+        state.add_orphans(self.session, &self.unfinished).await?;
         state.plan().map_err(|source| Error::CannotContinue { operation: "update", source })?;
         Ok(state)
     }
@@ -248,18 +247,18 @@ impl<'s> Upgrade<'s> {
     fn values(&self, chart: &mut Chart, new: Map<Node>, reporter: &mut dyn Reporter) -> Result<Map<Node>> {
         let old = self.base.config.clone().unwrap_or_default();
         let mut log = Vec::new();
-        let values = match self.request.values_rule {
-            ValuesRule::Reset => new,
-            ValuesRule::Reuse => {
+        let values = match self.request.values_policy {
+            ValuesPolicy::Reset => new,
+            ValuesPolicy::Reuse => {
                 let stored = self.base.chart.to_chart();
-                let nulls = self.request.target.rendering.nulls;
+                let nulls = self.request.target.render.nulls;
                 chart.values = pintle_values::coalesce(&stored, &old, nulls, &mut log)
                     .map_err(|source| Error::OldValues { source })?;
                 pintle_values::lay_over(&new, &old, &mut log)
             }
-            ValuesRule::ResetThenReuse => pintle_values::lay_over(&new, &old, &mut log),
-            ValuesRule::WhenNoneAreGiven if new.is_empty() && !old.is_empty() => old,
-            ValuesRule::WhenNoneAreGiven => new,
+            ValuesPolicy::ResetThenReuse => pintle_values::lay_over(&new, &old, &mut log),
+            ValuesPolicy::ReuseIfNoneGiven if new.is_empty() && !old.is_empty() => old,
+            ValuesPolicy::ReuseIfNoneGiven => new,
         };
         log.into_iter().for_each(|line| reporter.log(line));
         Ok(values)
@@ -274,18 +273,22 @@ impl<'s> Upgrade<'s> {
             revision: i64::try_from(self.last.number + 1).unwrap_or(i64::MAX),
             is_upgrade: true,
         };
-        let ask = target.mode != Mode::PreviewClient;
-        let whom = live::target(self.session, &facts, release, &target.rendering, ask);
-        live::render(chart, user, whom, target.rendering.rules(), &self.session.events, reporter).await
+        let ask = target.dry_run != DryRun::Client;
+        let whom = live::target(self.session, &facts, release, &target.render, ask);
+        live::render(chart, user, whom, target.render.rules(), &self.session.events, reporter).await
     }
 
     fn next_version(&self, prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {
         let target = &self.request.target;
-        let recorded = live::record(prepared, target.rendering.hide_secrets, reporter)?;
+        let recorded = live::record(prepared, target.render.hide_secrets, reporter)?;
         super::check_labels(&target.labels)?;
         let mut labels = merged_labels(&self.last.labels, &target.labels);
-        record_extras::note(&mut labels, self.last.number + 1, prepared.granted());
-        record_extras::note_lists(&mut labels, self.last.number + 1, prepared.hears_of_lists());
+        record_extras::record_permissions(&mut labels, self.last.number + 1, prepared.granted());
+        record_extras::record_list_events(
+            &mut labels,
+            self.last.number + 1,
+            prepared.listens_to_list_events(),
+        );
         Ok(ReleaseVersion {
             name: target.name.clone(),
             namespace: self.base.namespace.clone(),
@@ -334,9 +337,9 @@ async fn failed(
 ) -> Error {
     let target = &request.target;
     let attributes = vec![("name", target.name.clone()), ("error", error.to_string())];
-    reporter.foretell(LogLine::warn("upgrade failed", attributes));
+    reporter.log_failure(LogLine::warn("upgrade failed", attributes));
     // There is an error to tell already; that it could not be recorded either would only hide it.
-    let _ = executor.finish(Ending::Failed(format!("Upgrade {:?} failed: {error}", target.name))).await;
+    let _ = executor.finish(Outcome::Failed(format!("Upgrade {:?} failed: {error}", target.name))).await;
     if request.cleanup_on_fail
         && let Err(second) = executor.clean_up().await
     {
@@ -362,10 +365,10 @@ async fn roll_back(
 ) -> Error {
     let target = &request.target;
     // The session has no other store than the one that keeps the release.
-    let history = match Records::of(session, &target.namespace, &target.name).history().await {
+    let history = match Records::new(session, &target.namespace, &target.name).history().await {
         Ok(history) => history,
         Err(second) => {
-            return Error::UndoFailed {
+            return Error::RollbackFailed {
                 doing: "finding last successful release",
                 operation: "upgrade",
                 first: Box::new(error),
@@ -382,12 +385,12 @@ async fn roll_back(
         namespace: target.namespace.clone(),
         to: VersionRef::Number(good.number),
         method: request.method,
-        delivery: options.clone(),
+        deploy: options.clone(),
         ..RollbackRequest::default()
     };
     match rollback::rollback(session, &back, reporter).await {
-        Ok(_) => Error::Undone { name: target.name.clone(), how: "rolled back", source: Box::new(error) },
-        Err(second) => Error::UndoFailed {
+        Ok(_) => Error::RolledBack { name: target.name.clone(), how: "rolled back", source: Box::new(error) },
+        Err(second) => Error::RollbackFailed {
             doing: "rolling back",
             operation: "upgrade",
             first: Box::new(error),

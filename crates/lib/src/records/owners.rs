@@ -9,7 +9,7 @@ use pintle_release::{Query, Store, StoreError, Summary};
 use crate::{Error, Result, Session};
 
 /// Where a release was found.
-pub(super) struct Found {
+pub(super) struct Located {
     /// The store that counts.
     pub(super) store: Arc<dyn Store>,
     /// The versions in it, oldest first; none when no store has the release.
@@ -17,7 +17,7 @@ pub(super) struct Found {
     /// What is left elsewhere of a move into this store.
     copies: Vec<(Arc<dyn Store>, Vec<Summary>)>,
     /// A store that has another release of that name.
-    stranger: Option<Arc<dyn Store>>,
+    conflicting: Option<Arc<dyn Store>>,
 }
 
 /// How the versions of a release in the session's own store relate to those in another.
@@ -26,19 +26,20 @@ enum Relation {
     /// Those of the other store were moved here, and have not been deleted there yet.
     Moved,
     /// They were moved here, and then somebody went on in the other store.
-    Behind,
+    OtherIsNewer,
     /// They have nothing to do with each other.
-    Apart,
+    Unrelated,
 }
 
-impl Found {
+impl Located {
     /// Refuses a name that two stores have.
-    pub(super) fn has_one_owner(&self, name: &str) -> Result<()> {
-        match &self.stranger {
+    pub(super) fn ensure_single_owner(&self, name: &str) -> Result<()> {
+        match &self.conflicting {
             None => Ok(()),
-            Some(other) => {
-                Err(Error::TwoOwners { name: name.to_owned(), stores: [self.store.driver(), other.driver()] })
-            }
+            Some(other) => Err(Error::DuplicateRelease {
+                name: name.to_owned(),
+                stores: [self.store.driver(), other.driver()],
+            }),
         }
     }
 
@@ -61,12 +62,12 @@ pub(super) async fn find(
     namespace: &str,
     name: &str,
     others: &[Arc<dyn Store>],
-) -> Result<Found> {
+) -> Result<Located> {
     let own = session.store.history(namespace, name);
     let asked = join_all(others.iter().map(|other| other.history(namespace, name)));
     let (own, asked) = futures::join!(own, asked);
     let mut found =
-        Found { store: Arc::clone(&session.store), history: own?, copies: Vec::new(), stranger: None };
+        Located { store: Arc::clone(&session.store), history: own?, copies: Vec::new(), conflicting: None };
     for (other, history) in others.iter().zip(asked) {
         let history = match history {
             // What may not be seen does not matter as long as the release is known.
@@ -82,15 +83,15 @@ pub(super) async fn find(
         }
         match relation(&found.history, &history) {
             Relation::Moved => found.copies.push((Arc::clone(other), history)),
-            Relation::Behind => (found.store, found.history) = (Arc::clone(other), history),
-            Relation::Apart => found.stranger = Some(Arc::clone(other)),
+            Relation::OtherIsNewer => (found.store, found.history) = (Arc::clone(other), history),
+            Relation::Unrelated => found.conflicting = Some(Arc::clone(other)),
         }
     }
     Ok(found)
 }
 
 /// The first of some stores that has a release. What may not be seen is passed over.
-pub(super) async fn first(
+pub(super) async fn find_first(
     stores: &[Arc<dyn Store>],
     namespace: &str,
     name: &str,
@@ -125,17 +126,17 @@ fn relation(own: &[Summary], other: &[Summary]) -> Relation {
         .filter_map(|theirs| own.iter().find(|ours| ours.number == theirs.number).map(|ours| (ours, theirs)))
         .peekable();
     let is_further = other.last().map(|last| last.number) > own.last().map(|last| last.number);
-    if common.peek().is_none() || !common.all(|(ours, theirs)| is_same(ours, theirs)) {
-        Relation::Apart
+    if common.peek().is_none() || !common.all(|(ours, theirs)| is_same_version(ours, theirs)) {
+        Relation::Unrelated
     } else if is_further {
-        Relation::Behind
+        Relation::OtherIsNewer
     } else {
         Relation::Moved
     }
 }
 
 /// Whether two records are of one version. Its state may have changed since one was copied from the other.
-fn is_same(ours: &Summary, theirs: &Summary) -> bool {
+fn is_same_version(ours: &Summary, theirs: &Summary) -> bool {
     let facts = |version: &Summary| {
         (version.last_deployed, version.chart_name.clone(), version.chart_version.clone())
     };
@@ -159,11 +160,11 @@ mod tests {
             (vec![(1, 10), (2, 20)], vec![(2, 20)], Relation::Moved),
             (vec![(1, 10), (2, 20), (3, 30)], vec![(2, 20)], Relation::Moved),
             // Helm has gone on.
-            (vec![(1, 10), (2, 20)], vec![(2, 20), (3, 30)], Relation::Behind),
+            (vec![(1, 10), (2, 20)], vec![(2, 20), (3, 30)], Relation::OtherIsNewer),
             // The name was given twice.
-            (vec![(1, 11)], vec![(1, 10), (2, 20)], Relation::Apart),
-            (vec![(1, 10), (2, 21)], vec![(1, 10), (2, 20)], Relation::Apart),
-            (vec![(3, 30)], vec![(1, 10)], Relation::Apart),
+            (vec![(1, 11)], vec![(1, 10), (2, 20)], Relation::Unrelated),
+            (vec![(1, 10), (2, 21)], vec![(1, 10), (2, 20)], Relation::Unrelated),
+            (vec![(3, 30)], vec![(1, 10)], Relation::Unrelated),
         ] {
             let summaries = |versions: &[(u64, i64)]| -> Vec<Summary> {
                 versions.iter().map(|(number, seconds)| version(*number, *seconds)).collect()

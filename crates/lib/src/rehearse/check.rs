@@ -9,15 +9,15 @@ use pintle_objects::Object;
 use pintle_render::{KubeVersion, Release};
 use pintle_tree::{Map, Node};
 
-use super::source_map::{Document, documents, line_in_template, line_of};
+use super::source_map::{Document, documents, line_in_template, line_of_field};
 use super::{Finding, Rehearsing, Severity};
-use crate::lifecycle::scripts::Setting;
+use crate::lifecycle::scripts::ScriptContext;
 use crate::ops::InstallRequest;
 use crate::prepare::process;
 use crate::{Method, Result, Silent, crds, lint, live};
 
 /// One complaint of the API.
-struct Complaint {
+struct ApiError {
     /// The path of the field; empty for the object as a whole.
     field: String,
     message: String,
@@ -33,7 +33,7 @@ impl Rehearsing<'_> {
     ) -> Result<()> {
         let (chart, user) = crate::ops::load_for_install(target, &mut Silent)?;
         let original = chart.clone();
-        let chart = process(chart, &user, &target.rendering.rules(), &mut Silent)?;
+        let chart = process(chart, &user, &target.render.rules(), &mut Silent)?;
         let mut all = Vec::new();
         if !upgrade {
             all = definitions(&chart);
@@ -63,14 +63,14 @@ impl Rehearsing<'_> {
         chart: Chart,
         user: Map<Node>,
         upgrade: bool,
-    ) -> Result<live::Recorded> {
-        let setting = Setting {
+    ) -> Result<live::RenderedRecord> {
+        let setting = ScriptContext {
             release: &target.name,
             namespace: &target.namespace,
             remember: false,
-            wait: target.delivery.timeout,
+            wait: target.deploy.timeout,
         };
-        let session = self.session.scripted(&chart, setting).await?;
+        let session = self.session.with_chart_scripts(&chart, setting).await?;
         let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, &mut Silent).await?;
         let facts = session.cluster.capabilities().await?;
         let release = Release {
@@ -79,8 +79,8 @@ impl Rehearsing<'_> {
             revision: if upgrade { 2 } else { 1 },
             is_upgrade: upgrade,
         };
-        let state = live::target(&session, &facts, release, &target.rendering, true);
-        let rules = target.rendering.rules();
+        let state = live::target(&session, &facts, release, &target.render, true);
+        let rules = target.render.rules();
         let prepared = live::render(chart, user, state, rules, &session.events, &mut Silent).await?;
         live::record(&prepared, false, &mut Silent)
     }
@@ -101,7 +101,7 @@ impl Rehearsing<'_> {
                 }
             })
             .collect();
-        let brought = brought(&objects);
+        let kinds_defined = kinds_defined(&objects);
         for (document, object) in &mut objects {
             let name = self.observer.name_of(object.kind(), object.namespace(), object.name());
             let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
@@ -109,24 +109,24 @@ impl Rehearsing<'_> {
                 continue;
             }
             self.session.cluster.clear_warnings();
-            for complaint in self.ask(object).await {
-                if brought.iter().any(|missing| complaint.message.contains(missing)) {
+            for complaint in self.validate(object).await {
+                if kinds_defined.iter().any(|missing| complaint.message.contains(missing)) {
                     continue;
                 }
-                self.complain(stage, Severity::Error, chart, document, &name, &complaint);
+                self.report(stage, Severity::Error, chart, document, &name, &complaint);
             }
             for message in self.session.cluster.take_warnings() {
                 let path = message.split(':').next().unwrap_or_default();
                 let known = path.starts_with("spec.") || path.starts_with("metadata.");
                 let field = if known { path.to_owned() } else { "apiVersion".to_owned() };
-                let complaint = Complaint { field, message };
-                self.complain(stage, Severity::Warning, chart, document, &name, &complaint);
+                let complaint = ApiError { field, message };
+                self.report(stage, Severity::Warning, chart, document, &name, &complaint);
             }
         }
     }
 
     /// Lets the API try an object without keeping it.
-    async fn ask(&self, object: &mut Object) -> Vec<Complaint> {
+    async fn validate(&self, object: &mut Object) -> Vec<ApiError> {
         let stated = object.namespace().to_owned();
         if let Err(error) = self.session.cluster.scope(object, &self.request.namespace).await {
             let message = match &error {
@@ -135,7 +135,7 @@ impl Rehearsing<'_> {
                 }
                 other => other.to_string(),
             };
-            return vec![Complaint { field: "apiVersion".to_owned(), message }];
+            return vec![ApiError { field: "apiVersion".to_owned(), message }];
         }
         let write = WriteParams { dry_run: true, ..WriteParams::strict() };
         // A new object is told all that is wrong with it at once; one that is there is asked as an upgrade would.
@@ -150,7 +150,7 @@ impl Rehearsing<'_> {
             }
             Err(error) => error,
         };
-        let mut complaints = complaints(&refused);
+        let mut complaints = api_errors(&refused);
         let no_namespace = format!("namespaces \"{stated}\" not found");
         if let [only] = &mut complaints[..]
             && only.message == no_namespace
@@ -185,16 +185,16 @@ impl Rehearsing<'_> {
         }
     }
 
-    fn complain(
+    fn report(
         &mut self,
         stage: &'static str,
         severity: Severity,
         chart: &Chart,
         document: &Document,
         object: &str,
-        complaint: &Complaint,
+        complaint: &ApiError,
     ) {
-        let rendered_line = line_of(&document.text, &complaint.field);
+        let rendered_line = line_of_field(&document.text, &complaint.field);
         // Definitions are not rendered.
         let line = match document.file.contains("/crds/") {
             true => rendered_line,
@@ -233,7 +233,7 @@ fn members(node: Node) -> Vec<Object> {
 }
 
 /// What the API says about pods that need something which the chart brings, and which is not there yet.
-fn brought(objects: &[(&Document, Object)]) -> Vec<String> {
+fn kinds_defined(objects: &[(&Document, Object)]) -> Vec<String> {
     let missing = |(_, object): &(&Document, Object)| match object.kind() {
         "ServiceAccount" => Some(format!("serviceaccount \"{}\" not found", object.name())),
         "PriorityClass" => Some(format!("no PriorityClass with name {} was found", object.name())),
@@ -259,13 +259,13 @@ fn definitions(chart: &Chart) -> Vec<Document> {
 }
 
 /// What the API says, field by field.
-fn complaints(error: &ClusterError) -> Vec<Complaint> {
+fn api_errors(error: &ClusterError) -> Vec<ApiError> {
     let Some(status) = error.status() else {
-        return vec![Complaint { field: String::new(), message: error.to_string() }];
+        return vec![ApiError { field: String::new(), message: error.to_string() }];
     };
     let causes = status.causes.iter().filter(|cause| !cause.field.is_empty());
-    let by_cause: Vec<Complaint> = causes
-        .map(|cause| Complaint {
+    let by_cause: Vec<ApiError> = causes
+        .map(|cause| ApiError {
             field: cause.field.clone(),
             message: format!("{}: {}", cause.field, cause.message),
         })
@@ -273,12 +273,12 @@ fn complaints(error: &ClusterError) -> Vec<Complaint> {
     if !by_cause.is_empty() {
         return by_cause;
     }
-    let by_field: Vec<Complaint> = ["unknown field \"", "duplicate field \""]
+    let by_field: Vec<ApiError> = ["unknown field \"", "duplicate field \""]
         .iter()
         .flat_map(|words| {
             status.message.split(words).skip(1).filter_map(move |rest| {
                 let field = rest.split('"').next()?.to_owned();
-                Some(Complaint { message: format!("{words}{field}\""), field })
+                Some(ApiError { message: format!("{words}{field}\""), field })
             })
         })
         .collect();
@@ -291,5 +291,5 @@ fn complaints(error: &ClusterError) -> Vec<Complaint> {
     let mut typed =
         || words.by_ref().skip_while(|word| *word != "struct").nth(2)?.split_once('.').map(|(_, path)| path);
     let field = declared.map(|path| path.trim_matches(['.', ':'])).or_else(&mut typed).unwrap_or_default();
-    vec![Complaint { field: field.to_owned(), message: status.message.clone() }]
+    vec![ApiError { field: field.to_owned(), message: status.message.clone() }]
 }

@@ -25,12 +25,12 @@ pub(super) async fn apply(session: &Session, paths: &[PathBuf], namespace: &str)
         } else {
             for file in files(path)? {
                 let data = pintle_chart::read_ordinary(&file)
-                    .map_err(|error| unusable(&file.display().to_string(), &error))?;
+                    .map_err(|error| fixture_error(&file.display().to_string(), &error))?;
                 read(&file.display().to_string(), &data, &mut objects)?;
             }
         }
         if objects.len() == before {
-            return Err(unusable(&path.display().to_string(), &"there are no objects in it"));
+            return Err(fixture_error(&path.display().to_string(), &"there are no objects in it"));
         }
     }
     // Kinds before what is of them, namespaces before what is in them.
@@ -43,10 +43,10 @@ pub(super) async fn apply(session: &Session, paths: &[PathBuf], namespace: &str)
     let (mut made, mut served) = (Vec::new(), false);
     for (file, object) in &mut objects {
         if rank(object) > 0 && !served {
-            crds::served(session, &made).await?;
+            crds::wait_until_established(session, &made).await?;
             served = true;
         }
-        let refused = |error: &dyn std::fmt::Display| unusable(file, error);
+        let refused = |error: &dyn std::fmt::Display| fixture_error(file, error);
         session.cluster.scope(object, namespace).await.map_err(|error| refused(&error))?;
         deploy::create_or_apply(session, object, Method::ServerSide)
             .await
@@ -56,12 +56,12 @@ pub(super) async fn apply(session: &Session, paths: &[PathBuf], namespace: &str)
         }
     }
     if !served {
-        crds::served(session, &made).await?;
+        crds::wait_until_established(session, &made).await?;
     }
     Ok(())
 }
 
-fn unusable(file: &str, why: &dyn std::fmt::Display) -> Error {
+fn fixture_error(file: &str, why: &dyn std::fmt::Display) -> Error {
     Error::Input(format!("cannot use {file}: {why}"))
 }
 
@@ -70,14 +70,14 @@ fn is_chart(path: &Path) -> bool {
 }
 
 fn read(file: &str, data: &[u8], objects: &mut Vec<(String, Object)>) -> Result<()> {
-    let read = Object::read_manifest(data, file).map_err(|error| unusable(file, &error))?;
+    let read = Object::read_manifest(data, file).map_err(|error| fixture_error(file, &error))?;
     objects.extend(read.into_iter().map(|object| (file.to_owned(), object)));
     Ok(())
 }
 
 /// The file itself, or the manifests of a folder and those below it, by name.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
-    let refused = |error: &std::io::Error| unusable(&path.display().to_string(), error);
+    let refused = |error: &std::io::Error| fixture_error(&path.display().to_string(), error);
     if !fs::metadata(path).map_err(|error| refused(&error))?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

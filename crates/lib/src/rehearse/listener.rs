@@ -12,14 +12,14 @@ use crate::{ObjectProgress, Reporter};
 
 /// Hears what an operation says.
 #[derive(Default)]
-pub(super) struct Listener {
+pub(super) struct RecordingReporter {
     pub(super) logs: Vec<(LogSource, Vec<u8>)>,
     lines: Vec<LogLine>,
 }
 
-impl Listener {
+impl RecordingReporter {
     /// What the operation warned about.
-    pub(super) fn remarks(&self) -> impl Iterator<Item = (Severity, String)> {
+    pub(super) fn warnings(&self) -> impl Iterator<Item = (Severity, String)> {
         self.lines.iter().filter(|line| line.level == "WARN").map(|line| {
             let mut text = line.message.to_string();
             for (name, value) in &line.attributes {
@@ -30,14 +30,14 @@ impl Listener {
     }
 }
 
-impl Reporter for Listener {
+impl Reporter for RecordingReporter {
     fn log(&mut self, line: LogLine) {
         self.lines.push(line);
     }
 
-    fn foretell(&mut self, _line: LogLine) {}
+    fn log_failure(&mut self, _line: LogLine) {}
 
-    fn object(&mut self, _progress: &ObjectProgress<'_>) {}
+    fn object_progress(&mut self, _progress: &ObjectProgress<'_>) {}
 
     fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
         match self.logs.last_mut().filter(|(last, _)| last == source) {
@@ -47,7 +47,7 @@ impl Reporter for Listener {
     }
 }
 
-/// What scripts have said. A clone hears the same.
+/// What scripts have script_log. A clone hears the same.
 #[derive(Clone, Default)]
 pub(super) struct ScriptLog(Arc<Mutex<Vec<(Severity, String)>>>);
 
@@ -57,7 +57,7 @@ impl ScriptLog {
         ScriptListener { script_log: self.clone(), before }
     }
 
-    /// What was said since this was asked last.
+    /// What was script_log since this was asked last.
     pub(super) fn take(&self) -> Vec<(Severity, String)> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -77,8 +77,8 @@ impl pintle_lua::Listener for ScriptListener {
             Level::Warn => Severity::Warning,
             Level::Error => Severity::Error,
         };
-        let mut said = self.script_log.0.lock().unwrap_or_else(PoisonError::into_inner);
-        said.push((severity, format!("{chart}: {text}")));
+        let mut script_log = self.script_log.0.lock().unwrap_or_else(PoisonError::into_inner);
+        script_log.push((severity, format!("{chart}: {text}")));
     }
 
     fn wants_changes(&self) -> bool {

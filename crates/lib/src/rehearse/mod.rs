@@ -23,9 +23,9 @@ use crate::ops::{
     InstallRequest, RollbackRequest, TestRequest, UninstallRequest, UpgradeRequest, install, rollback, test,
     uninstall, upgrade,
 };
-use crate::options::{DeployOptions, Strategy};
+use crate::options::{DeployOptions, WaitStrategy};
 use crate::{Cancel, Clock, LeaseHolder, Lifecycle, RecordObjects, Result, Session};
-use listener::{Listener, ScriptLog};
+use listener::{RecordingReporter, ScriptLog};
 use observer::Observer;
 pub use report::{EventLine, Finding, HookState, ObjectState, Rehearsal, Severity, Stage};
 
@@ -37,7 +37,7 @@ pub struct RehearseRequest {
     /// The chart that is there before it.
     pub from: Option<PathBuf>,
     /// What the cluster has before: files or folders of objects, or charts whose definitions of kinds are taken.
-    pub given: Vec<PathBuf>,
+    pub fixtures: Vec<PathBuf>,
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
@@ -63,24 +63,27 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
     let embedded = Embedded { kube_version: request.kube_version.clone(), seed: 1, ..Embedded::default() };
     let api = embedded.open().await?;
     let cluster = embedded::cluster(&api, &request.namespace);
-    let said = ScriptLog::default();
+    let script_log = ScriptLog::default();
     let session = Session {
         store: Arc::new(NativeStore::new(cluster.clone())),
         cluster,
-        others: Vec::new(),
-        guarded: Vec::new(),
+        other_stores: Vec::new(),
+        excluded_stores: Vec::new(),
         clock: Arc::clone(&request.clock),
-        holder: LeaseHolder::named("rehearsal"),
+        holder: LeaseHolder::new("rehearsal"),
         lease_duration: Duration::from_secs(30),
         cancel: Cancel::default(),
-        events: request.events.without_memory().heard_by(|before| said.with(before)),
+        events: request
+            .events
+            .without_remembered_consent()
+            .with_script_listener(|before| script_log.with(before)),
         record_objects: RecordObjects::default(),
     };
     let mut rehearsing = Rehearsing {
         request,
         session: &session,
         observer: Observer::new(api, &request.namespace),
-        script_log: &said,
+        script_log: &script_log,
         report: Rehearsal {
             release: request.name.clone(),
             namespace: request.namespace.clone(),
@@ -103,10 +106,10 @@ struct Rehearsing<'r> {
 impl Rehearsing<'_> {
     async fn run(&mut self) -> Result<()> {
         let request = self.request;
-        self.make_namespace().await?;
+        self.create_namespace().await?;
         crate::ops::init(self.session).await?;
-        fixtures::apply(self.session, &request.given, &request.namespace).await?;
-        self.observer.remember();
+        fixtures::apply(self.session, &request.fixtures, &request.namespace).await?;
+        self.observer.record_existing();
         let first = request.from.as_ref().unwrap_or(&request.chart);
         let mut goes_on = self.install(first).await?;
         if goes_on {
@@ -117,18 +120,18 @@ impl Rehearsing<'_> {
             self.rollback().await;
         }
         self.uninstall().await;
-        self.report.put_in_order();
+        self.report.sort();
         Ok(())
     }
 
-    async fn make_namespace(&self) -> Result<()> {
+    async fn create_namespace(&self) -> Result<()> {
         let namespace = Object::of(&ObjectId::new("v1", "Namespace", "", &self.request.namespace));
         crate::deploy::create_or_apply(self.session, &namespace, crate::Method::ServerSide).await
     }
 
-    fn delivery(&self) -> DeployOptions {
+    fn deploy_options(&self) -> DeployOptions {
         DeployOptions {
-            wait: Strategy::Watcher,
+            wait: WaitStrategy::Watcher,
             wait_for_jobs: true,
             timeout: self.request.timeout,
             logs: crate::HookLogs::All,
@@ -142,7 +145,7 @@ impl Rehearsing<'_> {
             name: self.request.name.clone(),
             namespace: self.request.namespace.clone(),
             values: self.request.values.clone(),
-            delivery: self.delivery(),
+            deploy: self.deploy_options(),
             ..InstallRequest::default()
         }
     }
@@ -150,18 +153,18 @@ impl Rehearsing<'_> {
     async fn install(&mut self, chart: &std::path::Path) -> Result<bool> {
         let target = self.target(chart);
         self.check("install", &target, false).await?;
-        let mut listener = Listener::default();
+        let mut listener = RecordingReporter::default();
         let outcome = install(self.session, &target, &mut listener).await;
-        Ok(self.close("install", outcome, &listener).await)
+        Ok(self.finish_stage("install", outcome, &listener).await)
     }
 
     async fn upgrade(&mut self) -> Result<bool> {
         let request =
             UpgradeRequest { target: self.target(&self.request.chart), ..UpgradeRequest::default() };
         self.check("upgrade", &request.target, true).await?;
-        let mut listener = Listener::default();
+        let mut listener = RecordingReporter::default();
         let outcome = upgrade(self.session, &request, &mut listener).await;
-        Ok(self.close("upgrade", outcome.map(|upgraded| upgraded.version), &listener).await)
+        Ok(self.finish_stage("upgrade", outcome.map(|upgraded| upgraded.version), &listener).await)
     }
 
     /// Runs the tests that the chart brings, if it brings any. Those that fail say nothing against rolling back.
@@ -173,13 +176,13 @@ impl Rehearsing<'_> {
         let request = TestRequest {
             name: self.request.name.clone(),
             namespace: self.request.namespace.clone(),
-            delivery: self.delivery(),
+            deploy: self.deploy_options(),
             ..TestRequest::default()
         };
-        let mut listener = Listener::default();
+        let mut listener = RecordingReporter::default();
         let tested = test(self.session, &request, &mut listener).await;
         let outcome = tested.and_then(|tested| tested.failure.map_or(Ok(tested.version), Err));
-        self.close("test", outcome, &listener).await;
+        self.finish_stage("test", outcome, &listener).await;
     }
 
     /// The newest version of the release, if there is one.
@@ -193,12 +196,12 @@ impl Rehearsing<'_> {
             name: self.request.name.clone(),
             namespace: self.request.namespace.clone(),
             to: VersionRef::Before(1),
-            delivery: self.delivery(),
+            deploy: self.deploy_options(),
             ..RollbackRequest::default()
         };
-        let mut listener = Listener::default();
+        let mut listener = RecordingReporter::default();
         let outcome = rollback(self.session, &request, &mut listener).await;
-        self.close("rollback", outcome, &listener).await;
+        self.finish_stage("rollback", outcome, &listener).await;
     }
 
     async fn uninstall(&mut self) {
@@ -206,32 +209,32 @@ impl Rehearsing<'_> {
             name: self.request.name.clone(),
             namespace: self.request.namespace.clone(),
             ignore_not_found: true,
-            delivery: self.delivery(),
+            deploy: self.deploy_options(),
             ..UninstallRequest::default()
         };
-        let mut listener = Listener::default();
+        let mut listener = RecordingReporter::default();
         let outcome = uninstall(self.session, &request, &mut listener).await;
         match outcome {
             Ok(None) => return,
-            Ok(Some(done)) => drop(self.close("uninstall", Ok(done.version), &listener).await),
-            Err(error) => drop(self.close("uninstall", Err(error), &listener).await),
+            Ok(Some(done)) => drop(self.finish_stage("uninstall", Ok(done.version), &listener).await),
+            Err(error) => drop(self.finish_stage("uninstall", Err(error), &listener).await),
         }
-        let left = self.observer.left_behind();
+        let left = self.observer.remaining_objects();
         self.report.findings.extend(left);
     }
 
     /// Notes what became of a stage, and says whether there can be another.
-    async fn close(
+    async fn finish_stage(
         &mut self,
         name: &'static str,
         outcome: Result<ReleaseVersion>,
-        listener: &Listener,
+        listener: &RecordingReporter,
     ) -> bool {
         let mut stage = Stage { name, ..Stage::default() };
         let version = match outcome {
             Ok(version) => Some(version),
             Err(error) => {
-                stage.error = self.observer.plain(&error.to_string());
+                stage.error = self.observer.normalize(&error.to_string());
                 self.current().await
             }
         };
@@ -244,37 +247,37 @@ impl Rehearsing<'_> {
                 stage.objects = self.objects(version).await;
             }
         }
-        if !stage.error.is_empty() && !self.is_told(&stage) {
+        if !stage.error.is_empty() && !self.is_already_reported(&stage) {
             let finding = self.failure(&stage, version.as_ref());
             self.report.findings.push(finding);
         }
-        for (severity, text) in self.script_log.take().into_iter().chain(listener.remarks()) {
-            self.find(name, severity, "", text);
+        for (severity, text) in self.script_log.take().into_iter().chain(listener.warnings()) {
+            self.add_finding(name, severity, "", text);
         }
         stage.events = self.observer.events();
         stage.warnings = self.session.cluster.take_warnings();
         for warning in &stage.warnings {
             if !self.report.findings.iter().any(|it| it.message == *warning) {
-                self.find(name, Severity::Warning, "", warning.clone());
+                self.add_finding(name, Severity::Warning, "", warning.clone());
             }
         }
         for event in stage.events.iter().filter(|event| event.kind == "Warning") {
             let message = format!("{}: {}", event.reason, event.message);
-            self.find(name, Severity::Warning, &event.object, message);
+            self.add_finding(name, Severity::Warning, &event.object, message);
         }
         let goes_on = stage.error.is_empty();
         self.report.stages.push(stage);
         goes_on
     }
 
-    fn find(&mut self, stage: &'static str, severity: Severity, object: &str, message: String) {
-        let finding = Finding::about_all(stage, severity, message);
+    fn add_finding(&mut self, stage: &'static str, severity: Severity, object: &str, message: String) {
+        let finding = Finding::for_stage(stage, severity, message);
         self.report.findings.push(Finding { object: object.to_owned(), ..finding });
     }
 
     /// Whether the API has complained already about the object at which a stage came to its end. It was asked about tests
     /// before the stages that render the chart.
-    fn is_told(&self, stage: &Stage) -> bool {
+    fn is_already_reported(&self, stage: &Stage) -> bool {
         self.report.findings.iter().any(|it| {
             let name = it.object.rsplit('/').next().unwrap_or_default();
             it.severity == Severity::Error
@@ -286,7 +289,7 @@ impl Rehearsing<'_> {
 
     /// What went wrong in a stage, at the hook or the object that it is about.
     fn failure(&self, stage: &Stage, version: Option<&ReleaseVersion>) -> Finding {
-        let mut finding = Finding::about_all(stage.name, Severity::Error, stage.error.clone());
+        let mut finding = Finding::for_stage(stage.name, Severity::Error, stage.error.clone());
         let Some(version) = version else { return finding };
         if let Some(hook) = version.hooks.iter().find(|hook| hook.last_run.phase == HookPhase::Failed) {
             finding.object = format!("{}/{}", hook.kind, hook.name);
@@ -308,7 +311,7 @@ impl Rehearsing<'_> {
         finding
     }
 
-    fn hooks(&self, version: &ReleaseVersion, stage: &str, listener: &Listener) -> Vec<HookState> {
+    fn hooks(&self, version: &ReleaseVersion, stage: &str, listener: &RecordingReporter) -> Vec<HookState> {
         let runs = |event: &str| match stage {
             "uninstall" => event.ends_with("delete"),
             stage => event.ends_with(stage),
@@ -346,7 +349,7 @@ impl Rehearsing<'_> {
                     ObjectState {
                         object: name,
                         state: format!("{:?}", readiness.status),
-                        message: self.observer.plain(&readiness.detail),
+                        message: self.observer.normalize(&readiness.detail),
                         ready: readiness.status == pintle_cluster::wait::Status::Current,
                     }
                 }

@@ -1,4 +1,4 @@
-//! What is in the cluster of a rehearsal: what the chart has brought, what was told about it, what it leaves behind.
+//! What is in the cluster of a rehearsal: what the chart has kinds_defined, what was told about it, what it leaves behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ impl Observer {
     }
 
     /// Takes what is there as given.
-    pub(super) fn remember(&mut self) {
+    pub(super) fn record_existing(&mut self) {
         self.before = self.all("").into_iter().map(|(key, _)| key).collect();
     }
 
@@ -57,7 +57,7 @@ impl Observer {
     }
 
     /// Names that were made up, with what stands for them.
-    fn made_up(&self) -> Vec<(String, String)> {
+    fn generated_names(&self) -> Vec<(String, String)> {
         let mut names = BTreeMap::new();
         let Ok((events, _)) = self.api.store().changes("", 0) else { return Vec::new() };
         for event in events {
@@ -91,13 +91,13 @@ impl Observer {
     }
 
     /// A text without names that were made up.
-    pub(super) fn plain(&self, text: &str) -> String {
-        replaced(&without_times(text), &self.made_up())
+    pub(super) fn normalize(&self, text: &str) -> String {
+        replaced(&without_times(text), &self.generated_names())
     }
 
     /// What was told since this was asked last, each once.
     pub(super) fn events(&mut self) -> Vec<EventLine> {
-        let names = self.made_up();
+        let names = self.generated_names();
         let mut lines = BTreeSet::new();
         for (key, event) in self.all("events/") {
             let count = match event.get("count") {
@@ -122,7 +122,7 @@ impl Observer {
     }
 
     /// What is there after the release has gone.
-    pub(super) fn left_behind(&self) -> Vec<Finding> {
+    pub(super) fn remaining_objects(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         for (key, node) in self.all("") {
             let name = key.to_str_lossy();
@@ -130,7 +130,7 @@ impl Observer {
             if self.before.contains(&key) || owned || name.starts_with("events/") {
                 continue;
             }
-            let Some(why) = why_it_stays(&node) else { continue };
+            let Some(why) = reason_kept(&node) else { continue };
             let object = self.name_of(
                 text(&node, &["kind"]),
                 text(&node, &["metadata", "namespace"]),
@@ -151,7 +151,7 @@ impl Observer {
 }
 
 /// Why an object stays; nothing for what only follows from another.
-fn why_it_stays(node: &Node) -> Option<&'static str> {
+fn reason_kept(node: &Node) -> Option<&'static str> {
     let annotation = |name: &str| text(node, &["metadata", "annotations", name]);
     let kind = text(node, &["kind"]);
     if annotation("helm.sh/resource-policy") == "keep" {
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_pods_that_were_refused_lose_their_made_up_ends() {
+    fn names_of_rejected_pods_lose_their_generated_suffix() {
         let text = r#"Error creating: pods "web-*-9qtbt" is forbidden: no; pods "db-x2x4z" is forbidden: no"#;
         let told = r#"Error creating: pods "web-*" is forbidden: no; pods "db-*" is forbidden: no"#;
         assert_eq!(without_refused_names(text), told);

@@ -45,7 +45,7 @@ pub struct Finding {
 
 impl Finding {
     /// Something about the release as a whole.
-    pub(super) fn about_all(stage: &'static str, severity: Severity, message: String) -> Finding {
+    pub(super) fn for_stage(stage: &'static str, severity: Severity, message: String) -> Finding {
         Finding {
             severity,
             stage,
@@ -138,7 +138,7 @@ impl Rehearsal {
     }
 
     /// The worst first, then by place; what was found in several stages is told of the first.
-    pub(super) fn put_in_order(&mut self) {
+    pub(super) fn sort(&mut self) {
         let mut told = BTreeSet::new();
         self.findings.retain(|it| {
             told.insert((it.severity, it.object.clone(), it.file.clone(), it.line, it.message.clone()))

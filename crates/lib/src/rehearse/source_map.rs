@@ -31,7 +31,7 @@ pub(super) fn documents(manifest: &str) -> Vec<Document> {
 }
 
 /// The parts of a path such as `spec.containers[0].image`.
-fn steps(path: &str) -> Vec<Result<usize, String>> {
+fn path_segments(path: &str) -> Vec<Result<usize, String>> {
     let mut steps = Vec::new();
     for part in path.split(['.', '[']) {
         match part.strip_suffix(']') {
@@ -49,10 +49,10 @@ fn indent(line: &str) -> usize {
 
 /// The line of a field in a document in block style, counted from one; 0 if it is not found. A field that is not there
 /// is where the nearest one around it is.
-pub(super) fn line_of(text: &str, path: &str) -> usize {
+pub(super) fn line_of_field(text: &str, path: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     let (mut at, mut depth, mut found) = (0, 0, 0);
-    for step in steps(path) {
+    for step in path_segments(path) {
         let next = match step {
             Err(key) => find_key(&lines, at, depth, &key),
             Ok(number) => find_item(&lines, at, number),
@@ -208,12 +208,12 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_their_paths() {
-        assert_eq!(line_of(TEXT, "spec.replicas"), 15);
-        assert_eq!(line_of(TEXT, "spec.template.spec.containers[1].name"), 11);
-        assert_eq!(line_of(TEXT, "spec.template.spec.containers[1].ports[0].nonsense"), 14);
-        assert_eq!(line_of(TEXT, "metadata.labels"), 3, "the nearest around it");
-        assert_eq!(line_of(TEXT, "status"), 0);
-        assert_eq!(line_of("", "spec.[[..]"), 0);
+        assert_eq!(line_of_field(TEXT, "spec.replicas"), 15);
+        assert_eq!(line_of_field(TEXT, "spec.template.spec.containers[1].name"), 11);
+        assert_eq!(line_of_field(TEXT, "spec.template.spec.containers[1].ports[0].nonsense"), 14);
+        assert_eq!(line_of_field(TEXT, "metadata.labels"), 3, "the nearest around it");
+        assert_eq!(line_of_field(TEXT, "status"), 0);
+        assert_eq!(line_of_field("", "spec.[[..]"), 0);
     }
 
     #[test]

@@ -173,15 +173,15 @@ impl Bench {
             "default",
         );
         let other = |wanted: Driver| (wanted != driver).then(|| wanted.store(&cluster));
-        let others: Vec<_> =
+        let other_stores: Vec<_> =
             other(Driver::Secrets).filter(|_| driver == Driver::Native).into_iter().collect();
         let guarded =
             Driver::ALL.into_iter().filter(|one| driver != Driver::Native || *one == Driver::ConfigMaps);
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         let session = Session {
             store: driver.store(&cluster),
-            others,
-            guarded: guarded.filter_map(other).collect(),
+            other_stores,
+            excluded_stores: guarded.filter_map(other).collect(),
             cluster,
             clock: Arc::new(Machine(AtomicU64::new((process as u64) << 32))),
             holder: LeaseHolder { name: format!("process-{process}"), is_dead: Arc::new(|_| true) },
@@ -198,7 +198,7 @@ impl Bench {
             chart: self.chart(),
             name: name.to_owned(),
             namespace: "default".to_owned(),
-            delivery: DeployOptions::default(),
+            deploy: DeployOptions::default(),
             ..InstallRequest::default()
         }
     }

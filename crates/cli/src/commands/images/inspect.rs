@@ -138,7 +138,7 @@ fn all(
         let version =
             pintle::ops::get(&connection.session, &release.namespace, &release.name, &VersionRef::Current);
         let outcome = connection.run(version).and_then(|version| {
-            let subject = Subject::of_release(&version, &Overrides::default())?;
+            let subject = Subject::from_release(&version, &Overrides::default())?;
             let seen = look_at(invocation, &subject, level)?;
             Ok((report(invocation, &subject, &seen, policy, &release.name), registries_of(&seen)))
         });

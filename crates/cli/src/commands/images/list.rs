@@ -69,11 +69,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let unresolved = unresolved(invocation, &images);
     if let Some(known) = known {
         unresolved?;
-        return compare(invocation, &verify, &known, &ImageLock::of(&images));
+        return compare(invocation, &verify, &known, &ImageLock::new(&images));
     }
     if !lock.is_empty() {
         unresolved?;
-        let text = ImageLock::of(&images).write((&chart.0, &chart.1), &images)?;
+        let text = ImageLock::new(&images).write((&chart.0, &chart.1), &images)?;
         files::write("--lock", &lock, &text, Existing::Replace)?;
         return invocation.ui.print(&format!("{lock}: {} images\n", images.len()));
     }

@@ -99,7 +99,7 @@ fn relocate(
     };
     let reporter = &mut Reporting::new(invocation.ui);
     if !proves {
-        return Ok(images::relocate_unproved(subject, policy, &options, reporter)?);
+        return Ok(images::relocate_unverified(subject, policy, &options, reporter)?);
     }
     images::relocate(subject, policy, &options, reporter).map_err(|error| {
         let mut failure = Failure::from(error);

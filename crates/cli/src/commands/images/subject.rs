@@ -63,13 +63,13 @@ impl Named {
                 }
                 let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
                 let reporter = &mut Reporting::new(invocation.ui);
-                Ok(Subject::of_chart(Path::new(path), &values, "release-name", &namespace, reporter)?)
+                Ok(Subject::from_chart(Path::new(path), &values, "release-name", &namespace, reporter)?)
             }
             Named::Release(name) => {
                 let connection = Connection::open(invocation)?;
                 let (session, namespace) = (&connection.session, &connection.namespace);
                 let version = pintle::ops::get(session, namespace, name, &VersionRef::Current);
-                Ok(Subject::of_release(&connection.run(version)?, &values)?)
+                Ok(Subject::from_release(&connection.run(version)?, &values)?)
             }
         }
     }

@@ -8,7 +8,7 @@ use pintle_values::SchemaCheck;
 
 use super::Subject;
 use super::images::{ImageOptions, Inspected, inspect};
-use crate::prepare::{Prepared, Rules, prepare};
+use crate::prepare::{PrepareOptions, Prepared, prepare};
 use crate::{Error, Lifecycle, Reporter, Result};
 
 /// Finds values that point the images of a chart where the policy says, by what its values look like. Whether they do is
@@ -16,16 +16,16 @@ use crate::{Error, Lifecycle, Reporter, Result};
 ///
 /// # Errors
 /// As [`inspect`], and when the policy does not know where an image should go.
-pub fn relocate_unproved(
+pub fn relocate_unverified(
     subject: &Subject,
     policy: &Policy,
     options: &ImageOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Inspected> {
-    let mut seen = inspect(subject, options, reporter)?;
-    seen.relocation = Relocation::default();
+    let mut inspected = inspect(subject, options, reporter)?;
+    inspected.relocation = Relocation::default();
     let mut texts = Assignments::new();
-    for finding in &seen.detection.images {
+    for finding in &inspected.detection.images {
         let Some(image) = &finding.reference else { continue };
         let destination = match policy.destination(image) {
             Ok(Some(destination)) => destination,
@@ -35,12 +35,12 @@ pub fn relocate_unproved(
         texts.extend(assignments(finding, &destination).unwrap_or_default());
     }
     if !texts.is_empty() {
-        let scopes = Scopes::of(&subject.chart, &seen.chart);
+        let scopes = Scopes::of(&subject.chart, &inspected.chart);
         let beside = if options.disable_rules { Map::new() } else { needed_beside(&scopes) };
-        let over = overlay(&seen.values, texts.iter().map(|(path, text)| (path, text.as_str())));
-        seen.relocation.overrides = merge(beside, over);
+        let over = overlay(&inspected.values, texts.iter().map(|(path, text)| (path, text.as_str())));
+        inspected.relocation.overrides = merge(beside, over);
     }
-    Ok(seen)
+    Ok(inspected)
 }
 
 /// Renders a chart with its values, to see whether that works. With `show_missing`, what has no value shows in what was
@@ -58,8 +58,9 @@ pub fn validate(
     let mut target = options.target(subject);
     target.repeatable = false;
     target.show_missing = show_missing;
-    let rules = Rules { nulls: options.nulls, schema: SchemaCheck::Check, ..Rules::default() };
-    let (chart, given) = (subject.chart.clone(), subject.given.clone());
+    let rules =
+        PrepareOptions { nulls: options.nulls, schema: SchemaCheck::Check, ..PrepareOptions::default() };
+    let (chart, given) = (subject.chart.clone(), subject.user_values.clone());
     let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;
     if !show_missing {
         prepared.objects()?;

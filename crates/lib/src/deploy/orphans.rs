@@ -13,7 +13,7 @@ use super::hooks::source;
 use crate::{Result, Session};
 
 /// An object that a version left behind.
-pub(crate) struct Leftover {
+pub(crate) struct Orphan {
     /// As that version wanted it.
     pub(crate) object: Object,
     /// As it is.
@@ -26,14 +26,14 @@ pub(crate) async fn find<'o>(
     session: &Session,
     versions: &[ReleaseVersion],
     known: impl IntoIterator<Item = &'o Object>,
-) -> Result<Vec<Leftover>> {
+) -> Result<Vec<Orphan>> {
     let Some(of) = versions.first() else { return Ok(Vec::new()) };
-    let known = readable(&session.cluster, known.into_iter().cloned(), &of.namespace).await;
+    let known = of_known_kinds(&session.cluster, known.into_iter().cloned(), &of.namespace).await;
     let mut known: BTreeSet<ObjectId> = known.iter().map(|object| object.id().unversioned()).collect();
     let mut candidates = Vec::new();
     for version in versions {
         let objects = Object::read_readable(version.manifest.as_bytes());
-        for object in readable(&session.cluster, objects, &version.namespace).await {
+        for object in of_known_kinds(&session.cluster, objects, &version.namespace).await {
             if known.insert(object.id().unversioned()) {
                 candidates.push(object);
             }
@@ -44,13 +44,13 @@ pub(crate) async fn find<'o>(
     let found = candidates.into_iter().filter_map(|object| {
         let live = there.remove(&object.id())?;
         let is_ours = ownership::check(&live, &of.name, &of.namespace).is_ok();
-        (is_ours && live.annotation(RESOURCE_POLICY).is_none()).then_some(Leftover { object, live })
+        (is_ours && live.annotation(RESOURCE_POLICY).is_none()).then_some(Orphan { object, live })
     });
     Ok(found.collect())
 }
 
 /// Those objects of which the cluster knows the kind, in their namespaces; there are none of others.
-async fn readable(
+async fn of_known_kinds(
     cluster: &Cluster,
     objects: impl IntoIterator<Item = Object>,
     namespace: &str,
@@ -66,16 +66,16 @@ async fn readable(
 
 /// Ends the hooks of a version that nobody goes on with: those that ran have failed, and objects go that were to stay
 /// only while their hook ran. One that cannot be deleted stays, as it may after any hook.
-pub(crate) async fn end_hooks(session: &Session, version: &mut ReleaseVersion) {
+pub(crate) async fn terminate_hooks(session: &Session, version: &mut ReleaseVersion) {
     let now = session.clock.now();
-    for place in 0..version.hooks.len() {
-        let stored = &mut version.hooks[place];
+    for index in 0..version.hooks.len() {
+        let stored = &mut version.hooks[index];
         let phase = stored.last_run.phase.clone();
         if phase == HookPhase::Running {
             (stored.last_run.phase, stored.last_run.completed) = (HookPhase::Failed, Some(now));
         }
         let Ok(hook) = pintle_hooks::read_stored(&source(stored)) else { continue };
-        if stays(&hook, &phase, stored.last_run.started) {
+        if is_kept(&hook, &phase, stored.last_run.started) {
             continue;
         }
         for mut object in pintle_hooks::objects_to_delete(&hook).unwrap_or_default() {
@@ -89,7 +89,7 @@ pub(crate) async fn end_hooks(session: &Session, version: &mut ReleaseVersion) {
 
 /// Whether the object of a hook stays, by what is known of its last run. How a hook went that was running when its
 /// client died, nobody knows.
-fn stays(hook: &Hook, phase: &HookPhase, started: Option<Timestamp>) -> bool {
+fn is_kept(hook: &Hook, phase: &HookPhase, started: Option<Timestamp>) -> bool {
     let (succeeded, failed) =
         (hook.is_deleted(DeletePolicy::Succeeded), hook.is_deleted(DeletePolicy::Failed));
     started.is_none()
@@ -123,7 +123,7 @@ mod tests {
             (["hook-failed"], HookPhase::Succeeded, ran, true),
             (["hook-succeeded"], HookPhase::Unknown, None, true),
         ] {
-            assert_eq!(stays(&hook(&policies), &phase, started), expected, "{policies:?} {phase:?}");
+            assert_eq!(is_kept(&hook(&policies), &phase, started), expected, "{policies:?} {phase:?}");
         }
     }
 }
