@@ -1,4 +1,4 @@
-//! Custom resource definitions of a chart's `crds/` folders, which come before everything else.
+//! Installs the CustomResourceDefinitions of a chart's `crds/` folders, before anything else of the chart.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use pintle_tree::Node;
 use crate::options::Method;
 use crate::{Error, Reporter, Result, Session, deploy};
 
-/// How long a definition may take until the cluster serves its kind.
+/// Limit for a CRD to become established, the same as Helm's.
 const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long to wait before the cluster is asked again which kinds it serves.
+/// Pause between two discovery requests while new kinds are not listed yet.
 const DISCOVERY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Installs the definitions of a chart and its subcharts, file by file, and waits until the cluster serves the kinds.
+/// Applies the CRDs of a chart and its subcharts, file by file, and waits until the API server serves the new kinds.
 ///
 /// # Errors
-/// The first file that is no definition or that the cluster refuses.
+/// The first file that is not a CRD or that the API server rejects.
 pub(crate) async fn install(
     session: &Session,
     chart: &Chart,
@@ -51,7 +51,7 @@ pub(crate) async fn install(
     Ok(())
 }
 
-/// The versions and the kind that a definition lets the cluster serve.
+/// Returns the API versions that a CRD serves, each with the kind.
 fn served_kinds(definition: &Object) -> Vec<(String, String)> {
     let (group, kind) = (definition.text(&["spec", "group"]), definition.text(&["spec", "names", "kind"]));
     let versions = definition.at(&["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
@@ -60,8 +60,8 @@ fn served_kinds(definition: &Object) -> Vec<(String, String)> {
     names.map(|version| (format!("{group}/{version}"), kind.to_owned())).collect()
 }
 
-/// Waits until the cluster lists kinds, which it does a moment after it has accepted their definitions. What it does not
-/// list in good time is told about by whoever needs it.
+/// Waits until discovery lists the kinds. The API server updates discovery shortly after it marks a CRD as
+/// established. A kind that is still missing after the limit is not an error here: building its objects reports it.
 async fn wait_until_discovered(session: &Session, kinds: &[(String, String)]) {
     let limit = tokio::time::Instant::now() + ESTABLISHED_TIMEOUT;
     for (version, kind) in kinds {
@@ -72,7 +72,8 @@ async fn wait_until_discovered(session: &Session, kinds: &[(String, String)]) {
     }
 }
 
-/// Makes sure that a file holds objects, before the first of all files is sent.
+/// Checks that a file contains objects. Runs over all files before the first one is sent, so that a bad file leaves
+/// the cluster untouched.
 fn check(file: &File) -> std::result::Result<(), String> {
     let mut problems = Vec::new();
     let mut count = 0;
@@ -97,10 +98,10 @@ fn failed(file: &File, reason: String) -> Error {
     Error::Crd { path: file.name.clone(), reason }
 }
 
-/// Waits until the cluster serves the kinds of definitions.
+/// Waits until CRDs are established, and drops the cached discovery.
 ///
 /// # Errors
-/// When it does not in good time.
+/// When the limit is exceeded.
 pub(crate) async fn wait_until_established(session: &Session, made: &[ObjectId]) -> Result<()> {
     if made.is_empty() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! The embedded cluster: an embedded Kubernetes API server under the ordinary client, so that every operation runs on it
-//! as on a real cluster.
+//! The embedded cluster: a Kubernetes API in this process behind the ordinary client, so that every operation runs on
+//! it as on a real cluster.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use pintle_embedded::{Options, SystemClock};
 
 use crate::{Error, Result};
 
-/// How long a file may be in use by somebody else.
+/// How long to wait for the lock on a file that another process has open.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How to open an embedded cluster.
+/// Options of an embedded cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Embedded {
-    /// The file to store it in; without one it is lost with the process.
+    /// The file that stores the cluster. Without one, the state is kept in memory and lost at exit.
     pub file: Option<PathBuf>,
-    /// The Kubernetes version to emulate, such as `1.36`; empty for the newest.
+    /// The Kubernetes version to emulate, such as `1.36`; the newest supported one if empty.
     pub kube_version: String,
-    /// How fast workloads make progress.
+    /// How fast simulated workloads become ready.
     pub pace: Pace,
-    /// The seed of uids and generated names.
+    /// Seed of generated names and uids. The same seed and requests give the same names.
     pub seed: u64,
 }
 
@@ -51,7 +51,8 @@ impl Embedded {
     }
 }
 
-/// Opens a file. Most commands take a moment only, so concurrent ones wait for each other instead of failing.
+/// Opens a file, waiting for its lock. Most commands hold it for milliseconds, so parallel commands simply take
+/// turns.
 async fn open_file(path: &Path) -> Result<Store> {
     let limit = Instant::now() + LOCK_TIMEOUT;
     loop {
@@ -69,7 +70,7 @@ async fn open_file(path: &Path) -> Result<Store> {
     }
 }
 
-/// A client of the API. Must be called within a Tokio runtime.
+/// Returns a client for the embedded API. Must be called within a Tokio runtime.
 pub fn cluster(api: &Api, namespace: &str) -> Cluster {
     let api = api.clone();
     Cluster::from_service_fn(

@@ -1,4 +1,5 @@
-//! Reading the files that a user or a schema names, with Go's words for what can go wrong.
+//! Reading files that users or schemas name. The errors have the wording of Go's `os` package, because Helm prints
+//! these.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -6,7 +7,8 @@ use std::path::Path;
 
 use pintle_tree::redact::redacted;
 
-/// The largest values file. Devices have no end, and a values file of this size takes minutes to write.
+/// Limit for one values file. It only exists so that `-f /dev/zero` ends; real values files are smaller by orders of
+/// magnitude.
 const MAX_VALUES_FILE_SIZE: u64 = 256 << 20;
 
 /// Reads a values file, or standard input for `-`.
@@ -38,8 +40,8 @@ fn read_bounded(
     Ok(text)
 }
 
-/// Reads a file that a schema refers to, which is none: the chart could name any file of the user, and a schema tells by
-/// what fits it what is in there. Where there is none, Helm's words are as good.
+/// Refuses every file that a JSON schema refers to with `$ref`. A chart could name any file of the user, and learn
+/// its content by which schemas accept it. The error for missing files is Helm's.
 pub(crate) fn read_referenced(path: &str) -> Result<Vec<u8>, String> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(go_error_text(Path::new(path), &error)),
@@ -49,7 +51,7 @@ pub(crate) fn read_referenced(path: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Why a file could not be read, in Go's words.
+/// Returns the reason why a file could not be read, worded as Go's `*PathError`.
 pub(crate) fn go_error_text(path: &Path, error: &io::Error) -> String {
     let path = path.display();
     match error.kind() {

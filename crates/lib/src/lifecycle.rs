@@ -1,8 +1,8 @@
-//! Who listens to lifecycle events, and how an operation tells them.
+//! The handlers of lifecycle events, and how operations emit to them.
 //!
-//! Events fire between stages, from `prepare` and `deploy` only. What handlers see is put together in `context`, and
-//! what they changed is taken back in `sources` (values, files, templates) and `objects`. None of that is done for an
-//! event that nobody listens to.
+//! Only `prepare` and `deploy` emit events, between their stages. `context` builds what handlers see; `sources`
+//! (values, files, templates) and `objects` apply what they changed. All of it is skipped for events without
+//! handlers.
 
 pub(crate) mod context;
 pub(crate) mod discarded;
@@ -49,23 +49,24 @@ pub struct Lifecycle(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     emitter: Mutex<Emitter>,
-    /// One bit for each event that someone listens to, so that asking costs nothing, even while a handler runs.
+    /// One bit per event that has handlers, so that [`Lifecycle::listens`] takes no lock, even while a handler runs.
     listened: AtomicU64,
-    /// How the scripts of charts are run; none if they are left alone.
+    /// How scripts of charts are run; `None` ignores them.
     scripting: Option<Scripting>,
-    /// What scripts said, if nobody else listens.
+    /// Buffers the log of scripts until the operation's reporter is available; `None` if the services have a
+    /// listener.
     script_log: Option<Arc<ScriptLog>>,
-    /// What these handlers were before those of a chart came to them.
+    /// The handlers of the program, before those of a chart's scripts were added.
     program: Option<Lifecycle>,
-    /// What the scripts of the chart may do.
+    /// The permissions that were granted to the scripts of the chart.
     granted: Permissions,
 }
 
-// Each event has a bit of its own.
+// `listened` has one bit per event.
 const _: () = assert!(TABLE.len() <= 64);
 
 impl Lifecycle {
-    /// Takes the handlers of an emitter.
+    /// Uses the handlers of an emitter.
     pub fn new(emitter: Emitter) -> Lifecycle {
         Lifecycle::of(Shared { emitter: Mutex::new(emitter), ..Shared::default() })
     }
@@ -84,7 +85,7 @@ impl Lifecycle {
         self.register(|emitter| emitter.on(registration, handler))
     }
 
-    /// Registers, silences, wraps or takes away any number of handlers.
+    /// Registers, mutes, wraps or removes any number of handlers.
     pub fn register<T>(&self, change: impl FnOnce(&mut Emitter) -> T) -> T {
         let mut emitter = self.emitter();
         let answer = change(&mut emitter);
@@ -92,12 +93,12 @@ impl Lifecycle {
         answer
     }
 
-    /// Whether nobody listens to anything.
+    /// Returns whether no event has handlers.
     pub fn is_empty(&self) -> bool {
         self.0.listened.load(Ordering::Acquire) == 0
     }
 
-    /// Whether somebody listens to an event.
+    /// Returns whether an event has handlers.
     pub fn listens(&self, event: Event) -> bool {
         self.0.listened.load(Ordering::Acquire) & bit(event) != 0
     }
@@ -110,7 +111,7 @@ impl Lifecycle {
         Ok(self.emitter().emit(event, context)?)
     }
 
-    /// Calls the handlers of an event on a thread where they may take their time.
+    /// Calls the handlers of an event on a blocking thread.
     ///
     /// # Errors
     /// The first error of a handler.
@@ -119,7 +120,8 @@ impl Lifecycle {
         spawn_blocking(event, move || lifecycle.emit(event, &mut context).map(|()| context)).await
     }
 
-    /// The emitter, even if a handler has panicked: the handlers are whole, whatever one of them did.
+    /// Locks the emitter. A poisoned lock is fine: a handler that panicked cannot have left the list of handlers half
+    /// changed.
     fn emitter(&self) -> MutexGuard<'_, Emitter> {
         self.0.emitter.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,7 +143,7 @@ fn listened(emitter: &Emitter) -> u64 {
     events.fold(0, |bits, event| bits | bit(event))
 }
 
-/// Does work that calls handlers on a thread where they may take their time.
+/// Runs code that calls handlers on a blocking thread, so that slow handlers do not stall the async runtime.
 pub(crate) async fn spawn_blocking<T: Send + 'static>(
     event: Event,
     work: impl FnOnce() -> Result<T> + Send + 'static,

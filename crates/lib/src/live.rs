@@ -1,4 +1,4 @@
-//! Preparing a release for a live cluster: what the cluster can do, what templates may look up, and what is recorded.
+//! Rendering for a live cluster: its capabilities, `lookup` for templates, and what goes into the release record.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use crate::prepare::{self, PrepareOptions, Prepared, displayed_content, finish, 
 use crate::report::BufferedReporter;
 use crate::{Error, Reporter, Result, Session};
 
-/// Answers `lookup` from the cluster. RenderOptions runs on a thread of its own, where waiting for the answer is allowed.
+/// Answers `lookup` from the cluster. Templates call it synchronously; they run on a blocking thread, where
+/// `block_on` is allowed.
 struct LiveLookup {
     cluster: Cluster,
     handle: Handle,
@@ -44,7 +45,7 @@ impl Lookup for LiveLookup {
     }
 }
 
-/// Whom a chart is rendered for.
+/// Returns the release, capabilities and lookup that a chart is rendered with. Without `ask`, `lookup` finds nothing.
 pub(crate) fn target(
     session: &Session,
     facts: &ServerCapabilities,
@@ -80,7 +81,7 @@ fn capabilities(facts: &ServerCapabilities) -> Capabilities {
     }
 }
 
-/// Tells that a chart is loaded, on a thread where handlers may take their time.
+/// Emits `chart-loaded` on a blocking thread. Returns the chart and values as the handlers left them.
 pub(crate) async fn emit_chart_loaded(
     events: &Lifecycle,
     chart: Chart,
@@ -100,12 +101,12 @@ pub(crate) async fn emit_chart_loaded(
     Ok(loaded)
 }
 
-/// Tells an event about what was rendered, on a thread where handlers may take their time.
+/// Emits an event about rendered objects on a blocking thread.
 pub(crate) async fn emit_rendered(event: Event, mut prepared: Prepared) -> Result<Prepared> {
     spawn_blocking(event, move || prepared.emit(event).map(|()| prepared)).await
 }
 
-/// Renders on a thread where waiting for look-ups is allowed.
+/// Renders on a blocking thread, because templates may wait for `lookup` and handlers may take long.
 pub(crate) async fn render(
     chart: Chart,
     user: Map<Node>,
@@ -118,7 +119,8 @@ pub(crate) async fn render(
     let work = move || {
         let mut log = BufferedReporter::default();
         let outcome = finish(chart, user, &target, rules, &events, &mut log).and_then(|mut prepared| {
-            // What comes out of here is checked against the cluster next.
+            // The objects are validated against the cluster after this function, so handlers get their last chance to
+            // change them here.
             prepared.emit(Event::PreValidate)?;
             Ok(prepared)
         });
@@ -135,15 +137,15 @@ pub(crate) async fn render(
 
 /// The part of a release record that comes from rendering.
 pub(crate) struct RenderedRecord {
-    /// The objects as text.
+    /// All objects that are not hooks, as YAML documents with `# Source:` comments.
     pub(crate) manifest: String,
     /// The hooks.
     pub(crate) hooks: Vec<StoredHook>,
-    /// The notes.
+    /// The rendered notes.
     pub(crate) notes: String,
 }
 
-/// Makes the record of what was rendered.
+/// Builds the rendered part of a release record.
 pub(crate) fn record(
     prepared: &Prepared,
     hide_secrets: bool,
@@ -158,7 +160,7 @@ pub(crate) fn record(
     Ok(RenderedRecord { hooks, manifest, notes: String::from_utf8_lossy(&prepared.notes).into_owned() })
 }
 
-/// Sorted documents as a record has them: the text of the objects, and the hooks.
+/// Splits sorted documents into the manifest and the hooks of a release record.
 pub(crate) fn split_hooks(
     sorted: &Sorted<'_>,
     hide_secrets: bool,
@@ -181,18 +183,18 @@ pub(crate) fn split_hooks(
     Ok((String::from_utf8_lossy(&manifest).into_owned(), hooks))
 }
 
-/// A hook whose events only its weights name.
+/// Builds a hook that has no `helm.sh/hook` annotation and names its events in its weights only.
 fn hook_by_weights(object: &Manifest<'_>, reporter: &mut dyn Reporter) -> Result<StoredHook> {
     let mut hook = pintle_objects::Hook::of(object.path, object.content, &object.head);
     let read = pintle_hooks::read(&Source::from_sorted(&hook))?;
     read.warnings.iter().for_each(|warning| reporter.log_extra(warning.clone()));
     hook.events = read.events.iter().map(|weighted| weighted.event).collect();
-    // Helm knows one weight only, and may run what was recorded here.
+    // Helm has one weight for all events and may run this record later, so the first weight is the best it can get.
     hook.weight = read.events.first().map_or(0, |weighted| weighted.weight);
     Ok(stored(&hook))
 }
 
-/// What the record keeps of a hook.
+/// Converts a hook to its form in release records.
 fn stored(hook: &pintle_objects::Hook<'_>) -> StoredHook {
     StoredHook {
         name: hook.name.to_string(),

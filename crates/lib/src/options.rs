@@ -1,4 +1,4 @@
-//! How a release is rendered and delivered, in types that leave out the combinations that make no sense.
+//! How a release is rendered and deployed, in types that cannot express contradictory combinations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,21 +13,22 @@ use crate::prepare::PrepareOptions;
 /// How a chart is rendered.
 #[derive(Clone, Debug)]
 pub struct RenderOptions {
-    /// Whether schemas are left alone.
+    /// Skips `values.schema.json` (`--skip-schema-validation`).
     pub skip_schema: bool,
-    /// Whether templates may ask the name service.
+    /// Lets `getHostByName` resolve names (`--enable-dns`). Off by default, because it lets a chart send data out
+    /// through DNS queries.
     pub dns: bool,
-    /// Whether the notes of subcharts count.
+    /// Appends the notes of subcharts to those of the chart (`--render-subchart-notes`).
     pub subchart_notes: bool,
-    /// Whether Secrets are replaced by a remark.
+    /// Replaces Secrets by a comment in dry runs (`--hide-secret`).
     pub hide_secrets: bool,
-    /// Whether the cluster is not asked to check field names.
+    /// Skips the validation of documents before they are decoded (`--disable-openapi-validation`).
     pub disable_openapi: bool,
-    /// Which generation's rules hold for nulls.
+    /// Whether nulls in values follow the rules of Helm 3 or Helm 4.
     pub nulls: NullRules,
-    /// Where images go that rendered objects name (`--rewrite-images`).
+    /// Rewrites the images of rendered objects to other registries (`--rewrite-images`).
     pub images: Option<Arc<Policy>>,
-    /// What becomes of objects that look like records of releases.
+    /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
 }
 
@@ -58,24 +59,24 @@ impl RenderOptions {
         }
     }
 
-    /// Whether documents are validated before they are decoded.
+    /// Returns whether documents are validated strictly before they are decoded.
     pub(crate) fn validation(&self) -> Validation {
         if self.disable_openapi { Validation::Ignore } else { Validation::Strict }
     }
 }
 
-/// Who merges the wanted state into an object.
+/// Who merges the desired state into a live object (`--server-side`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// The cluster, field by field.
+    /// Server-side apply: the API server merges and tracks which manager owns each field.
     #[default]
     ServerSide,
-    /// This program, by a three-way patch.
+    /// Client-side apply: a three-way merge patch, as in Helm 3.
     ClientSide,
 }
 
 impl Method {
-    /// The word for it in release records.
+    /// Returns the value of Helm's `apply_method` field in release records.
     pub fn as_str(self) -> &'static str {
         match self {
             Method::ServerSide => "ssa",
@@ -83,19 +84,19 @@ impl Method {
         }
     }
 
-    /// What a release record says; nothing means the way of old.
+    /// Parses the value of Helm's `apply_method` field. Records of Helm 3 have none and were applied client-side.
     pub(crate) fn from_record(word: &str) -> Method {
         if word == "ssa" { Method::ServerSide } else { Method::ClientSide }
     }
 }
 
-/// Who is to merge, where an earlier version may have decided.
+/// Which [`Method`] an upgrade or rollback uses (`--server-side=auto|true|false`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MethodChoice {
-    /// As the earlier version had it.
+    /// Keeps the method of the version that it starts from.
     #[default]
     Auto,
-    /// As given.
+    /// Uses this method, whatever earlier versions used.
     Fixed(Method),
 }
 
@@ -108,56 +109,57 @@ impl MethodChoice {
     }
 }
 
-/// What to wait for.
+/// What to wait for (`--wait`). The names are those of Helm's `kube.WaitStrategy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WaitStrategy {
-    /// Until every object is ready, by what the objects tell of themselves.
+    /// Waits until every object is ready by its kstatus conditions.
     Watcher,
-    /// For hooks alone.
+    /// Waits for hooks only.
     #[default]
     HookOnly,
-    /// Until every object is ready, by the rules of Helm 3.
+    /// Waits until every object is ready by the rules of Helm 3.
     Legacy,
 }
 
-/// When the logs of hooks are shown.
+/// When the logs of hooks are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HookLogs {
-    /// When the hook has ended, if its policy says so.
+    /// After the hook, if its `helm.sh/hook-output-log-policy` asks for it, as Helm does.
     #[default]
     AtEnd,
-    /// While the hook runs, if it has a policy.
+    /// While the hook runs, if it has an output-log policy.
     Stream,
-    /// While the hook runs, whatever its policy says.
+    /// While the hook runs, with or without a policy.
     All,
     /// Never.
     Off,
 }
 
-/// How a release reaches the cluster.
+/// How a release is applied to the cluster.
 #[derive(Clone, Debug)]
 pub struct DeployOptions {
-    /// Whether fields are taken from other managers.
+    /// Takes over fields that other field managers own (`--force-conflicts`).
     pub force_conflicts: bool,
-    /// Whether objects are replaced instead of merged.
+    /// Replaces objects instead of patching them (`--force-replace`).
     pub force_replace: bool,
-    /// What to wait for.
+    /// What to wait for after the objects are applied.
     pub wait: WaitStrategy,
-    /// Whether to wait for Jobs to complete, too.
+    /// Also waits for Jobs to complete. Has no effect with [`WaitStrategy::HookOnly`].
     pub wait_for_jobs: bool,
-    /// How long each wait may take.
+    /// Limit of each single wait, as in Helm: a release with hooks may take a multiple of it.
     pub timeout: Duration,
-    /// Whether hooks run.
+    /// Runs hooks. False is `--no-hooks`.
     pub hooks: bool,
-    /// How many hooks of one weight run together.
+    /// How many hooks of the same weight run at the same time. Helm runs one.
     pub hook_parallelism: usize,
-    /// Whether every hook is told its event and weight.
+    /// Sets the event and weight in the environment of every hook's containers, not only where annotations ask for
+    /// it.
     pub hook_env: bool,
-    /// When the logs of hooks are shown.
+    /// When the logs of hooks are reported.
     pub logs: HookLogs,
-    /// Whether the logs of init containers are shown, too. Helm leaves them out.
+    /// Also reports the logs of init containers. Helm leaves them out.
     pub init_logs: bool,
-    /// Whether waiting ends as soon as it cannot succeed any more.
+    /// Stops waiting as soon as it cannot succeed any more, for example when an image does not exist.
     pub fail_fast: bool,
 }
 
@@ -180,7 +182,8 @@ impl Default for DeployOptions {
 }
 
 impl DeployOptions {
-    /// Undoing a failure needs to notice it, so that it implies waiting.
+    /// Waits at least for readiness when `rollback` is set: a failure that nobody waits for could not be rolled back.
+    /// Helm does the same for `--rollback-on-failure`.
     pub(crate) fn waiting_if(mut self, wanted: bool) -> DeployOptions {
         if wanted && self.wait == WaitStrategy::HookOnly {
             self.wait = WaitStrategy::Watcher;
@@ -189,20 +192,20 @@ impl DeployOptions {
     }
 }
 
-/// Whether anything is done.
+/// Whether an operation runs or only shows what it would do (`--dry-run`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DryRun {
     /// The operation runs.
     #[default]
     None,
-    /// Nothing is done, and the cluster is not asked about what a chart wants to know.
+    /// Changes nothing, and `lookup` finds nothing.
     Client,
-    /// Nothing is done, and the cluster is asked.
+    /// Changes nothing, but `lookup` reads the cluster.
     Server,
 }
 
 impl DryRun {
-    /// Whether nothing is done.
+    /// Returns whether nothing is changed.
     pub fn is_dry_run(self) -> bool {
         self != DryRun::None
     }

@@ -1,5 +1,5 @@
-//! The first half of the flow: chart → values → render → objects. Every operation that needs objects comes here, and
-//! so do those that take a chart elsewhere, because the lifecycle events of a chart fire from here.
+//! The first half of the flow: chart → values → render → objects. Every operation that needs rendered objects runs
+//! it. `create`, `package` and `dependency` use parts of it, because all events about a chart are emitted here.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,69 +22,69 @@ use crate::lint::{Findings, Severity};
 use crate::report::forward_log;
 use crate::{Error, RecordObjects, Reporter, Result, input, lint};
 
-/// How values and schemas are treated, and where images are taken from.
+/// How values, schemas, notes and images are treated while a chart is rendered.
 #[derive(Clone, Debug, Default)]
 pub struct PrepareOptions {
-    /// Which generation's rules hold for nulls.
+    /// Whether nulls in values follow the rules of Helm 3 or Helm 4.
     pub nulls: NullRules,
-    /// Whether schemas are looked at.
+    /// Whether values are validated against `values.schema.json`.
     pub schema: SchemaCheck,
-    /// Whether the notes of subcharts count.
+    /// Appends the notes of subcharts to those of the chart.
     pub subchart_notes: bool,
-    /// Where images go that rendered objects name.
+    /// Rewrites the images of rendered objects to other registries.
     pub images: Option<Arc<Policy>>,
-    /// What becomes of objects that look like records of releases.
+    /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
 }
 
-/// A chart on its way to the cluster: processed, with final values and rendered files.
+/// A rendered chart: processed dependencies, final values and rendered files.
 pub struct Prepared {
     /// The chart after dependency processing.
     pub chart: Chart,
-    /// The values that the user gave.
+    /// The values that the user supplied.
     pub user: Map<Node>,
-    /// The rendered files without notes, in order of their paths. A file that handlers have changed is there once for
-    /// each of its documents.
+    /// The rendered files without notes, sorted by path. A file that handlers have changed occurs once per document.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The text of NOTES.txt.
+    /// The rendered NOTES.txt.
     pub notes: Vec<u8>,
-    /// What handlers of later events are told, but for the objects; nothing but the final values when there are no
-    /// handlers.
+    /// The context for handlers of later events, without the objects. Contains only the final values when no event
+    /// has handlers, because building the rest is expensive.
     pub(crate) context: Context,
-    /// Whether handlers had the values for changing them, so that they are not what the chart and the user gave.
+    /// Whether handlers borrowed the values mutably, so that the final values cannot be computed from the chart and
+    /// the user's values again.
     values_changed: bool,
-    /// Who is told of events: the program's handlers and those of the chart's scripts.
+    /// The handlers of the program and of the chart's scripts.
     events: Lifecycle,
-    /// Where images go that rendered objects name.
+    /// Rewrites the images of rendered objects to other registries.
     images: Option<Arc<Policy>>,
-    /// What becomes of objects that look like records of releases.
+    /// Whether the chart may contain objects that look like release records.
     pub(crate) record_objects: RecordObjects,
 }
 
 impl Prepared {
-    /// The final values.
+    /// Returns the final values.
     pub fn values(&self) -> &Map<Node> {
         self.context.all_values()
     }
 
-    /// The final values, if the chart and the values that the user gave do not tell them.
+    /// Returns the final values if they cannot be computed from the chart and the user's values again.
     pub(crate) fn changed_values(&self) -> Option<&Map<Node>> {
         self.values_changed.then(|| self.values())
     }
 
-    /// The objects and hooks of the rendered files.
+    /// Parses and sorts the objects and hooks of the rendered files.
     ///
     /// # Errors
-    /// When a document is not YAML or no object; the error brings the rendered text along.
+    /// When a document is not YAML or not an object. The error contains the rendered text for `--debug`.
     pub fn objects(&self) -> Result<Sorted<'_>> {
         pintle_objects::sort(&self.files, Order::Install)
             .map_err(|source| Error::Objects { source: Box::new(source), rendered: join_files(&self.files) })
     }
 
-    /// Tells an event about the objects, and takes them back where handlers may change them.
+    /// Emits an event about the objects, and applies what handlers changed.
     ///
     /// # Errors
-    /// When a document is no object, or a handler fails.
+    /// When a document is not an object, or a handler fails.
     pub(crate) fn emit(&mut self, event: Event) -> Result<()> {
         if !self.events.listens(event) {
             return Ok(());
@@ -93,7 +93,7 @@ impl Prepared {
         if !documents.are_plain() {
             self.objects()?;
         }
-        // Values can be large, and nobody may change them any more, so that they are lent instead of copied.
+        // Values can be large and are read-only from here on, so the context is moved instead of cloned.
         let mut context = std::mem::take(&mut self.context).with_objects(documents.objects());
         let outcome = self.events.emit(event, &mut context);
         let objects = context.take_objects();
@@ -107,24 +107,24 @@ impl Prepared {
         Ok(())
     }
 
-    /// Whether the scripts of the chart may have handlers for lists.
+    /// Returns whether the scripts of the chart handle list events.
     pub(crate) fn listens_to_list_events(&self) -> bool {
         self.events.listens_to_list_events()
     }
 
-    /// What the scripts of the chart may do.
+    /// Returns the permissions that were granted to the scripts of the chart.
     pub(crate) fn granted(&self) -> &Permissions {
         self.events.granted()
     }
 
-    /// Points images at other registries, if that is wanted: those of hooks, too, and whoever put them there.
+    /// Rewrites images if a policy is set, also those of hooks and of objects that handlers added.
     fn rewrite_images(&mut self) -> Result<()> {
         let Some(policy) = &self.images else { return Ok(()) };
         for (_, text) in &mut self.files {
             let moved = match pintle_images::rewrite(text, policy) {
                 Ok((Cow::Owned(moved), _)) => Some(moved),
                 Ok((Cow::Borrowed(_), _)) => None,
-                // What is no YAML is told about where objects are read.
+                // Parsing the objects reports invalid YAML later, with a better message.
                 Err(pintle_images::Error::Rewrite { .. }) => None,
                 Err(error) => return Err(error.into()),
             };
@@ -136,16 +136,16 @@ impl Prepared {
     }
 }
 
-/// The text in place of a Secret that must not be seen.
+/// Helm's replacement for hidden Secrets.
 const HIDDEN: &[u8] = b"# HIDDEN: The Secret output has been suppressed";
 
-/// What a document shows: itself, unless it is a Secret that must not be seen.
+/// Returns the content of a document, or the replacement for a Secret that must not be shown.
 pub(crate) fn displayed_content<'a>(manifest: &'a Manifest<'_>, hide_secrets: bool) -> &'a [u8] {
     let hidden = hide_secrets && manifest.head.kind == "Secret" && manifest.head.api_version == "v1";
     if hidden { HIDDEN } else { manifest.content }
 }
 
-/// Adds a document to a manifest, under the name of its source.
+/// Appends a document to a manifest, with the comment that names its template.
 pub(crate) fn push_document(text: &mut Vec<u8>, path: &str, content: &[u8]) {
     text.extend_from_slice(b"---\n# Source: ");
     text.extend_from_slice(path.as_bytes());
@@ -154,7 +154,7 @@ pub(crate) fn push_document(text: &mut Vec<u8>, path: &str, content: &[u8]) {
     text.push(b'\n');
 }
 
-/// Takes a emit_chart_loaded chart and the user's values all the way to rendered files.
+/// Runs all stages from a loaded chart and the user's values to rendered files.
 ///
 /// # Errors
 /// The first stage that fails.
@@ -175,10 +175,10 @@ pub fn prepare(
     outcome
 }
 
-/// Settles which subcharts take part.
+/// Enables and disables subcharts by their conditions and tags, and imports their values.
 ///
 /// # Errors
-/// When a dependency's description makes no sense.
+/// When a dependency in Chart.yaml is malformed.
 pub(crate) fn process(
     chart: Chart,
     user: &Map<Node>,
@@ -190,8 +190,8 @@ pub(crate) fn process(
     })
 }
 
-/// Tells that a chart is emit_chart_loaded, once it is settled which subcharts take part and by which names. Handlers may change
-/// the files and the values that the user gave.
+/// Emits `chart-loaded`, after dependencies are processed and aliases applied. Handlers may change the files and the
+/// user's values.
 ///
 /// # Errors
 /// When a handler fails.
@@ -214,7 +214,7 @@ pub(crate) fn emit_chart_loaded(
     Ok((chart, user))
 }
 
-/// Tells an event at which there is no chart yet.
+/// Emits an event for which there is no chart yet.
 ///
 /// # Errors
 /// When a handler fails.
@@ -222,10 +222,11 @@ pub(crate) fn emit_without_chart(event: Event, events: &Lifecycle) -> Result<()>
     if events.listens(event) { events.emit(event, &mut Context::default()) } else { Ok(()) }
 }
 
-/// Tells an event around fetching the charts that a chart needs. Gives those that handlers want instead, if they do.
+/// Emits an event before or after the dependencies of a chart are fetched. Returns the dependencies that handlers
+/// want instead, if they changed them.
 ///
 /// # Errors
-/// When a handler fails, or wants other charts for a subchart, whose charts are not fetched.
+/// When a handler fails, or changes the dependencies of a subchart, which are never fetched.
 pub(crate) fn emit_dependencies(
     chart: &Chart,
     event: Event,
@@ -242,7 +243,7 @@ pub(crate) fn emit_dependencies(
     if after == before {
         return Ok(None);
     }
-    // The topmost chart is the first.
+    // The root chart is the first.
     if after.get(1..) != before.get(1..) {
         return Err(Error::Input(format!(
             "a handler of `{event}` changes the dependencies of a subchart; only those of the topmost chart are built"
@@ -252,7 +253,8 @@ pub(crate) fn emit_dependencies(
     Ok(Some(sources::dependencies(chart, wanted)))
 }
 
-/// Tells an event about a chart at rest, whose values are its defaults. Handlers may change the files and the defaults.
+/// Emits an event about a chart that is not rendered, such as for `package`. Handlers may change the files and the
+/// default values.
 ///
 /// # Errors
 /// When a handler fails.
@@ -267,8 +269,8 @@ pub(crate) fn emit_for_chart(chart: &mut Chart, event: Event, events: &Lifecycle
     if values == chart.values { Ok(()) } else { sources::set_defaults(chart, values, event) }
 }
 
-/// Takes a processed chart to rendered files. What the cluster can do may be found out in between, because a chart's
-/// custom resource definitions come first.
+/// Renders a chart whose dependencies are processed. It is separate from [`prepare`] because an install applies the
+/// CRDs in between, which changes the capabilities of the cluster.
 ///
 /// # Errors
 /// The first stage that fails.
@@ -310,8 +312,8 @@ pub(crate) fn finish(
     Ok(prepared)
 }
 
-/// Tells that rendering comes next. Handlers may change the values, which must fit the schemas again afterwards, and
-/// the files of the chart. Tells whether they had the values for changing them.
+/// Emits `pre-render`. Handlers may change the files of the chart and the values, which are validated against the
+/// schemas again. Returns the values, and whether handlers borrowed them mutably.
 fn before_rendering(
     chart: &mut Chart,
     values: Map<Node>,
@@ -322,7 +324,7 @@ fn before_rendering(
 ) -> Result<(Map<Node>, bool)> {
     let event = Event::PreRender;
     let watched = ValuesSnapshot::new(chart, &values);
-    // Values can be large: they are lent to the handlers, and come back.
+    // Values can be large, so they are moved into the context and back.
     let mut context = context::for_render(chart, values, target);
     events.emit(event, &mut context)?;
     sources::apply_file_changes(chart, &mut context, event)?;
@@ -353,7 +355,7 @@ fn check_kubernetes(chart: &Chart, target: &Target) -> Result<()> {
     Err(Error::IncompatibleKubernetes { wanted: wanted.clone(), version: kubernetes.version.clone() })
 }
 
-/// Whether a version is in a range; a range or version that cannot be read is never met.
+/// Returns whether a version satisfies a constraint. A malformed constraint or version never does, as in Helm.
 fn is_compatible(range: &str, version: &str) -> bool {
     match (Constraint::parse(range), Version::parse(version)) {
         (Ok(range), Ok(version)) => range.check(&version),
@@ -361,7 +363,7 @@ fn is_compatible(range: &str, version: &str) -> bool {
     }
 }
 
-/// All rendered files as one text, for looking at what is not YAML.
+/// Concatenates all rendered files, so that users can inspect output that is not valid YAML.
 fn join_files(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut text = Vec::new();
     for (path, content) in files {
@@ -374,7 +376,7 @@ fn join_files(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     text
 }
 
-/// The same way for lint, which notes problems instead of stopping and keeps silent about dependencies.
+/// Renders a chart for lint: errors become findings, and those of dependency processing are dropped, as in Helm.
 pub(crate) fn render_for_lint(
     chart: Chart,
     options: &lint::Options,
@@ -389,14 +391,14 @@ pub(crate) fn render_for_lint(
     let told = emit_chart_loaded(chart, options.values.clone(), events, &mut log);
     findings.log.extend(log);
     let (chart, user) = add_finding_on_error(told, findings)?;
-    // Helm merges twice here; the second time changes nothing but repeats the warnings.
+    // Helm coalesces twice here; the second pass only repeats the warnings.
     let once = pintle_values::coalesce(&chart, &user, nulls, &mut findings.log).ok()?;
     let schema = if options.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
     let outcome = finish_for_lint(chart, &once, target, schema, events, &mut findings.log);
     add_finding_on_error(outcome, findings)
 }
 
-/// The outcome of a stage, or a finding that says why there is none.
+/// Returns the value, or adds the error as a finding.
 fn add_finding_on_error<T>(outcome: Result<T>, findings: &mut Findings) -> Option<T> {
     let note = |error: Error| {
         let (severity, path, text) = (Severity::Error, "templates/".to_owned(), error.to_string());
@@ -425,8 +427,8 @@ fn finish_for_lint(
     Ok(rendered)
 }
 
-/// Tells the events that lint has after rendering. When something is no object there is nothing to tell, and the rules
-/// of lint will say what is wrong.
+/// Emits the events of lint after rendering. They are skipped when a document is not an object; the lint rules report
+/// that.
 fn emit_lint(
     chart: Chart,
     values: Map<Node>,
@@ -455,7 +457,7 @@ fn emit_lint(
     }
     rendered.files = notes;
     for (path, text) in prepared.files {
-        // Lint looks at one text for each template.
+        // The lint rules expect one text per template.
         match rendered.files.last_mut().filter(|file| file.path == path) {
             Some(file) => {
                 file.text.extend_from_slice(b"\n---\n");

@@ -1,5 +1,5 @@
-//! Objects of a chart that look like the record of a release. Stores believe what they find under these names, types and
-//! labels, so that a chart that brings such an object would say what was installed, by whom and from what.
+//! Detects rendered objects that look like release records. Stores trust what they find under these names, types and
+//! labels, so a chart with such an object could forge what was installed, by whom and from what.
 
 use pintle_objects::{Manifest, Object, Sorted};
 use pintle_release::ReleaseVersion;
@@ -8,26 +8,26 @@ use pintle_tree::LogLine;
 use crate::lifecycle::secrets;
 use crate::{Error, Reporter, Result};
 
-/// The group of the kinds that releases are kept as, with the slash that follows it.
+/// The API group of our release kinds, with the slash before the version.
 const RELEASE_API_GROUP: &str = "helm.sh/";
 
-/// How the names of Helm's records begin.
+/// The prefix of the names of Helm's record Secrets and ConfigMaps.
 const RECORD_NAME_PREFIX: &str = "sh.helm.release.v1.";
 
-/// What becomes of a chart that brings objects which look like records.
+/// What to do with a chart that contains objects which look like release records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordObjects {
-    /// It is refused.
+    /// Refuses the chart.
     #[default]
     Refuse,
-    /// They are warned of.
+    /// Applies them with a warning.
     Warn,
-    /// They count as any other.
+    /// Applies them without a warning.
     Allow,
 }
 
 impl RecordObjects {
-    /// Looks at rendered documents, hooks included.
+    /// Checks rendered documents, including hooks.
     ///
     /// # Errors
     /// The first object that is refused.
@@ -41,7 +41,8 @@ impl RecordObjects {
             (*path, *content, kind)
         });
         for (path, text, kind) in objects.chain(hooks) {
-            // Most objects are of other kinds, which the head tells; what has items is a list, whatever its kind.
+            // The parsed head rules out most documents cheaply. Anything with `items` may be a list with records
+            // inside, whatever its kind says.
             if may_be_record(&kind) || may_be_list(text) {
                 self.check_text(text, path, reporter)?;
             }
@@ -49,7 +50,7 @@ impl RecordObjects {
         Ok(())
     }
 
-    /// Looks at the objects and hooks that a stored version brings.
+    /// Checks the objects and hooks of a stored version.
     ///
     /// # Errors
     /// The first object that is refused.
@@ -59,7 +60,7 @@ impl RecordObjects {
         hooks.try_for_each(|hook| self.check_text(hook.manifest.as_bytes(), &hook.path, reporter))
     }
 
-    /// Looks at the objects of a text; members of lists count one by one.
+    /// Checks the objects of a manifest, including each member of a list.
     ///
     /// # Errors
     /// The first object that is refused.
@@ -67,7 +68,8 @@ impl RecordObjects {
         if self == RecordObjects::Allow {
             return Ok(());
         }
-        // What cannot be read is told about where objects are read for use, and nothing is applied then.
+        // Documents that do not parse are skipped: building the objects reports them later, before anything is
+        // applied.
         let objects = Object::read_readable(text);
         for object in objects.iter().filter(|object| is_record(object)) {
             let error = Error::RecordObject {
@@ -84,17 +86,18 @@ impl RecordObjects {
     }
 }
 
-/// Whether an object of a kind can be a record.
+/// Returns whether an object of this kind can be a record.
 fn may_be_record(kind: &str) -> bool {
     matches!(kind, "Secret" | "ConfigMap" | "Release" | "ReleaseVersion")
 }
 
-/// Whether a document can have `items`. The word can also be spelt with escapes or as another type, which few texts have.
+/// Returns whether a document may have an `items` field. The key can also be written with escapes or tags, so these
+/// count as well.
 fn may_be_list(text: &[u8]) -> bool {
     memchr::memchr2(b'\\', b'!', text).is_some() || memchr::memmem::find(text, b"items").is_some()
 }
 
-/// Whether a store could take an object for a record, or for a part of one.
+/// Returns whether a store could read an object as a record, or as part of one.
 fn is_record(object: &Object) -> bool {
     match object.kind() {
         "Release" | "ReleaseVersion" => object.api_version().starts_with(RELEASE_API_GROUP),

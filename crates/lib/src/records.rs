@@ -1,4 +1,4 @@
-//! What the store says about one release: its versions, which of them counts, and whether someone is at work on it.
+//! The records of one release: its versions, which store holds them, and whether another client is working on it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{Error, Result, Session};
 
 mod owners;
 
-/// The records of one release.
+/// The records of one release in one store.
 pub(crate) struct Records<'s> {
     session: &'s Session,
     store: Arc<dyn Store>,
@@ -19,13 +19,13 @@ pub(crate) struct Records<'s> {
 }
 
 impl<'s> Records<'s> {
-    /// The records of a release in the session's own store.
+    /// Returns the records of a release in the session's own store.
     pub(crate) fn new(session: &'s Session, namespace: &str, name: &str) -> Records<'s> {
         let store = Arc::clone(&session.store);
         Records { session, store, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// The records of a release in whichever store has it; the session's own store when none does.
+    /// Returns the records of a release in whichever store holds it; in the session's own store when none does.
     pub(crate) async fn find(session: &'s Session, namespace: &str, name: &str) -> Result<Records<'s>> {
         if session.other_stores.is_empty() {
             return Ok(Records::new(session, namespace, name));
@@ -33,7 +33,7 @@ impl<'s> Records<'s> {
         Ok(Records::find_with_history(session, namespace, name).await?.0)
     }
 
-    /// As [`Records::find`], with all versions, oldest first, so that no store is asked twice.
+    /// As [`Records::find`], with all versions, oldest first, so that no store is queried twice.
     pub(crate) async fn find_with_history(
         session: &'s Session,
         namespace: &str,
@@ -44,11 +44,11 @@ impl<'s> Records<'s> {
         Ok((records, found.history))
     }
 
-    /// As [`Records::find_with_history`], for an operation that changes the release: of one name there must be one owner. A dry
-    /// run changes nothing; otherwise what a move into the session's own store left behind goes now.
+    /// As [`Records::find_with_history`], for an operation that changes the release. Unless it is a dry run, also
+    /// deletes the copies that an interrupted move into the session's own store left in the other one.
     ///
     /// # Errors
-    /// When another store has the name, too or instead.
+    /// When more than one store holds the name, or only a store that this session excludes.
     pub(crate) async fn find_for_update(
         session: &'s Session,
         namespace: &str,
@@ -75,36 +75,36 @@ impl<'s> Records<'s> {
         Ok((records, found.history))
     }
 
-    /// Whether the release is in a store that is not the session's own.
+    /// Returns whether the release is in a store other than the session's own.
     pub(crate) fn is_in_other_store(&self) -> bool {
         !Arc::ptr_eq(&self.store, &self.session.store)
     }
 
-    /// Where the session keeps its releases.
+    /// Returns the store that the session records new releases in.
     pub(crate) fn own_store(&self) -> &Arc<dyn Store> {
         &self.session.store
     }
 
-    /// Where they are kept.
+    /// Returns the store that holds the release.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// All versions, oldest first; none when there is no such release.
+    /// Returns all versions, oldest first; empty when there is no such release.
     pub(crate) async fn history(&self) -> Result<Vec<Summary>> {
         Ok(self.store.history(&self.namespace, &self.name).await?)
     }
 
-    /// All versions, oldest first.
+    /// Returns all versions, oldest first.
     ///
     /// # Errors
-    /// When there are none.
+    /// When there is no such release.
     pub(crate) async fn existing_history(&self) -> Result<Vec<Summary>> {
         let history = self.history().await?;
         if history.is_empty() { Err(Error::NoSuchRelease { name: self.name.clone() }) } else { Ok(history) }
     }
 
-    /// One version, whole.
+    /// Loads the full record of a version.
     pub(crate) async fn load(&self, number: u64) -> Result<ReleaseVersion> {
         match self.store.get(&self.namespace, &self.name, number).await? {
             Some(version) => Ok(version),
@@ -112,7 +112,7 @@ impl<'s> Records<'s> {
         }
     }
 
-    /// The version that a reference means.
+    /// Loads the version that a reference names.
     pub(crate) async fn resolve(&self, reference: &VersionRef) -> Result<ReleaseVersion> {
         if let VersionRef::Number(number) = reference {
             return match self.store.get(&self.namespace, &self.name, *number).await? {
@@ -124,7 +124,7 @@ impl<'s> Records<'s> {
         self.load(self.number(&history, reference)?).await
     }
 
-    /// Why there is no version of a number: there is no such release, or it has others.
+    /// Returns the error for a missing version: the release does not exist, or it has other versions.
     async fn version_not_found(&self, number: u64) -> Error {
         let name = self.name.clone();
         match self.history().await.unwrap_or_default() {
@@ -136,7 +136,7 @@ impl<'s> Records<'s> {
         }
     }
 
-    /// The number of the version that a reference means. An end of an id must mean one version only.
+    /// Returns the number of the version that a reference names. An abbreviated id must match exactly one version.
     pub(crate) fn number(&self, history: &[Summary], reference: &VersionRef) -> Result<u64> {
         let ends_so =
             |version: &&Summary, end: &str| version.id.is_some_and(|id| id.to_string().ends_with(end));
@@ -157,13 +157,13 @@ impl<'s> Records<'s> {
         }
     }
 
-    /// Makes sure that nobody else is at work: the last version must not be pending. One whose holder has died is
-    /// written off as failed, and the work goes on.
+    /// Fails if another client is working on the release. A pending version whose lease has expired, or whose holder
+    /// is known to be dead, is marked as failed and does not block.
     pub(crate) async fn ensure_unlocked(&self, last: &mut Summary) -> Result<()> {
         if self.is_interrupted(last)? { self.mark_interrupted(last).await } else { Ok(()) }
     }
 
-    /// As [`Records::ensure_unlocked`], for a dry run: nothing is written, and the version is failed in its eyes only.
+    /// As [`Records::ensure_unlocked`], for dry runs: the version is marked as failed in memory only.
     pub(crate) fn ensure_unlocked_dry_run(&self, last: &mut Summary) -> Result<()> {
         if self.is_interrupted(last)? {
             last.status = Status::Failed;
@@ -171,14 +171,19 @@ impl<'s> Records<'s> {
         Ok(())
     }
 
-    /// Whether a version must be written off before others can go on; an error when its holder is at work on it.
+    /// Returns whether the last version was interrupted and has to be marked as failed first.
+    ///
+    /// # Errors
+    /// When its holder is still working on it.
     fn is_interrupted(&self, last: &Summary) -> Result<bool> {
-        // Helm leaves `uninstalling` behind when it is interrupted, and lets others go on; only a lease says more.
+        // Helm leaves `uninstalling` behind when it is interrupted and does not treat it as pending. Only a lease
+        // tells that an uninstall is still running.
         let is_open =
             last.status.is_pending() || (last.status == Status::Uninstalling && last.lease.is_some());
         match &last.lease {
             None if is_open => Err(Error::Pending { lease: None }),
-            // Whoever holds a version that is not pending is moving the release into another store.
+            // A lease on a version that is not pending belongs to a client that is moving the release into another
+            // store.
             Some(lease) if !self.is_abandoned(lease) => {
                 Err(Error::Pending { lease: Some(Box::new(lease.clone())) })
             }
@@ -186,12 +191,12 @@ impl<'s> Records<'s> {
         }
     }
 
-    /// Whether the one who made the lease can be taken for dead.
+    /// Returns whether a lease can be taken over.
     pub(crate) fn is_abandoned(&self, lease: &Lease) -> bool {
         lease.is_expired(self.session.clock.now()) || (self.session.holder.is_dead)(&lease.holder)
     }
 
-    /// Marks a pending version as failed, because nobody will finish it.
+    /// Marks a pending version as failed because its client is gone. Hooks that were running get the phase `Unknown`.
     pub(crate) async fn mark_interrupted(&self, pending: &mut Summary) -> Result<()> {
         let mut version = self.load(pending.number).await?;
         let holder = pending.lease.as_ref().map_or("its holder", |lease| lease.holder.as_str());
@@ -206,7 +211,8 @@ impl<'s> Records<'s> {
         Ok(())
     }
 
-    /// Puts a new version into the store after those that are there, and makes room for it first.
+    /// Creates a version after the existing ones. Prunes first, so that the limit of the history also holds while the
+    /// new version is pending, as in Helm.
     pub(crate) async fn create(
         &self,
         version: &mut ReleaseVersion,
@@ -218,14 +224,14 @@ impl<'s> Records<'s> {
             0 => Vec::new(),
             most => self.prune(history, most - 1).await?,
         };
-        // What was taken away to make room cannot be followed.
+        // The store checks that the predecessor still exists, so a pruned version cannot be it.
         let after = history.iter().rev().find(|version| !pruned.contains(&version.number));
         let clock = &self.session.clock;
         version.id = Some(VersionId::new(clock.now().unix_millis(), clock.random()));
         Ok(self.store.create(version, lease, after).await?)
     }
 
-    /// Writes the newest version anew, if it is still what was observed of it.
+    /// Replaces the newest version if its record has not changed since it was observed.
     pub(crate) async fn compare_and_swap(
         &self,
         observed: &mut Summary,
@@ -237,24 +243,24 @@ impl<'s> Records<'s> {
         Ok(())
     }
 
-    /// Notes on the newest version, if it is still what was observed of it, who is at work on it, or that nobody is.
+    /// Sets or clears the lease on the newest version if its record has not changed since it was observed.
     pub(crate) async fn set_lease(&self, observed: &mut Summary, lease: Option<&Lease>) -> Result<()> {
         observed.state = self.store.hold(observed, lease).await?;
         observed.lease = lease.cloned();
         Ok(())
     }
 
-    /// Writes a version that is in the store anew.
+    /// Replaces a version that is already in the store.
     pub(crate) async fn update(&self, version: &ReleaseVersion, lease: Option<&Lease>) -> Result<()> {
         Ok(self.store.update(version, lease).await?)
     }
 
-    /// Tells the store that the work goes on.
+    /// Renews the lease on a version.
     pub(crate) async fn renew(&self, number: u64, lease: &Lease) -> Result<()> {
         Ok(self.store.renew(&self.namespace, &self.name, number, lease).await?)
     }
 
-    /// Deletes the oldest versions until no more than `keep` are left, and gives their numbers; the one that is deployed
+    /// Deletes the oldest versions until at most `keep` are left and returns their numbers. The deployed version
     /// always stays.
     async fn prune(&self, history: &[Summary], keep: u64) -> Result<Vec<u64>> {
         let old = excess_versions(history, keep);
@@ -264,7 +270,7 @@ impl<'s> Records<'s> {
         Ok(old)
     }
 
-    /// Deletes one version; that it is gone already is no error.
+    /// Deletes a version. One that is already gone is not an error.
     pub(crate) async fn delete(&self, number: u64) -> Result<()> {
         match self.store.delete(&self.namespace, &self.name, number).await {
             Ok(()) | Err(StoreError::NotFound { .. }) => Ok(()),
@@ -272,7 +278,7 @@ impl<'s> Records<'s> {
         }
     }
 
-    /// The versions, besides the one that an operation starts from, of which objects may be in the cluster.
+    /// Loads the versions other than `base` whose objects may still be in the cluster.
     pub(crate) async fn unfinished(&self, history: &[Summary], base: u64) -> Result<Vec<ReleaseVersion>> {
         let mut versions = Vec::new();
         for number in unfinished_versions(history, base) {
@@ -281,15 +287,15 @@ impl<'s> Records<'s> {
         Ok(versions)
     }
 
-    /// Marks the versions of a history that say they are deployed as superseded, but for one. `known` has been read
-    /// already.
+    /// Marks all deployed versions of a history but one as superseded. `known` is a version that was loaded before.
     pub(crate) async fn supersede_all_but(
         &self,
         number: u64,
         history: &[Summary],
         known: &ReleaseVersion,
     ) -> Result<()> {
-        // A version that was pending may have come to its end behind our back, if its maker knows no leases.
+        // Helm has no leases, so a version that was pending when the history was read may have been finished by Helm
+        // since.
         let fresh = match history.last().is_some_and(|last| last.status.is_pending()) {
             true => Some(self.history().await?),
             false => None,
@@ -308,8 +314,8 @@ impl<'s> Records<'s> {
     }
 }
 
-/// The versions, other than one, of which objects may be in the cluster: the newest that was ever deployed, and those
-/// after it, which did not end well.
+/// Returns the versions other than `but` whose objects may be in the cluster: the last one that was deployed, and all
+/// failed ones after it.
 fn unfinished_versions(history: &[Summary], but: u64) -> Vec<u64> {
     let place = |statuses: &[Status]| history.iter().rposition(|version| statuses.contains(&version.status));
     let last_good = place(&[Status::Deployed]).or_else(|| place(&[Status::Superseded, Status::Uninstalled]));
@@ -317,7 +323,7 @@ fn unfinished_versions(history: &[Summary], but: u64) -> Vec<u64> {
     since.iter().map(|version| version.number).filter(|number| *number != but).collect()
 }
 
-/// The oldest versions, so many that no more than `keep` are left; the one that is deployed always stays.
+/// Returns the oldest versions beyond the newest `keep`. The deployed version always stays.
 pub(crate) fn excess_versions(history: &[Summary], keep: u64) -> Vec<u64> {
     let deployed = newest_deployed(history).map(|version| version.number);
     let excess = history.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
@@ -325,7 +331,7 @@ pub(crate) fn excess_versions(history: &[Summary], keep: u64) -> Vec<u64> {
     old.take(excess).map(|version| version.number).collect()
 }
 
-/// The newest version that says it is deployed.
+/// Returns the newest version with the status deployed. Several can have it after an interrupted upgrade.
 pub(crate) fn newest_deployed(history: &[Summary]) -> Option<&Summary> {
     history.iter().rev().find(|version| version.status == Status::Deployed)
 }

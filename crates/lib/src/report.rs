@@ -1,4 +1,4 @@
-//! How operations tell what happens while they run.
+//! How operations report what happens while they run.
 
 use pintle_cluster::logs::LogSource;
 use pintle_objects::ObjectId;
@@ -6,36 +6,36 @@ use pintle_tree::LogLine;
 
 use crate::Result;
 
-/// What an object that is waited for has come to.
+/// The readiness of an object that is waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectProgress<'a> {
     /// The object.
     pub id: &'a ObjectId,
-    /// One word for its state.
+    /// The state in one word, such as `InProgress` or `Current`.
     pub state: &'a str,
-    /// A sentence that says why it is not ready yet, or what happened.
+    /// Why the object is not ready yet, or what happened to it; a sentence for users.
     pub message: &'a str,
-    /// Whether it is what it should be.
+    /// Whether the wait for this object is over.
     pub ready: bool,
 }
 
-/// Receives what an operation has to say on its way. The program decides what is shown, and how.
+/// Receives the messages of an operation. The library never prints: the program decides what is shown, and how.
 pub trait Reporter: Send {
-    /// A remark or warning, in the shape of Helm's log lines.
+    /// An informational message or warning, with the text and attributes of Helm's log lines.
     fn log(&mut self, line: LogLine);
 
-    /// A remark that Helm would not make. A program that speaks with Helm's voice keeps it to itself.
+    /// A message that Helm does not have. A program that must produce Helm's exact output drops it.
     fn log_extra(&mut self, line: LogLine) {
         self.log(line);
     }
 
-    /// A line in which Helm tells of the failure that the operation is about to end with. Whoever tells errors needs it
-    /// no second time.
+    /// The line that Helm logs right before it returns the error. A program that prints the returned error can drop
+    /// it.
     fn log_failure(&mut self, line: LogLine) {
         self.log(line);
     }
 
-    /// A step that has been done, in words for a person.
+    /// A step that is done, as a sentence for users.
     fn progress(&mut self, text: &str) {
         let _ = text;
     }
@@ -45,13 +45,13 @@ pub trait Reporter: Send {
         let _ = progress;
     }
 
-    /// A piece of the log of a hook's container.
+    /// A chunk of the log of a hook's container. Chunks are not aligned to lines.
     fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
         let _ = (source, bytes);
     }
 }
 
-/// Says nothing.
+/// Discards everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -59,7 +59,7 @@ impl Reporter for Silent {
     fn log(&mut self, _line: LogLine) {}
 }
 
-/// Keeps what it is told, for handing it on later.
+/// Buffers log lines, for stages that run on a thread without access to the operation's reporter.
 #[derive(Debug, Default)]
 pub(crate) struct BufferedReporter(pub(crate) Vec<LogLine>);
 
@@ -69,7 +69,7 @@ impl Reporter for BufferedReporter {
     }
 }
 
-/// Runs a stage that collects log lines and hands them on, whether it succeeds or not.
+/// Runs a stage that collects log lines and forwards them, whether the stage succeeds or fails.
 pub(crate) fn forward_log<T>(
     reporter: &mut dyn Reporter,
     stage: impl FnOnce(&mut Vec<LogLine>) -> Result<T>,

@@ -1,4 +1,5 @@
-//! What an operation on a cluster may touch: everything comes in here, so that nothing below reads the environment.
+//! Everything that an operation on a cluster works with. It is passed in here so that nothing below reads the
+//! environment, the clock or a random source.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,51 +11,57 @@ use tokio::sync::watch;
 
 use crate::{Error, Lifecycle, RecordObjects, Reporter, Result};
 
-/// What operations on a cluster work with.
+/// The cluster, the release stores and the settings that operations share. Cloning is cheap: the parts are behind
+/// `Arc`s.
 #[derive(Clone)]
 pub struct Session {
-    /// The cluster.
+    /// The cluster that objects are applied to.
     pub cluster: Cluster,
-    /// Where releases are kept.
+    /// The store that new releases are recorded in.
     pub store: Arc<dyn Store>,
-    /// Further stores, whose releases `list` shows too and from which an operation that succeeds adopts.
+    /// Further stores that may hold releases: `list` shows their releases too, and a successful `upgrade` or
+    /// `rollback` moves the release it worked on into `store`.
     pub other_stores: Vec<Arc<dyn Store>>,
-    /// Stores whose releases are not worked on here. A name that one of them has is taken all the same.
+    /// Stores that are only asked whether a name is taken. Operations refuse to work on a release that one of them
+    /// holds, because two stores must never both own a name.
     pub excluded_stores: Vec<Arc<dyn Store>>,
-    /// The time, and chance.
+    /// Source of the current time and of random bits.
     pub clock: Arc<dyn Clock>,
-    /// Who is doing this.
+    /// The identity that is written into leases.
     pub holder: LeaseHolder,
-    /// How long an operation may be silent before others take it for dead.
+    /// How long a lease is valid without a renewal. After that, other clients treat the operation as dead and take
+    /// over.
     pub lease_duration: Duration,
-    /// Tells when the user has had enough.
+    /// Stops a running operation from outside.
     pub cancel: Cancel,
-    /// Who is told of lifecycle events, and may change what goes on.
+    /// The handlers of lifecycle events, which observe an operation and may change what it applies.
     pub events: Lifecycle,
-    /// What becomes of objects that look like records of releases.
+    /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
 }
 
-/// Where time and chance come from.
+/// The source of time and randomness. The library never asks the system itself, so tests can fix both.
 pub trait Clock: Send + Sync {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 
-    /// Bits that nobody can foresee, for version ids.
+    /// Returns unpredictable bits, used for version ids. Two versions that are created in the same millisecond differ
+    /// only in these.
     fn random(&self) -> u128;
 }
 
-/// Who runs an operation, in words that another user understands, and how to tell that someone else no longer does.
+/// Identifies the client that holds a lease. The name is shown to other users who find the release locked.
 #[derive(Clone)]
 pub struct LeaseHolder {
-    /// The words.
+    /// Free text, such as `user@host, pid 4711`.
     pub name: String,
-    /// Whether the holder of that name is known to have died. False when in doubt.
+    /// Returns whether the holder of that name is known to have died, so that its lease can be taken before it
+    /// expires. Must return false when in doubt.
     pub is_dead: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
 impl LeaseHolder {
-    /// A holder that knows nothing about others.
+    /// Returns a holder that never considers other holders dead; their leases have to expire.
     pub fn new(name: impl Into<String>) -> LeaseHolder {
         LeaseHolder { name: name.into(), is_dead: Arc::new(|_| false) }
     }
@@ -67,8 +74,8 @@ impl fmt::Debug for LeaseHolder {
 }
 
 impl Session {
-    /// The outcome of an operation, after what its scripts said. A handler that was stopped because the user has had
-    /// enough did nothing wrong.
+    /// Forwards what scripts logged and returns the outcome of the operation. A handler that was stopped by a
+    /// cancellation is reported as the cancellation, not as a failed handler.
     pub(crate) fn finish<T>(&self, outcome: Result<T>, reporter: &mut dyn Reporter) -> Result<T> {
         self.events.report(reporter);
         match outcome {
@@ -77,8 +84,8 @@ impl Session {
         }
     }
 
-    /// The session in which an operation that failed is undone, in the store that keeps the release: the cancellation that
-    /// ended the operation does not end this, only a second one does.
+    /// Returns the session in which a failed operation is rolled back. It works on the store that holds the release,
+    /// and is stopped by a second cancellation only: the first one already ended the operation.
     pub(crate) fn for_rollback(&self, store: &Arc<dyn Store>) -> Session {
         Session {
             store: Arc::clone(store),
@@ -89,7 +96,7 @@ impl Session {
         }
     }
 
-    /// A lease on an operation that begins now.
+    /// Returns a lease for an operation that starts now.
     pub(crate) fn lease(&self) -> Lease {
         let now = self.clock.now();
         Lease {
@@ -101,16 +108,16 @@ impl Session {
     }
 }
 
-/// A way to stop an operation from outside. What was begun is recorded as failed, and nothing goes on behind; what was
-/// asked for in that case, such as a rollback, is done. To stop this too takes another call.
+/// Cancels an operation from outside. The operation records the version as failed and leaves nothing running; a
+/// rollback that was requested for failures still runs, and takes a second call to stop.
 #[derive(Clone, Debug)]
 pub struct Cancel {
     calls: Arc<watch::Sender<CancelState>>,
-    /// How many calls it takes.
+    /// The number of calls after which this handle counts as cancelled: 1 for an operation, 2 for its rollback.
     after: u32,
 }
 
-/// What has been called for, and what is under way.
+/// The state that all clones share.
 #[derive(Clone, Copy, Debug, Default)]
 struct CancelState {
     count: u32,
@@ -124,30 +131,31 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// Stops the operations that listen; called again, what they do to undo their work.
+    /// Stops the operations that use this handle; the second call also stops their rollback.
     pub fn cancel(&self) {
         self.calls.send_modify(|calls| calls.count = calls.count.saturating_add(1));
     }
 
-    /// Whether [`Cancel::cancel`] was called often enough.
+    /// Returns whether [`Cancel::cancel`] was called often enough.
     pub fn is_cancelled(&self) -> bool {
         self.calls.borrow().count >= self.after
     }
 
-    /// Returns once [`Cancel::cancel`] was called often enough.
+    /// Completes once [`Cancel::cancel`] was called often enough.
     pub async fn cancelled(&self) {
         let mut receiver = self.calls.subscribe();
         // The sender lives as long as `self`, so waiting cannot fail.
         let _ = receiver.wait_for(|calls| calls.count >= self.after).await;
     }
 
-    /// Whether an operation that failed is being undone, which a second call ends.
+    /// Returns whether a failed operation is being rolled back, so that only a second call stops it. A program uses
+    /// this to tell the user what the next Ctrl-C does.
     pub fn is_rolling_back(&self) -> bool {
         self.calls.borrow().rolling_back
     }
 
-    /// The way to stop what undoes an operation: by the second call, whether the first ended the operation or came while
-    /// it was being undone already.
+    /// Returns the handle for the rollback of an operation. It takes the second call, whether the first one ended the
+    /// operation or arrived during the rollback.
     fn for_rollback(&self) -> Cancel {
         self.calls.send_modify(|calls| calls.rolling_back = true);
         Cancel { calls: Arc::clone(&self.calls), after: 2 }

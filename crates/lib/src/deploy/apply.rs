@@ -1,4 +1,5 @@
-//! Carrying out a plan: objects are made, changed and taken away, those of one kind together, kind after kind.
+//! Executes a plan: creates, updates and deletes objects kind by kind, in Helm's install order, with all objects of a
+//! kind in parallel.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +16,7 @@ use crate::options::Method;
 use crate::{Error, Reporter, Result, Session};
 
 impl Executor<'_> {
-    /// Brings the cluster from what is there to what is wanted.
+    /// Brings the cluster to the desired state.
     pub(super) async fn apply(
         &mut self,
         state: &mut ThreeWayState,
@@ -26,7 +27,8 @@ impl Executor<'_> {
         }
         let plan = state.plan()?;
         warn_about_unmanaged(&plan, reporter);
-        // Helm makes everything that it can when nothing was there; otherwise, it stops at the first that it cannot make.
+        // Helm tries every object when nothing exists yet and reports all errors together. With existing objects it
+        // stops at the first one that cannot be created.
         let all_new = state.is_first() && plan.steps.iter().all(|step| step.action == Action::Create);
         if !all_new {
             self.check_options()?;
@@ -50,7 +52,7 @@ impl Executor<'_> {
         self.delete_removed(&plan).await
     }
 
-    /// Refuses ways of changing objects that exclude each other.
+    /// Rejects combinations of options that exclude each other, with Helm's messages.
     fn check_options(&self) -> Result<()> {
         let by_server = self.method == Method::ServerSide;
         let text = match (self.options.force_conflicts, self.options.force_replace) {
@@ -66,13 +68,13 @@ impl Executor<'_> {
         Err(Error::Input(text.to_owned()))
     }
 
-    /// Applies the objects of one kind. Gives what went wrong; what was made is noted.
+    /// Applies the objects of one kind and returns the errors. Created objects are recorded in `self.created`.
     async fn apply_batch(&self, batch: &[Step<'_>]) -> Vec<Error> {
         let outcomes = run_concurrently(batch, |step| self.apply_noted(step).boxed()).await;
         outcomes.into_iter().filter_map(Result::err).collect()
     }
 
-    /// Carries out one step, and notes what it makes.
+    /// Applies a step and records what it created.
     async fn apply_noted(&self, step: &Step<'_>) -> Result<()> {
         let note = |list: &Mutex<Vec<ObjectId>>| lock(list).push(step.id.clone());
         if step.action == Action::Create {
@@ -86,7 +88,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Carries out one step, and tells whether it made an object.
+    /// Applies a step and returns whether it created an object.
     async fn apply_step(&self, step: &Step<'_>) -> Result<bool> {
         let mut apply_options = self.apply_options(step.action);
         apply_options.upgrade_field_manager =
@@ -113,7 +115,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Makes an object that is part of no plan, such as a hook's.
+    /// Creates an object that is not part of a plan, such as a hook.
     pub(super) async fn create(&self, object: &Object) -> pintle_cluster::Result<()> {
         let step = Step {
             id: object.id(),
@@ -125,7 +127,7 @@ impl Executor<'_> {
         self.session.cluster.execute(&step, &self.apply_options(Action::Create)).await.map(drop)
     }
 
-    /// Deletes what an earlier version had and this one has not.
+    /// Deletes the objects of the earlier version that the new one no longer has.
     async fn delete_removed(&self, plan: &Plan<'_>) -> Result<()> {
         let removed: Vec<&ObjectId> =
             plan.removals.iter().filter(|step| step.action == Action::Delete).map(|step| &step.id).collect();
@@ -141,8 +143,9 @@ impl Executor<'_> {
         outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
     }
 
-    /// Makes the release the owner of an object, where the store keeps releases as objects and the object lives beside
-    /// it. What is to outlive the release must not be owned by it.
+    /// Sets the release as owner, if the store keeps releases as objects and the object is in the same namespace
+    /// (owner references cannot cross namespaces). Objects with a resource policy of `keep` get no owner, because
+    /// garbage collection would delete them with the release.
     pub(super) async fn set_owner(&self, object: &mut Object) -> Result<()> {
         let beside = object.namespace() == self.version.namespace;
         if !beside || object.annotation(RESOURCE_POLICY).is_some() {
@@ -156,12 +159,12 @@ impl Executor<'_> {
     }
 }
 
-/// A list, also after a panic of another thread.
+/// Locks a list. Poisoning is ignored: a push or retain cannot leave the list half changed.
 pub(super) fn lock(list: &Mutex<Vec<ObjectId>>) -> MutexGuard<'_, Vec<ObjectId>> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says which objects are there without belonging to the earlier version.
+/// Warns about existing objects that are not part of the earlier version.
 fn warn_about_unmanaged(plan: &Plan<'_>, reporter: &mut dyn Reporter) {
     for step in &plan.steps {
         if step.action == (Action::Update { base: MergeBase::Live }) {
@@ -178,7 +181,7 @@ fn warn_about_unmanaged(plan: &Plan<'_>, reporter: &mut dyn Reporter) {
     }
 }
 
-/// Takes Helm's words about creating away, which it does not say when everything is new.
+/// Strips Helm's prefix for creation errors, which Helm does not add when everything is new.
 fn without_create_prefix(error: Error) -> Error {
     match error {
         Error::Create(source) => Error::Cluster(source),
@@ -194,7 +197,7 @@ fn outcome(mut errors: Vec<Error>, separator: &'static str) -> Result<()> {
     }
 }
 
-/// Makes an object that belongs to no version, such as a namespace; one that is there already is fine.
+/// Creates an object that belongs to no version, such as a namespace. An existing one is not an error.
 pub(crate) async fn create_or_apply(session: &Session, object: &Object, method: Method) -> Result<()> {
     let cluster = &session.cluster;
     match method {

@@ -1,5 +1,5 @@
-//! Validation before the first write: all objects of a manifest are built, and all hooks that are to run, so that a
-//! release that cannot be applied as a whole is refused while the cluster is untouched.
+//! Validation before the first write: all objects of a manifest and all hooks are built, so that a release that
+//! cannot be applied as a whole fails while the cluster is untouched.
 
 use pintle_cluster::Cluster;
 use pintle_hooks::EnvRule;
@@ -10,10 +10,10 @@ use super::three_way::AdoptionPolicy;
 use super::{Executor, HookEvents};
 use crate::{Error, Result};
 
-/// Builds the objects of a manifest and gives each the namespace that its kind wants.
+/// Builds the objects of a manifest and sets the namespace where the kind is namespaced.
 ///
 /// # Errors
-/// Everything that is wrong with the manifest, as far as it can be read.
+/// All invalid documents together.
 pub(crate) async fn objects(
     cluster: &Cluster,
     manifest: &str,
@@ -49,10 +49,10 @@ pub(crate) async fn objects(
     all_or_errors(objects, errors)
 }
 
-/// Makes sure that every document of a manifest is an object, without asking the cluster.
+/// Checks that every document of a manifest is an object with a name, without contacting the cluster.
 ///
 /// # Errors
-/// The first document that is none; `what` is what Helm calls the manifest.
+/// The first invalid document; `what` is Helm's name for the manifest.
 pub(crate) fn check_documents(manifest: &str, what: &'static str) -> Result<()> {
     let failed = |error: pintle_objects::ObjectError| Error::Build { what, source: Box::new(error.into()) };
     for object in Object::read_manifest(manifest.as_bytes(), "").map_err(failed)? {
@@ -64,7 +64,7 @@ pub(crate) fn check_documents(manifest: &str, what: &'static str) -> Result<()> 
     Ok(())
 }
 
-/// Settles the namespace of each object by the scope of its kind.
+/// Sets or clears the namespace of each object by the scope of its kind.
 pub(super) async fn in_scope(
     cluster: &Cluster,
     mut objects: Vec<Object>,
@@ -79,7 +79,7 @@ pub(super) async fn in_scope(
     all_or_errors(objects, unknown)
 }
 
-/// What was built, unless something is wrong.
+/// Returns the objects, or all errors as one.
 fn all_or_errors(objects: Vec<Object>, mut errors: Vec<Error>) -> Result<Vec<Object>> {
     match errors.len() {
         0 => Ok(objects),
@@ -88,12 +88,13 @@ fn all_or_errors(objects: Vec<Object>, mut errors: Vec<Error>) -> Result<Vec<Obj
     }
 }
 
-/// Gives an object the namespace that its kind wants.
+/// Sets the namespace of an object if its kind is namespaced.
 async fn scoped(cluster: &Cluster, mut object: Object, namespace: &str) -> pintle_cluster::Result<Object> {
     cluster.scope(&mut object, namespace).await.map(|_| object)
 }
 
-/// What Helm says of a member of a list whose kind the cluster does not know.
+/// Rewrites the error for a list member of an unknown kind. Helm resolves members through another code path, with
+/// another message.
 fn unrecognized(error: pintle_cluster::Error) -> Error {
     match error {
         pintle_cluster::Error::NoMapping { api_version, kind, .. } => {
@@ -103,7 +104,8 @@ fn unrecognized(error: pintle_cluster::Error) -> Error {
     }
 }
 
-/// What Helm says when the objects of a new version cannot be built. Upgrading, it finds out before it has words for it.
+/// Adds Helm's prefix for a manifest that cannot be built. An upgrade has none, because Helm builds the objects there
+/// before it wraps errors.
 pub(super) fn failed(source: Error, follows: bool, adoption: AdoptionPolicy) -> Error {
     let what = match (follows, adoption) {
         (false, _) => "release manifest",
@@ -114,10 +116,10 @@ pub(super) fn failed(source: Error, follows: bool, adoption: AdoptionPolicy) -> 
 }
 
 impl Executor<'_> {
-    /// Builds the hooks that are to run, so that a hook that is no object is refused before anything is done.
+    /// Builds the hooks that will run, so that an invalid one fails before anything is applied.
     ///
     /// # Errors
-    /// The first hook that cannot be built, in the words of the event it belongs to.
+    /// The first hook that cannot be built, with the prefix of its event.
     pub(crate) fn check_hooks(&self, events: &HookEvents) -> Result<()> {
         if !self.options.hooks {
             return Ok(());

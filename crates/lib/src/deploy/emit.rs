@@ -1,4 +1,4 @@
-//! Telling lifecycle events while a release is delivered. Handlers run on threads of their own, where they may wait.
+//! Emits lifecycle events while a release is deployed. Handlers run on blocking threads.
 
 use pintle_events::{Context, Event, ReadinessInfo};
 use pintle_objects::{HookEvent, Object, ObjectId, Order};
@@ -11,7 +11,7 @@ use crate::lifecycle::objects::{Documents, Files};
 use crate::options::WaitStrategy;
 use crate::{Error, Reporter, Result, Session, live};
 
-/// Tells an event that is about no release.
+/// Emits an event that is not about a release.
 ///
 /// # Errors
 /// The first error of a handler.
@@ -22,7 +22,7 @@ pub(crate) async fn emit_without_release(session: &Session, event: Event) -> Res
     Ok(())
 }
 
-/// Tells an event about a version, at which nothing may change any more.
+/// Emits a read-only event about a version.
 ///
 /// # Errors
 /// The first error of a handler.
@@ -39,10 +39,10 @@ pub(crate) async fn emit(
     Ok(())
 }
 
-/// Tells an event about a version, and lets handlers change its objects. Tells whether they did.
+/// Emits an event about a version whose handlers may change its objects. Returns whether they did.
 ///
 /// # Errors
-/// The first error of a handler, or what is wrong with the objects that it gave back.
+/// The first error of a handler, or why the changed objects are invalid.
 pub(crate) async fn emit_mut(
     session: &Session,
     event: Event,
@@ -62,7 +62,7 @@ pub(crate) async fn emit_mut(
     }
 }
 
-/// What handlers made of the objects of a version; none when they left them alone.
+/// Emits an event and returns the changed objects; `None` when handlers did not change any.
 async fn emit_and_take_changes(
     session: &Session,
     event: Event,
@@ -79,7 +79,7 @@ fn version_context(version: &ReleaseVersion, context: Context, documents: &Docum
     context.with_release(context::release(version)).with_objects(documents.objects())
 }
 
-/// The manifest and the hooks of a record.
+/// Sorts changed objects into the manifest and hooks of a release record.
 fn sort_files(
     session: &Session,
     files: &Files,
@@ -91,12 +91,12 @@ fn sort_files(
     live::split_hooks(&sorted, false, reporter)
 }
 
-/// Hooks that are tests, and those that are not.
+/// Splits hooks into tests and others.
 fn partition_tests(hooks: Vec<StoredHook>) -> (Vec<StoredHook>, Vec<StoredHook>) {
     hooks.into_iter().partition(|hook| hook.events.contains(&HookEvent::Test))
 }
 
-/// Whether everything but the tests is what the version has.
+/// Returns whether everything but the tests equals the version.
 fn only_tests_differ(version: &ReleaseVersion, manifest: &str, hooks: &[StoredHook]) -> bool {
     let objects = |manifest: &str, hooks: &[StoredHook]| {
         let (_, others) = partition_tests(hooks.to_vec());
@@ -111,7 +111,7 @@ fn only_tests_differ(version: &ReleaseVersion, manifest: &str, hooks: &[StoredHo
 }
 
 impl Executor<'_> {
-    /// Tells an event about the version that is being delivered.
+    /// Emits an event about the version that is being deployed.
     ///
     /// # Errors
     /// The first error of a handler.
@@ -121,28 +121,28 @@ impl Executor<'_> {
         }
         let context = match &self.context {
             Some(context) => context.clone(),
-            // A release that goes away is told without its chart.
+            // The chart is not needed to uninstall, and may not even be readable any more.
             None if matches!(event, Event::PreDelete | Event::PostDelete) => Context::default(),
             None => context::for_version(&self.version),
         };
         emit(self.session, event, &self.version, &context).await
     }
 
-    /// Tells the lifecycle event that has the same name as one of hooks.
+    /// Emits the lifecycle event with the name of a hook event.
     pub(super) async fn emit_hook_event(&self, event: HookEvent) -> Result<()> {
         match Event::for_handlers(event.as_str()) {
             Ok(event) => self.emit(event).await,
-            // Hooks know tests as a moment, handlers know what is before and after.
+            // There is no lifecycle event `test`; handlers have `pre-test` and `post-test` instead.
             Err(_) => Ok(()),
         }
     }
 
-    /// Tells an event around waiting, if waiting was asked for.
+    /// Emits an event around waiting, if the operation waits.
     pub(super) async fn emit_waiting(&self, event: Event) -> Result<()> {
         if self.options.wait == WaitStrategy::HookOnly { Ok(()) } else { self.emit(event).await }
     }
 
-    /// Tells that the readiness of an object that is waited for has changed.
+    /// Emits `watch`: the readiness of an object that is waited for has changed.
     ///
     /// # Errors
     /// The first error of a handler.
@@ -151,11 +151,11 @@ impl Executor<'_> {
         emit(self.session, Event::Watch, &self.version, &context.with_readiness(facts)).await
     }
 
-    /// Tells that tests are about to run, with all objects of the stored version, and lets handlers change the tests for
-    /// this run. Gives the hooks as they are stored if they did; [`Executor::merge_test_results`] wants them back.
+    /// Emits `pre-test` with all objects of the stored version. Handlers may change the tests for this run; if they
+    /// did, returns the hooks as stored, to be passed to [`Executor::merge_test_results`].
     ///
     /// # Errors
-    /// The first error of a handler, or what is wrong with the tests that it gave back.
+    /// The first error of a handler, or why the changed tests are invalid.
     pub(crate) async fn emit_pre_test(
         &mut self,
         reporter: &mut dyn Reporter,
@@ -182,7 +182,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Tells what tests came to.
+    /// Emits `failed-test` if a test failed, then `post-test`.
     ///
     /// # Errors
     /// The first error of a handler.
@@ -193,7 +193,8 @@ impl Executor<'_> {
         self.emit(Event::PostTest).await
     }
 
-    /// The hooks with what they came to, as they are to be recorded: what handlers made of them for this run is not.
+    /// Returns the stored hooks with the results of this run. Changes that handlers made to the tests are not
+    /// recorded.
     pub(crate) fn merge_test_results(&mut self, stored: Option<Vec<StoredHook>>) -> Vec<StoredHook> {
         let tested = std::mem::take(&mut self.version.hooks);
         let Some(mut stored) = stored else { return tested };

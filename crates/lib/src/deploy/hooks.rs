@@ -1,4 +1,4 @@
-//! Running the hooks of an event: in their order, each to its end, with their logs, and cleaning up after them.
+//! Runs the hooks of an event in order, each to completion, reports their logs, and cleans up after them.
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use pintle_cluster::PropagationPolicy;
@@ -14,20 +14,17 @@ use crate::options::HookLogs;
 use crate::report::ObjectProgress;
 use crate::{Error, Reporter, Result, Silent};
 
-/// What is left to do when the hooks of an event have run.
+/// The hooks that have run and are not cleaned up yet.
 #[derive(Debug, Default)]
 pub(crate) struct HookResults {
-    /// The hooks that went well, in the order in which they ran.
+    /// In the order in which they ran.
     succeeded: Vec<Hook>,
-    /// The hooks that did not.
     failed: Vec<Hook>,
 }
 
-/// A hook that failed, and what is left to do.
+/// A failed hook, with the hooks that still have to be cleaned up.
 pub(crate) struct HookFailure {
-    /// Why.
     pub(crate) error: Error,
-    /// What is left to do.
     pub(crate) results: HookResults,
 }
 
@@ -37,13 +34,14 @@ impl From<Error> for HookFailure {
     }
 }
 
-/// What a running hook has to say.
+/// What a running hook reports. It is sent through a channel, because hooks run in parallel and there is only one
+/// reporter.
 pub(super) enum HookUpdate {
-    /// A piece of a log.
+    /// A chunk of a log.
     Log(LogSource, Vec<u8>),
-    /// What an object has come to.
+    /// The readiness of an object of the hook.
     Object { id: ObjectId, state: &'static str, message: String, ready: bool },
-    /// A remark.
+    /// A log line.
     Message(LogLine),
 }
 
@@ -66,7 +64,7 @@ impl Executor<'_> {
         outcome.map_err(|source| failed(doing, source))
     }
 
-    /// Runs the hooks of an event, and leaves them where they are.
+    /// Runs the hooks of an event without cleaning up.
     pub(crate) async fn run_hooks(
         &mut self,
         event: HookEvent,
@@ -86,15 +84,15 @@ impl Executor<'_> {
         Ok(results)
     }
 
-    /// The hooks of an event, as types.
+    /// Parses the hooks of an event.
     fn read_hooks(&self, event: HookEvent, reporter: &mut dyn Reporter) -> Result<Vec<Hook>> {
         let due = self.version.hooks.iter().filter(|hook| hook.events.contains(&event));
         let mut hooks = Vec::new();
         for stored in due {
-            // What was rendered was looked at then; a record can be anybody's.
+            // Rendered hooks were checked after rendering, but the record may come from elsewhere.
             self.session.record_objects.check_text(stored.manifest.as_bytes(), &stored.path, &mut Silent)?;
             let hook = pintle_hooks::read_stored(&source(stored))?;
-            // Words that mean nothing were known when the hook was rendered.
+            // Warnings about unknown words were already reported when the hook was rendered; they come first.
             let known = hook.unknown_policy_values.len();
             hook.warnings.iter().skip(known).for_each(|warning| reporter.log_extra(warning.clone()));
             hooks.push(hook);
@@ -102,7 +100,7 @@ impl Executor<'_> {
         Ok(hooks)
     }
 
-    /// Runs some hooks together.
+    /// Runs hooks in parallel.
     async fn run_group(
         &mut self,
         event: HookEvent,
@@ -139,7 +137,8 @@ impl Executor<'_> {
         self.collect_results(group, outcomes, results)
     }
 
-    /// Marks each hook by how it ended; the first failure is the answer.
+    /// Records the phase of each hook. Returns the first error in the order of the hooks, not in that of time, so
+    /// that the message is deterministic.
     fn collect_results(
         &mut self,
         group: Vec<Hook>,
@@ -164,7 +163,7 @@ impl Executor<'_> {
         first.map_or(Ok(()), Err)
     }
 
-    /// Notes in the record what a hook has come to.
+    /// Sets the phase and times of a hook in the record.
     fn mark(&mut self, hook: &Hook, phase: HookPhase) {
         let now = self.session.clock.now();
         for stored in self.version.hooks.iter_mut().filter(|stored| is_record_of(stored, hook)) {
@@ -178,7 +177,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Helm writes the usual policy into the record of a hook that names none, once the hook runs.
+    /// Records the default delete policy of a hook without one. Helm does this when the hook runs, and the record
+    /// shows it.
     fn default_delete_policy(&mut self, hook: &Hook) {
         for stored in self.version.hooks.iter_mut().filter(|stored| is_record_of(stored, hook)) {
             if stored.delete_policies.is_empty() {
@@ -187,7 +187,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Takes one hook from its creation to its end.
+    /// Runs a hook from creation to completion.
     async fn run_one(
         &self,
         hook: &Hook,
@@ -232,7 +232,7 @@ impl Executor<'_> {
         outcome
     }
 
-    /// Tells the logs of a hook's pods, if its policy says so. That they cannot be had changes nothing.
+    /// Sends the logs of a hook's pods, if its policy asks for it. Missing logs never fail the operation.
     async fn send_logs(&self, hook: &Hook, policy: LogPolicy, updates: &UnboundedSender<HookUpdate>) {
         if self.options.logs == HookLogs::Off || !hook.shows_log(policy) {
             return;
@@ -242,7 +242,7 @@ impl Executor<'_> {
             id.namespace.clone_from(&self.version.namespace);
         }
         let mut sink = |source: &LogSource, bytes: &[u8]| {
-            // Nobody listens only when the operation has been given up.
+            // The receiver is dropped only when the operation was cancelled.
             let _ = updates.send(HookUpdate::Log(source.clone(), bytes.to_vec()));
         };
         let cluster = &self.session.cluster;
@@ -258,7 +258,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Shows logs and deletes objects, as the policies of the hooks that ran say.
+    /// Reports logs and deletes objects, as the policies of the hooks demand.
     pub(crate) async fn clean_up_hooks(
         &mut self,
         results: HookResults,
@@ -285,7 +285,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Deletes the object of a hook and waits until it is gone, so that the next one can be made.
+    /// Deletes the objects of a hook and waits until they are gone, so that the next run can create them again.
     async fn delete_hook(&self, hook: &Hook) -> Result<()> {
         let mut objects = pintle_hooks::objects_to_delete(hook)?;
         let mut gone = Vec::new();
@@ -305,13 +305,14 @@ impl Executor<'_> {
         if gone.is_empty() { Ok(()) } else { wait::until_gone(self, &gone).await }
     }
 
-    /// Makes the release the owner of a hook's object, so that it goes with the release; unless it is to outlive it.
+    /// Sets the release as owner of a hook's object, so that deleting the release deletes it too, unless the hook is
+    /// to outlive the release.
     async fn set_hook_owner(&self, hook: &Hook, object: &mut Object) -> Result<()> {
         if hook.unmanaged { Ok(()) } else { self.set_owner(object).await }
     }
 }
 
-/// What Helm says when the hooks of an event fail.
+/// Adds Helm's prefix for a failed hook event.
 pub(super) fn failed(doing: &str, source: Error) -> Error {
     match doing {
         "" => source,
@@ -323,7 +324,7 @@ fn is_record_of(stored: &StoredHook, hook: &Hook) -> bool {
     stored.path == hook.path && stored.name == hook.name && stored.kind == hook.kind
 }
 
-/// What is known of a stored hook.
+/// Borrows the fields of a stored hook for parsing.
 pub(crate) fn source(stored: &StoredHook) -> Source<'_> {
     Source {
         name: &stored.name,
@@ -337,7 +338,7 @@ pub(crate) fn source(stored: &StoredHook) -> Source<'_> {
     }
 }
 
-/// Tells what has not been known yet.
+/// Reports the updates that are left in the channel.
 fn drain(updates: &mut UnboundedReceiver<HookUpdate>, reporter: &mut dyn Reporter) {
     while let Ok(update) = updates.try_recv() {
         emit(reporter, update);

@@ -1,5 +1,4 @@
-//! Holding on to a release while executor on it goes on: what keeps an operation alive in the eyes of others, and what can
-//! end it from outside.
+//! Holds the lease on a release during an operation: renews it, and stops the operation when it is lost or cancelled.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,44 +9,44 @@ use pintle_release::{Lease, StoreError, Timestamp};
 use crate::records::Records;
 use crate::{Error, Result, Session};
 
-/// The hold of an operation on a release.
+/// The lease of an operation on a release.
 pub(super) struct LeaseGuard<'a> {
     session: &'a Session,
     records: &'a Records<'a>,
     number: u64,
-    /// None leaves the release open to others.
+    /// `None` for operations that do not lock the release.
     lease: Option<Lease>,
     renewed: Mutex<Timestamp>,
     is_lost: AtomicBool,
 }
 
 impl<'a> LeaseGuard<'a> {
-    /// A hold that begins now.
+    /// Returns a guard whose lease starts now. It is written with the first record.
     pub(super) fn new(session: &'a Session, records: &'a Records<'a>, number: u64) -> LeaseGuard<'a> {
         let lease = session.lease();
         let renewed = Mutex::new(lease.renewed);
         LeaseGuard { session, records, number, lease: Some(lease), renewed, is_lost: AtomicBool::new(false) }
     }
 
-    /// No hold at all.
+    /// Returns a guard that locks nothing.
     pub(super) fn disabled(session: &'a Session, records: &'a Records<'a>, number: u64) -> LeaseGuard<'a> {
         LeaseGuard { lease: None, ..LeaseGuard::new(session, records, number) }
     }
 
-    /// The lease to record with whatever is recorded now.
+    /// Returns the lease to write with the next record, renewed to the current time.
     pub(super) fn lease(&self) -> Option<Lease> {
         self.lease.as_ref().map(|lease| lease.renewed_at(self.session.clock.now()))
     }
 
-    /// Notes that a lease has been recorded.
+    /// Remembers that a lease was written.
     pub(super) fn record_renewal(&self, lease: Option<&Lease>) {
         if let Some(lease) = lease {
             *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = lease.renewed;
         }
     }
 
-    /// Makes sure that the release is still ours. Until the lease has run out nobody takes it; a program that was
-    /// suspended for longer must ask.
+    /// Checks that the lease is still ours. Nobody takes over before it expires, so the store is asked only if the
+    /// process was suspended for longer than that.
     pub(super) async fn check(&self) -> Result<()> {
         let Some(lease) = &self.lease else { return Ok(()) };
         let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +70,7 @@ impl<'a> LeaseGuard<'a> {
         Ok(())
     }
 
-    /// Renews the lease, and returns once the operation must stop.
+    /// Keeps the lease renewed until the operation is cancelled or loses it. Returns the reason.
     pub(super) async fn until_stopped(&self) -> Error {
         tokio::select! {
             () = self.session.cancel.cancelled() => Error::Cancelled,
@@ -79,7 +78,7 @@ impl<'a> LeaseGuard<'a> {
         }
     }
 
-    /// Renews the lease, and returns once someone else has taken the release over.
+    /// Keeps the lease renewed until another client has taken over.
     pub(super) async fn keep_renewed(&self) -> Error {
         if self.lease.is_none() {
             return std::future::pending().await;
@@ -87,7 +86,7 @@ impl<'a> LeaseGuard<'a> {
         let interval = (self.session.lease_duration / 3).max(Duration::from_millis(100));
         loop {
             tokio::time::sleep(interval).await;
-            // A lease that cannot be renewed for a while is still ours until the lease runs out.
+            // A store that is unreachable for a while is no reason to stop: the lease is ours until it expires.
             if let Err(error @ Error::LeaseLost { .. }) = self.renew().await {
                 return error;
             }

@@ -1,5 +1,5 @@
-//! The second half of the flow: hooks → plan → apply → wait → release record. Every operation that changes a cluster
-//! comes here; uninstalling is delivering nothing, rolling back is delivering a stored version.
+//! The second half of the flow: hooks → plan → apply → wait → release record. Every operation that changes the
+//! cluster runs it: an uninstall deploys nothing, a rollback deploys a stored version.
 
 mod apply;
 mod build;
@@ -33,16 +33,16 @@ use orphans::terminate_hooks;
 pub(crate) use remove::RemoveRequest;
 pub(crate) use three_way::{AdoptionPolicy, PlanOptions, ThreeWayState};
 
-/// The hooks around an operation, each with the words that stand before its failure.
+/// The hook events around an operation, each with Helm's prefix for its errors.
 #[derive(Clone, Copy)]
 pub(crate) struct HookEvents {
-    /// What runs before anything is applied.
+    /// Runs before anything is applied.
     pub(crate) before: (HookEvent, &'static str),
-    /// What runs when everything is there.
+    /// Runs when all objects are applied and ready.
     pub(crate) after: (HookEvent, &'static str),
 }
 
-/// How far an operation has come.
+/// How far an operation has come. The order matters: it decides what a rollback has to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Before,
@@ -51,40 +51,41 @@ enum Stage {
     After,
 }
 
-/// How an operation ended. Holds what the record is to say.
+/// How an operation ended, with the description for the record.
 pub(crate) enum Outcome {
-    /// Everything is there.
+    /// The version is deployed.
     Deployed(String),
-    /// Something went wrong.
+    /// The operation failed.
     Failed(String),
-    /// Nothing is there any more.
+    /// All objects are deleted.
     Uninstalled(String),
 }
 
-/// A version on its way into the cluster.
+/// Deploys one version of a release.
 pub(crate) struct Executor<'a> {
     session: &'a Session,
     records: &'a Records<'a>,
-    /// The version that is being delivered.
+    /// The version that is being deployed.
     pub(crate) version: ReleaseVersion,
-    /// How.
     pub(crate) options: &'a DeployOptions,
     method: Method,
-    /// Whether the cluster refuses fields that it does not know.
+    /// Whether the API server rejects unknown and duplicate fields.
     pub(crate) strict_fields: bool,
-    /// Whether fields of an earlier client-side version are handed over to the server's bookkeeping.
+    /// Whether managed fields of an earlier client-side version are migrated to server-side apply, so that fields
+    /// which the chart drops are removed.
     pub(crate) migrate: bool,
-    /// The objects that this operation made. Each is noted when the server has answered, since the operation may end
-    /// while others are still on their way.
+    /// The objects that this operation created. Added one by one when the server answers, because the operation may
+    /// be cancelled while other requests are in flight.
     created: Mutex<Vec<ObjectId>>,
-    /// The objects that are on their way, of which nobody knows yet whether they were made.
+    /// The objects whose creation was requested and not answered yet. They may or may not exist.
     in_flight: Mutex<Vec<ObjectId>>,
     lease_guard: Arc<LeaseGuard<'a>>,
     owner: OnceCell<Option<Map<Node>>>,
     stage: Stage,
-    /// The record as it was observed, where others may go on with the release meanwhile.
+    /// The record as it was last read, for operations without a lease: it is written only if nobody else has changed
+    /// it.
     observed: Option<Summary>,
-    /// What handlers of lifecycle events are told besides the objects; none when only the record is known.
+    /// The context for handlers, without the objects; `None` when only the record is known.
     pub(crate) context: Option<Context>,
 }
 
@@ -115,24 +116,23 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Leaves the release open to others meanwhile, as tests do. What was observed of its record is changed only as long as
-    /// nobody does.
+    /// Runs without a lease, as tests do. The record is updated only as long as nobody else changes it.
     pub(crate) fn without_lease(&mut self, observed: Summary) {
         self.observed = Some(observed);
         self.lease_guard = Arc::new(LeaseGuard::disabled(self.session, self.records, self.version.number));
     }
 
-    /// Whether something was sent to the cluster.
+    /// Returns whether anything was sent to the cluster.
     pub(crate) fn has_applied(&self) -> bool {
         self.stage >= Stage::Applying
     }
 
-    /// Whether everything was applied.
+    /// Returns whether all objects were applied.
     pub(crate) fn reached_waiting(&self) -> bool {
         self.stage >= Stage::Waiting
     }
 
-    /// Puts the pending version into the store. From here on, others keep away.
+    /// Creates the pending version in the store. From here on, other clients see the release as locked.
     pub(crate) async fn begin(&mut self, history: &[Summary], max_history: u64) -> Result<()> {
         let lease = self.lease_guard.lease();
         self.records.create(&mut self.version, lease.as_ref(), history, max_history).await?;
@@ -140,8 +140,8 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Runs the hooks, applies the objects and waits. Ends early when the user cancels, or when someone else has taken
-    /// the release over; nothing goes on behind the caller then.
+    /// Runs the hooks, applies the objects and waits. Stops early when the user cancels or another client takes the
+    /// release over; nothing keeps running after it returns.
     pub(crate) async fn deploy(
         &mut self,
         state: &mut ThreeWayState,
@@ -156,8 +156,8 @@ impl<'a> Executor<'a> {
         self.after_cancel(outcome).await
     }
 
-    /// Ends the hooks of earlier versions that did not end well. Only the one who holds the release may, because hooks
-    /// of that name may be running again.
+    /// Deletes the hooks of earlier failed versions. Needs the lease, because another operation may be running hooks
+    /// with the same names.
     pub(crate) async fn terminate_hooks_of_failed(
         &self,
         versions: impl IntoIterator<Item = &ReleaseVersion>,
@@ -168,7 +168,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Takes away the hooks that an operation was cancelled over.
+    /// Deletes the running hooks if the operation was cancelled.
     async fn after_cancel<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if matches!(outcome, Err(Error::Cancelled)) {
             terminate_hooks(self.session, &mut self.version).await;
@@ -194,7 +194,7 @@ impl<'a> Executor<'a> {
         self.hooks(events.after, reporter).await
     }
 
-    /// Records how it ended, and frees the release for others.
+    /// Records how the operation ended, and releases the lease.
     pub(crate) async fn finish(&mut self, outcome: Outcome) -> Result<()> {
         let (status, description) = match outcome {
             Outcome::Deployed(text) => (Status::Deployed, text),
@@ -207,8 +207,8 @@ impl<'a> Executor<'a> {
         self.records.update(&self.version, None).await
     }
 
-    /// Does something while others keep away. Neither the user nor the time ends it, only someone who has taken the
-    /// release over.
+    /// Runs a future while the lease is renewed. It is stopped only when another client takes over, not by
+    /// cancellation or time limits.
     pub(crate) async fn while_leased<T>(&self, doing: impl Future<Output = Result<T>>) -> Result<T> {
         self.lease_guard.check().await?;
         tokio::select! {
@@ -217,30 +217,30 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Frees the release for others without an outcome.
+    /// Releases the lease without changing the status.
     pub(crate) async fn release_lease(&self) -> Result<()> {
         self.lease_guard.check().await?;
         self.records.update(&self.version, None).await
     }
 
-    /// Records that an earlier version is no longer the one that counts.
+    /// Marks an earlier version as superseded.
     pub(crate) async fn supersede(&self, earlier: &mut ReleaseVersion) -> Result<()> {
         self.lease_guard.check().await?;
         earlier.info.status = Status::Superseded;
         self.records.update(earlier, None).await
     }
 
-    /// What the objects of the release name as their owner, if anything.
+    /// Returns the owner reference for the objects of the release, if its store keeps releases as objects.
     async fn owner(&self) -> Result<Option<&Map<Node>>> {
         let ask = || self.records.store().owner(&self.version.namespace, &self.version.name);
         Ok(self.owner.get_or_try_init(ask).await?.as_ref())
     }
 
-    /// Records how far the executor has come.
+    /// Writes the current state of the version to the store.
     pub(crate) async fn record_progress(&mut self) -> Result<()> {
         if let Some(observed) = &mut self.observed {
             return match self.records.compare_and_swap(observed, &self.version, None).await {
-                // Somebody has gone on with the release; what its record says is theirs now.
+                // Another client has continued with the release, and the record is theirs now.
                 Err(Error::Store(StoreError::Modified { .. } | StoreError::Conflict { .. })) => Ok(()),
                 recorded => recorded,
             };
@@ -252,7 +252,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Takes hold of a version that is there, as it was observed. From here on, others keep away.
+    /// Takes the lease on an existing version, if its record is unchanged since it was observed.
     async fn acquire_lease(&mut self, observed: &Summary) -> Result<()> {
         let lease = self.lease_guard.lease();
         self.records.compare_and_swap(&mut observed.clone(), &self.version, lease.as_ref()).await?;

@@ -1,5 +1,5 @@
-//! What versions left behind that never became what they were to be: objects that the next version does not know of,
-//! and hooks that nobody cleaned up after.
+//! Finds what failed or interrupted versions left in the cluster: objects that the next version does not contain, and
+//! hooks that were never cleaned up.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use pintle_release::{HookPhase, ReleaseVersion, Timestamp};
 use super::hooks::source;
 use crate::{Result, Session};
 
-/// An object that a version left behind.
+/// An object that a failed version left in the cluster.
 pub(crate) struct Orphan {
-    /// As that version wanted it.
+    /// As the version desired it.
     pub(crate) object: Object,
-    /// As it is.
+    /// As it is in the cluster.
     pub(crate) live: Object,
 }
 
-/// The objects of versions that did not end well, as far as they are not known, are there, are marked as part of the
-/// release and do not ask to be kept.
+/// Returns the objects of failed versions that are not in `known`, exist, carry the ownership labels of the release,
+/// and have no resource policy of `keep`.
 pub(crate) async fn find<'o>(
     session: &Session,
     versions: &[ReleaseVersion],
@@ -49,7 +49,7 @@ pub(crate) async fn find<'o>(
     Ok(found.collect())
 }
 
-/// Those objects of which the cluster knows the kind, in their namespaces; there are none of others.
+/// Returns the objects whose kind the cluster serves, with their namespaces set. Objects of other kinds cannot exist.
 async fn of_known_kinds(
     cluster: &Cluster,
     objects: impl IntoIterator<Item = Object>,
@@ -64,8 +64,8 @@ async fn of_known_kinds(
     known
 }
 
-/// Ends the hooks of a version that nobody goes on with: those that ran have failed, and objects go that were to stay
-/// only while their hook ran. One that cannot be deleted stays, as it may after any hook.
+/// Terminates the hooks of a version that nobody continues: running hooks are marked as failed, and objects are
+/// deleted as the delete policies of their hooks demand. Errors are ignored, as after any hook.
 pub(crate) async fn terminate_hooks(session: &Session, version: &mut ReleaseVersion) {
     let now = session.clock.now();
     for index in 0..version.hooks.len() {
@@ -87,8 +87,8 @@ pub(crate) async fn terminate_hooks(session: &Session, version: &mut ReleaseVers
     }
 }
 
-/// Whether the object of a hook stays, by what is known of its last run. How a hook went that was running when its
-/// client died, nobody knows.
+/// Returns whether the object of a hook stays, judged by its last run. Whether a hook that was running when its
+/// client died has succeeded is unknown, so either policy deletes it.
 fn is_kept(hook: &Hook, phase: &HookPhase, started: Option<Timestamp>) -> bool {
     let (succeeded, failed) =
         (hook.is_deleted(DeletePolicy::Succeeded), hook.is_deleted(DeletePolicy::Failed));

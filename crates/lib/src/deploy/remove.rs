@@ -1,4 +1,4 @@
-//! Taking a release out of the cluster: delivering nothing.
+//! Removes the objects of a release from the cluster.
 
 use std::sync::Arc;
 
@@ -15,26 +15,27 @@ use super::{Executor, Stage, wait};
 use crate::options::WaitStrategy;
 use crate::{Error, Reporter, Result};
 
-/// What a release leaves the cluster with.
+/// What to delete, and the state that was observed before.
 pub(crate) struct RemoveRequest<'p> {
-    /// The objects that go.
+    /// The objects to delete and to keep.
     pub(crate) removal: &'p Removal,
-    /// What becomes of the objects that these own.
+    /// Deletion propagation for dependents.
     pub(crate) cascade: PropagationPolicy,
-    /// The hooks before and after.
+    /// The hook events before and after the deletion.
     pub(crate) events: (HookEvent, HookEvent),
-    /// The newest version as it was observed: whoever goes on with it first has the release.
+    /// The newest version when it was read. The lease is taken by compare-and-swap on it, so that of two clients only
+    /// one proceeds.
     pub(crate) observed: &'p Summary,
-    /// Versions whose hooks nobody may have cleaned up after.
+    /// Versions whose hooks may not have been cleaned up.
     pub(crate) unfinished: Vec<&'p ReleaseVersion>,
 }
 
 impl Executor<'_> {
-    /// Runs the hooks before, deletes the objects, waits if asked to, and runs the hooks after. What goes wrong once
-    /// the objects are deleted is given back, because the release is gone all the same.
+    /// Runs the pre-delete hooks, deletes the objects, optionally waits, and runs the post-delete hooks. Errors after
+    /// the deletion are returned as a list, because the release is gone all the same.
     ///
     /// # Errors
-    /// When someone else came first, a hook before fails, or an object cannot be deleted.
+    /// When another client was faster, a pre-delete hook fails, or an object cannot be deleted.
     pub(crate) async fn remove(
         &mut self,
         request: &RemoveRequest<'_>,
@@ -68,7 +69,7 @@ impl Executor<'_> {
         let refused = |source| Error::DeleteFailed { name: name.clone(), source: Box::new(source) };
         let objects = match objects {
             Ok(objects) => objects,
-            // The hooks may have brought the kinds that were missing.
+            // The hooks may have installed the missing kinds.
             Err(_) => {
                 let again = removal.delete.clone();
                 let again = in_scope(&self.session.cluster, again, &self.version.namespace).await;
@@ -91,7 +92,7 @@ impl Executor<'_> {
         Ok(problems)
     }
 
-    /// Deletes objects, those of one kind together, kind after kind. Gives those that were there.
+    /// Deletes objects kind by kind, those of a kind in parallel. Returns the ones that existed.
     async fn delete_all(&self, objects: &[Object], cascade: PropagationPolicy) -> Result<Vec<ObjectId>> {
         let mut gone = Vec::new();
         let mut errors = Vec::new();
@@ -115,11 +116,11 @@ impl Executor<'_> {
         }
     }
 
-    /// Deletes the objects that a failed operation made.
+    /// Deletes the objects that a failed operation created (`--cleanup-on-fail`).
     pub(crate) async fn clean_up(&mut self) -> Result<()> {
         let mut made = std::mem::take(&mut *lock(&self.created));
-        // Of what was on its way when the operation ended, only the cluster knows whether it was made; what carries the
-        // marks of the release was not there before.
+        // Requests that were in flight when the operation ended may have succeeded. Objects with our ownership labels
+        // did not exist before, so they are ours to delete.
         let in_flight = std::mem::take(&mut *lock(&self.in_flight));
         let mut there = self.session.cluster.snapshot(&in_flight, Detail::MetadataOnly).await?;
         let (name, namespace) = (&self.version.name, &self.version.namespace);

@@ -1,4 +1,4 @@
-//! What is wanted, what was wanted before, and what is there: everything that a plan is made of.
+//! The desired, previous and live state of a release: the input of a plan.
 
 use pintle_cluster::Detail;
 use pintle_objects::{Object, ObjectId, Validation};
@@ -10,29 +10,29 @@ use super::orphans::{self, Orphan};
 use crate::options::Method;
 use crate::{Error, Result, Session};
 
-/// Whose objects may become part of the release.
+/// Which existing objects may become part of the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AdoptionPolicy {
-    /// Those that are marked as its own.
+    /// Objects with the ownership labels of this release.
     OwnedOnly,
-    /// All.
+    /// All objects (`--take-ownership`).
     All,
-    /// All, because this was settled when the version was first delivered.
+    /// All objects without a check, for rollbacks: ownership was checked when the version was first deployed.
     Unchecked,
 }
 
-/// How a version is looked at before it is delivered.
+/// How the state is loaded and compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanOptions {
-    /// Who merges.
+    /// Who merges changes into live objects.
     pub(crate) method: Method,
-    /// Whose objects may become part of the release.
+    /// Which existing objects may become part of the release.
     pub(crate) adoption: AdoptionPolicy,
     /// Whether documents are validated before they are decoded.
     pub(crate) validation: Validation,
 }
 
-/// Everything that a plan is made of.
+/// The three inputs of a three-way merge, for all objects of a release.
 #[derive(Debug)]
 pub(crate) struct ThreeWayState {
     release: String,
@@ -44,10 +44,10 @@ pub(crate) struct ThreeWayState {
 }
 
 impl ThreeWayState {
-    /// Builds what a version wants and what an earlier one wanted, and asks the cluster what is there.
+    /// Builds the objects of a version and of an earlier one, and reads the live objects.
     ///
     /// # Errors
-    /// When a manifest holds what is no object, or of a kind that the cluster does not know.
+    /// When a manifest contains a document that is not an object, or a kind that the cluster does not serve.
     pub(crate) async fn load(
         session: &Session,
         version: &ReleaseVersion,
@@ -81,11 +81,10 @@ impl ThreeWayState {
         Ok(ThreeWayState { release, namespace, desired, previous, live, adoption })
     }
 
-    /// Adds what is there of versions that did not end well. Where nothing else speaks of an object, it was there
-    /// before and is no longer wanted.
+    /// Adds existing objects of failed versions as previous state, so that the plan deletes them.
     ///
     /// # Errors
-    /// When the cluster cannot be asked.
+    /// When the cluster cannot be read.
     pub(crate) async fn add_orphans(
         &mut self,
         session: &Session,
@@ -99,10 +98,10 @@ impl ThreeWayState {
         Ok(())
     }
 
-    /// What is to be done.
+    /// Computes the steps from the live to the desired state.
     ///
     /// # Errors
-    /// When an object exists that belongs to someone else.
+    /// When an object exists that belongs to another owner.
     pub(crate) fn plan(&self) -> Result<Plan<'_>, Box<pintle_plan::Error>> {
         let adoption = match self.adoption {
             AdoptionPolicy::OwnedOnly => {
@@ -115,24 +114,23 @@ impl ThreeWayState {
         pintle_plan::plan(&PlanInput { desired, previous, live, adoption }).map_err(Box::new)
     }
 
-    /// The objects that are to be there.
     pub(super) fn desired(&self) -> &[Object] {
         &self.desired
     }
 
-    /// The objects that are to be there, for changing them before they are sent.
+    /// Returns the desired objects for changes before they are applied.
     pub(super) fn desired_mut(&mut self) -> &mut [Object] {
         &mut self.desired
     }
 
-    /// Whether nothing was there before, so that everything is made anew.
+    /// Returns whether there is no previous state, so that every object is created.
     pub(super) fn is_first(&self) -> bool {
         self.previous.is_empty() && self.adoption != AdoptionPolicy::Unchecked
     }
 }
 
-/// What Helm says when an object cannot be looked at. Rolling back, it does not look before it sends objects, and then
-/// does not say which it is.
+/// Adds Helm's prefix for a live object that cannot be read. A rollback reads objects only while it applies them, and
+/// its message does not name the object.
 fn get_failed(
     error: pintle_cluster::Error,
     earlier: Option<&ReleaseVersion>,

@@ -1,4 +1,4 @@
-//! WaitOptions for what was applied, for hooks, and for what is to be gone.
+//! Waits for applied objects, for hooks, and for deletions.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::report::ObjectProgress;
 use crate::{Reporter, Result};
 
 impl Executor<'_> {
-    /// Waits until the objects are ready, if that was asked for.
+    /// Waits until the objects are ready, if the options ask for it.
     pub(super) async fn wait_until_ready(
         &self,
         state: &ThreeWayState,
@@ -43,23 +43,23 @@ impl Executor<'_> {
                     ready: progress.is_done,
                 });
                 if is_watched {
-                    // Nobody listens only when a handler has failed, and with it the operation.
+                    // The receiver is gone only after a handler failed, which ends the operation anyway.
                     let _ = sender.send(readiness(progress));
                 }
             };
             let waited = waiter.wait(&ids, &mut observer).await;
-            // The handlers have heard everything when they have heard of what was sent so far.
+            // Closing the channel lets the handler loop end after the last update.
             drop(sender);
             Ok(waited.map_err(Box::new)?)
         };
         match watched {
             None => wait.await,
-            // Handlers take their time beside the waiting; the first that fails ends it.
+            // Handlers run concurrently with the wait; the first error ends both.
             Some(watched) => futures::try_join!(wait, self.emit_readiness_changes(watched)).map(|_| ()),
         }
     }
 
-    /// Tells handlers of each change of an object's readiness, one after another.
+    /// Emits `watch` for each change of readiness, in order and without repeats.
     async fn emit_readiness_changes(&self, mut watched: UnboundedReceiver<ReadinessInfo>) -> Result<()> {
         let mut last: BTreeMap<String, ReadinessInfo> = BTreeMap::new();
         while let Some(facts) = watched.recv().await {
@@ -102,7 +102,7 @@ fn wait_options(options: &DeployOptions, wait_for: WaitFor) -> WaitOptions {
     }
 }
 
-/// Waits until the objects of a hook have run to their end; with `stream`, their logs are told while they run.
+/// Waits until the objects of a hook have completed. With `stream`, sends their logs meanwhile.
 pub(super) async fn hook(
     executor: &Executor<'_>,
     objects: &[Object],
@@ -112,7 +112,7 @@ pub(super) async fn hook(
     let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
     let cluster = &executor.session.cluster;
     let waiter = Waiter::new(cluster, wait_options(executor.options, WaitFor::HookCompleted));
-    // Nobody listens only when the operation has been given up.
+    // The receiver is dropped only when the operation was cancelled.
     let mut observer = |progress: &wait::Progress<'_>| {
         let _ = updates.send(HookUpdate::Object {
             id: progress.id.clone(),
@@ -134,10 +134,10 @@ pub(super) async fn hook(
     Ok(outcome.map_err(Box::new)?)
 }
 
-/// Waits until objects are gone.
+/// Waits until objects are deleted.
 pub(super) async fn until_gone(executor: &Executor<'_>, ids: &[ObjectId]) -> Result<()> {
     let mut waiting = wait_options(executor.options, WaitFor::Deleted);
-    // Whatever is waited for otherwise: the next object of the same name can only be made when the last is gone.
+    // Deletions are always waited for: an object of the same name can be created only when the old one is gone.
     if waiting.strategy == wait::Strategy::HookOnly {
         waiting.strategy = wait::Strategy::Watcher;
     }

@@ -1,4 +1,4 @@
-//! What handlers are told: charts, values, release and cluster, as plain data.
+//! Builds the context that handlers see: charts, values, release and capabilities as plain data.
 
 use pintle_chart::metadata::Metadata;
 use pintle_chart::{Chart, File};
@@ -12,17 +12,18 @@ use pintle_tree::{Map, Node};
 
 use super::record_extras;
 
-/// The folder of a chart that is none of the handlers' business: their own scripts and permissions.
+/// The folder with the scripts and permissions of a chart. Handlers do not see it, so that they cannot change their
+/// own code.
 const EXTENSION_DIR: &str = "ext/";
 
-/// What is told about a chart and the charts below it, under the names by which they are used.
+/// Context of a chart with its subcharts, under their aliases.
 pub(crate) fn for_chart(chart: &Chart, values: Map<Node>) -> Context {
     let mut parts = Vec::new();
     add_parts(chart, ChartPath::top(chart.name()), &chosen_libraries(chart), &mut parts);
     parts.into_iter().fold(Context::default().with_values(values), Context::with_chart)
 }
 
-/// What is told about the release that a chart is rendered for.
+/// Facts of the release that a chart is rendered for.
 pub(crate) fn release_for_target(target: &Target) -> ReleaseInfo {
     ReleaseInfo {
         name: target.release.name.clone(),
@@ -33,7 +34,7 @@ pub(crate) fn release_for_target(target: &Target) -> ReleaseInfo {
     }
 }
 
-/// What is told about a chart that is rendered for someone.
+/// Context of a chart that is rendered for a target.
 pub(crate) fn for_render(chart: &Chart, values: Map<Node>, target: &Target) -> Context {
     let capabilities = CapabilityInfo {
         helm_version: target.capabilities.helm_version.clone(),
@@ -43,13 +44,13 @@ pub(crate) fn for_render(chart: &Chart, values: Map<Node>, target: &Target) -> C
     for_chart(chart, values).with_release(release_for_target(target)).with_capabilities(capabilities)
 }
 
-/// What is told about a stored version. Of charts below the topmost, records keep the scripts only.
+/// Context of a stored version. Of subcharts, records keep the scripts only.
 pub(crate) fn for_version(version: &ReleaseVersion) -> Context {
     let values = crate::ops::computed_values(version, &mut Vec::new());
     for_chart(&record_extras::chart(&version.chart), values.unwrap_or_default())
 }
 
-/// What is told about the release that a version belongs to.
+/// Facts of the release that a version belongs to.
 pub(crate) fn release(version: &ReleaseVersion) -> ReleaseInfo {
     ReleaseInfo {
         name: version.name.clone(),
@@ -60,12 +61,12 @@ pub(crate) fn release(version: &ReleaseVersion) -> ReleaseInfo {
     }
 }
 
-/// Whether a file is shown to handlers.
+/// Returns whether handlers may see a file.
 pub(super) fn is_shown(file: &File) -> bool {
     !file.name.starts_with(EXTENSION_DIR)
 }
 
-/// A chart, then the charts below it; changes are taken back in the same order.
+/// Adds a chart, then its subcharts. `sources` applies changes in the same order.
 fn add_parts(chart: &Chart, path: ChartPath, chosen: &[*const Chart], parts: &mut Vec<ChartContext>) {
     parts.push(ChartContext {
         path: path.clone(),
@@ -77,13 +78,14 @@ fn add_parts(chart: &Chart, path: ChartPath, chosen: &[*const Chart], parts: &mu
     for subchart in &chart.subcharts {
         add_parts(subchart, path.child(subchart.name()), chosen, parts);
     }
-    // Scripts of libraries have handlers, too, of those that serve the tree.
+    // Library charts have handlers too, but only those that dependency resolution has chosen.
     for library in chart.libraries.iter().filter(|library| chosen.contains(&std::ptr::from_ref(*library))) {
         add_parts(library, path.child(library.name()), chosen, parts);
     }
 }
 
-/// The libraries that serve the tree, by their places in it: there may be others of the same name and version.
+/// The libraries that dependency resolution has chosen, by address: the tree may contain several charts of the same
+/// name and version.
 pub(super) fn chosen_libraries(chart: &Chart) -> Vec<*const Chart> {
     let chosen = pintle_chart::library::resolve(chart).unwrap_or_default();
     chosen.into_iter().map(std::ptr::from_ref).collect()

@@ -1,20 +1,20 @@
-//! Changes of handlers that come too late, or in the wrong place, to count. They are no errors, since charts may do without
-//! them, but whoever made them should know.
+//! Detects changes of handlers that have no effect because they come too late or in the wrong scope. They are
+//! warnings, not errors, because the chart still renders.
 
 use pintle_chart::Chart;
 use pintle_events::Event;
 use pintle_tree::{LogLine, Map, Node};
 
-/// Values that are looked at again when handlers have had them.
+/// The values that are compared before and after handlers ran.
 pub(crate) struct ValuesSnapshot {
-    /// Values that decide whether a dependency takes part, each with what it decides about.
+    /// Values of `condition` and `tags`, each with the dependency that it enables.
     switches: Vec<(Vec<String>, String, Option<Node>)>,
-    /// The global values of charts below the topmost, by the path of the chart in the values.
+    /// The `global` values of subcharts, by the path of the subchart in the values.
     globals: Vec<(Vec<String>, Option<Node>)>,
 }
 
 impl ValuesSnapshot {
-    /// What of the values of a chart could change in vain.
+    /// Records the values of a chart whose change would have no effect.
     pub(crate) fn new(chart: &Chart, values: &Map<Node>) -> ValuesSnapshot {
         let mut watched = ValuesSnapshot { switches: Vec::new(), globals: Vec::new() };
         watched.add(chart, &[], values);
@@ -47,7 +47,7 @@ impl ValuesSnapshot {
         }
     }
 
-    /// What was changed that had decided already which dependencies take part.
+    /// Returns a warning for each changed condition or tag. Dependencies were already enabled or disabled by then.
     pub(crate) fn late_condition_changes(&self, after: &Map<Node>, event: Event) -> Vec<LogLine> {
         let changed = self.switches.iter().filter(|(path, _, before)| at(after, path) != before.as_ref());
         let warning = |(path, name, _): &(Vec<String>, String, Option<Node>)| {
@@ -63,7 +63,7 @@ impl ValuesSnapshot {
         changed.map(warning).collect()
     }
 
-    /// The global values of subcharts that handlers changed, as they left them.
+    /// Returns the `global` values of subcharts that handlers changed.
     pub(crate) fn changed_globals(&self, after: &Map<Node>) -> Vec<(Vec<String>, Option<Node>)> {
         let global = |path: &[String]| {
             let path: Vec<String> = path.iter().cloned().chain(["global".to_owned()]).collect();
@@ -74,7 +74,7 @@ impl ValuesSnapshot {
     }
 }
 
-/// What is said of the global values of subcharts that were changed, and are not what they were changed to.
+/// Returns a warning for each `global` value of a subchart that was changed and then overwritten by the parent's.
 pub(crate) fn lost_globals(
     changed: &[(Vec<String>, Option<Node>)],
     shared: &Map<Node>,
@@ -97,7 +97,7 @@ pub(crate) fn lost_globals(
     changed.iter().filter(is_lost).map(warning).collect()
 }
 
-/// The dependencies that a chart lists in its files, those that do not take part included.
+/// Returns the dependencies that Chart.yaml lists, including disabled ones.
 fn listed(chart: &Chart) -> Vec<Node> {
     let files =
         chart.raw.iter().filter(|file| matches!(file.name.as_str(), "Chart.yaml" | "requirements.yaml"));

@@ -1,21 +1,21 @@
-//! The network for scripts that may use it.
+//! Network access for scripts with the `network` permission.
 
 use std::sync::Arc;
 
 use pintle_lua::{Cancelled, Fetch, FetchRequest, FetchResponse, is_public};
 use pintle_registry::fetch::{Fetcher, NOT_PUBLIC, Sent};
 
-/// Sends the requests of scripts: to the public network alone, or to private addresses, too.
+/// Sends the HTTP requests of scripts, to public addresses only or also to private ones.
 #[derive(Clone)]
 pub struct Network(Fetcher);
 
 impl Network {
-    /// The public network.
+    /// Allows public addresses only, so that a script cannot reach cloud metadata or internal services.
     pub fn public() -> Network {
         Network(Fetcher::new(Arc::new(is_public)))
     }
 
-    /// The public network, this machine and the networks that it is in.
+    /// Also allows loopback and private addresses.
     pub fn with_private_addresses() -> Network {
         Network(Fetcher::new(Arc::new(|_| true)))
     }
@@ -32,7 +32,7 @@ impl Fetch for Network {
             max_bytes: request.max_bytes,
         };
         let received = self.0.fetch_unless(&sent, &**cancelled).map_err(|reason| {
-            // The library knows of no flags, but whoever reads this may be the one who can give it.
+            // The library does not know the flags of the program, but the user who reads this message can set one.
             match reason.contains(NOT_PUBLIC) {
                 true => format!("{reason}; `--allow-private-network` lets scripts reach it"),
                 false => reason,
@@ -51,7 +51,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::Duration;
 
-    /// A server on this machine that counts who comes, and writes what it is told to: the second part again and again.
+    /// A server on loopback that counts its connections and answers with `first`, then `again` repeatedly.
     fn server(first: &'static str, again: &'static str) -> (u16, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it has an address").port();
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn redirects_do_not_lead_where_requests_may_not_go() {
-        // As if a public server answered: the first address is allowed, and what it names is not.
+        // As if a public server redirected: the first address is allowed, the target of the redirect is not.
         let allowed = |address: std::net::IpAddr| address.to_string() == "127.0.0.1";
         let network = Network(Fetcher::new(Arc::new(allowed)));
         for answer in [
@@ -152,13 +152,13 @@ mod tests {
         let network = Network::with_private_addresses();
         let outcome = network.fetch(&request(url(port)), &nobody());
         assert_eq!(outcome, Err("the answer is longer than 10000 bytes".to_owned()));
-        // A body that promises to be huge, and headers without end.
+        // A huge content length, and endless headers.
         let (port, _) = server("HTTP/1.1 200 OK\r\ncontent-length: 99999999999999\r\n\r\n", chunk);
         assert!(network.fetch(&request(url(port)), &nobody()).is_err());
         let header: &'static str = ("x: ".to_owned() + &"y".repeat(4000) + "\r\n").leak();
         let (port, _) = server("HTTP/1.1 200 OK\r\n", header);
         assert!(network.fetch(&request(url(port)), &nobody()).is_err());
-        // A drop now and then keeps nobody waiting for longer than was said.
+        // A server that sends a byte now and then must not extend the deadline.
         let (port, _) = server("HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n", "x");
         let short = FetchRequest { timeout: Duration::from_millis(300), ..request(url(port)) };
         assert_eq!(network.fetch(&short, &nobody()), Err("no answer within 300ms".to_owned()));
@@ -182,7 +182,7 @@ mod tests {
         let asked = Arc::clone(&enough);
         let cancelled: Cancelled = Arc::new(move || asked.load(Ordering::Relaxed));
         let server = std::thread::spawn(move || {
-            // The request is on its way, and its answer never comes.
+            // The request is sent, and no answer arrives.
             let client = silent.accept();
             enough.store(true, Ordering::Relaxed);
             client

@@ -1,4 +1,5 @@
-//! Rendered documents as objects that handlers may change, and back to text: what has not changed stays as it was.
+//! Converts rendered documents to objects that handlers may change, and back to text. Unchanged documents keep their
+//! text byte for byte.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,16 +10,16 @@ use pintle_tree::Node;
 
 use crate::{Error, Result};
 
-/// Text under the path of its source.
+/// Texts with the path of their template.
 pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
-/// From so many bytes on, threads pay for themselves.
+/// From this size on, parsing in parallel is faster than in one thread.
 const PARALLEL_THRESHOLD: usize = 64 << 10;
 
-/// What the text of an object takes, more or less, before it is written.
+/// Initial capacity of the buffer that an object is written to.
 const TYPICAL_DOCUMENT_SIZE: usize = 1 << 10;
 
-/// What stands before the path in a manifest.
+/// The comment that names the template of a document in a manifest.
 const SOURCE_COMMENT: &[u8] = b"# Source: ";
 
 /// The documents of rendered files, in order.
@@ -29,12 +30,12 @@ pub(crate) struct Documents {
 struct Document {
     path: String,
     text: Vec<u8>,
-    /// None for a document that holds no object, such as one of comments.
+    /// `None` for a document without an object, such as one that contains only comments.
     object: Option<Object>,
 }
 
 impl Documents {
-    /// The documents of rendered files.
+    /// Parses rendered files.
     pub(crate) fn from_files(files: &[(String, Vec<u8>)]) -> Documents {
         let texts = files.iter().flat_map(|(path, text)| {
             pintle_objects::split(text).map(move |document| (path.as_str(), document))
@@ -44,12 +45,12 @@ impl Documents {
         Documents { documents: spread(&texts, PARALLEL_THRESHOLD, |(_, text)| text.len(), read) }
     }
 
-    /// Whether all of them are objects beyond doubt, so that there is no need to look for what is wrong with them.
+    /// Returns whether every document is certainly a valid object, so that the full validation can be skipped.
     pub(crate) fn are_plain(&self) -> bool {
         self.documents.iter().all(|document| document.object.as_ref().is_some_and(is_plain))
     }
 
-    /// The documents of a version: those of its manifest, then its hooks.
+    /// Parses the manifest of a version, then its hooks.
     pub(crate) fn from_version(version: &ReleaseVersion) -> Documents {
         let mut documents: Vec<Document> =
             pintle_objects::split(version.manifest.as_bytes()).map(Document::from_manifest).collect();
@@ -59,7 +60,7 @@ impl Documents {
         Documents { documents }
     }
 
-    /// The objects.
+    /// Returns all objects with their templates.
     pub(crate) fn objects(&self) -> Vec<RenderedObject> {
         let of = |document: &Document| {
             let object = document.object.clone()?;
@@ -68,7 +69,7 @@ impl Documents {
         self.documents.iter().filter_map(of).collect()
     }
 
-    /// Whether these are its objects, in its order.
+    /// Returns whether the objects are unchanged and in the same order.
     fn has(&self, objects: &[RenderedObject]) -> bool {
         let mut documents = self.documents.iter().filter(|document| document.object.is_some());
         let same = objects.iter().all(|rendered| {
@@ -80,11 +81,11 @@ impl Documents {
         same && documents.next().is_none()
     }
 
-    /// The documents with the objects that handlers gave back, each as a file of its own; none when nothing changed.
-    /// Objects that come from no template are put under `chart`.
+    /// Returns the documents with the objects that handlers returned, each as a separate file; `None` when nothing
+    /// changed. Objects without a template are put under `chart`.
     ///
     /// # Errors
-    /// When an object cannot be written, or is there more often than templates made it.
+    /// When an object cannot be written as YAML, or occurs more often than the templates created it.
     pub(crate) fn with_changes(
         self,
         objects: Vec<RenderedObject>,
@@ -100,7 +101,7 @@ impl Documents {
         let mut files = Files::new();
         let mut before: Option<String> = None;
         for document in self.documents {
-            // What a template has gained comes after what it had.
+            // New objects of a template come after its existing ones.
             if let Some(path) = before.replace(document.path.clone()).filter(|path| *path != document.path) {
                 append(&mut files, &path, texts.remove(&path));
             }
@@ -116,7 +117,7 @@ impl Documents {
         Ok(Some(files))
     }
 
-    /// Of two objects with one name only the last would be left, so that handlers may not make any.
+    /// Fails if handlers added a second object with the same identity: only the last one would remain after applying.
     fn check_duplicates(&self, objects: &[RenderedObject], event: Event) -> Result<()> {
         let mut room: BTreeMap<ObjectId, usize> = BTreeMap::new();
         for object in self.documents.iter().filter_map(|document| document.object.as_ref()) {
@@ -136,7 +137,7 @@ impl Documents {
         Ok(())
     }
 
-    /// The texts of objects in the order of each template.
+    /// Returns the texts of objects, grouped by template.
     fn texts(
         &self,
         objects: Vec<RenderedObject>,
@@ -152,7 +153,7 @@ impl Documents {
         }
         let mut found: Vec<(String, DocumentText)> = Vec::with_capacity(objects.len());
         for RenderedObject { template, object } in objects {
-            // A path that no template has could lead anywhere once files are written.
+            // A path that no template has could point anywhere once `--output-dir` writes the files.
             let path = template.filter(|path| known.contains_key(path.as_str()));
             let path = path.unwrap_or_else(|| added.to_owned());
             let duplicates = known.get_mut(path.as_str()).and_then(|of_path| of_path.get_mut(&object.id()));
@@ -169,9 +170,9 @@ impl Documents {
     }
 }
 
-/// What has become of an object.
+/// The text of an object after handlers ran.
 enum DocumentText<'a> {
-    /// It is as it was, and so is its text.
+    /// The object is unchanged, and so is its text.
     Same(&'a [u8]),
     Changed(Object),
 }
@@ -187,7 +188,7 @@ impl DocumentText<'_> {
     }
 }
 
-/// Whether nobody could be in doubt about who an object is.
+/// Returns whether the fields that identify an object and its annotations are strings, as the full validation demands.
 fn is_plain(object: &Object) -> bool {
     let is_text = |path: &[&str]| object.at(path).is_some_and(|node| node.as_str().is_some());
     let annotations = object.at(&["metadata", "annotations"]);
@@ -209,7 +210,7 @@ impl Document {
         Document { path, text, object }
     }
 
-    /// Takes a document of a manifest apart: the line with its source, its text, and the line break after it.
+    /// Parses a document of a manifest: the source comment, the text and the trailing line break.
     fn from_manifest(document: &[u8]) -> Document {
         let end = document.iter().position(|&byte| byte == b'\n').unwrap_or(document.len());
         let (path, text) = match document[..end].strip_prefix(SOURCE_COMMENT) {
@@ -225,7 +226,7 @@ fn append(files: &mut Files, path: &str, texts: Option<VecDeque<Vec<u8>>>) {
     files.extend(texts.into_iter().flatten().map(|text| (path.to_owned(), text)));
 }
 
-/// The text of the first document that has this object, which then counts no more.
+/// Removes and returns the text of the first document that equals an object.
 fn take_equal<'a>(duplicates: &mut VecDeque<&'a Document>, object: &Object) -> Option<&'a [u8]> {
     let place = duplicates.iter().position(|document| document.object.as_ref() == Some(object))?;
     duplicates.remove(place).map(|document| document.text.as_slice())
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     fn handlers_cannot_make_an_object_twice_but_templates_can() {
-        // The template has it twice already, as charts do.
+        // The templates themselves contain it twice, which Helm allows.
         let twice = Documents::from_files(&[("t".into(), A.into()), ("u".into(), A.into())]);
         let mut objects = twice.objects();
         objects[0].object.set_label("x", "y");

@@ -1,6 +1,6 @@
-//! What a release keeps for the scripts of its chart: the charts below it that have scripts, which records have no place
-//! for, the values that were rendered if handlers changed them, and a note on the permissions that were granted. All of
-//! it is kept in every store, in ways that Helm passes over.
+//! What release records keep for the scripts of a chart: subcharts with scripts, for which Helm's format has no
+//! field, the rendered values if handlers changed them, and the granted permissions. Helm ignores all of it, whatever
+//! the store.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,30 @@ use pintle_lua::Permissions;
 use pintle_release::{ReleaseVersion, StoredChart, StoredFile};
 use pintle_tree::{Map, Node};
 
-/// The label that says which permissions a version was made with, after the number of that version, because Helm carries
-/// labels from version to version. It is information and grants nothing: whoever may write the record may write it.
+/// The label with the granted permissions, prefixed with the number of its version because Helm copies labels to the
+/// next version. It is informational and grants nothing: anyone who may write the record may write the label.
 pub(crate) const PERMISSIONS_LABEL: &str = "pintle.dev/permissions";
 
-/// The label of versions whose scripts have handlers for lists, with the number of the version: listing reads no more of
-/// records than it shows, and of these it must.
+/// The label of versions whose scripts handle list events, with the number of the version. `list` reads only labels
+/// of most records; for versions with this label it has to load the scripts.
 const LIST_EVENTS_LABEL: &str = "pintle.dev/hears-of-lists";
 
-/// What stands between permissions in a label, which cannot have commas.
+/// Separates permissions in a label value, where commas are not allowed.
 const SEPARATOR: char = '.';
 
 const SUBCHART_DIR: &str = "charts/";
 const LIBRARY_DIR: &str = "library/";
 
-/// The file that says that there is a chart, even if it has no scripts.
+/// The file that marks a subchart in the record, even if it has no scripts.
 const METADATA_FILE: &str = "Chart.yaml";
 
 const TEMPLATE_DIR: &str = "templates/";
 
-/// The file with the values that were rendered, if handlers changed them.
+/// The file with the rendered values, present if handlers changed them.
 const RENDERED_VALUES_FILE: &str = "pintle.dev/rendered-values.yaml";
 
-/// The permissions that a version was made with, as its record says. What cannot be read, or is said of another version,
-/// counts for nothing.
+/// Returns the permissions that a version was created with. Malformed labels and labels of other versions are
+/// ignored.
 pub(crate) fn recorded_permissions(version: &ReleaseVersion) -> Permissions {
     let label = version.labels.get(PERMISSIONS_LABEL).and_then(|text| text.split_once(SEPARATOR));
     let own = label.filter(|(number, _)| *number == version.number.to_string());
@@ -41,7 +41,7 @@ pub(crate) fn recorded_permissions(version: &ReleaseVersion) -> Permissions {
     list.and_then(|list| Permissions::parse(&list).ok()).unwrap_or_default()
 }
 
-/// Notes permissions among the labels of a version, instead of those that it had.
+/// Sets the permissions label of a version, replacing that of an earlier version.
 pub(crate) fn record_permissions(labels: &mut BTreeMap<String, String>, number: u64, granted: &Permissions) {
     labels.remove(PERMISSIONS_LABEL);
     if !granted.is_empty() {
@@ -50,7 +50,7 @@ pub(crate) fn record_permissions(labels: &mut BTreeMap<String, String>, number: 
     }
 }
 
-/// Notes among the labels of a version whether its scripts have handlers for lists.
+/// Sets or clears the list-events label of a version.
 pub(crate) fn record_list_events(labels: &mut BTreeMap<String, String>, number: u64, hears: bool) {
     labels.remove(LIST_EVENTS_LABEL);
     if hears {
@@ -58,20 +58,20 @@ pub(crate) fn record_list_events(labels: &mut BTreeMap<String, String>, number: 
     }
 }
 
-/// Whether the scripts of a version have handlers for lists.
+/// Returns whether the scripts of a version handle list events.
 pub(crate) fn listens_to_list_events(number: u64, labels: &BTreeMap<String, String>) -> bool {
     labels.get(LIST_EVENTS_LABEL).is_some_and(|noted| *noted == number.to_string())
 }
 
-/// What a release keeps of a chart: as Helm does, and among its files the charts below it that have scripts, and the
-/// values that were rendered if the chart and the user's values do not tell them.
+/// Converts a chart to its form in release records: Helm's, plus subcharts with scripts among the files, plus the
+/// rendered values if they cannot be computed from the chart and the user's values.
 pub(crate) fn stored(chart: &Chart, changed: Option<&Map<Node>>) -> StoredChart {
     let mut stored = StoredChart::from_chart(chart);
     if let Some(files) = &mut stored.files {
-        // A file of that name would speak of values that were never rendered.
+        // A file of this name in the chart would forge the rendered values.
         files.retain(|file| file.name != RENDERED_VALUES_FILE);
     }
-    // What cannot be written cannot be read back by anyone either.
+    // Values that cannot be written as YAML could not be read back either.
     if let Some(text) = changed.and_then(|values| pintle_yaml::write(values).ok()) {
         let data = Some(String::from_utf8_lossy(&text).as_ref().into());
         let file = StoredFile { name: RENDERED_VALUES_FILE.to_owned(), data, modified: None };
@@ -81,7 +81,7 @@ pub(crate) fn stored(chart: &Chart, changed: Option<&Map<Node>>) -> StoredChart 
         return stored;
     }
     if let Some(files) = &mut stored.files {
-        // The folder of libraries is among the files, too, and what serves the tree is kept instead.
+        // The loader also keeps `library/` among the files; only the chosen libraries are stored.
         files.retain(|file| !is_below(&file.name));
     }
     let mut below = Vec::new();
@@ -112,20 +112,20 @@ fn add(chart: &Chart, prefix: &str, files: &mut Vec<StoredFile>) {
     let raw = chart.raw.iter().find(|file| file.name == METADATA_FILE).map(|file| file.data.text());
     let about = format!("name: {}\nversion: {}\n", chart.name(), chart.metadata.version);
     files.push(keep(METADATA_FILE, raw.unwrap_or_else(|| about.as_str().into())));
-    // Handlers see the files of their own chart; of one without handlers nobody does.
+    // Handlers see the files of their own chart only, so charts without handlers need not store any.
     let has_handlers = ext::main_script(chart).is_some();
     let kept = chart.files.iter().filter(|file| has_handlers || ext::is_extension(file));
     let templates = chart.templates.iter().filter(|_| has_handlers);
     files.extend(kept.chain(templates).map(|file| keep(&file.name, file.data.text())));
 }
 
-/// The values that a version was rendered with, if its chart and the user's values do not tell them.
+/// Returns the rendered values of a version if they were stored.
 pub(crate) fn rendered_values(version: &ReleaseVersion) -> Option<Map<Node>> {
     let file = version.chart.files.iter().flatten().find(|file| file.name == RENDERED_VALUES_FILE)?;
     pintle_yaml::read_values(file.data.as_ref()?).ok()
 }
 
-/// The chart of a record, with as much of the charts below it as their scripts need.
+/// Converts a recorded chart back, with the parts of subcharts that their scripts need.
 pub(crate) fn chart(stored: &StoredChart) -> Chart {
     let mut chart = stored.to_chart();
     chart.files.retain(|file| file.name != RENDERED_VALUES_FILE);
@@ -138,7 +138,7 @@ pub(crate) fn chart(stored: &StoredChart) -> Chart {
     for file in below {
         insert_file(&mut chart, file);
     }
-    // Which version serves the tree was decided when the chart was installed.
+    // The version of a library was chosen at install time, so any constraint has to accept it now.
     let any = ">=0.0.0-0".to_owned();
     let wanted = |library: &Chart| Dependency {
         name: library.name().to_owned(),
@@ -149,12 +149,12 @@ pub(crate) fn chart(stored: &StoredChart) -> Chart {
     chart
 }
 
-/// Whether a file of that name belongs to a chart below.
+/// Returns whether a file belongs to a subchart or library.
 fn is_below(name: &str) -> bool {
     name.starts_with(SUBCHART_DIR) || name.starts_with(LIBRARY_DIR)
 }
 
-/// Puts a file into the chart below that its path names.
+/// Adds a file to the subchart that its path names.
 fn insert_file(chart: &mut Chart, file: File) {
     let (charts, rest) = match (file.name.strip_prefix(SUBCHART_DIR), file.name.strip_prefix(LIBRARY_DIR)) {
         (Some(rest), _) => (&mut chart.subcharts, rest),
@@ -177,7 +177,7 @@ fn insert_file(chart: &mut Chart, file: File) {
     insert_file(&mut charts[place], file);
 }
 
-/// Gives a chart below what its Chart.yaml says, under the name by which it is used.
+/// Parses the Chart.yaml of a subchart. Its name stays the alias under which it is used.
 fn parse_metadata(chart: &mut Chart, file: &File) {
     let mut draft = Draft::default();
     if draft.read_chart_file(&file.data).is_ok() {
@@ -207,7 +207,7 @@ mod tests {
         db.subcharts.push(chart_of("log", "events.on('ready', function() end)"));
         let mut common = chart_of("common", "");
         common.files = vec![File::new("ext/lua/x.lua", &b"return 1"[..])];
-        // The loader leaves the folder of libraries among the files, as Helm does.
+        // The loader keeps the library folder among the files, as Helm does.
         web.files.push(File::new("library/common/ext/lua/x.lua", &b"return 1"[..]));
         web.files.push(File::new("library/common/values.yaml", &b"a: 1"[..]));
         let mut plain = Chart::default();
@@ -270,7 +270,7 @@ mod tests {
         record_permissions(&mut version.labels, 3, &Permissions::all());
         assert_eq!(version.labels[PERMISSIONS_LABEL], "3.network.filesystem.os");
         assert_eq!(recorded_permissions(&version), Permissions::all());
-        // Helm takes the labels along when it makes the next version.
+        // Helm copies labels to the next version.
         version.number = 4;
         assert!(recorded_permissions(&version).is_empty());
         record_permissions(&mut version.labels, 4, &Permissions::none());

@@ -1,5 +1,5 @@
-//! What scripts say, kept until their operation can pass it on: handlers run on threads of their own, and the reporter is
-//! the operation's.
+//! Buffers the log lines of scripts until the operation can report them: handlers run on other threads, and the
+//! reporter is not `Sync`.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,12 +9,12 @@ use pintle_tree::LogLine;
 
 use crate::Reporter;
 
-/// Lines that were said and not passed on yet.
+/// Log lines that were not reported yet.
 #[derive(Default)]
 pub(super) struct ScriptLog(Mutex<Vec<LogLine>>);
 
 impl ScriptLog {
-    /// Passes on what was said.
+    /// Reports and clears the buffered lines.
     pub(super) fn report(&self, reporter: &mut dyn Reporter) {
         let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         lines.into_iter().for_each(|line| reporter.log(line));

@@ -1,5 +1,5 @@
-//! The scripts of charts among the handlers of an operation: consent to what they ask for, loading, and what they may
-//! reach of the cluster. A chart without scripts costs a look at the names of its files.
+//! Adds the scripts of charts to the handlers of an operation: consent to permissions, loading, and access to the
+//! cluster. For charts without scripts it only inspects file names.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -21,16 +21,16 @@ use crate::{Cancel, Error, Reporter, Result, Session};
 /// How the scripts of charts are run.
 #[derive(Clone)]
 pub struct Scripting {
-    /// What each chart's scripts may use up.
+    /// Memory and time limits of the scripts of each chart.
     pub limits: Limits,
-    /// What they may reach. The cluster of a [`Session`] is put in here by its operations.
+    /// What scripts can access. Operations on a [`Session`] add its cluster here.
     pub services: Services,
-    /// Who decides on the permissions that charts ask for.
+    /// Decides on the permissions that charts request.
     pub consent: Arc<dyn Consent>,
 }
 
 impl Scripting {
-    /// The usual limits, no services but those given, and someone who decides.
+    /// Uses the default limits.
     pub fn new(services: Services, consent: impl Consent + 'static) -> Scripting {
         Scripting { limits: Limits::default(), services, consent: Arc::new(consent) }
     }
@@ -42,34 +42,35 @@ impl fmt::Debug for Scripting {
     }
 }
 
-/// Decides on the permissions that the scripts of charts ask for.
+/// Decides on the permissions that the scripts of charts request.
 pub trait Consent: Send + Sync {
-    /// Asks for permissions. What it gives back is granted; if something that is asked for is not in it, nothing is run.
+    /// Returns the granted permissions. If any requested one is missing, the scripts are not run and the operation
+    /// fails.
     ///
-    /// Whoever remembers an answer remembers it for the digest and the permissions of the request: a chart's name, and what
-    /// a release's record says about earlier answers, can be written by others.
+    /// An implementation that remembers answers must key them by the digest and the permissions of the request.
+    /// Neither the name of a chart nor the record of a release is proof of an earlier answer: others can write both.
     ///
     /// # Errors
-    /// Why nobody can be asked, and what could be done about it.
+    /// When the user cannot be asked, with advice on how to answer in advance.
     fn ask(&self, request: &ConsentRequest<'_>) -> Result<Permissions>;
 }
 
-/// What the scripts of a chart ask for.
+/// The permissions that the scripts of a chart request.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsentRequest<'a> {
-    /// The name of the topmost chart.
+    /// The name of the root chart.
     pub chart: &'a str,
     /// The digest of the scripts that are about to run.
     pub digest: &'a str,
-    /// Which charts ask for what.
+    /// Which chart of the tree requests which permission.
     pub asked: &'a Asked,
-    /// What is asked for in all.
+    /// All requested permissions.
     pub permissions: &'a Permissions,
-    /// Whether the answer is for a release, whose later operations will run the same scripts.
+    /// Whether the answer is for a release, whose later operations run the same scripts.
     pub remember: bool,
 }
 
-/// Grants these permissions and no others.
+/// Grants these permissions and no others, without asking.
 #[derive(Clone, Debug, Default)]
 pub struct Granted(pub Permissions);
 
@@ -79,7 +80,7 @@ impl Consent for Granted {
     }
 }
 
-/// Asks someone else, who is to remember nothing.
+/// Forwards requests with `remember` cleared.
 struct UnrememberedConsent(Arc<dyn Consent>);
 
 impl Consent for UnrememberedConsent {
@@ -89,8 +90,8 @@ impl Consent for UnrememberedConsent {
 }
 
 impl Lifecycle {
-    /// The same handlers, for operations that run the scripts of their charts, too. What scripts say goes to the listener of
-    /// the services, or else to the reporter of the operation when it ends.
+    /// Returns the same handlers for operations that also run the scripts of their charts. Script logs go to the
+    /// listener of the services, or else to the operation's reporter when it ends.
     #[must_use]
     pub fn with_scripting(&self, mut scripting: Scripting) -> Lifecycle {
         let emitter = Mutex::new(self.program().emitter().clone());
@@ -101,14 +102,14 @@ impl Lifecycle {
         Lifecycle::of(Shared { emitter, scripting: Some(scripting), script_log, ..Shared::default() })
     }
 
-    /// Passes on what scripts said so far.
+    /// Reports what scripts have logged so far.
     pub(crate) fn report(&self, reporter: &mut dyn Reporter) {
         if let Some(script_log) = &self.program().0.script_log {
             script_log.report(reporter);
         }
     }
 
-    /// The same handlers, with someone else who hears what scripts say. He is given who heard it so far.
+    /// Returns the same handlers with another listener for script logs. `listener` receives the previous one.
     pub(crate) fn with_script_listener<L: Listener + 'static>(
         &self,
         listener: impl FnOnce(Option<Arc<dyn Listener>>) -> L,
@@ -119,22 +120,22 @@ impl Lifecycle {
         self.with_scripting(scripting)
     }
 
-    /// The same handlers, for operations on a release that does not outlive them.
+    /// Returns the same handlers for operations on a temporary release, for which answers need not be remembered.
     pub(crate) fn without_remembered_consent(&self) -> Lifecycle {
         let Some(mut scripting) = self.program().0.scripting.clone() else { return self.clone() };
         scripting.consent = Arc::new(UnrememberedConsent(scripting.consent));
         self.with_scripting(scripting)
     }
 
-    /// What the scripts of the operation's chart may do.
+    /// Returns the permissions that were granted to the scripts of the operation's chart.
     pub(crate) fn granted(&self) -> &Permissions {
         &self.0.granted
     }
 
-    /// The handlers together with those of a chart's scripts.
+    /// Returns the handlers together with those of a chart's scripts.
     ///
     /// # Errors
-    /// A permission that is not granted, or a script that cannot be loaded.
+    /// When a permission is not granted or a script cannot be loaded.
     pub(crate) fn with_scripts_of(&self, chart: &Chart) -> Result<Lifecycle> {
         self.load_scripts(chart, false, |_, _| {})
     }
@@ -164,7 +165,7 @@ impl Lifecycle {
         }))
     }
 
-    /// The handlers of scripts without those of the program.
+    /// Returns the handlers of scripts without those of the program.
     pub(crate) fn scripts_only(&self) -> Lifecycle {
         match self.program().0.scripting.clone() {
             Some(scripting) => Lifecycle::default().with_scripting(scripting),
@@ -172,29 +173,30 @@ impl Lifecycle {
         }
     }
 
-    /// Whether the scripts of the operation's chart may have handlers for lists.
+    /// Returns whether the scripts of the operation's chart handle list events.
     pub(crate) fn listens_to_list_events(&self) -> bool {
         let hears = |event| self.listens(event);
         self.0.program.is_some() && (hears(Event::PreList) || hears(Event::PostList))
     }
 
-    /// Whether a chart brings scripts, and they are to be run.
+    /// Returns whether a chart has scripts and they are to be run.
     fn runs_scripts_of(&self, chart: &Chart) -> bool {
         self.program().0.scripting.is_some() && ext::has_scripts(chart)
     }
 
-    /// Whether the scripts of charts are run, if they have any.
+    /// Returns whether scripts of charts are run at all.
     pub(crate) fn may_run_scripts(&self) -> bool {
         self.program().0.scripting.is_some()
     }
 
-    /// The handlers without those of a chart.
+    /// Returns the handlers without those of a chart.
     fn program(&self) -> &Lifecycle {
         self.0.program.as_ref().unwrap_or(self)
     }
 }
 
-/// What a chart may do: everything that it asks for, or else nothing is run.
+/// Asks for the permissions of a chart. Grants are all or nothing: scripts that get fewer permissions than they
+/// declare would fail halfway.
 fn resolve_permissions(chart: &Chart, remember: bool, consent: &dyn Consent) -> Result<Permissions> {
     let asked = pintle_lua::asked(chart)?;
     let permissions = asked.all();
@@ -217,23 +219,23 @@ fn resolve_permissions(chart: &Chart, remember: bool, consent: &dyn Consent) -> 
     Err(Error::PermissionsRefused { chart: chart.name().to_owned(), asked: Box::new(asked), missing })
 }
 
-/// What the scripts of an operation's chart are told of it.
+/// What the scripts of a chart need to know about the operation.
 pub(crate) struct ScriptContext<'a> {
     /// The name of the release.
     pub(crate) release: &'a str,
     /// The namespace of the release.
     pub(crate) namespace: &'a str,
-    /// Whether what the user agrees to now holds for later operations on the release, too.
+    /// Whether consent given now also applies to later operations on the release.
     pub(crate) remember: bool,
-    /// How long handlers may say that it is not time yet.
+    /// How long handlers may postpone readiness.
     pub(crate) wait: Duration,
 }
 
 impl Session {
-    /// The session with the handlers of a chart's scripts.
+    /// Returns the session with the handlers of a chart's scripts.
     ///
     /// # Errors
-    /// A permission that is not granted, or a script that cannot be loaded.
+    /// When a permission is not granted or a script cannot be loaded.
     pub(crate) async fn with_chart_scripts(
         &self,
         chart: &Chart,
@@ -261,8 +263,8 @@ impl Session {
         Ok(Session { events, ..self.clone() })
     }
 
-    /// The session with the handlers of the chart that a version was made of. Whoever can write the record can put
-    /// scripts there, so that they are asked about as those of any chart.
+    /// Returns the session with the scripts of the chart that is stored in a version. Anyone who can write the record
+    /// can put scripts there, so consent is asked for as for any chart.
     ///
     /// # Errors
     /// As [`Session::with_chart_scripts`].
@@ -277,10 +279,10 @@ impl Session {
     }
 }
 
-/// How long the cluster may take for an answer to a script.
+/// Limit for each request of a script to the cluster.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The cluster as scripts see it. Handlers run on threads where waiting for an answer is allowed.
+/// Cluster access for scripts. Handlers run on blocking threads, where `block_on` is allowed.
 struct LiveCluster {
     cluster: Cluster,
     handle: Handle,
@@ -289,7 +291,7 @@ struct LiveCluster {
 }
 
 impl LiveCluster {
-    /// Waits for an answer, but not for ever, and not when the user has had enough.
+    /// Waits for an answer until the limit or until the operation is cancelled.
     fn wait<T>(&self, answer: impl Future<Output = T>) -> std::result::Result<T, String> {
         self.handle.block_on(async {
             tokio::select! {

@@ -1,36 +1,36 @@
-//! Which Secrets of the cluster charts get to see, so that what they may look at and what they may send out do not add up to
-//! giving away what is not theirs.
+//! Restricts which Secrets charts can read, so that read access and network access do not combine into leaking
+//! foreign secrets.
 //!
-//! Templates may look up what the user may read, as Helm lets them. Scripts see Secrets of the release's namespace, and
-//! never those that keep releases. Where any chart of the tree may use the network, scripts and templates see the Secrets
-//! of their own release alone.
+//! Templates may look up whatever the user may read, as in Helm. Scripts may read Secrets of the release's namespace,
+//! but never release records. If any chart of the tree may use the network, both scripts and templates are restricted
+//! to Secrets of their own release.
 
 use pintle_tree::{Map, Node};
 
-/// How types of Secrets begin that keep releases, with the values of everyone.
+/// The prefix of the types of record Secrets. They contain the values of all releases.
 pub(crate) const RECORD_TYPE_PREFIX: &str = "helm.sh/release";
 
-/// Whose Secrets may be seen.
+/// Decides which Secrets a chart may read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SecretAccess {
     /// The name of the release.
     pub(crate) release: String,
     /// The namespace of the release.
     pub(crate) namespace: String,
-    /// Whether a chart of the tree may use the network.
+    /// Whether any chart of the tree may use the network.
     pub(crate) network: bool,
 }
 
-/// What is guarded.
+/// A kind whose objects are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProtectedKind {
     /// Secrets.
     Secret,
-    /// ConfigMaps, which may keep releases, too.
+    /// ConfigMaps, because Helm can store release records in them.
     ConfigMap,
 }
 
-/// Whether objects of a kind are guarded.
+/// Returns the protected kind, if objects of this kind have to be checked.
 pub(crate) fn protected_kind(api_version: &str, kind: &str) -> Option<ProtectedKind> {
     match (api_version, kind) {
         ("v1", "Secret") => Some(ProtectedKind::Secret),
@@ -40,10 +40,10 @@ pub(crate) fn protected_kind(api_version: &str, kind: &str) -> Option<ProtectedK
 }
 
 impl SecretAccess {
-    /// Whether a script may see an object.
+    /// Checks whether a script may read an object.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason for the refusal, as text for the script.
     pub(crate) fn check_for_script(&self, kind: ProtectedKind, object: &Map<Node>) -> Result<(), String> {
         if kind == ProtectedKind::Secret && text(object, &["metadata", "namespace"]) != self.namespace {
             return Err("Secrets of other namespaces are not for scripts".to_owned());
@@ -54,10 +54,10 @@ impl SecretAccess {
         self.check(kind, object)
     }
 
-    /// Whether a template may see what it looked up: an object, or a list of them.
+    /// Checks whether a template may see the result of `lookup`, an object or a list.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason for the refusal, as text for the template.
     pub(crate) fn check_for_template(&self, kind: ProtectedKind, found: &Map<Node>) -> Result<(), String> {
         match found.get("items") {
             Some(Node::List(items)) => {
@@ -84,7 +84,7 @@ impl SecretAccess {
     }
 }
 
-/// Whether an object keeps a release.
+/// Returns whether an object is a release record.
 fn is_record(kind: ProtectedKind, object: &Map<Node>) -> bool {
     match kind {
         ProtectedKind::Secret => text(object, &["type"]).starts_with(RECORD_TYPE_PREFIX),
@@ -92,7 +92,7 @@ fn is_record(kind: ProtectedKind, object: &Map<Node>) -> bool {
     }
 }
 
-/// The text at a path, or nothing.
+/// Returns the string at a path, or an empty one.
 fn text<'a>(map: &'a Map<Node>, path: &[&str]) -> &'a str {
     let (last, above) = path.split_last().expect("paths are not empty");
     let map = above.iter().try_fold(map, |map, name| map.get(*name)?.as_map());

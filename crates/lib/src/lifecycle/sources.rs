@@ -1,4 +1,4 @@
-//! Taking back what handlers changed in a chart before it is rendered, packed or written.
+//! Applies what handlers changed in a chart before it is rendered, packaged or written.
 
 use pintle_chart::metadata::Dependency;
 use pintle_chart::{Chart, File};
@@ -8,16 +8,16 @@ use pintle_tree::{Map, Node};
 use super::context::{chosen_libraries, is_shown, sources};
 use crate::{Error, Result};
 
-/// Takes the files and templates of a chart and the charts below it back from the context that was made of them.
+/// Moves the files and templates of a chart and its subcharts from the context back into the chart.
 ///
 /// # Errors
-/// When a handler has named a file that would lead out of the chart.
+/// When a handler added a file whose path leaves the chart.
 pub(crate) fn apply_file_changes(chart: &mut Chart, context: &mut Context, event: Event) -> Result<()> {
     let chosen = chosen_libraries(chart);
     take_parts(chart, &chosen, &mut context.take_charts().into_iter(), event)
 }
 
-/// The parts come in the order in which they were added; handlers can neither add nor remove one.
+/// Assigns the parts in the order in which `context` added them; handlers can neither add nor remove charts.
 fn take_parts(
     chart: &mut Chart,
     chosen: &[*const Chart],
@@ -44,7 +44,7 @@ fn take_parts(
     Ok(())
 }
 
-/// The new files, unless they are the old ones. A file that has not changed keeps its time.
+/// Returns the new files, or `None` if nothing changed. Unchanged files keep their modification time.
 fn changed(old: &[File], new: Vec<SourceFile>, event: Event) -> Result<Option<Vec<File>>> {
     if sources(old) == new {
         return Ok(None);
@@ -57,7 +57,7 @@ fn changed(old: &[File], new: Vec<SourceFile>, event: Event) -> Result<Option<Ve
     new.into_iter().map(file).collect::<Result<Vec<File>>>().map(Some)
 }
 
-/// A name becomes a path where output goes to a folder, so it must stay inside.
+/// Checks that a file name stays inside the chart, because it becomes a path when output is written to a folder.
 fn check_name(name: &str, event: Event) -> Result<()> {
     let is_step = |part: &str| !matches!(part, "" | "." | "..");
     if !name.contains('\\') && name.split('/').all(is_step) {
@@ -68,7 +68,7 @@ fn check_name(name: &str, event: Event) -> Result<()> {
     )))
 }
 
-/// The charts that handlers want, each with what Chart.yaml says about it besides.
+/// Merges the dependencies that handlers returned with the fields of Chart.yaml that handlers do not see.
 pub(crate) fn dependencies(chart: &Chart, wanted: Vec<pintle_events::Dependency>) -> Vec<Dependency> {
     let one = |wanted: pintle_events::Dependency| {
         let known = &chart.metadata.dependencies;
@@ -80,11 +80,11 @@ pub(crate) fn dependencies(chart: &Chart, wanted: Vec<pintle_events::Dependency>
     wanted.into_iter().map(one).collect()
 }
 
-/// Makes other values the defaults of a chart, also where it is kept as text: what has not changed there keeps its
-/// comments, its order and its spelling.
+/// Replaces the default values of a chart, in memory and in the text of values.yaml. Unchanged entries keep their
+/// comments, order and formatting.
 ///
 /// # Errors
-/// When they cannot be written.
+/// When the values cannot be written as YAML.
 pub(crate) fn set_defaults(chart: &mut Chart, values: Map<Node>, event: Event) -> Result<()> {
     let text = match chart.values_text().and_then(|text| pintle_yaml::outline::patch(text, &values)) {
         Some(text) => text,
@@ -100,19 +100,19 @@ pub(crate) fn set_defaults(chart: &mut Chart, values: Map<Node>, event: Event) -
     Ok(())
 }
 
-/// Hands the values that all charts share down again, in case a handler has changed those of the topmost chart.
+/// Propagates `global` values to subcharts again, in case a handler changed those of the root chart.
 ///
 /// # Errors
-/// When the values of a subchart are no map.
+/// When the values of a subchart are not a map.
 pub(crate) fn share_globals(chart: &Chart, values: Map<Node>) -> Result<Map<Node>> {
     if chart.subcharts.is_empty() {
         return Ok(values);
     }
-    // Charts without defaults bring nothing back that a handler has taken away.
+    // Charts without defaults are used, so that coalescing does not bring back keys that a handler removed.
     Ok(pintle_values::coalesce(&names(chart), &values, pintle_values::NullRules::Helm4, &mut Vec::new())?)
 }
 
-/// The tree of charts with nothing but their names.
+/// Returns the chart tree with names only.
 fn names(chart: &Chart) -> Chart {
     let mut bare = Chart { subcharts: chart.subcharts.iter().map(names).collect(), ..Chart::default() };
     bare.metadata.name.clone_from(&chart.metadata.name);

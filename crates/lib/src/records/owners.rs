@@ -1,5 +1,5 @@
-//! Which store keeps a release. One name has one owner, but whoever moves a release from one store to another may die
-//! halfway: then both have it, and its versions say which counts.
+//! Finds the store that holds a release. A name has one owner, but a move between stores may be interrupted halfway.
+//! Both stores hold the release then, and comparing their versions tells which one counts.
 
 use std::sync::Arc;
 
@@ -8,31 +8,31 @@ use pintle_release::{Query, Store, StoreError, Summary};
 
 use crate::{Error, Result, Session};
 
-/// Where a release was found.
+/// The result of searching all stores for a release.
 pub(super) struct Located {
-    /// The store that counts.
+    /// The store that owns the release.
     pub(super) store: Arc<dyn Store>,
-    /// The versions in it, oldest first; none when no store has the release.
+    /// The versions in it, oldest first; empty when no store holds the release.
     pub(super) history: Vec<Summary>,
-    /// What is left elsewhere of a move into this store.
+    /// Copies that an interrupted move left in other stores.
     copies: Vec<(Arc<dyn Store>, Vec<Summary>)>,
-    /// A store that has another release of that name.
+    /// A store that holds an unrelated release of the same name.
     conflicting: Option<Arc<dyn Store>>,
 }
 
-/// How the versions of a release in the session's own store relate to those in another.
+/// How the versions of a release in the session's own store relate to those in another store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
-    /// Those of the other store were moved here, and have not been deleted there yet.
+    /// The versions were moved here, and the copies in the other store are not deleted yet.
     Moved,
-    /// They were moved here, and then somebody went on in the other store.
+    /// The versions were moved here, and then another client, such as Helm, continued in the other store.
     OtherIsNewer,
-    /// They have nothing to do with each other.
+    /// Two different releases have the same name.
     Unrelated,
 }
 
 impl Located {
-    /// Refuses a name that two stores have.
+    /// Fails if two stores hold unrelated releases of the name.
     pub(super) fn ensure_single_owner(&self, name: &str) -> Result<()> {
         match &self.conflicting {
             None => Ok(()),
@@ -43,7 +43,8 @@ impl Located {
         }
     }
 
-    /// Deletes what a move left behind, the newest last, as the move does. What cannot be deleted stays for the next one.
+    /// Deletes the copies that a move left behind, newest last, in the order of the move itself. Copies that cannot
+    /// be deleted are left for the next operation.
     pub(super) async fn delete_copies(&self, namespace: &str, name: &str) {
         for (store, copies) in &self.copies {
             for copy in copies {
@@ -56,7 +57,8 @@ impl Located {
     }
 }
 
-/// Finds the store that keeps a release: the session's own, unless another one has gone further.
+/// Finds the store that holds a release: the session's own, unless another one has newer versions of the same
+/// release.
 pub(super) async fn find(
     session: &Session,
     namespace: &str,
@@ -70,7 +72,7 @@ pub(super) async fn find(
         Located { store: Arc::clone(&session.store), history: own?, copies: Vec::new(), conflicting: None };
     for (other, history) in others.iter().zip(asked) {
         let history = match history {
-            // What may not be seen does not matter as long as the release is known.
+            // A user without rights on the other store can still work on a release that is known to be in this one.
             Err(error) if !found.history.is_empty() && is_forbidden(&error) => continue,
             history => history?,
         };
@@ -90,7 +92,7 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// The first of some stores that has a release. What may not be seen is passed over.
+/// Returns the first store that holds a release. Stores that the user may not read are skipped.
 pub(super) async fn find_first(
     stores: &[Arc<dyn Store>],
     namespace: &str,
@@ -118,8 +120,8 @@ fn is_forbidden(error: &StoreError) -> bool {
     }
 }
 
-/// A move takes all versions as they are, and deletes the newest last; so that both stores have a version of that number
-/// and time as long as it is not finished.
+/// Compares the versions of two stores. A move copies all versions unchanged and deletes the newest last, so until it
+/// is finished both stores have at least one version with the same number and time.
 fn relation(own: &[Summary], other: &[Summary]) -> Relation {
     let mut common = other
         .iter()
@@ -135,7 +137,7 @@ fn relation(own: &[Summary], other: &[Summary]) -> Relation {
     }
 }
 
-/// Whether two records are of one version. Its state may have changed since one was copied from the other.
+/// Returns whether two records describe the same version. The status is not compared: it may change after the copy.
 fn is_same_version(ours: &Summary, theirs: &Summary) -> bool {
     let facts = |version: &Summary| {
         (version.last_deployed, version.chart_name.clone(), version.chart_version.clone())
@@ -159,9 +161,9 @@ mod tests {
             (vec![(1, 10), (2, 20)], vec![(1, 10), (2, 20)], Relation::Moved),
             (vec![(1, 10), (2, 20)], vec![(2, 20)], Relation::Moved),
             (vec![(1, 10), (2, 20), (3, 30)], vec![(2, 20)], Relation::Moved),
-            // Helm has gone on.
+            // Helm continued in its own store.
             (vec![(1, 10), (2, 20)], vec![(2, 20), (3, 30)], Relation::OtherIsNewer),
-            // The name was given twice.
+            // Two releases of the same name.
             (vec![(1, 11)], vec![(1, 10), (2, 20)], Relation::Unrelated),
             (vec![(1, 10), (2, 21)], vec![(1, 10), (2, 20)], Relation::Unrelated),
             (vec![(3, 30)], vec![(1, 10)], Relation::Unrelated),
