@@ -42,7 +42,7 @@ fuzz_target!(|text: &str| {
     }
     let Ok(values) = pintle_yaml::read_values(text.as_bytes()) else { return };
     let chart = Chart { values, ..Chart::default() };
-    let found = detect(&Scopes::of(&chart, &chart), &Map::new(), &chart.values, &PathFilter::default());
+    let found = detect(&Scopes::new(&chart, &chart), &Map::new(), &chart.values, &PathFilter::default());
     for finding in &found.images {
         let Some(image) = &finding.reference else { continue };
         let Ok(Some(destination)) = policy.destination(image) else { continue };

@@ -7,8 +7,8 @@ use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str, with_stack};
 
 use crate::path_filter::PathFilter;
-use crate::shape::{Detection, Finding, GlobalRegistry, Origin, Part, Role, Shape, Trouble};
-use crate::value_path::{MOST_STEPS, ValuePath};
+use crate::shape::{Detection, Finding, GlobalRegistry, Issue, Origin, Part, Role, Shape};
+use crate::value_path::{MAX_DEPTH, ValuePath};
 
 mod embedded;
 mod keys;
@@ -40,7 +40,7 @@ struct Search<'s> {
 
 /// Where the pass is.
 #[derive(Clone, Copy)]
-struct Spot<'s> {
+struct Context<'s> {
     scope: &'s Scopes<'s>,
     /// Whether a list was entered on the way.
     in_list: bool,
@@ -52,22 +52,22 @@ struct Spot<'s> {
 
 impl<'s> Search<'s> {
     fn scope(&mut self, scope: &'s Scopes<'s>, values: &Map<Node>, path: &ValuePath) {
-        let spot = Spot { scope, in_list: false, image_key: false, names: false };
-        let taken = self.map_image(values, path, spot);
+        let context = Context { scope, in_list: false, image_key: false, names: false };
+        let taken = self.map_image(values, path, context);
         for (key, node) in values.iter().filter(|(key, _)| !taken.contains(key) && !scope.is_disabled(key)) {
             let path = path.key(key.clone());
             match (scope.subscope(key), node) {
                 (Some(subscope), Node::Map(values)) => self.scope(subscope, values, &path),
-                _ if *key == GLOBAL => self.global(node, &path, spot),
-                _ => self.entry(key, node, &path, spot),
+                _ if *key == GLOBAL => self.global(node, &path, context),
+                _ => self.entry(key, node, &path, context),
             }
         }
     }
 
     /// Globals of subcharts are copies of those above, unless only the subchart has them.
-    fn global(&mut self, node: &Node, path: &ValuePath, spot: Spot<'s>) {
+    fn global(&mut self, node: &Node, path: &ValuePath, context: Context<'s>) {
         let Some(globals) = node.as_map() else { return };
-        let is_top = path.steps().len() == 1;
+        let is_top = path.segments().len() == 1;
         let above = self.values.get(GLOBAL).and_then(Node::as_map);
         for (key, node) in globals.iter() {
             if !is_top && above.is_some_and(|above| above.contains_key(key)) {
@@ -75,7 +75,7 @@ impl<'s> Search<'s> {
             }
             let path = path.key(key.clone());
             if !self.global_registry(key, node, &path) {
-                self.entry(key, node, &path, spot);
+                self.entry(key, node, &path, context);
             }
         }
     }
@@ -99,12 +99,12 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn entry(&mut self, key: &Str, node: &Node, path: &ValuePath, spot: Spot<'s>) {
-        if path.steps().len() > MOST_STEPS {
+    fn entry(&mut self, key: &Str, node: &Node, path: &ValuePath, context: Context<'s>) {
+        if path.segments().len() > MAX_DEPTH {
             return;
         }
-        let image_key = keys::is_image(key) || spot.names;
-        let below = Spot { image_key, names: keys::is_plural(key), ..spot };
+        let image_key = keys::is_image(key) || context.names;
+        let below = Context { image_key, names: keys::is_plural(key), ..context };
         match node {
             Node::Map(map) => with_stack(|| self.map(map, path, below)),
             Node::List(list) => with_stack(|| self.list(list, path, below)),
@@ -113,21 +113,21 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn map(&mut self, map: &Map<Node>, path: &ValuePath, spot: Spot<'s>) {
-        let taken = self.map_image(map, path, spot);
+    fn map(&mut self, map: &Map<Node>, path: &ValuePath, context: Context<'s>) {
+        let taken = self.map_image(map, path, context);
         // Only what stands directly below a telling key is named by it.
-        let inner = Spot { image_key: false, ..spot };
+        let inner = Context { image_key: false, ..context };
         for (key, node) in map.iter().filter(|(key, _)| !taken.contains(key)) {
             self.entry(key, node, &path.key(key.clone()), inner);
         }
     }
 
-    fn list(&mut self, list: &[Node], path: &ValuePath, spot: Spot<'s>) {
-        if path.steps().len() > MOST_STEPS {
+    fn list(&mut self, list: &[Node], path: &ValuePath, context: Context<'s>) {
+        if path.segments().len() > MAX_DEPTH {
             return;
         }
-        let spot = Spot { in_list: true, ..spot };
-        let item = Spot { image_key: spot.image_key || spot.names, names: false, ..spot };
+        let context = Context { in_list: true, ..context };
+        let item = Context { image_key: context.image_key || context.names, names: false, ..context };
         for (index, node) in list.iter().enumerate() {
             let path = path.index(index);
             match node {
@@ -142,33 +142,33 @@ impl<'s> Search<'s> {
     /// Adds an image if the filter lets it pass.
     fn add(
         &mut self,
-        spot: Spot<'s>,
+        context: Context<'s>,
         path: &ValuePath,
         shape: Shape,
         parts: Vec<Part>,
-        troubles: Vec<Trouble>,
+        issues: Vec<Issue>,
     ) {
         let draft = text::compose(&parts);
         let mut finding = Finding {
             path: path.clone(),
-            chart: spot.scope.chart_path.clone(),
+            chart: context.scope.chart_path.clone(),
             shape,
             reference: None,
             assumed_tag: None,
             origin: Origin::User,
             written: draft,
             parts,
-            troubles,
+            issues,
         };
-        text::judge(&mut finding);
-        if spot.in_list {
-            finding.troubles.push(Trouble::InList);
+        text::parse_reference(&mut finding);
+        if context.in_list {
+            finding.issues.push(Issue::InList);
         }
         if !self.filter.allows(finding.naming_path()) {
             return;
         }
         finding.origin = self.root.origin(self.user, finding.naming_path());
-        finding.assumed_tag = assumed_tag(&finding, spot.scope.chart);
+        finding.assumed_tag = assumed_tag(&finding, context.scope.chart);
         self.found.images.push(finding);
     }
 }

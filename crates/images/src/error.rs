@@ -79,7 +79,7 @@ pub enum Error {
     Reference(#[from] ReferenceError),
     /// An image would get a name that no registry accepts.
     #[error("'{image}' would become '{relocated}', which is no image reference: {problem}")]
-    IllegalDestination {
+    InvalidDestination {
         /// The image.
         image: String,
         /// What it would become.

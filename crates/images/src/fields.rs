@@ -3,14 +3,14 @@
 use pintle_objects::ObjectId;
 use pintle_tree::{Map, Node, Str, with_stack};
 
-use crate::value_path::{MOST_STEPS, Step, ValuePath};
+use crate::value_path::{MAX_DEPTH, Segment, ValuePath};
 
 /// The lists of a pod spec whose members have an image each.
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
 /// Where a string of a rendered object stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct FieldLocation {
     /// The path of the template with that of its chart, as in `root/charts/sub/templates/x.yaml`.
     pub template: String,
     /// The number of the document among those of the template.
@@ -23,7 +23,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Where it stands.
-    pub place: Place,
+    pub location: FieldLocation,
     /// Whose it is: for a list, the member.
     pub object: ObjectId,
     /// What it says.
@@ -72,8 +72,8 @@ pub(crate) fn is_definition(body: &Map<Node>) -> bool {
 pub(crate) fn in_document(template: &str, number: usize, body: &Map<Node>) -> Vec<Field> {
     let mut fields = Vec::new();
     let mut visit = |object: &ObjectId, path: &ValuePath, image: &str| {
-        let place = Place { template: template.to_owned(), document: number, path: path.clone() };
-        fields.push(Field { place, object: object.clone(), image: image.to_owned() });
+        let location = FieldLocation { template: template.to_owned(), document: number, path: path.clone() };
+        fields.push(Field { location, object: object.clone(), image: image.to_owned() });
     };
     each_object(body, &ValuePath::root(), &mut |object, path| {
         let id = id(object);
@@ -86,7 +86,7 @@ pub(crate) fn in_document(template: &str, number: usize, body: &Map<Node>) -> Ve
 pub(crate) fn each_object(body: &Map<Node>, path: &ValuePath, visit: &mut dyn FnMut(&Map<Node>, &ValuePath)) {
     let is_list = body.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
     match body.get("items") {
-        Some(Node::List(_)) if is_list && path.steps().len() > MOST_STEPS => {}
+        Some(Node::List(_)) if is_list && path.segments().len() > MAX_DEPTH => {}
         Some(Node::List(items)) if is_list => {
             let items_path = path.key("items");
             for (index, item) in items.iter().enumerate() {
@@ -115,7 +115,7 @@ type Visit<'v> = dyn FnMut(&ValuePath, &str) + 'v;
 
 fn in_node(node: &Node, path: &ValuePath, visit: &mut Visit<'_>) {
     match node {
-        _ if path.steps().len() > MOST_STEPS => {}
+        _ if path.segments().len() > MAX_DEPTH => {}
         Node::Map(map) => with_stack(|| in_map(map, path, visit)),
         Node::List(list) => with_stack(|| {
             for (index, item) in list.iter().enumerate() {
@@ -134,7 +134,7 @@ fn in_map(map: &Map<Node>, path: &ValuePath, visit: &mut Visit<'_>) {
         if !matches!(node, Node::Map(_) | Node::List(_)) {
             continue;
         }
-        let here = path.with(Step::Key(key.clone()));
+        let here = path.with(Segment::Key(key.clone()));
         if is_pod {
             in_pod(key, node, &here, visit);
         }
@@ -166,7 +166,7 @@ mod tests {
     fn found(text: &str) -> Vec<String> {
         let files = [("c/templates/x.yaml".to_owned(), text.as_bytes().to_vec())];
         let show = |field: &Field| {
-            format!("{} {} {} {}", field.place.document, field.object, field.place.path, field.image)
+            format!("{} {} {} {}", field.location.document, field.object, field.location.path, field.image)
         };
         fields(&files).iter().map(show).collect()
     }

@@ -17,7 +17,7 @@
 //! # Ok::<(), pintle_images::Error>(())
 //! ```
 
-mod blame;
+mod attribution;
 pub mod detect;
 mod error;
 mod fields;
@@ -41,20 +41,22 @@ mod value_path;
 
 pub use detect::{Scopes, detect};
 pub use error::{Error, MappingProblem, Result};
-pub use fields::{Field, Place, fields};
+pub use fields::{Field, FieldLocation, fields};
 pub use mapping::{Mapping, MappingFile};
 pub use path_filter::PathFilter;
 pub use policy::{Destination, Policy};
 pub use proof::{Consequence, ConsequenceKind, Difference, Violation};
-pub use provenance::{Leaf, Piece, Provenance, Switch};
-pub use reference::{DEFAULT_REGISTRY, Flaw, Reference, ReferenceError, is_legal_digest, is_legal_tag};
-pub use registry::{Kind, Partition, Source, Target};
-pub use relocate::{Beyond, Image, Outcome, Relocation, Wishes, inspect, relocate};
+pub use provenance::{Fragment, Leaf, Provenance, UnsetValue};
+pub use reference::{
+    DEFAULT_REGISTRY, Reference, ReferenceError, ReferenceErrorKind, is_valid_digest, is_valid_tag,
+};
+pub use registry::{Partition, RegistryKind, Source, Target};
+pub use relocate::{Image, Outcome, RelocateOptions, Relocation, UnrenderedImage, inspect, relocate};
 pub use rendering::{Files, Rendering};
 pub use rewrite::{Rewritten, rewrite};
-pub use shape::{Detection, Finding, GlobalRegistry, Origin, Part, Role, Shape, Trouble};
+pub use shape::{Detection, Finding, GlobalRegistry, Issue, Origin, Part, Role, Shape};
 pub use solve::Obstacle;
 pub use strategy::Strategy;
 pub use suspect::{Suspect, SuspectKind, suspects};
 pub use template_line::TemplateLine;
-pub use value_path::{Step, ValuePath, overlay};
+pub use value_path::{Segment, ValuePath, overlay};

@@ -66,14 +66,14 @@ impl MappingFile {
                 return Err(Error::Mapping { file: file.to_owned(), problems: vec![problem] });
             }
         };
-        refuse_flat(file, &root)?;
-        let mut reading = Reading { text, problems: Vec::new(), ignores_empty: ignores_empty(&root) };
-        let mut mapping = reading.root(&root);
+        reject_flat(file, &root)?;
+        let mut parser = Parser { text, problems: Vec::new(), ignores_empty: ignores_empty(&root) };
+        let mut mapping = parser.root(&root);
         mapping.file = file.to_owned();
-        reading.problems.sort_by_key(|problem| problem.line);
-        match reading.problems.is_empty() {
+        parser.problems.sort_by_key(|problem| problem.line);
+        match parser.problems.is_empty() {
             true => Ok(mapping),
-            false => Err(Error::Mapping { file: file.to_owned(), problems: reading.problems }),
+            false => Err(Error::Mapping { file: file.to_owned(), problems: parser.problems }),
         }
     }
 
@@ -112,7 +112,7 @@ fn ignores_empty(root: &Map<Node>) -> bool {
 }
 
 /// Recognises `docker.io: target`, which is not read, and says what to write instead.
-fn refuse_flat(file: &str, root: &Map<Node>) -> Result<()> {
+fn reject_flat(file: &str, root: &Map<Node>) -> Result<()> {
     let is_flat = !root.contains_key("registries")
         && root
             .iter()
@@ -129,13 +129,13 @@ fn refuse_flat(file: &str, root: &Map<Node>) -> Result<()> {
 }
 
 /// One pass over a file, collecting what is wrong.
-struct Reading<'t> {
+struct Parser<'t> {
     text: &'t [u8],
     problems: Vec<MappingProblem>,
     ignores_empty: bool,
 }
 
-impl Reading<'_> {
+impl Parser<'_> {
     fn root(&mut self, root: &Map<Node>) -> MappingFile {
         let mut file = MappingFile::default();
         for (key, node) in root.iter() {
@@ -209,27 +209,29 @@ impl Reading<'_> {
             }
             return Vec::new();
         };
-        let lines = lines::of_items(self.text, "mappings");
+        let lines = lines::item_lines(self.text, "mappings");
         let mut mappings: Vec<(usize, Mapping)> = Vec::new();
         for (index, node) in list.iter().enumerate() {
-            let place =
-                Place { entry: format!("registries.mappings[{index}]"), line: lines.get(index).copied() };
-            let Some(mapping) = self.mapping(node, &place) else { continue };
+            let location = EntryLocation {
+                entry: format!("registries.mappings[{index}]"),
+                line: lines.get(index).copied(),
+            };
+            let Some(mapping) = self.mapping(node, &location) else { continue };
             if let Some((earlier, _)) = mappings.iter().find(|(_, other)| other.source == mapping.source) {
                 let problem = format!(
                     "duplicate source '{}', which registries.mappings[{earlier}] has already",
                     mapping.source
                 );
-                self.at(&place, "source", problem);
+                self.entry_problem(&location, "source", problem);
             }
             mappings.push((index, mapping));
         }
         mappings.into_iter().map(|(_, mapping)| mapping).collect()
     }
 
-    fn mapping(&mut self, node: &Node, place: &Place) -> Option<Mapping> {
+    fn mapping(&mut self, node: &Node, location: &EntryLocation) -> Option<Mapping> {
         let Some(entry) = node.as_map() else {
-            self.at(place, "", "must be a map with `source` and `target`".to_owned());
+            self.entry_problem(location, "", "must be a map with `source` and `target`".to_owned());
             return None;
         };
         let known = ["source", "target", "enabled", "description"];
@@ -237,19 +239,19 @@ impl Reading<'_> {
             entry.iter().filter(|(key, _)| !known.iter().any(|known| key.as_bytes() == known.as_bytes()))
         {
             let key = key.to_str_lossy().into_owned();
-            self.at(place, &key, format!("unknown key; known are: {}", known.join(", ")));
+            self.entry_problem(location, &key, format!("unknown key; known are: {}", known.join(", ")));
         }
         let text = |key: &str| entry.get(key).and_then(Node::as_str).unwrap_or_default();
         if self.ignores_empty && (text("source").is_empty() || text("target").is_empty()) {
             return None;
         }
-        let source = self.source(text("source"), place);
-        let target = self.target(text("target"), place);
+        let source = self.source(text("source"), location);
+        let target = self.target(text("target"), location);
         let enabled = match entry.get("enabled") {
             None | Some(Node::Nil) => true,
             Some(Node::Bool(enabled)) => *enabled,
             Some(_) => {
-                self.at(place, "enabled", "must be true or false".to_owned());
+                self.entry_problem(location, "enabled", "must be true or false".to_owned());
                 true
             }
         };
@@ -261,35 +263,35 @@ impl Reading<'_> {
         })
     }
 
-    fn source(&mut self, text: &str, place: &Place) -> Option<Source> {
+    fn source(&mut self, text: &str, location: &EntryLocation) -> Option<Source> {
         match Source::parse(text) {
             Ok(source) if source.can_match() => Some(source),
             Ok(_) => {
                 let problem = format!(
                     "Invalid source registry '{text}': has neither a dot nor a port, so that no image names it"
                 );
-                self.at(place, "source", problem);
+                self.entry_problem(location, "source", problem);
                 None
             }
             Err(error) => {
-                self.at(place, "source", error.to_string());
+                self.entry_problem(location, "source", error.to_string());
                 None
             }
         }
     }
 
-    fn target(&mut self, text: &str, place: &Place) -> Option<Target> {
+    fn target(&mut self, text: &str, location: &EntryLocation) -> Option<Target> {
         match Target::parse(text) {
             Ok(target) if !target.path.is_empty() => Some(target),
             Ok(_) => {
                 let problem = format!(
                     "invalid target registry '{text}': must contain a '/' and a path, as in {text}/mirror"
                 );
-                self.at(place, "target", problem);
+                self.entry_problem(location, "target", problem);
                 None
             }
             Err(error) => {
-                self.at(place, "target", error.to_string());
+                self.entry_problem(location, "target", error.to_string());
                 None
             }
         }
@@ -312,19 +314,19 @@ impl Reading<'_> {
     }
 
     fn problem(&mut self, entry: &str, key: &str, problem: String) {
-        let line = lines::of_key(self.text, key);
+        let line = lines::key_line(self.text, key);
         self.problems.push(MappingProblem { line, entry: entry.to_owned(), problem });
     }
 
-    fn at(&mut self, place: &Place, key: &str, problem: String) {
-        let entry = if key.is_empty() { place.entry.clone() } else { format!("{}.{key}", place.entry) };
-        let line = place.line.map(|line| lines::of_key_from(self.text, key, line));
+    fn entry_problem(&mut self, location: &EntryLocation, key: &str, problem: String) {
+        let entry = if key.is_empty() { location.entry.clone() } else { format!("{}.{key}", location.entry) };
+        let line = location.line.map(|line| lines::key_line_in_item(self.text, key, line));
         self.problems.push(MappingProblem { line, entry, problem });
     }
 }
 
 /// Where an entry of the list is.
-struct Place {
+struct EntryLocation {
     entry: String,
     line: Option<usize>,
 }

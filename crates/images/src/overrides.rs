@@ -65,7 +65,7 @@ fn by_front(repository: &Part, name: &Part, destination: &Destination) -> Option
 ///
 /// Charts of Bitnami refuse images that are not Bitnami's own, unless they are told that this is wanted. A chart counts
 /// as such when at least two things about it say so.
-pub fn needed_beside(scopes: &Scopes<'_>) -> Map<Node> {
+pub fn required_extra_values(scopes: &Scopes<'_>) -> Map<Node> {
     let mut needed = Map::new();
     if scopes.charts().into_iter().any(|chart| bitnami_indicators(chart) >= 2) {
         let allow = Map::from_entries(vec![(Str::from("allowInsecureImages"), Node::Bool(true))]);
@@ -117,7 +117,7 @@ mod tests {
     fn overridden(values: &str) -> String {
         let values = pintle_yaml::read_values(values.as_bytes()).unwrap();
         let chart = Chart { values, ..Chart::default() };
-        let found = detect(&Scopes::of(&chart, &chart), &Map::new(), &chart.values, &PathFilter::default());
+        let found = detect(&Scopes::new(&chart, &chart), &Map::new(), &chart.values, &PathFilter::default());
         let mut all = Assignments::new();
         for finding in &found.images {
             let image = finding.reference.as_ref().unwrap();
@@ -173,9 +173,9 @@ mod tests {
     fn ir_30_two_indicators_of_bitnami_ask_for_a_permission() {
         let mut chart = Chart::default();
         chart.metadata.home = "https://bitnami.com".to_owned();
-        assert!(needed_beside(&Scopes::of(&chart, &chart)).is_empty());
+        assert!(required_extra_values(&Scopes::new(&chart, &chart)).is_empty());
         chart.metadata.sources = vec!["https://github.com/bitnami/charts".to_owned()];
-        let needed = needed_beside(&Scopes::of(&chart, &chart));
+        let needed = required_extra_values(&Scopes::new(&chart, &chart));
         let text = pintle_yaml::write(&Node::Map(needed)).unwrap();
         assert_eq!(text, b"global:\n  security:\n    allowInsecureImages: true\n");
     }

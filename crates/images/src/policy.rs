@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result};
 use crate::mapping::MappingFile;
 use crate::reference::{DEFAULT_REGISTRY, Reference, normalize_host};
-use crate::registry::{Kind, Source, Target};
+use crate::registry::{RegistryKind, Source, Target};
 use crate::strategy::Strategy;
 
 /// Which images move, and where to.
@@ -119,20 +119,20 @@ impl Policy {
         if is_there(&target, &registry, &repository) {
             return Ok(None);
         }
-        let kind = Kind::of(&target.registry);
+        let kind = RegistryKind::from_host(&target.registry);
         let names = [target.path.as_str(), prefix.as_str()];
         let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
         let destination = Destination {
             registry: target.registry.clone(),
-            prefix: kind.legal_path(&names.join("/")),
-            repository: kind.legal_path(&repository),
+            prefix: kind.sanitize_path(&names.join("/")),
+            repository: kind.sanitize_path(&repository),
         };
         let relocated = destination.relocated(image);
         match Reference::parse(&relocated) {
             Ok(_) => Ok(Some(destination)),
-            Err(error) => Err(Error::IllegalDestination {
+            Err(error) => Err(Error::InvalidDestination {
                 image: image.to_string(),
-                problem: error.flaw.to_string(),
+                problem: error.kind.to_string(),
                 relocated,
             }),
         }

@@ -7,15 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 use pintle_objects::ObjectId;
 use pintle_tree::{Map, Node, with_stack};
 
-use crate::fields::{Field, Place, each_object, id};
+use crate::fields::{Field, FieldLocation, each_object, id};
 use crate::rendering::Files;
-use crate::value_path::{MOST_STEPS, Step, ValuePath};
+use crate::value_path::{MAX_DEPTH, Segment, ValuePath};
 
 /// A string of an object that is different after the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Where it stands.
-    pub place: Place,
+    pub location: FieldLocation,
     /// Whose it is.
     pub object: ObjectId,
     /// What it said.
@@ -46,7 +46,7 @@ pub enum ConsequenceKind {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Comparison {
     /// The image fields that changed as intended.
-    pub moved: Vec<Place>,
+    pub moved: Vec<FieldLocation>,
     /// What follows from them.
     pub consequences: Vec<Consequence>,
     /// What must not be.
@@ -59,7 +59,7 @@ pub enum Violation {
     /// A string that must not differ, or differs wrongly.
     Text(Difference),
     /// An image that should have changed and did not.
-    Unmoved(Place),
+    Unmoved(FieldLocation),
     /// Something else than a string differs.
     Structure {
         /// The template.
@@ -83,9 +83,11 @@ impl std::fmt::Display for Violation {
         match self {
             Violation::Text(it) => {
                 let (before, after) = (shortened(&it.before), shortened(&it.after));
-                write!(formatter, "{} {} from `{before}` to `{after}`", it.object, it.place.path)
+                write!(formatter, "{} {} from `{before}` to `{after}`", it.object, it.location.path)
             }
-            Violation::Unmoved(place) => write!(formatter, "{} of {} stays", place.path, place.template),
+            Violation::Unmoved(location) => {
+                write!(formatter, "{} of {} stays", location.path, location.template)
+            }
             Violation::Structure { template, what } => write!(formatter, "{what} of {template}"),
             Violation::Broken(error) => formatter.write_str(error),
         }
@@ -93,56 +95,56 @@ impl std::fmt::Display for Violation {
 }
 
 fn shortened(text: &str) -> String {
-    const MOST: usize = 120;
-    match text.char_indices().nth(MOST) {
+    const MAX_LENGTH: usize = 120;
+    match text.char_indices().nth(MAX_LENGTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
 /// What a change is meant to do.
-pub(crate) struct Intention<'i> {
+pub(crate) struct ExpectedChange<'i> {
     /// The new image of each field that moves.
-    pub(crate) images: BTreeMap<&'i Place, &'i str>,
+    pub(crate) images: BTreeMap<&'i FieldLocation, &'i str>,
     /// The image fields.
-    pub(crate) truth: &'i [Field],
+    pub(crate) image_fields: &'i [Field],
     /// Texts that may stand for others wherever they are carried to: images and values.
     pub(crate) pairs: Vec<(String, String)>,
 }
 
 /// Compares what was rendered before a change with what is rendered after it.
-pub(crate) fn compare(before: &Files, after: &Files, intention: &Intention<'_>) -> Comparison {
+pub(crate) fn compare(before: &Files, after: &Files, expected: &ExpectedChange<'_>) -> Comparison {
     let mut pairs: Vec<&(String, String)> =
-        intention.pairs.iter().filter(|(old, _)| !old.is_empty()).collect();
+        expected.pairs.iter().filter(|(old, _)| !old.is_empty()).collect();
     // Of several that fit, the longest is meant.
     pairs.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
     pairs.dedup();
-    let truth = intention.truth.iter().map(|field| &field.place).collect();
-    let mut comparing = Comparing { intention, pairs, truth, found: Comparison::default() };
+    let image_fields = expected.image_fields.iter().map(|field| &field.location).collect();
+    let mut comparing = Comparer { expected, pairs, image_fields, found: Comparison::default() };
     comparing.files(before, after);
     let moved = &comparing.found.moved;
-    let unmoved = intention.images.keys().filter(|place| !moved.contains(place));
-    let unmoved: Vec<Violation> = unmoved.map(|place| Violation::Unmoved((*place).clone())).collect();
+    let unmoved = expected.images.keys().filter(|location| !moved.contains(location));
+    let unmoved: Vec<Violation> = unmoved.map(|location| Violation::Unmoved((*location).clone())).collect();
     comparing.found.violations.extend(unmoved);
     comparing.found
 }
 
-struct Comparing<'c> {
-    intention: &'c Intention<'c>,
+struct Comparer<'c> {
+    expected: &'c ExpectedChange<'c>,
     pairs: Vec<&'c (String, String)>,
-    truth: std::collections::BTreeSet<&'c Place>,
+    image_fields: std::collections::BTreeSet<&'c FieldLocation>,
     found: Comparison,
 }
 
 /// Where the comparison stands.
-struct Spot<'s> {
+struct Context<'s> {
     template: &'s str,
     document: usize,
     object: &'s ObjectId,
     is_secret: bool,
 }
 
-impl Comparing<'_> {
+impl Comparer<'_> {
     fn files(&mut self, before: &Files, after: &Files) {
         let paths = |files: &Files| files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
         if paths(before) != paths(after) {
@@ -176,14 +178,14 @@ impl Comparing<'_> {
         // Lists are compared as wholes; each member is its own object.
         let mut members: Vec<(ValuePath, ObjectId)> = Vec::new();
         each_object(&old, &ValuePath::root(), &mut |object, path| members.push((path.clone(), id(object))));
-        if members.len() == 1 && members[0].0.steps().is_empty() {
-            let spot = spot(template, document, &members[0].1);
-            return self.map(&old, &new, &ValuePath::root(), &spot);
+        if members.len() == 1 && members[0].0.segments().is_empty() {
+            let context = context(template, document, &members[0].1);
+            return self.map(&old, &new, &ValuePath::root(), &context);
         }
         let list = id(&old);
         let (mut old_rest, mut new_rest) = (old.clone(), new.clone());
         let items = [old_rest.remove("items"), new_rest.remove("items")];
-        self.map(&old_rest, &new_rest, &ValuePath::root(), &spot(template, document, &list));
+        self.map(&old_rest, &new_rest, &ValuePath::root(), &context(template, document, &list));
         let [Some(Node::List(old)), Some(Node::List(new))] = items else {
             return self.structure(template, "a list");
         };
@@ -193,7 +195,7 @@ impl Comparing<'_> {
         let path = ValuePath::root().key("items");
         for (index, (old, new)) in old.iter().zip(&new).enumerate() {
             let object = old.as_map().map(id).unwrap_or_default();
-            self.node(old, new, &path.index(index), &spot(template, document, &object));
+            self.node(old, new, &path.index(index), &context(template, document, &object));
         }
     }
 
@@ -202,59 +204,66 @@ impl Comparing<'_> {
         self.found.violations.push(Violation::Structure { template, what });
     }
 
-    fn node(&mut self, old: &Node, new: &Node, path: &ValuePath, spot: &Spot<'_>) {
+    fn node(&mut self, old: &Node, new: &Node, path: &ValuePath, context: &Context<'_>) {
         match (old, new) {
-            _ if path.steps().len() > MOST_STEPS => {
-                self.structure(spot.template, &format!("{} deeper than {MOST_STEPS} levels", spot.object));
+            _ if path.segments().len() > MAX_DEPTH => {
+                self.structure(
+                    context.template,
+                    &format!("{} deeper than {MAX_DEPTH} levels", context.object),
+                );
             }
-            (Node::Map(old), Node::Map(new)) => with_stack(|| self.map(old, new, path, spot)),
+            (Node::Map(old), Node::Map(new)) => with_stack(|| self.map(old, new, path, context)),
             (Node::List(old), Node::List(new)) if old.len() == new.len() => with_stack(|| {
                 for (index, (old, new)) in old.iter().zip(new).enumerate() {
                     if old != new {
-                        self.node(old, new, &path.index(index), spot);
+                        self.node(old, new, &path.index(index), context);
                     }
                 }
             }),
             (Node::Str(old), Node::Str(new)) => {
                 if old != new {
-                    self.text(&old.to_str_lossy(), &new.to_str_lossy(), path, spot);
+                    self.text(&old.to_str_lossy(), &new.to_str_lossy(), path, context);
                 }
             }
             _ if old == new => {}
-            _ => self.structure(spot.template, &format!("{} at {path}", spot.object)),
+            _ => self.structure(context.template, &format!("{} at {path}", context.object)),
         }
     }
 
-    fn map(&mut self, old: &Map<Node>, new: &Map<Node>, path: &ValuePath, spot: &Spot<'_>) {
+    fn map(&mut self, old: &Map<Node>, new: &Map<Node>, path: &ValuePath, context: &Context<'_>) {
         if !old.keys().eq(new.keys()) {
-            return self.structure(spot.template, &format!("the keys of {} at `{path}`", spot.object));
+            return self.structure(context.template, &format!("the keys of {} at `{path}`", context.object));
         }
         for ((key, old), new) in old.iter().zip(new.values()) {
             if old != new {
-                self.node(old, new, &path.with(Step::Key(key.clone())), spot);
+                self.node(old, new, &path.with(Segment::Key(key.clone())), context);
             }
         }
     }
 
-    fn text(&mut self, old: &str, new: &str, path: &ValuePath, spot: &Spot<'_>) {
-        let place = Place { template: spot.template.to_owned(), document: spot.document, path: path.clone() };
-        if self.truth.contains(&place) {
-            return match self.intention.images.get(&place) {
-                Some(wanted) if *wanted == new => self.found.moved.push(place),
-                _ => self.violation(place, old, new, spot),
+    fn text(&mut self, old: &str, new: &str, path: &ValuePath, context: &Context<'_>) {
+        let location = FieldLocation {
+            template: context.template.to_owned(),
+            document: context.document,
+            path: path.clone(),
+        };
+        if self.image_fields.contains(&location) {
+            return match self.expected.images.get(&location) {
+                Some(wanted) if *wanted == new => self.found.moved.push(location),
+                _ => self.violation(location, old, new, context),
             };
         }
-        match self.consequence(old, new, path, spot) {
+        match self.consequence(old, new, path, context) {
             Some(kind) => {
-                let difference = difference(place, old, new, spot);
+                let difference = difference(location, old, new, context);
                 self.found.consequences.push(Consequence { difference, kind });
             }
-            None => self.violation(place, old, new, spot),
+            None => self.violation(location, old, new, context),
         }
     }
 
-    fn violation(&mut self, place: Place, old: &str, new: &str, spot: &Spot<'_>) {
-        self.found.violations.push(Violation::Text(difference(place, old, new, spot)));
+    fn violation(&mut self, location: FieldLocation, old: &str, new: &str, context: &Context<'_>) {
+        self.found.violations.push(Violation::Text(difference(location, old, new, context)));
     }
 
     fn consequence(
@@ -262,7 +271,7 @@ impl Comparing<'_> {
         old: &str,
         new: &str,
         path: &ValuePath,
-        spot: &Spot<'_>,
+        context: &Context<'_>,
     ) -> Option<ConsequenceKind> {
         if is_digest_of_other(old, new) {
             return Some(ConsequenceKind::Digest);
@@ -274,7 +283,7 @@ impl Comparing<'_> {
             return Some(ConsequenceKind::Carries);
         }
         let decoded = |text: &str| STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        if spot.is_secret
+        if context.is_secret
             && let (Some(old), Some(new)) = (decoded(old), decoded(new))
         {
             return follows(&old, &new, &self.pairs).then_some(ConsequenceKind::Carries);
@@ -283,23 +292,23 @@ impl Comparing<'_> {
     }
 }
 
-fn spot<'s>(template: &'s str, document: usize, object: &'s ObjectId) -> Spot<'s> {
+fn context<'s>(template: &'s str, document: usize, object: &'s ObjectId) -> Context<'s> {
     let is_secret = object.kind == "Secret" && object.group.is_empty();
-    Spot { template, document, object, is_secret }
+    Context { template, document, object, is_secret }
 }
 
-fn difference(place: Place, old: &str, new: &str, spot: &Spot<'_>) -> Difference {
+fn difference(location: FieldLocation, old: &str, new: &str, context: &Context<'_>) -> Difference {
     let (before, after) = (old.to_owned(), new.to_owned());
-    Difference { place, object: spot.object.clone(), before, after }
+    Difference { location, object: context.object.clone(), before, after }
 }
 
 /// Whether a string may hold an image at all. Names, labels and selectors may not: a cluster finds things by them.
 fn may_carry(path: &ValuePath) -> bool {
     const IDENTITY: [&str; 6] =
         ["labels", "matchLabels", "selector", "podSelector", "namespaceSelector", "matchExpressions"];
-    let mut keys = path.steps().iter().filter_map(|step| match step {
-        Step::Key(key) => key.as_str(),
-        Step::Index(_) => None,
+    let mut keys = path.segments().iter().filter_map(|step| match step {
+        Segment::Key(key) => key.as_str(),
+        Segment::Index(_) => None,
     });
     let is_name = |last: &str| {
         matches!(last, "name" | "namespace" | "generateName" | "kind" | "apiVersion" | "imagePullPolicy")
@@ -370,11 +379,11 @@ mod tests {
     fn compared(old: &str, new: &str) -> Comparison {
         let files = |text: &str| vec![("c/templates/x.yaml".to_owned(), text.as_bytes().to_vec())];
         let (before, after) = (files(old), files(new));
-        let truth = fields(&before);
-        let images = truth.iter().map(|field| (&field.place, MOVED)).collect();
+        let image_fields = fields(&before);
+        let images = image_fields.iter().map(|field| (&field.location, MOVED)).collect();
         let pairs =
             vec![("web:1".to_owned(), MOVED.to_owned()), ("web".to_owned(), "hub/library/web".to_owned())];
-        compare(&before, &after, &Intention { images, truth: &truth, pairs })
+        compare(&before, &after, &ExpectedChange { images, image_fields: &image_fields, pairs })
     }
 
     fn violations(old: &str, new: &str) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::fmt;
 pub const DEFAULT_REGISTRY: &str = "docker.io";
 
 /// Names under which the default registry is known too.
-const OTHER_NAMES: [&str; 2] = ["index.docker.io", "registry-1.docker.io"];
+const DOCKER_HUB_ALIASES: [&str; 2] = ["index.docker.io", "registry-1.docker.io"];
 
 /// The path below which the default registry keeps images that have no path of their own.
 const LIBRARY: &str = "library/";
@@ -20,7 +20,7 @@ const TAG_LIMIT: usize = 128;
 /// Why a text is no reference to an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Flaw {
+pub enum ReferenceErrorKind {
     /// There is nothing.
     #[error("it is empty")]
     Empty,
@@ -58,12 +58,12 @@ pub enum Flaw {
 
 /// A text that is no reference, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot parse image reference '{text}': {flaw}")]
+#[error("cannot parse image reference '{text}': {kind}")]
 pub struct ReferenceError {
     /// The text.
     pub text: String,
     /// What is wrong with it.
-    pub flaw: Flaw,
+    pub kind: ReferenceErrorKind,
 }
 
 /// A reference to an image: `[registry/]path[:tag][@digest]`.
@@ -94,7 +94,7 @@ impl Reference {
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         let reference = Self::parse_loosely(text)?;
         match reference.path.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => Err(ReferenceError { text: text.to_owned(), flaw: Flaw::UpperCase }),
+            true => Err(ReferenceError { text: text.to_owned(), kind: ReferenceErrorKind::UpperCase }),
             false => Ok(reference),
         }
     }
@@ -105,7 +105,7 @@ impl Reference {
     /// # Errors
     /// When the text does not follow the rest of the grammar.
     pub fn parse_loosely(text: &str) -> Result<Self, ReferenceError> {
-        read(text).map_err(|flaw| ReferenceError { text: text.to_owned(), flaw })
+        parse(text).map_err(|kind| ReferenceError { text: text.to_owned(), kind })
     }
 
     /// The registry as written, if it was.
@@ -167,71 +167,71 @@ impl fmt::Display for Reference {
 /// a host only by its capital letters or its port keeps them, or it would become a part of the path.
 pub(crate) fn normalize_host(host: &str) -> String {
     let lower = host.to_ascii_lowercase();
-    let plain = lower.strip_suffix(":443").filter(|plain| names_host(plain)).unwrap_or(&lower);
-    match names_host(plain) {
-        true if OTHER_NAMES.contains(&plain) => DEFAULT_REGISTRY.to_owned(),
+    let plain = lower.strip_suffix(":443").filter(|plain| is_host(plain)).unwrap_or(&lower);
+    match is_host(plain) {
+        true if DOCKER_HUB_ALIASES.contains(&plain) => DEFAULT_REGISTRY.to_owned(),
         true => plain.to_owned(),
         false => host.to_owned(),
     }
 }
 
-fn read(text: &str) -> Result<Reference, Flaw> {
-    refuse_other_things(text)?;
+fn parse(text: &str) -> Result<Reference, ReferenceErrorKind> {
+    reject_non_references(text)?;
     let (rest, digest) = match text.split_once('@') {
         Some((rest, digest)) if is_digest(digest) => (rest, Some(digest.to_owned())),
-        Some(_) => return Err(Flaw::Digest),
+        Some(_) => return Err(ReferenceErrorKind::Digest),
         None => (text, None),
     };
     let (host, rest) = split_host(rest);
     let (path, tag) = match rest.split_once(':') {
         Some((path, tag)) if is_tag(tag) => (path, Some(tag.to_owned())),
-        Some(_) => return Err(Flaw::Tag),
+        Some(_) => return Err(ReferenceErrorKind::Tag),
         None => (rest, None),
     };
     if let Some(host) = host {
         check_host(host)?;
     }
     if !path.split('/').all(is_path_name) {
-        return Err(Flaw::Path);
+        return Err(ReferenceErrorKind::Path);
     }
     if host.map_or(0, |host| host.len() + 1) + path.len() > NAME_LIMIT {
-        return Err(Flaw::TooLong);
+        return Err(ReferenceErrorKind::TooLong);
     }
     Ok(Reference { host: host.map(str::to_owned), path: path.to_owned(), tag, digest })
 }
 
 /// Names the things that are often found where an image was expected.
-fn refuse_other_things(text: &str) -> Result<(), Flaw> {
+fn reject_non_references(text: &str) -> Result<(), ReferenceErrorKind> {
     if text.is_empty() {
-        return Err(Flaw::Empty);
+        return Err(ReferenceErrorKind::Empty);
     }
     if text.contains("{{") {
-        return Err(Flaw::Template);
+        return Err(ReferenceErrorKind::Template);
     }
     if text.contains(char::is_whitespace) {
-        return Err(Flaw::Blank);
+        return Err(ReferenceErrorKind::Blank);
     }
-    if text.contains("://") { Err(Flaw::Url) } else { Ok(()) }
+    if text.contains("://") { Err(ReferenceErrorKind::Url) } else { Ok(()) }
 }
 
 /// Splits off the part before the first slash if it is a host: if it has a dot, a colon or a capital letter, or is
 /// `localhost`. Docker decides the same way.
 fn split_host(text: &str) -> (Option<&str>, &str) {
     match text.split_once('/') {
-        Some((first, rest)) if names_host(first) => (Some(first), rest),
+        Some((first, rest)) if is_host(first) => (Some(first), rest),
         _ => (None, text),
     }
 }
 
 /// Whether the first part of a reference is taken for a host.
-pub(crate) fn names_host(first: &str) -> bool {
+pub(crate) fn is_host(first: &str) -> bool {
     first == "localhost"
         || first.contains(['.', ':', '['])
         || first.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 /// Checks a host with an optional port.
-pub(crate) fn check_host(text: &str) -> Result<(), Flaw> {
+pub(crate) fn check_host(text: &str) -> Result<(), ReferenceErrorKind> {
     let (host, port) = split_port(text)?;
     if let Some(port) = port {
         check_port(port)?;
@@ -241,27 +241,27 @@ pub(crate) fn check_host(text: &str) -> Result<(), Flaw> {
         Some(address) => address.contains(':') && address.bytes().all(|b| b.is_ascii_hexdigit() || b == b':'),
         None => host.split('.').all(is_host_name),
     };
-    if legal { Ok(()) } else { Err(Flaw::Registry) }
+    if legal { Ok(()) } else { Err(ReferenceErrorKind::Registry) }
 }
 
 /// The host and its port as text.
-pub(crate) fn split_port(text: &str) -> Result<(&str, Option<&str>), Flaw> {
+pub(crate) fn split_port(text: &str) -> Result<(&str, Option<&str>), ReferenceErrorKind> {
     if let Some(end) = text.strip_prefix('[').and_then(|rest| rest.find(']')) {
         let (host, rest) = text.split_at(end + 2);
         return match rest.strip_prefix(':') {
             Some(port) => Ok((host, Some(port))),
             None if rest.is_empty() => Ok((host, None)),
-            None => Err(Flaw::Registry),
+            None => Err(ReferenceErrorKind::Registry),
         };
     }
     Ok(text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))))
 }
 
-fn check_port(port: &str) -> Result<(), Flaw> {
+fn check_port(port: &str) -> Result<(), ReferenceErrorKind> {
     let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     match port.parse::<u16>() {
         Ok(number) if digits && number > 0 => Ok(()),
-        _ => Err(Flaw::Port),
+        _ => Err(ReferenceErrorKind::Port),
     }
 }
 
@@ -293,7 +293,7 @@ fn is_tag(tag: &str) -> bool {
 }
 
 /// Whether the text can be the tag of an image.
-pub fn is_legal_tag(text: &str) -> bool {
+pub fn is_valid_tag(text: &str) -> bool {
     is_tag(text)
 }
 
@@ -316,7 +316,7 @@ fn is_digest(digest: &str) -> bool {
 }
 
 /// Whether the text can be the digest of an image.
-pub fn is_legal_digest(text: &str) -> bool {
+pub fn is_valid_digest(text: &str) -> bool {
     is_digest(text)
 }
 
@@ -335,7 +335,7 @@ mod tests {
                 reference.tag().unwrap_or("-"),
                 if reference.digest().is_some() { "digest" } else { "-" }
             ),
-            Err(error) => format!("{:?}", error.flaw),
+            Err(error) => format!("{:?}", error.kind),
         }
     }
 

@@ -45,7 +45,7 @@ impl Source {
         if !host.bytes().all(legal) {
             return Err(fail("contains illegal characters"));
         }
-        check_host(host).map_err(|flaw| fail(&format!("is no registry: {flaw}")))?;
+        check_host(host).map_err(|kind| fail(&format!("is no registry: {kind}")))?;
         let host = normalize_host(host);
         Ok(if wildcard { Source { host: format!(".{host}"), wildcard } } else { Source { host, wildcard } })
     }
@@ -106,18 +106,18 @@ impl Target {
         if registry.is_empty() {
             return Err(fail("names no registry".to_owned()));
         }
-        check_host(registry).map_err(|flaw| fail(format!("is no registry: {flaw}")))?;
+        check_host(registry).map_err(|kind| fail(format!("is no registry: {kind}")))?;
         let path = path.strip_suffix('/').unwrap_or(path);
         let names_image = || crate::Reference::parse(&format!("x.io/{path}/image"));
         if !path.is_empty() {
-            names_image().map_err(|error| fail(format!("cannot begin an image: {}", error.flaw)))?;
+            names_image().map_err(|error| fail(format!("cannot begin an image: {}", error.kind)))?;
         }
         Ok(Target { registry: registry.to_owned(), path: path.to_owned() })
     }
 
     /// What kind of registry it is.
-    pub fn kind(&self) -> Kind {
-        Kind::of(&self.registry)
+    pub fn kind(&self) -> RegistryKind {
+        RegistryKind::from_host(&self.registry)
     }
 }
 
@@ -150,7 +150,7 @@ impl Partition {
     }
 
     /// The partition that the end of a host tells.
-    pub fn of(host: &str) -> Option<Self> {
+    pub fn from_host(host: &str) -> Option<Self> {
         let host = host_only(host);
         let suffixes = [
             (".amazonaws.com.cn", Partition::China),
@@ -163,7 +163,7 @@ impl Partition {
 
 /// Whose registry a host is, as far as that changes how images may be named in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RegistryKind {
     /// Amazon's, which accepts small letters and hyphens.
     Ecr(Partition),
     /// Microsoft's.
@@ -178,30 +178,32 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl RegistryKind {
     /// The kind of the registry at `host`, which may have a port.
-    pub fn of(host: &str) -> Self {
+    pub fn from_host(host: &str) -> Self {
         let normal = normalize_host(host);
         let name = host_only(&normal);
-        if let Some(partition) = Partition::of(name).filter(|_| name.contains(".dkr.ecr")) {
-            return Kind::Ecr(partition);
+        if let Some(partition) = Partition::from_host(name).filter(|_| name.contains(".dkr.ecr")) {
+            return RegistryKind::Ecr(partition);
         }
         let azure = [".azurecr.io", ".azurecr.cn", ".azurecr.us"];
         match name {
-            "docker.io" => Kind::DockerHub,
-            "ghcr.io" => Kind::GitHub,
-            _ if azure.iter().any(|suffix| name.ends_with(suffix)) => Kind::Azure,
-            _ if name.ends_with("-docker.pkg.dev") => Kind::ArtifactRegistry,
-            _ => Kind::Other,
+            "docker.io" => RegistryKind::DockerHub,
+            "ghcr.io" => RegistryKind::GitHub,
+            _ if azure.iter().any(|suffix| name.ends_with(suffix)) => RegistryKind::Azure,
+            _ if name.ends_with("-docker.pkg.dev") => RegistryKind::ArtifactRegistry,
+            _ => RegistryKind::Other,
         }
     }
 
     /// A path as this kind of registry accepts it.
-    pub fn legal_path(self, path: &str) -> String {
+    pub fn sanitize_path(self, path: &str) -> String {
         match self {
-            Kind::Ecr(_) => path.to_ascii_lowercase().replace('_', "-"),
-            Kind::Azure | Kind::GitHub | Kind::ArtifactRegistry => path.to_ascii_lowercase(),
-            Kind::DockerHub | Kind::Other => path.to_owned(),
+            RegistryKind::Ecr(_) => path.to_ascii_lowercase().replace('_', "-"),
+            RegistryKind::Azure | RegistryKind::GitHub | RegistryKind::ArtifactRegistry => {
+                path.to_ascii_lowercase()
+            }
+            RegistryKind::DockerHub | RegistryKind::Other => path.to_owned(),
         }
     }
 
@@ -209,11 +211,11 @@ impl Kind {
     pub fn advice(self, path: &str) -> Option<&'static str> {
         let depth = path.split('/').filter(|name| !name.is_empty()).count();
         match self {
-            Kind::ArtifactRegistry if depth < 2 => Some(
+            RegistryKind::ArtifactRegistry if depth < 2 => Some(
                 "Artifact Registry keeps images below a project and a repository: host/PROJECT/REPOSITORY",
             ),
-            Kind::GitHub if depth < 1 => Some("GitHub keeps images below an owner: ghcr.io/OWNER"),
-            Kind::DockerHub => {
+            RegistryKind::GitHub if depth < 1 => Some("GitHub keeps images below an owner: ghcr.io/OWNER"),
+            RegistryKind::DockerHub => {
                 Some("Docker Hub has two levels, so that paths below a prefix cannot be pushed")
             }
             _ => None,
@@ -274,10 +276,19 @@ mod tests {
     #[test]
     fn amazon_is_known_by_its_hosts() {
         let ecr = |region: &str| format!("123456789012.dkr.ecr.{region}");
-        assert_eq!(Kind::of(&ecr("us-east-1.amazonaws.com")), Kind::Ecr(Partition::Aws));
-        assert_eq!(Kind::of(&ecr("cn-north-1.amazonaws.com.cn")), Kind::Ecr(Partition::China));
-        assert_eq!(Kind::of(&ecr("us-gov-west-1.amazonaws-us-gov.com")), Kind::Ecr(Partition::Government));
-        assert_eq!(Kind::of("s3.amazonaws.com"), Kind::Other);
-        assert_eq!(Kind::of("europe-docker.pkg.dev"), Kind::ArtifactRegistry);
+        assert_eq!(
+            RegistryKind::from_host(&ecr("us-east-1.amazonaws.com")),
+            RegistryKind::Ecr(Partition::Aws)
+        );
+        assert_eq!(
+            RegistryKind::from_host(&ecr("cn-north-1.amazonaws.com.cn")),
+            RegistryKind::Ecr(Partition::China)
+        );
+        assert_eq!(
+            RegistryKind::from_host(&ecr("us-gov-west-1.amazonaws-us-gov.com")),
+            RegistryKind::Ecr(Partition::Government)
+        );
+        assert_eq!(RegistryKind::from_host("s3.amazonaws.com"), RegistryKind::Other);
+        assert_eq!(RegistryKind::from_host("europe-docker.pkg.dev"), RegistryKind::ArtifactRegistry);
     }
 }

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use pintle_tree::merge::merge;
 use pintle_tree::{Map, Node};
 
-use crate::blame::Blame;
-use crate::fields::{Field, Place, fields};
+use crate::attribution::Attribution;
+use crate::fields::{Field, FieldLocation, fields};
 use crate::overrides::{self, Assignments};
-use crate::proof::{Comparison, Consequence, ConsequenceKind, Intention, Violation, compare};
-use crate::provenance::{Piece, Provenance, name_of, trace};
+use crate::proof::{Comparison, Consequence, ConsequenceKind, ExpectedChange, Violation, compare};
+use crate::provenance::{Fragment, Provenance, name_of, trace};
 use crate::rendering::{Files, Rendering};
-use crate::shape::{Detection, Finding, Role, Trouble};
+use crate::shape::{Detection, Finding, Issue, Role};
 use crate::solve::{Obstacle, Solver, apply};
 use crate::suspect::{Suspect, suspects};
 use crate::template_line::{self, TemplateLine};
@@ -19,17 +19,17 @@ use crate::value_path::overlay;
 use crate::{Error, PathFilter, Policy, Reference, Result, ValuePath};
 
 /// How often overrides are tried at most before what is left is given up.
-const MOST_ATTEMPTS: usize = 12;
+const MAX_ATTEMPTS: usize = 12;
 
 /// What to move, beside the policy.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes<'w> {
+pub struct RelocateOptions<'w> {
     /// Which values may be changed.
     pub filter: PathFilter,
     /// What was found in the values, for images that are not rendered with the present values.
     pub detection: Option<&'w Detection>,
     /// Values that a chart needs beside the images, such as a permission to use other images.
-    pub beside: Map<Node>,
+    pub extra_values: Map<Node>,
 }
 
 /// An image field, and what became of it.
@@ -57,14 +57,14 @@ pub enum Outcome {
     /// Someone said that it stays.
     Excluded,
     /// Nobody asked for it to move.
-    LeftAlone,
+    Unchanged,
     /// It is no image reference.
     Unparsable(String),
 }
 
 /// A value that is changed for an image that is not rendered with the present values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beyond {
+pub struct UnrenderedImage {
     /// Where the image was found.
     pub path: ValuePath,
     /// The image.
@@ -88,9 +88,9 @@ pub struct Relocation {
     /// What else differs after the change, because it follows from it.
     pub consequences: Vec<Consequence>,
     /// Images that are moved for other values than the present ones.
-    pub beyond: Vec<Beyond>,
+    pub unrendered: Vec<UnrenderedImage>,
     /// Images that were found in values and are not moved: with other values, someone has to look after them.
-    pub given_up: Vec<ValuePath>,
+    pub skipped: Vec<ValuePath>,
     /// How often the chart was rendered.
     pub renders: usize,
 }
@@ -99,11 +99,15 @@ pub struct Relocation {
 ///
 /// # Errors
 /// When the chart cannot be rendered as it is, or the policy does not know where an image should go.
-pub fn relocate(rendering: &mut Rendering<'_>, policy: &Policy, wishes: &Wishes<'_>) -> Result<Relocation> {
-    let stage = Stage::new(rendering, wishes)?;
-    let mut search = Search::new(stage, policy)?;
+pub fn relocate(
+    rendering: &mut Rendering<'_>,
+    policy: &Policy,
+    options: &RelocateOptions<'_>,
+) -> Result<Relocation> {
+    let baseline = Baseline::new(rendering, options)?;
+    let mut search = Search::new(baseline, policy)?;
     search.solve();
-    search.look_beyond()?;
+    search.relocate_unrendered()?;
     Ok(search.finish())
 }
 
@@ -111,37 +115,38 @@ pub fn relocate(rendering: &mut Rendering<'_>, policy: &Policy, wishes: &Wishes<
 ///
 /// # Errors
 /// When the chart cannot be rendered.
-pub fn inspect(rendering: &mut Rendering<'_>, wishes: &Wishes<'_>) -> Result<Relocation> {
-    relocate(rendering, &Policy::default(), wishes)
+pub fn inspect(rendering: &mut Rendering<'_>, options: &RelocateOptions<'_>) -> Result<Relocation> {
+    relocate(rendering, &Policy::default(), options)
 }
 
 /// The chart as it was rendered before the change, and the means to render it after.
-struct Stage<'s, 'r> {
+struct Baseline<'s, 'r> {
     rendering: &'s mut Rendering<'r>,
-    wishes: &'s Wishes<'s>,
+    options: &'s RelocateOptions<'s>,
     values: Map<Node>,
     before: Files,
     /// Whether the values fit their schemas before the change.
-    fits: bool,
+    valid: bool,
 }
 
-impl<'s, 'r> Stage<'s, 'r> {
-    fn new(rendering: &'s mut Rendering<'r>, wishes: &'s Wishes<'s>) -> Result<Self> {
-        let values = rendering.values(&wishes.beside).map_err(|error| Error::Render(error.to_string()))?;
+impl<'s, 'r> Baseline<'s, 'r> {
+    fn new(rendering: &'s mut Rendering<'r>, options: &'s RelocateOptions<'s>) -> Result<Self> {
+        let values =
+            rendering.values(&options.extra_values).map_err(|error| Error::Render(error.to_string()))?;
         let before = rendering.render_values(&values).map_err(Error::Render)?;
-        let fits = rendering.check(&wishes.beside).is_ok();
-        Ok(Stage { rendering, wishes, values, before, fits })
+        let valid = rendering.check(&options.extra_values).is_ok();
+        Ok(Baseline { rendering, options, values, before, valid })
     }
 
     /// Renders with values and compares.
-    fn attempt(&mut self, assignments: &Assignments, intention: &Intention<'_>) -> Comparison {
+    fn attempt(&mut self, assignments: &Assignments, expected: &ExpectedChange<'_>) -> Comparison {
         let overrides = self.overrides(assignments);
         let mut comparison = match self.rendering.render(&overrides) {
-            Ok(after) => compare(&self.before, &after, intention),
+            Ok(after) => compare(&self.before, &after, expected),
             Err(error) => Comparison { violations: vec![Violation::Broken(error)], ..Comparison::default() },
         };
         if comparison.violations.is_empty()
-            && self.fits
+            && self.valid
             && let Err(error) = self.rendering.check(&overrides)
         {
             comparison.violations.push(Violation::Broken(error.to_string()));
@@ -151,15 +156,15 @@ impl<'s, 'r> Stage<'s, 'r> {
 
     /// Whether values make something else than texts differ, or stop the chart altogether.
     fn breaks(&mut self, assignments: &Assignments) -> bool {
-        let intention = Intention { images: BTreeMap::new(), truth: &[], pairs: Vec::new() };
-        let violations = self.attempt(assignments, &intention).violations;
+        let expected = ExpectedChange { images: BTreeMap::new(), image_fields: &[], pairs: Vec::new() };
+        let violations = self.attempt(assignments, &expected).violations;
         let overrides = self.overrides(assignments);
         violations.iter().any(Violation::is_structural)
-            || (self.fits && self.rendering.check(&overrides).is_err())
+            || (self.valid && self.rendering.check(&overrides).is_err())
     }
 
     /// Which of some values break the chart: those that do so in halves of halves; all, where only together they do.
-    fn culprits(&mut self, assignments: &Assignments, budget: &mut usize) -> Vec<ValuePath> {
+    fn bisect(&mut self, assignments: &Assignments, budget: &mut usize) -> Vec<ValuePath> {
         let all = || assignments.keys().cloned().collect();
         if assignments.len() < 2 || *budget == 0 {
             return all();
@@ -173,7 +178,7 @@ impl<'s, 'r> Stage<'s, 'r> {
         for part in [entries(0, half), entries(half, assignments.len())] {
             *budget = budget.saturating_sub(1);
             if self.breaks(&part) {
-                found.extend(self.culprits(&part, budget));
+                found.extend(self.bisect(&part, budget));
             }
         }
         if found.is_empty() { all() } else { found }
@@ -181,17 +186,17 @@ impl<'s, 'r> Stage<'s, 'r> {
 
     fn overrides(&self, assignments: &Assignments) -> Map<Node> {
         let texts = assignments.iter().map(|(path, text)| (path, text.as_str()));
-        merge(self.wishes.beside.clone(), overlay(&self.values, texts))
+        merge(self.options.extra_values.clone(), overlay(&self.values, texts))
     }
 }
 
 struct Search<'s, 'r> {
-    stage: Stage<'s, 'r>,
+    baseline: Baseline<'s, 'r>,
     policy: &'s Policy,
-    truth: Vec<Field>,
+    image_fields: Vec<Field>,
     provenance: Provenance,
     /// The new image of each field that is to move.
-    wanted: Vec<Option<String>>,
+    desired: Vec<Option<String>>,
     outcomes: Vec<Outcome>,
     /// What was chosen and proved.
     assignments: Assignments,
@@ -201,47 +206,54 @@ struct Search<'s, 'r> {
 }
 
 impl<'s, 'r> Search<'s, 'r> {
-    fn new(stage: Stage<'s, 'r>, policy: &'s Policy) -> Result<Self> {
-        let truth = fields(&stage.before);
-        let provenance = trace(stage.rendering, &stage.wishes.beside, &stage.values, &stage.before, &truth);
+    fn new(baseline: Baseline<'s, 'r>, policy: &'s Policy) -> Result<Self> {
+        let image_fields = fields(&baseline.before);
+        let provenance = trace(
+            baseline.rendering,
+            &baseline.options.extra_values,
+            &baseline.values,
+            &baseline.before,
+            &image_fields,
+        );
         let mut search = Search {
-            stage,
+            baseline,
             policy,
             provenance,
-            wanted: vec![None; truth.len()],
-            outcomes: vec![Outcome::LeftAlone; truth.len()],
-            truth,
+            desired: vec![None; image_fields.len()],
+            outcomes: vec![Outcome::Unchanged; image_fields.len()],
+            image_fields,
             assignments: Assignments::new(),
             pairs: Vec::new(),
             found: Relocation::default(),
         };
-        for number in 0..search.truth.len() {
-            (search.outcomes[number], search.wanted[number]) = search.wish(number)?;
+        for number in 0..search.image_fields.len() {
+            (search.outcomes[number], search.desired[number]) = search.classify(number)?;
         }
         Ok(search)
     }
 
     /// What the policy wants with a field.
-    fn wish(&self, number: usize) -> Result<(Outcome, Option<String>)> {
-        let image = match Reference::parse_loosely(&self.truth[number].image) {
+    fn classify(&self, number: usize) -> Result<(Outcome, Option<String>)> {
+        let image = match Reference::parse_loosely(&self.image_fields[number].image) {
             Ok(image) => image,
-            Err(error) => return Ok((Outcome::Unparsable(error.flaw.to_string()), None)),
+            Err(error) => return Ok((Outcome::Unparsable(error.kind.to_string()), None)),
         };
         if self.policy.excludes_registry(&image.registry()) {
             return Ok((Outcome::Excluded, None));
         }
         let destination = match self.policy.destination(&image) {
             Ok(Some(destination)) => destination,
-            Ok(None) => return Ok((Outcome::LeftAlone, None)),
+            Ok(None) => return Ok((Outcome::Unchanged, None)),
             // One image that no registry would serve does not keep the others from moving.
-            Err(Error::IllegalDestination { problem, .. }) => {
+            Err(Error::InvalidDestination { problem, .. }) => {
                 return Ok((Outcome::Unparsable(problem), None));
             }
             Err(error) => return Err(error),
         };
-        let allowed =
-            |piece: &Piece| self.stage.wishes.filter.allows(&self.provenance.leaves[piece.leaf].path);
-        if !self.provenance.pieces[number].iter().all(allowed) {
+        let allowed = |fragment: &Fragment| {
+            self.baseline.options.filter.allows(&self.provenance.leaves[fragment.leaf].path)
+        };
+        if !self.provenance.fragments[number].iter().all(allowed) {
             return Ok((Outcome::Excluded, None));
         }
         Ok((Outcome::ByValues, Some(destination.relocated(&image))))
@@ -249,39 +261,44 @@ impl<'s, 'r> Search<'s, 'r> {
 
     /// Tries values until they do what they should and nothing else.
     fn solve(&mut self) {
-        let mut solver = Solver::new(&self.truth, &self.wanted, &self.provenance);
+        let mut solver = Solver::new(&self.image_fields, &self.desired, &self.provenance);
         let leaves = &self.provenance.leaves;
-        let mut budget = MOST_ATTEMPTS;
+        let mut budget = MAX_ATTEMPTS;
         for attempt in 1.. {
-            solver.settle();
+            solver.resolve_conflicts();
             let texts = apply(leaves, solver.edits());
             if texts.is_empty() {
                 break;
             }
             let assignments =
                 texts.iter().map(|(leaf, text)| (leaves[*leaf].path.clone(), text.clone())).collect();
-            let images = moving(&self.truth, &self.wanted, |number| solver.moves(number));
+            let images = moving(&self.image_fields, &self.desired, |number| solver.moves(number));
             let mut pairs =
                 texts.iter().map(|(leaf, text)| (leaves[*leaf].text.clone(), text.clone())).collect();
-            add_image_pairs(&self.truth, &images, &mut pairs);
-            let intention = Intention { images, truth: &self.truth, pairs };
-            let comparison = self.stage.attempt(&assignments, &intention);
+            add_image_pairs(&self.image_fields, &images, &mut pairs);
+            let expected = ExpectedChange { images, image_fields: &self.image_fields, pairs };
+            let comparison = self.baseline.attempt(&assignments, &expected);
             let Some(worst) = comparison.violations.first() else {
-                (self.assignments, self.pairs) = (assignments, intention.pairs);
+                (self.assignments, self.pairs) = (assignments, expected.pairs);
                 self.found.consequences = comparison.consequences;
                 break;
             };
-            let blame =
-                Blame { texts: &texts, provenance: &self.provenance, truth: &self.truth, solver: &solver };
-            let mut blamed = blame.of(&comparison.violations);
-            if attempt >= MOST_ATTEMPTS {
-                blamed = texts.keys().copied().collect();
-            } else if blamed.is_empty() {
-                let paths = self.stage.culprits(&assignments, &mut budget);
-                blamed = texts.keys().copied().filter(|leaf| paths.contains(&leaves[*leaf].path)).collect();
+            let attribution = Attribution {
+                texts: &texts,
+                provenance: &self.provenance,
+                image_fields: &self.image_fields,
+                solver: &solver,
+            };
+            let mut responsible = attribution.leaves(&comparison.violations);
+            if attempt >= MAX_ATTEMPTS {
+                responsible = texts.keys().copied().collect();
+            } else if responsible.is_empty() {
+                let paths = self.baseline.bisect(&assignments, &mut budget);
+                responsible =
+                    texts.keys().copied().filter(|leaf| paths.contains(&leaves[*leaf].path)).collect();
             }
-            for leaf in blamed {
-                solver.give_up_leaf(leaf, &worst.to_string());
+            for leaf in responsible {
+                solver.drop_edits_of(leaf, &worst.to_string());
             }
         }
         for (number, outcome) in self.outcomes.iter_mut().enumerate() {
@@ -292,11 +309,11 @@ impl<'s, 'r> Search<'s, 'r> {
     }
 
     /// Adds values for images that are not rendered with the present values, as long as they change nothing else.
-    fn look_beyond(&mut self) -> Result<()> {
-        let Some(detection) = self.stage.wishes.detection else { return Ok(()) };
-        let pieces = self.provenance.pieces.iter().flatten();
+    fn relocate_unrendered(&mut self) -> Result<()> {
+        let Some(detection) = self.baseline.options.detection else { return Ok(()) };
+        let fragments = self.provenance.fragments.iter().flatten();
         let traced: BTreeSet<&ValuePath> =
-            pieces.map(|piece| &self.provenance.leaves[piece.leaf].path).collect();
+            fragments.map(|fragment| &self.provenance.leaves[fragment.leaf].path).collect();
         let mut candidates = Vec::new();
         for finding in &detection.images {
             let mut naming = finding.parts.iter().filter(|part| part.role < Role::Tag);
@@ -305,52 +322,52 @@ impl<'s, 'r> Search<'s, 'r> {
             }
         }
         let mut waiting = vec![candidates];
-        let mut budget = MOST_ATTEMPTS;
+        let mut budget = MAX_ATTEMPTS;
         while let Some(mut part) = waiting.pop() {
-            let taken = budget > 0 && !part.is_empty() && self.take(&part);
+            let taken = budget > 0 && !part.is_empty() && self.accept(&part);
             budget = budget.saturating_sub(1);
             if taken {
-                self.found.beyond.extend(part.into_iter().map(|candidate| candidate.beyond));
+                self.found.unrendered.extend(part.into_iter().map(|candidate| candidate.unrendered));
             } else if part.len() > 1 && budget > 0 {
                 let second = part.split_off(part.len() / 2);
                 waiting.extend([second, part]);
             } else {
-                self.found.given_up.extend(part.into_iter().map(|candidate| candidate.beyond.path));
+                self.found.skipped.extend(part.into_iter().map(|candidate| candidate.unrendered.path));
             }
         }
-        self.found.beyond.sort_by(|a, b| a.path.cmp(&b.path));
-        self.found.given_up.sort();
+        self.found.unrendered.sort_by(|a, b| a.path.cmp(&b.path));
+        self.found.skipped.sort();
         Ok(())
     }
 
     fn candidate(&self, finding: &Finding) -> Result<Option<Candidate>> {
         let Some(image) = &finding.reference else { return Ok(None) };
-        if finding.troubles.iter().any(Trouble::is_unsupported) {
+        if finding.issues.iter().any(Issue::is_unsupported) {
             return Ok(None);
         }
         let destination = match self.policy.destination(image) {
             Ok(Some(destination)) => destination,
-            Ok(None) | Err(Error::IllegalDestination { .. }) => return Ok(None),
+            Ok(None) | Err(Error::InvalidDestination { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
         let Some(assignments) = overrides::assignments(finding, &destination) else { return Ok(None) };
-        if assignments.iter().any(|(path, _)| !self.stage.wishes.filter.allows(path)) {
+        if assignments.iter().any(|(path, _)| !self.baseline.options.filter.allows(path)) {
             return Ok(None);
         }
         let after = destination.relocated(image);
         let mut pairs = image_pairs(&finding.written, &after);
         for (path, text) in &assignments {
-            if let Some(old) = path.find(&self.stage.values).and_then(Node::as_str) {
+            if let Some(old) = path.find(&self.baseline.values).and_then(Node::as_str) {
                 pairs.push((old.to_owned(), text.clone()));
             }
         }
         let before = finding.written.clone();
-        let beyond = Beyond { path: finding.path.clone(), before, after, carried: false };
-        Ok(Some(Candidate { assignments, pairs, beyond }))
+        let unrendered = UnrenderedImage { path: finding.path.clone(), before, after, carried: false };
+        Ok(Some(Candidate { assignments, pairs, unrendered }))
     }
 
     /// Takes candidates over if nothing speaks against it.
-    fn take(&mut self, candidates: &[Candidate]) -> bool {
+    fn accept(&mut self, candidates: &[Candidate]) -> bool {
         let mut assignments = self.assignments.clone();
         let mut pairs = self.pairs.clone();
         for candidate in candidates {
@@ -362,10 +379,11 @@ impl<'s, 'r> Search<'s, 'r> {
             }
             pairs.extend(candidate.pairs.iter().cloned());
         }
-        let images = moving(&self.truth, &self.wanted, |number| self.outcomes[number] == Outcome::ByValues);
-        let intention = Intention { images, truth: &self.truth, pairs };
-        let comparison = self.stage.attempt(&assignments, &intention);
-        let pairs = intention.pairs;
+        let images =
+            moving(&self.image_fields, &self.desired, |number| self.outcomes[number] == Outcome::ByValues);
+        let expected = ExpectedChange { images, image_fields: &self.image_fields, pairs };
+        let comparison = self.baseline.attempt(&assignments, &expected);
+        let pairs = expected.pairs;
         if !comparison.violations.is_empty() {
             return false;
         }
@@ -375,41 +393,42 @@ impl<'s, 'r> Search<'s, 'r> {
     }
 
     /// Tells what became of strings that look like images, and which images are carried by such strings alone.
-    fn note_carried(&mut self) {
+    fn mark_carried(&mut self) {
         let found = &mut self.found;
         for suspect in &mut found.suspects {
-            let carries = found.consequences.iter().find(|one| one.difference.place == suspect.place);
+            let carries = found.consequences.iter().find(|one| one.difference.location == suspect.location);
             suspect.after = carries.map(|one| one.difference.after.clone());
         }
-        for beyond in &mut found.beyond {
-            let (old, new) = (name_of(&beyond.before), name_of(&beyond.after));
+        for unrendered in &mut found.unrendered {
+            let (old, new) = (name_of(&unrendered.before), name_of(&unrendered.after));
             let carries = |one: &Consequence| {
                 one.kind == ConsequenceKind::Carries
                     && one.difference.before.contains(old)
                     && one.difference.after.contains(new)
             };
-            beyond.carried = found.consequences.iter().any(carries);
+            unrendered.carried = found.consequences.iter().any(carries);
         }
     }
 
     fn finish(mut self) -> Relocation {
         if !self.assignments.is_empty() {
-            self.found.overrides = self.stage.overrides(&self.assignments);
+            self.found.overrides = self.baseline.overrides(&self.assignments);
         }
-        self.found.suspects = suspects(&self.stage.before, &self.truth);
-        self.note_carried();
-        self.found.renders = self.stage.rendering.renders();
+        self.found.suspects = suspects(&self.baseline.before, &self.image_fields);
+        self.mark_carried();
+        self.found.renders = self.baseline.rendering.renders();
         let mut lines: BTreeMap<(&str, &str), Option<TemplateLine>> = BTreeMap::new();
-        for (number, field) in self.truth.iter().enumerate() {
+        for (number, field) in self.image_fields.iter().enumerate() {
             let outcome = self.outcomes[number].clone();
-            let template = field.place.template.as_str();
-            let find = || template_line::find(self.stage.rendering.chart(), template, &field.image);
+            let template = field.location.template.as_str();
+            let find = || template_line::find(self.baseline.rendering.chart(), template, &field.image);
             let values = self.provenance.values(number);
             // What no value says is told with its place, even if it is not to move.
-            let is_told = matches!(outcome, Outcome::NeedsRewrite(_)) || values.is_empty();
-            let place = (template, field.image.as_str());
-            let written = if is_told { lines.entry(place).or_insert_with(find).clone() } else { None };
-            let after = self.wanted[number].clone();
+            let show_location = matches!(outcome, Outcome::NeedsRewrite(_)) || values.is_empty();
+            let location = (template, field.image.as_str());
+            let written =
+                if show_location { lines.entry(location).or_insert_with(find).clone() } else { None };
+            let after = self.desired[number].clone();
             self.found.images.push(Image { field: field.clone(), after, values, outcome, written });
         }
         self.found
@@ -418,17 +437,21 @@ impl<'s, 'r> Search<'s, 'r> {
 
 /// The new images of the fields that move.
 fn moving<'m>(
-    truth: &'m [Field],
-    wanted: &'m [Option<String>],
+    image_fields: &'m [Field],
+    desired: &'m [Option<String>],
     moves: impl Fn(usize) -> bool,
-) -> BTreeMap<&'m Place, &'m str> {
-    let numbers = (0..truth.len()).filter(|number| moves(*number));
-    numbers.filter_map(|number| Some((&truth[number].place, wanted[number].as_deref()?))).collect()
+) -> BTreeMap<&'m FieldLocation, &'m str> {
+    let numbers = (0..image_fields.len()).filter(|number| moves(*number));
+    numbers.filter_map(|number| Some((&image_fields[number].location, desired[number].as_deref()?))).collect()
 }
 
-fn add_image_pairs(truth: &[Field], images: &BTreeMap<&Place, &str>, pairs: &mut Vec<(String, String)>) {
-    for field in truth {
-        if let Some(after) = images.get(&field.place) {
+fn add_image_pairs(
+    image_fields: &[Field],
+    images: &BTreeMap<&FieldLocation, &str>,
+    pairs: &mut Vec<(String, String)>,
+) {
+    for field in image_fields {
+        if let Some(after) = images.get(&field.location) {
             pairs.extend(image_pairs(&field.image, after));
         }
     }
@@ -438,7 +461,7 @@ fn add_image_pairs(truth: &[Field], images: &BTreeMap<&Place, &str>, pairs: &mut
 struct Candidate {
     assignments: Vec<(ValuePath, String)>,
     pairs: Vec<(String, String)>,
-    beyond: Beyond,
+    unrendered: UnrenderedImage,
 }
 
 /// The texts that stand for each other when an image moves: the whole, and its name.

@@ -7,7 +7,7 @@ use pintle_tree::Node;
 use pintle_yaml::outline::{self, Edits, Outline};
 
 use crate::fields::{contains, in_document, is_definition};
-use crate::value_path::{Step, ValuePath};
+use crate::value_path::{Segment, ValuePath};
 use crate::{Error, Policy, Reference, Result};
 
 /// An image that was moved in rendered text.
@@ -36,7 +36,7 @@ pub fn rewrite<'t>(text: &'t [u8], policy: &Policy) -> Result<(Cow<'t, [u8]>, Ve
         let start = document.as_ptr().addr() - text.as_ptr().addr();
         let line = 1 + memchr::memchr_iter(b'\n', &text[..start]).count();
         let before = moved.len();
-        let wanted = wanted(document, line, policy, &mut moved)?;
+        let desired = desired(document, line, policy, &mut moved)?;
         if moved.len() == before {
             continue;
         }
@@ -44,7 +44,7 @@ pub fn rewrite<'t>(text: &'t [u8], policy: &Policy) -> Result<(Cow<'t, [u8]>, Ve
             out.reserve(text.len() + text.len() / 16);
         }
         out.extend_from_slice(&text[copied..start]);
-        change(document, line, &wanted, &mut out)?;
+        apply_edits(document, line, &desired, &mut out)?;
         copied = start + document.len();
     }
     if moved.is_empty() {
@@ -55,51 +55,56 @@ pub fn rewrite<'t>(text: &'t [u8], policy: &Policy) -> Result<(Cow<'t, [u8]>, Ve
 }
 
 /// The fields of a document that change, and what to.
-fn wanted(
+fn desired(
     document: &[u8],
     line: usize,
     policy: &Policy,
     moved: &mut Vec<Rewritten>,
 ) -> Result<Vec<(ValuePath, String)>> {
-    let body = match pintle_yaml::read(document).map_err(|error| broken(document, line, &error))? {
+    let body = match pintle_yaml::read(document).map_err(|error| rewrite_error(document, line, &error))? {
         Node::Map(body) if !is_definition(&body) => body,
         _ => return Ok(Vec::new()),
     };
-    let mut wanted = Vec::new();
+    let mut desired = Vec::new();
     for field in in_document("", 0, &body) {
         let Ok(image) = Reference::parse_loosely(&field.image) else { continue };
         let Some(destination) = policy.destination(&image)? else { continue };
         let after = destination.relocated(&image);
-        wanted.push((field.place.path.clone(), after.clone()));
-        let (object, path, before) = (field.object, field.place.path, field.image);
+        desired.push((field.location.path.clone(), after.clone()));
+        let (object, path, before) = (field.object, field.location.path, field.image);
         moved.push(Rewritten { object, path, before, after });
     }
-    Ok(wanted)
+    Ok(desired)
 }
 
 /// Writes a document with some of its strings changed.
-fn change(document: &[u8], line: usize, wanted: &[(ValuePath, String)], out: &mut Vec<u8>) -> Result<()> {
-    let failed = |error: pintle_yaml::Error| broken(document, line, &error);
-    let steps = |path: &ValuePath| -> Vec<outline::Step> {
-        let step = |step: &Step| match step {
-            Step::Key(key) => outline::Step::Key(key.to_str_lossy().into_owned().into()),
-            Step::Index(index) => outline::Step::Index(*index),
+fn apply_edits(
+    document: &[u8],
+    line: usize,
+    desired: &[(ValuePath, String)],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let failed = |error: pintle_yaml::Error| rewrite_error(document, line, &error);
+    let segments = |path: &ValuePath| -> Vec<outline::Step> {
+        let step = |step: &Segment| match step {
+            Segment::Key(key) => outline::Step::Key(key.to_str_lossy().into_owned().into()),
+            Segment::Index(index) => outline::Step::Index(*index),
         };
-        path.steps().iter().map(step).collect()
+        path.segments().iter().map(step).collect()
     };
-    let paths: Vec<Vec<outline::Step>> = wanted.iter().map(|(path, _)| steps(path)).collect();
+    let paths: Vec<Vec<outline::Step>> = desired.iter().map(|(path, _)| segments(path)).collect();
     // What anchors share is written out first, so that nothing else changes with it.
     let text = outline::spell_out(document, &paths).map_err(failed)?;
     let read = Outline::read_first(&text).map_err(failed)?;
     let mut edits = Edits::of(&read);
-    for (path, after) in wanted {
+    for (path, after) in desired {
         let Some(root) = read.roots().next() else { continue };
-        let place = path.steps().iter().try_fold(root, |place, step| match step {
-            Step::Key(key) => place.get(key.as_str()?),
-            Step::Index(index) => place.items().nth(*index),
+        let node = path.segments().iter().try_fold(root, |node, step| match step {
+            Segment::Key(key) => node.get(key.as_str()?),
+            Segment::Index(index) => node.items().nth(*index),
         });
-        match place {
-            Some(place) => edits.replace_scalar(place, after),
+        match node {
+            Some(node) => edits.replace_scalar(node, after),
             None => {
                 return Err(Error::Rewrite { line, problem: format!("{path} cannot be found in its text") });
             }
@@ -108,7 +113,7 @@ fn change(document: &[u8], line: usize, wanted: &[(ValuePath, String)], out: &mu
     edits.apply_to(out).map_err(failed)
 }
 
-fn broken(document: &[u8], line: usize, error: &pintle_yaml::Error) -> Error {
+fn rewrite_error(document: &[u8], line: usize, error: &pintle_yaml::Error) -> Error {
     let text = String::from_utf8_lossy(document);
     let source = text.lines().find_map(|line| line.strip_prefix("# Source: "));
     let source = source.map(|path| format!(" ({})", path.trim())).unwrap_or_default();
@@ -137,14 +142,14 @@ mod tests {
                     args: [web:1]}  # flow\n  -   image:   \"quay.io/a/b@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n\
                     \n  - image: >-\n      quay.io/a/c:2\n    x: |\n      image: web:1\n  - image: gcr.io/a/b:1\n\n---\n\
                     # nothing: image\r\n--- \r\nkind: ConfigMap\r\ndata: {image: 'web:1'}";
-        let wanted = text
+        let desired = text
             .replace("{image: 'web:1'", "{image: 'hub.corp:5000/dockerio/library/web:1'")
             .replace("data: {image: 'hub.corp:5000/dockerio/library/web:1'", "data: {image: 'web:1'")
             .replace("\"quay.io/a/b@", "\"hub.corp:5000/quayio/a/b@")
             // A folded line could be too long to be read back as it was.
             .replace(">-\n      quay.io/a/c:2", "|-\n      hub.corp:5000/quayio/a/c:2");
-        assert_eq!(rewritten(text), wanted);
-        assert_eq!(rewritten(&wanted), wanted, "a second time nothing changes");
+        assert_eq!(rewritten(text), desired);
+        assert_eq!(rewritten(&desired), desired, "a second time nothing changes");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::reference::{Flaw, Reference};
+use crate::reference::{Reference, ReferenceErrorKind};
 use crate::value_path::ValuePath;
 
 /// How an image is written down in values.
@@ -77,7 +77,7 @@ pub struct Part {
 /// What is odd about an image in values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum Issue {
     /// The value is a template, so that its text says nothing.
     Template,
     /// The tag is no string; YAML may change how it is spelled.
@@ -89,37 +89,37 @@ pub enum Trouble {
     /// It is in a list, which can only be replaced as a whole.
     InList,
     /// The text is no reference.
-    Unparsable(Flaw),
+    Unparsable(ReferenceErrorKind),
 }
 
-impl Trouble {
+impl Issue {
     /// Whether it is among the structures that strict mode refuses.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self, Trouble::Template | Trouble::NumberAsTag(_) | Trouble::NoTagKey)
+        matches!(self, Issue::Template | Issue::NumberAsTag(_) | Issue::NoTagKey)
     }
 
     /// The name of it in reports.
     pub fn name(&self) -> &'static str {
         match self {
-            Trouble::Template => "HelmTemplate",
-            Trouble::NumberAsTag(_) => "NonStringTag",
-            Trouble::TagAndDigest => "TagAndDigest",
-            Trouble::NoTagKey => "RepositoryOnly",
-            Trouble::InList => "List",
-            Trouble::Unparsable(_) => "Unparsable",
+            Issue::Template => "HelmTemplate",
+            Issue::NumberAsTag(_) => "NonStringTag",
+            Issue::TagAndDigest => "TagAndDigest",
+            Issue::NoTagKey => "RepositoryOnly",
+            Issue::InList => "List",
+            Issue::Unparsable(_) => "Unparsable",
         }
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for Issue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Template => f.write_str("the value is a template"),
-            Trouble::NumberAsTag(text) => write!(f, "the tag {text} is no string; quote it"),
-            Trouble::TagAndDigest => f.write_str("the string has both a tag and a digest"),
-            Trouble::NoTagKey => f.write_str("the map has a repository and no key for a tag"),
-            Trouble::InList => f.write_str("it is in a list, which can only be replaced as a whole"),
-            Trouble::Unparsable(flaw) => write!(f, "invalid format: {flaw}"),
+            Issue::Template => f.write_str("the value is a template"),
+            Issue::NumberAsTag(text) => write!(f, "the tag {text} is no string; quote it"),
+            Issue::TagAndDigest => f.write_str("the string has both a tag and a digest"),
+            Issue::NoTagKey => f.write_str("the map has a repository and no key for a tag"),
+            Issue::InList => f.write_str("it is in a list, which can only be replaced as a whole"),
+            Issue::Unparsable(kind) => write!(f, "invalid format: {kind}"),
         }
     }
 }
@@ -162,7 +162,7 @@ pub struct Finding {
     /// Who gave the value that names the image.
     pub origin: Origin,
     /// What is odd about it.
-    pub troubles: Vec<Trouble>,
+    pub issues: Vec<Issue>,
 }
 
 impl Finding {

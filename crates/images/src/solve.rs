@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fields::Field;
-use crate::provenance::{Leaf, Piece, Provenance, Switch, name_of};
+use crate::provenance::{Fragment, Leaf, Provenance, UnsetValue, name_of};
 
 /// A change of a part of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    fn is_at_odds_with(&self, other: &Edit) -> bool {
+    fn conflicts_with(&self, other: &Edit) -> bool {
         self != other
             && self.leaf == other.leaf
             && (self.start == other.start || (self.start < other.end && other.start < self.end))
@@ -30,7 +30,7 @@ impl Edit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// The front of the image is written in a template.
-    Written,
+    Hardcoded,
     /// The values that it came from are put together in a way that a new front does not fit into.
     Shape,
     /// A value serves another image that has to become something else or to stay.
@@ -41,7 +41,7 @@ pub enum Obstacle {
         other: String,
     },
     /// A change of the value would change something else.
-    Elsewhere {
+    SideEffect {
         /// The value.
         value: String,
         /// What else would change, and how.
@@ -52,13 +52,13 @@ pub enum Obstacle {
 /// The search for values: what each field could do, and what it does at the moment.
 pub(crate) struct Solver<'s> {
     provenance: &'s Provenance,
-    truth: &'s [Field],
+    image_fields: &'s [Field],
     fields: Vec<Attempt>,
 }
 
 struct Attempt {
     alternatives: Vec<Vec<Edit>>,
-    at: usize,
+    current: usize,
     /// Why the last alternative was given up.
     obstacle: Option<Obstacle>,
     moves: bool,
@@ -66,35 +66,39 @@ struct Attempt {
 
 impl Attempt {
     fn edits(&self) -> &[Edit] {
-        self.alternatives.get(self.at).map_or(&[], Vec::as_slice)
+        self.alternatives.get(self.current).map_or(&[], Vec::as_slice)
     }
 
-    fn is_settled(&self) -> bool {
-        self.at < self.alternatives.len()
+    fn has_alternative(&self) -> bool {
+        self.current < self.alternatives.len()
     }
 }
 
 impl<'s> Solver<'s> {
-    /// Begins with what each field likes best. `wanted` has the new image of each field that moves.
-    pub(crate) fn new(truth: &'s [Field], wanted: &[Option<String>], provenance: &'s Provenance) -> Self {
-        let fields = truth.iter().zip(wanted).enumerate();
-        let fields = fields.map(|(number, (field, wanted))| {
-            let alternatives = match wanted {
-                Some(wanted) => alternatives(&field.image, wanted, provenance, number),
+    /// Begins with what each field likes best. `desired` has the new image of each field that moves.
+    pub(crate) fn new(
+        image_fields: &'s [Field],
+        desired: &[Option<String>],
+        provenance: &'s Provenance,
+    ) -> Self {
+        let fields = image_fields.iter().zip(desired).enumerate();
+        let fields = fields.map(|(number, (field, desired))| {
+            let alternatives = match desired {
+                Some(desired) => alternatives(&field.image, desired, provenance, number),
                 None => Vec::new(),
             };
-            let obstacle = (wanted.is_some() && alternatives.is_empty()).then(|| {
-                let has_front = provenance.pieces[number].iter().any(|piece| piece.start == 0);
-                if has_front { Obstacle::Shape } else { Obstacle::Written }
+            let obstacle = (desired.is_some() && alternatives.is_empty()).then(|| {
+                let has_front = provenance.fragments[number].iter().any(|fragment| fragment.start == 0);
+                if has_front { Obstacle::Shape } else { Obstacle::Hardcoded }
             });
-            Attempt { alternatives, at: 0, obstacle, moves: wanted.is_some() }
+            Attempt { alternatives, current: 0, obstacle, moves: desired.is_some() }
         });
-        Solver { provenance, truth, fields: fields.collect() }
+        Solver { provenance, image_fields, fields: fields.collect() }
     }
 
     /// Whether a field is moved by what is chosen at the moment.
     pub(crate) fn moves(&self, field: usize) -> bool {
-        self.fields[field].moves && self.fields[field].is_settled()
+        self.fields[field].moves && self.fields[field].has_alternative()
     }
 
     /// Why a field that should move does not.
@@ -113,30 +117,30 @@ impl<'s> Solver<'s> {
     }
 
     /// Gives up choices until none is at odds with another or with an image that stays.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn resolve_conflicts(&mut self) {
         while let Some((losers, obstacle)) = self.conflict() {
             for field in losers {
-                self.give_up(field, obstacle.clone());
+                self.next_alternative(field, obstacle.clone());
             }
         }
     }
 
     /// Gives up all choices that change a value; tells whether there were any.
-    pub(crate) fn give_up_leaf(&mut self, leaf: usize, what: &str) -> bool {
+    pub(crate) fn drop_edits_of(&mut self, leaf: usize, what: &str) -> bool {
         let value = self.provenance.leaves[leaf].path.to_string();
-        let obstacle = Obstacle::Elsewhere { value, what: what.to_owned() };
+        let obstacle = Obstacle::SideEffect { value, what: what.to_owned() };
         let changes = |attempt: &Attempt| attempt.edits().iter().any(|edit| edit.leaf == leaf);
         let losers: Vec<usize> =
             (0..self.fields.len()).filter(|field| changes(&self.fields[*field])).collect();
         for field in &losers {
-            self.give_up(*field, obstacle.clone());
+            self.next_alternative(*field, obstacle.clone());
         }
         !losers.is_empty()
     }
 
-    fn give_up(&mut self, field: usize, obstacle: Obstacle) {
+    fn next_alternative(&mut self, field: usize, obstacle: Obstacle) {
         let attempt = &mut self.fields[field];
-        attempt.at += 1;
+        attempt.current += 1;
         attempt.obstacle = Some(obstacle);
     }
 
@@ -157,7 +161,7 @@ impl<'s> Solver<'s> {
         for (index, (edit, fields)) in edits.iter().enumerate() {
             let rest = edits[index + 1..].iter().take_while(|(other, _)| other.leaf == edit.leaf);
             for (other, others) in rest {
-                if edit.is_at_odds_with(other) {
+                if edit.conflicts_with(other) {
                     // The many are right; of equals, the first.
                     let (losers, winner) =
                         if others.len() > fields.len() { (fields, others) } else { (others, fields) };
@@ -171,18 +175,18 @@ impl<'s> Solver<'s> {
     /// A field that must not change, or cannot be moved, and that an edit would change.
     fn disturbed_by(&self, edit: &Edit) -> Option<usize> {
         (0..self.fields.len()).filter(|field| !self.moves(*field)).find(|field| {
-            self.provenance.pieces[*field].iter().any(|piece| {
-                let end = piece.offset + piece.end - piece.start;
-                piece.leaf == edit.leaf
+            self.provenance.fragments[*field].iter().any(|fragment| {
+                let end = fragment.offset + fragment.end - fragment.start;
+                fragment.leaf == edit.leaf
                     && edit.start < end
-                    && (piece.offset < edit.end || piece.offset == edit.start)
+                    && (fragment.offset < edit.end || fragment.offset == edit.start)
             })
         })
     }
 
     fn shared(&self, edit: &Edit, other: usize) -> Obstacle {
         let value = self.provenance.leaves[edit.leaf].path.to_string();
-        Obstacle::Shared { value, other: self.truth[other].image.clone() }
+        Obstacle::Shared { value, other: self.image_fields[other].image.clone() }
     }
 }
 
@@ -215,7 +219,7 @@ struct Change<'c> {
 }
 
 impl<'c> Change<'c> {
-    fn of(old: &'c str, new: &'c str) -> Self {
+    fn between(old: &'c str, new: &'c str) -> Self {
         let name = name_of(old);
         let after_slashes = name.match_indices('/').map(|(at, _)| at + 1);
         let starts_name = |at: usize| at == 0 || new.as_bytes().get(at - 1) == Some(&b'/');
@@ -248,28 +252,29 @@ impl<'c> Change<'c> {
 
 /// What could be done to the values of a field, the best first.
 fn alternatives(old: &str, new: &str, provenance: &Provenance, field: usize) -> Vec<Vec<Edit>> {
-    let change = Change::of(old, new);
-    let pieces = &provenance.pieces[field];
-    let is_shared = |switch: &&Switch| {
-        provenance.leaves[switch.leaf].path.to_string().split('.').any(|key| key == "global")
+    let change = Change::between(old, new);
+    let fragments = &provenance.fragments[field];
+    let is_shared = |unset: &&UnsetValue| {
+        provenance.leaves[unset.leaf].path.to_string().split('.').any(|key| key == "global")
     };
-    let (shared, own): (Vec<&Switch>, Vec<&Switch>) = provenance.switches[field].iter().partition(is_shared);
+    let (shared, own): (Vec<&UnsetValue>, Vec<&UnsetValue>) =
+        provenance.unset_values[field].iter().partition(is_shared);
     let mut found = Vec::new();
-    found.extend(own.iter().filter_map(|switch| switch_and_path(&change, switch, pieces)));
-    found.extend(at_front(&change, pieces));
-    found.extend(own.iter().filter_map(|switch| switch_alone(&change, switch)));
-    found.extend(shared.iter().filter_map(|switch| switch_and_path(&change, switch, pieces)));
-    found.extend(shared.iter().filter_map(|switch| switch_alone(&change, switch)));
+    found.extend(own.iter().filter_map(|unset| switch_and_path(&change, unset, fragments)));
+    found.extend(at_front(&change, fragments));
+    found.extend(own.iter().filter_map(|unset| switch_alone(&change, unset)));
+    found.extend(shared.iter().filter_map(|unset| switch_and_path(&change, unset, fragments)));
+    found.extend(shared.iter().filter_map(|unset| switch_alone(&change, unset)));
     found
 }
 
 /// By the value at the front of the image, with the one after it where the first holds just the registry.
-fn at_front(change: &Change<'_>, pieces: &[Piece]) -> Vec<Vec<Edit>> {
-    let Some(first) = pieces.iter().find(|piece| piece.start == 0) else { return Vec::new() };
-    let edit = |piece: &Piece, length: usize, text: String| Edit {
-        leaf: piece.leaf,
-        start: piece.offset,
-        end: piece.offset + length,
+fn at_front(change: &Change<'_>, fragments: &[Fragment]) -> Vec<Vec<Edit>> {
+    let Some(first) = fragments.iter().find(|fragment| fragment.start == 0) else { return Vec::new() };
+    let edit = |fragment: &Fragment, length: usize, text: String| Edit {
+        leaf: fragment.leaf,
+        start: fragment.offset,
+        end: fragment.offset + length,
         text,
     };
     if first.end >= change.front {
@@ -280,7 +285,7 @@ fn at_front(change: &Change<'_>, pieces: &[Piece]) -> Vec<Vec<Edit>> {
     }
     let path = first.end + 1;
     let mut found = Vec::new();
-    let second = pieces.iter().find(|piece| piece.start == path && piece.end >= change.front);
+    let second = fragments.iter().find(|fragment| fragment.start == path && fragment.end >= change.front);
     if let Some(second) = second {
         let mut edits = vec![edit(first, first.end, change.host.to_owned())];
         let inner = edit(second, change.front - path, change.inner());
@@ -296,29 +301,31 @@ fn at_front(change: &Change<'_>, pieces: &[Piece]) -> Vec<Vec<Edit>> {
 }
 
 /// By an empty registry that takes the host, with the value of the path taking the rest.
-fn switch_and_path(change: &Change<'_>, switch: &Switch, pieces: &[Piece]) -> Option<Vec<Edit>> {
-    let rest = switch.after.strip_prefix('/').filter(|_| switch.before.is_empty())?;
+fn switch_and_path(change: &Change<'_>, unset: &UnsetValue, fragments: &[Fragment]) -> Option<Vec<Edit>> {
+    let rest = unset.after.strip_prefix('/').filter(|_| unset.before.is_empty())?;
     let path = change.old.len().checked_sub(rest.len()).filter(|path| &change.old[*path..] == rest)?;
     let length = change.front.checked_sub(path)?;
-    let host = Edit { leaf: switch.leaf, start: 0, end: 0, text: change.host.to_owned() };
+    let host = Edit { leaf: unset.leaf, start: 0, end: 0, text: change.host.to_owned() };
     let inner = change.inner();
     if length == 0 && inner.is_empty() {
         return Some(vec![host]);
     }
-    let piece = pieces.iter().find(|piece| piece.start == path && piece.end >= change.front)?;
-    let inner = Edit { leaf: piece.leaf, start: piece.offset, end: piece.offset + length, text: inner };
+    let fragment =
+        fragments.iter().find(|fragment| fragment.start == path && fragment.end >= change.front)?;
+    let inner =
+        Edit { leaf: fragment.leaf, start: fragment.offset, end: fragment.offset + length, text: inner };
     Some(vec![host, inner])
 }
 
 /// By an empty value that takes the whole new front.
-fn switch_alone(change: &Change<'_>, switch: &Switch) -> Option<Vec<Edit>> {
-    let fits = switch.before.is_empty() && change.old.ends_with(&switch.after);
-    let text = change.new.strip_suffix(switch.after.as_str()).filter(|_| fits);
+fn switch_alone(change: &Change<'_>, unset: &UnsetValue) -> Option<Vec<Edit>> {
+    let fits = unset.before.is_empty() && change.old.ends_with(&unset.after);
+    let text = change.new.strip_suffix(unset.after.as_str()).filter(|_| fits);
     let text = text.or_else(|| {
-        let rest = switch.after.strip_prefix('/').filter(|_| switch.before.is_empty())?;
+        let rest = unset.after.strip_prefix('/').filter(|_| unset.before.is_empty())?;
         (rest == &change.old[change.front..]).then_some(change.new_front)
     })?;
-    Some(vec![Edit { leaf: switch.leaf, start: 0, end: 0, text: text.to_owned() }])
+    Some(vec![Edit { leaf: unset.leaf, start: 0, end: 0, text: text.to_owned() }])
 }
 
 #[cfg(test)]
@@ -332,15 +339,19 @@ mod tests {
         old: &str,
         new: &str,
         texts: &[&str],
-        pieces: &[(usize, usize, usize, usize)],
+        fragments: &[(usize, usize, usize, usize)],
     ) -> Vec<Vec<String>> {
         let leaves: Vec<Leaf> = texts
             .iter()
             .map(|text| Leaf { path: ValuePath::root().key(*text), text: (*text).to_owned() })
             .collect();
-        let pieces = pieces.iter().map(|&(start, end, leaf, offset)| Piece { start, end, leaf, offset });
-        let provenance =
-            Provenance { leaves: leaves.clone(), pieces: vec![pieces.collect()], switches: vec![Vec::new()] };
+        let fragments =
+            fragments.iter().map(|&(start, end, leaf, offset)| Fragment { start, end, leaf, offset });
+        let provenance = Provenance {
+            leaves: leaves.clone(),
+            fragments: vec![fragments.collect()],
+            unset_values: vec![Vec::new()],
+        };
         let found = alternatives(old, new, &provenance, 0);
         found.iter().map(|edits| apply(&leaves, edits).into_values().collect()).collect()
     }

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::STANDARD;
 use pintle_objects::ObjectId;
 use pintle_tree::{Map, Node, with_stack};
 
-use crate::fields::{Field, Place, documents, each_object, id};
+use crate::fields::{Field, FieldLocation, documents, each_object, id};
 use crate::provenance::name_of;
 use crate::reference::Reference;
 use crate::rendering::Files;
-use crate::value_path::{MOST_STEPS, Step, ValuePath};
+use crate::value_path::{MAX_DEPTH, Segment, ValuePath};
 
 /// Registries that serve images and hardly anything else.
 const REGISTRIES: [&str; 16] = [
@@ -59,7 +59,7 @@ const OPERATORS: [&str; 18] = [
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suspect {
     /// Where it stands.
-    pub place: Place,
+    pub location: FieldLocation,
     /// Whose it is, as text: kind and name.
     pub object: String,
     /// The image.
@@ -102,10 +102,10 @@ impl SuspectKind {
 }
 
 /// Finds strings beside the image fields that look like images, in order of their places.
-pub fn suspects(files: &Files, truth: &[Field]) -> Vec<Suspect> {
+pub fn suspects(files: &Files, image_fields: &[Field]) -> Vec<Suspect> {
     let known: BTreeSet<&str> =
-        truth.iter().map(|field| name_of(&field.image)).filter(|name| name.contains('/')).collect();
-    let places: BTreeSet<&Place> = truth.iter().map(|field| &field.place).collect();
+        image_fields.iter().map(|field| name_of(&field.image)).filter(|name| name.contains('/')).collect();
+    let places: BTreeSet<&FieldLocation> = image_fields.iter().map(|field| &field.location).collect();
     let mut search = Search { known, places, found: BTreeSet::new() };
     for (template, text) in files {
         if search.is_promising(text) {
@@ -117,12 +117,12 @@ pub fn suspects(files: &Files, truth: &[Field]) -> Vec<Suspect> {
 
 struct Search<'s> {
     known: BTreeSet<&'s str>,
-    places: BTreeSet<&'s Place>,
+    places: BTreeSet<&'s FieldLocation>,
     found: BTreeSet<Suspect>,
 }
 
 /// Whose string is looked at.
-struct Spot<'s> {
+struct Context<'s> {
     template: &'s str,
     document: usize,
     object: &'s ObjectId,
@@ -139,38 +139,38 @@ impl Search<'_> {
         for document in documents(text, b"") {
             each_object(&document.body, &ValuePath::root(), &mut |body, path| {
                 let object = id(body);
-                let spot = Spot { template, document: document.number, object: &object };
-                self.map(body, path, &spot);
+                let context = Context { template, document: document.number, object: &object };
+                self.map(body, path, &context);
             });
         }
     }
 
-    fn map(&mut self, map: &Map<Node>, path: &ValuePath, spot: &Spot<'_>) {
+    fn map(&mut self, map: &Map<Node>, path: &ValuePath, context: &Context<'_>) {
         for (key, node) in map.iter() {
-            self.node(node, path.with(Step::Key(key.clone())), spot);
+            self.node(node, path.with(Segment::Key(key.clone())), context);
         }
     }
 
-    fn node(&mut self, node: &Node, path: ValuePath, spot: &Spot<'_>) {
+    fn node(&mut self, node: &Node, path: ValuePath, context: &Context<'_>) {
         match node {
-            _ if path.steps().len() > MOST_STEPS => {}
-            Node::Map(map) => with_stack(|| self.map(map, &path, spot)),
+            _ if path.segments().len() > MAX_DEPTH => {}
+            Node::Map(map) => with_stack(|| self.map(map, &path, context)),
             Node::List(list) => with_stack(|| {
                 for (index, item) in list.iter().enumerate() {
-                    self.node(item, path.index(index), spot);
+                    self.node(item, path.index(index), context);
                 }
             }),
-            Node::Str(text) => self.text(&text.to_str_lossy(), path, spot),
+            Node::Str(text) => self.text(&text.to_str_lossy(), path, context),
             _ => {}
         }
     }
 
-    fn text(&mut self, text: &str, path: ValuePath, spot: &Spot<'_>) {
-        let decoded = (spot.object.kind == "Secret" && starts_with(&path, "data"))
+    fn text(&mut self, text: &str, path: ValuePath, context: &Context<'_>) {
+        let decoded = (context.object.kind == "Secret" && starts_with(&path, "data"))
             .then(|| STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok()))
             .flatten();
         let text = decoded.as_deref().unwrap_or(text);
-        let kind = kind_of(&path, spot.object);
+        let kind = kind_of(&path, context.object);
         // A field of a custom resource that is named after images says enough by itself.
         let is_named =
             matches!(kind, SuspectKind::Operator | SuspectKind::CustomResource) && is_image_key(&path);
@@ -179,14 +179,15 @@ impl Search<'_> {
         if images.is_empty() && is_named && Reference::parse(text).is_ok() {
             images.push(text.to_owned());
         }
-        let place = Place { template: spot.template.to_owned(), document: spot.document, path };
-        if images.is_empty() || self.places.contains(&place) {
+        let location =
+            FieldLocation { template: context.template.to_owned(), document: context.document, path };
+        if images.is_empty() || self.places.contains(&location) {
             return;
         }
         for image in images {
             self.found.insert(Suspect {
-                place: place.clone(),
-                object: spot.object.to_string(),
+                location: location.clone(),
+                object: context.object.to_string(),
                 image,
                 kind,
                 after: None,
@@ -230,18 +231,18 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn starts_with(path: &ValuePath, key: &str) -> bool {
-    matches!(path.steps().first(), Some(Step::Key(first)) if *first == key)
+    matches!(path.segments().first(), Some(Segment::Key(first)) if *first == key)
 }
 
 fn is_image_key(path: &ValuePath) -> bool {
-    matches!(path.steps().last(), Some(Step::Key(key)) if key.to_str_lossy().to_ascii_lowercase().ends_with("image"))
+    matches!(path.segments().last(), Some(Segment::Key(key)) if key.to_str_lossy().to_ascii_lowercase().ends_with("image"))
 }
 
 fn kind_of(path: &ValuePath, object: &ObjectId) -> SuspectKind {
     let has = |words: &[&str]| {
-        path.steps()
+        path.segments()
             .iter()
-            .any(|step| matches!(step, Step::Key(key) if words.iter().any(|word| *key == *word)))
+            .any(|step| matches!(step, Segment::Key(key) if words.iter().any(|word| *key == *word)))
     };
     if has(&["annotations"]) {
         return SuspectKind::Annotation;
@@ -267,10 +268,11 @@ mod tests {
 
     fn found(text: &str) -> Vec<String> {
         let files = vec![("c/templates/x.yaml".to_owned(), text.as_bytes().to_vec())];
-        let truth = fields(&files);
-        let show =
-            |suspect: &Suspect| format!("{}: {} {}", suspect.kind.name(), suspect.place.path, suspect.image);
-        suspects(&files, &truth).iter().map(show).collect()
+        let image_fields = fields(&files);
+        let show = |suspect: &Suspect| {
+            format!("{}: {} {}", suspect.kind.name(), suspect.location.path, suspect.image)
+        };
+        suspects(&files, &image_fields).iter().map(show).collect()
     }
 
     #[test]

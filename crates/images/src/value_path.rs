@@ -4,9 +4,9 @@ use std::fmt;
 
 use pintle_tree::{Map, Node, Str, with_stack};
 
-/// One step down a tree.
+/// One segment down a tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum Segment {
     /// To the entry of a map.
     Key(Str),
     /// To an item of a list.
@@ -15,7 +15,7 @@ pub enum Step {
 
 /// The way from the root of a tree to a node. Prints as `a.b[0].c`, with dots inside keys escaped as `--set` has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ValuePath(Vec<Step>);
+pub struct ValuePath(Vec<Segment>);
 
 impl ValuePath {
     /// Returns the way to the root.
@@ -26,45 +26,45 @@ impl ValuePath {
     /// The way to an entry of the map here.
     #[must_use]
     pub fn key(&self, key: impl Into<Str>) -> Self {
-        self.with(Step::Key(key.into()))
+        self.with(Segment::Key(key.into()))
     }
 
     /// The way to an item of the list here.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        self.with(Step::Index(index))
+        self.with(Segment::Index(index))
     }
 
-    /// The way with one more step.
+    /// The way with one more segment.
     #[must_use]
-    pub fn with(&self, step: Step) -> Self {
-        let mut steps = Vec::with_capacity(self.0.len() + 1);
-        steps.extend_from_slice(&self.0);
-        steps.push(step);
-        ValuePath(steps)
+    pub fn with(&self, segment: Segment) -> Self {
+        let mut segments = Vec::with_capacity(self.0.len() + 1);
+        segments.extend_from_slice(&self.0);
+        segments.push(segment);
+        ValuePath(segments)
     }
 
     /// The steps from the root on.
-    pub fn steps(&self) -> &[Step] {
+    pub fn segments(&self) -> &[Segment] {
         &self.0
     }
 
     /// The way to what holds this node; none for the root.
     pub fn parent(&self) -> Option<ValuePath> {
-        self.0.split_last().map(|(_, steps)| ValuePath(steps.to_vec()))
+        self.0.split_last().map(|(_, segments)| ValuePath(segments.to_vec()))
     }
 
     /// The last key on the way, list items passed over.
     pub fn last_key(&self) -> Option<&Str> {
-        self.0.iter().rev().find_map(|step| match step {
-            Step::Key(key) => Some(key),
-            Step::Index(_) => None,
+        self.0.iter().rev().find_map(|segment| match segment {
+            Segment::Key(key) => Some(key),
+            Segment::Index(_) => None,
         })
     }
 
     /// Whether the way leads through a list.
     pub fn enters_list(&self) -> bool {
-        self.0.iter().any(|step| matches!(step, Step::Index(_)))
+        self.0.iter().any(|segment| matches!(segment, Segment::Index(_)))
     }
 
     /// Whether this is `other`, or below it.
@@ -80,39 +80,39 @@ impl ValuePath {
     /// The node at the end of the way.
     pub fn find<'n>(&self, root: &'n Map<Node>) -> Option<&'n Node> {
         let (first, rest) = self.0.split_first()?;
-        let Step::Key(key) = first else { return None };
-        rest.iter().try_fold(root.get(key)?, |node, step| step.take(node))
+        let Segment::Key(key) = first else { return None };
+        rest.iter().try_fold(root.get(key)?, |node, segment| segment.descend(node))
     }
 }
 
 /// How deep below a root images are looked for. Nothing that is read as an object or as values by people is as deep, and
-/// every step of a way takes memory.
-pub(crate) const MOST_STEPS: usize = 256;
+/// every segment of a way takes memory.
+pub(crate) const MAX_DEPTH: usize = 256;
 
-impl From<Vec<Step>> for ValuePath {
-    fn from(steps: Vec<Step>) -> Self {
-        ValuePath(steps)
+impl From<Vec<Segment>> for ValuePath {
+    fn from(segments: Vec<Segment>) -> Self {
+        ValuePath(segments)
     }
 }
 
-impl Step {
-    fn take<'n>(&self, node: &'n Node) -> Option<&'n Node> {
+impl Segment {
+    fn descend<'n>(&self, node: &'n Node) -> Option<&'n Node> {
         match self {
-            Step::Key(key) => node.get(key),
-            Step::Index(index) => node.as_list()?.get(*index),
+            Segment::Key(key) => node.get(key),
+            Segment::Index(index) => node.as_list()?.get(*index),
         }
     }
 }
 
 impl fmt::Display for ValuePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, step) in self.0.iter().enumerate() {
-            match step {
-                Step::Key(key) => {
+        for (number, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Key(key) => {
                     let dot = if number == 0 { "" } else { "." };
                     write!(formatter, "{dot}{}", key.to_str_lossy().replace('.', "\\."))?;
                 }
-                Step::Index(index) => write!(formatter, "[{index}]")?,
+                Segment::Index(index) => write!(formatter, "[{index}]")?,
             }
         }
         Ok(())
@@ -130,7 +130,7 @@ pub fn overlay<'p>(
         let is_top = path.0.len() == 1;
         if is_top || path.find(values).is_some() || path.parent().is_some_and(|map| is_map(map.find(values)))
         {
-            put_in_map(&mut over, values, &path.0, text);
+            set_in_map(&mut over, values, &path.0, text);
         }
     }
     over
@@ -140,8 +140,8 @@ fn is_map(node: Option<&Node>) -> bool {
     matches!(node, Some(Node::Map(_)))
 }
 
-fn put_in_map(over: &mut Map<Node>, values: &Map<Node>, steps: &[Step], text: &str) {
-    let Some((Step::Key(key), rest)) = steps.split_first() else { return };
+fn set_in_map(over: &mut Map<Node>, values: &Map<Node>, segments: &[Segment], text: &str) {
+    let Some((Segment::Key(key), rest)) = segments.split_first() else { return };
     let below = values.get(key).unwrap_or(&Node::Nil);
     let slot = over.entry_or_insert_with(key, || match below {
         // What is replaced as a whole starts as it is.
@@ -152,19 +152,19 @@ fn put_in_map(over: &mut Map<Node>, values: &Map<Node>, steps: &[Step], text: &s
         ([], _) => *slot = Node::from(text),
         (_, Node::Map(below)) => {
             if let Some(over) = slot.as_map_mut() {
-                with_stack(|| put_in_map(over, below, rest, text));
+                with_stack(|| set_in_map(over, below, rest, text));
             }
         }
-        _ => put_anywhere(slot, rest, text),
+        _ => set_in_node(slot, rest, text),
     }
 }
 
-fn put_anywhere(node: &mut Node, steps: &[Step], text: &str) {
+fn set_in_node(node: &mut Node, segments: &[Segment], text: &str) {
     let mut current = node;
-    for step in steps {
-        let next = match (step, current) {
-            (Step::Key(key), Node::Map(map)) => map.get_mut(key),
-            (Step::Index(index), Node::List(list)) => list.get_mut(*index),
+    for segment in segments {
+        let next = match (segment, current) {
+            (Segment::Key(key), Node::Map(map)) => map.get_mut(key),
+            (Segment::Index(index), Node::List(list)) => list.get_mut(*index),
             _ => None,
         };
         match next {
@@ -180,8 +180,8 @@ mod tests {
     use super::*;
     use pintle_tree::json;
 
-    fn path(steps: &[Step]) -> ValuePath {
-        ValuePath::from(steps.to_vec())
+    fn path(segments: &[Segment]) -> ValuePath {
+        ValuePath::from(segments.to_vec())
     }
 
     #[test]
@@ -194,10 +194,10 @@ mod tests {
     #[test]
     fn an_overlay_has_only_what_is_needed_and_lists_whole() {
         let values = json::read_map(br#"{"a":{"x":"1","y":"2"},"l":[{"i":"p","n":"q"},{"i":"r"}]}"#).unwrap();
-        let key = |key: &str| Step::Key(key.into());
+        let key = |key: &str| Segment::Key(key.into());
         let a = path(&[key("a"), key("x")]);
-        let first = path(&[key("l"), Step::Index(0), key("i")]);
-        let second = path(&[key("l"), Step::Index(1), key("i")]);
+        let first = path(&[key("l"), Segment::Index(0), key("i")]);
+        let second = path(&[key("l"), Segment::Index(1), key("i")]);
         let absent = path(&[key("no"), key("i")]);
         let over = overlay(&values, [(&a, "A"), (&first, "P"), (&second, "R"), (&absent, "N")]);
         let wanted = json::read_map(br#"{"a":{"x":"A"},"l":[{"i":"P","n":"q"},{"i":"R"}]}"#).unwrap();

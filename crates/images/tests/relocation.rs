@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use pintle_chart::{Chart, File, load_files};
-use pintle_images::overrides::needed_beside;
+use pintle_images::overrides::required_extra_values;
 use pintle_images::{
-    ConsequenceKind, Image, Obstacle, Outcome, PathFilter, Policy, Relocation, Rendering, Scopes, Source,
-    Target, Wishes, detect, fields, relocate,
+    ConsequenceKind, Image, Obstacle, Outcome, PathFilter, Policy, RelocateOptions, Relocation, Rendering,
+    Scopes, Source, Target, detect, fields, relocate,
 };
 use pintle_render::{Capabilities, Release};
 use pintle_tree::{Map, Node};
@@ -56,16 +56,16 @@ impl Bench {
         let chart =
             pintle_values::process_dependencies(self.loaded.clone(), &self.user, nulls, &mut Vec::new())
                 .expect("good input");
-        let scopes = Scopes::of(&self.loaded, &chart);
+        let scopes = Scopes::new(&self.loaded, &chart);
         let mut rendering = Rendering::new(&chart, &self.user, &target, nulls).expect("good input");
         let values = rendering.values(&Map::new()).expect("good input");
         let detection = detect(&scopes, &self.user, &values, &self.filter);
-        let wishes = Wishes {
+        let options = RelocateOptions {
             filter: self.filter.clone(),
             detection: Some(&detection),
-            beside: needed_beside(&scopes),
+            extra_values: required_extra_values(&scopes),
         };
-        let relocation = relocate(&mut rendering, &self.policy, &wishes).expect("good input");
+        let relocation = relocate(&mut rendering, &self.policy, &options).expect("good input");
         let after = rendering.render(&relocation.overrides).expect("good input");
         let images = fields(&after).into_iter().map(|field| field.image).collect();
         Moved { relocation, images }
@@ -215,7 +215,7 @@ fn what_is_written_in_a_template_is_named_by_its_line() {
         let image = moved.image(number);
         (image.outcome.clone(), image.written.as_ref().map(ToString::to_string).unwrap_or_default())
     };
-    let written = || Outcome::NeedsRewrite(Obstacle::Written);
+    let written = || Outcome::NeedsRewrite(Obstacle::Hardcoded);
     assert_eq!(outcome(0), (written(), "web/templates/pod.yaml:7".to_owned()));
     assert_eq!(outcome(1), (written(), "web/templates/_helpers.tpl:3".to_owned()));
     assert_eq!(outcome(2), (Outcome::ByValues, String::new()));
@@ -246,7 +246,7 @@ fn excluded_registries_and_other_registries_stay() {
     let moved = bench.run();
     assert_eq!(moved.images, ["hub.corp:5000/dockerio/x/a:1", "quay.io/x/b:1", "gcr.io/x/c:1"]);
     let outcomes: Vec<&Outcome> = moved.relocation.images.iter().map(|image| &image.outcome).collect();
-    assert_eq!(outcomes, [&Outcome::ByValues, &Outcome::Excluded, &Outcome::LeftAlone]);
+    assert_eq!(outcomes, [&Outcome::ByValues, &Outcome::Excluded, &Outcome::Unchanged]);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn what_follows_from_a_change_is_listed() {
     assert_eq!(moved.image(0).outcome, Outcome::ByValues);
     let listed = moved.relocation.consequences.iter();
     let listed: Vec<(String, ConsequenceKind)> =
-        listed.map(|one| (one.difference.place.path.to_string(), one.kind)).collect();
+        listed.map(|one| (one.difference.location.path.to_string(), one.kind)).collect();
     assert_eq!(
         listed,
         [
@@ -296,7 +296,7 @@ fn a_value_that_names_something_else_too_is_not_changed() {
     let alone = pods.replace("{{ .Values.registry }}/", "");
     let moved = Bench::new(&[("values.yaml", values), ("templates/pod.yaml", &alone)]).run();
     assert_eq!(moved.overrides(), "{}\n");
-    let Outcome::NeedsRewrite(Obstacle::Elsewhere { value, what }) = &moved.image(0).outcome else {
+    let Outcome::NeedsRewrite(Obstacle::SideEffect { value, what }) = &moved.image(0).outcome else {
         panic!("{:?}", moved.image(0));
     };
     assert_eq!((value.as_str(), what.contains("metadata.name")), ("name", true), "{what}");
@@ -328,10 +328,11 @@ fn images_that_are_not_rendered_move_where_that_changes_nothing_else() {
                   '1'}\n";
     let moved = Bench::new(&[("values.yaml", values), ("templates/pod.yaml", pods)]).run();
     assert_eq!(moved.overrides(), "extra:\n  image:\n    repository: hub.corp:5000/quayio/a/b\n");
-    let beyond: Vec<String> = moved.relocation.beyond.iter().map(|one| one.path.to_string()).collect();
-    assert_eq!(beyond, ["extra.image"]);
-    let given_up: Vec<String> = moved.relocation.given_up.iter().map(ToString::to_string).collect();
-    assert_eq!(given_up, ["label"]);
+    let unrendered: Vec<String> =
+        moved.relocation.unrendered.iter().map(|one| one.path.to_string()).collect();
+    assert_eq!(unrendered, ["extra.image"]);
+    let skipped: Vec<String> = moved.relocation.skipped.iter().map(ToString::to_string).collect();
+    assert_eq!(skipped, ["label"]);
 }
 
 #[test]
@@ -345,7 +346,7 @@ fn schemas_are_kept_to() {
     ];
     let moved = Bench::new(&files).run();
     assert_eq!(moved.overrides(), "{}\n");
-    assert!(matches!(&moved.image(0).outcome, Outcome::NeedsRewrite(Obstacle::Elsewhere { .. })));
+    assert!(matches!(&moved.image(0).outcome, Outcome::NeedsRewrite(Obstacle::SideEffect { .. })));
 }
 
 #[test]
@@ -371,5 +372,5 @@ fn values_and_objects_without_end_are_no_trouble() {
     let moved = Bench::new(&files).run();
     // What cannot be looked at is not changed.
     assert_eq!(moved.overrides(), "{}\n");
-    assert!(matches!(&moved.image(0).outcome, Outcome::NeedsRewrite(Obstacle::Elsewhere { .. })));
+    assert!(matches!(&moved.image(0).outcome, Outcome::NeedsRewrite(Obstacle::SideEffect { .. })));
 }

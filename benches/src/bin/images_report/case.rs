@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use pintle_chart::{Chart, File};
-use pintle_images::overrides::needed_beside;
+use pintle_images::overrides::required_extra_values;
 use pintle_images::{
-    Detection, Field, Files, Outcome, PathFilter, Policy, Reference, Relocation, Rendering, Scopes, Source,
-    Target, Wishes, detect, fields, relocate, rewrite,
+    Detection, Field, Files, Outcome, PathFilter, Policy, Reference, RelocateOptions, Relocation, Rendering,
+    Scopes, Source, Target, detect, fields, relocate, rewrite,
 };
 use pintle_objects::Order;
 use pintle_render::{Capabilities, Release};
@@ -113,12 +113,13 @@ fn moved(
     rendering: &mut Rendering<'_>,
     policy: &Policy,
 ) -> Result<Relocation> {
-    let scopes = Scopes::of(loaded, chart);
+    let scopes = Scopes::new(loaded, chart);
     let values = rendering.values(&Map::new())?;
     let filter = PathFilter::default();
     let detection: Detection = detect(&scopes, user, &values, &filter);
-    let wishes = Wishes { filter, detection: Some(&detection), beside: needed_beside(&scopes) };
-    Ok(relocate(rendering, policy, &wishes)?)
+    let options =
+        RelocateOptions { filter, detection: Some(&detection), extra_values: required_extra_values(&scopes) };
+    Ok(relocate(rendering, policy, &options)?)
 }
 
 fn target() -> pintle_render::Target {

@@ -24,7 +24,7 @@ pub(crate) struct Figures {
     /// Overrides that change something else.
     pub(crate) stray: usize,
     /// Images that are moved for other values than the present ones.
-    pub(crate) beyond: usize,
+    pub(crate) unrendered: usize,
     /// Strings elsewhere that look like images.
     pub(crate) suspects: usize,
     /// Of these, those that overrides move along, because the same value makes them.
@@ -46,7 +46,7 @@ impl Figures {
         self.unparsable += count(|image| matches!(image.outcome, Outcome::Unparsable(_)));
         self.missed += done.missed.len();
         self.stray += usize::from(!done.stray.is_empty());
-        self.beyond += relocation.beyond.len();
+        self.unrendered += relocation.unrendered.len();
         self.suspects += relocation.suspects.len();
         self.carried += relocation.suspects.iter().filter(|suspect| suspect.after.is_some()).count();
         self.renders += relocation.renders;

@@ -38,7 +38,7 @@ pub(crate) fn page(outcomes: &[Outcome<'_>], seconds: f64) -> String {
         "Beside these fields, {} strings elsewhere look like images (operators' resources, configuration, arguments). \
          They are\nreported; {} of them are moved along, because the same value makes them. {} images that are not \
          rendered with the\nvalues at hand are moved, too.",
-        total.suspects, total.carried, total.beyond
+        total.suspects, total.carried, total.unrendered
     );
     worst(&mut text, outcomes, &charts);
     problems(&mut text, outcomes);
@@ -110,12 +110,12 @@ fn worst(text: &mut String, outcomes: &[Outcome<'_>], charts: &BTreeMap<&str, Fi
 fn reason(image: &Image) -> Option<String> {
     let ImageOutcome::NeedsRewrite(obstacle) = &image.outcome else { return None };
     let place =
-        image.written.as_ref().map_or_else(|| image.field.place.template.clone(), ToString::to_string);
+        image.written.as_ref().map_or_else(|| image.field.location.template.clone(), ToString::to_string);
     let why = match obstacle {
-        Obstacle::Written => "is written there".to_owned(),
+        Obstacle::Hardcoded => "is written there".to_owned(),
         Obstacle::Shape => "is put together there in a way that no registry fits into".to_owned(),
         Obstacle::Shared { value, other } => format!("shares `{value}` with `{other}`"),
-        Obstacle::Elsewhere { value, what } => format!("needs `{value}`, which would also change {what}"),
+        Obstacle::SideEffect { value, what } => format!("needs `{value}`, which would also change {what}"),
     };
     Some(format!("`{}` in {place}: {why}", image.field.image))
 }

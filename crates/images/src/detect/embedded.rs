@@ -32,6 +32,6 @@ fn after_key(text: &str, end: usize) -> Option<Range<usize>> {
     let length = value.find(|c: char| c.is_whitespace() || "\"',}]".contains(c)).unwrap_or(value.len());
     let start = text.len() - value.len();
     let image = &value[..length];
-    let telling = image.contains('/') || image.contains(':');
-    (telling && Reference::parse(image).is_ok()).then_some(start..start + length)
+    let names_image = image.contains('/') || image.contains(':');
+    (names_image && Reference::parse(image).is_ok()).then_some(start..start + length)
 }

@@ -49,14 +49,14 @@ pub(super) const EVIDENCE: [&str; 9] = [
 ];
 
 /// Where the registry, the tag and the digest of a string beside them are looked for.
-pub(super) struct Beside {
+pub(super) struct SiblingKeys {
     pub(super) registry: Vec<String>,
     pub(super) tag: Vec<String>,
     pub(super) digest: Vec<String>,
 }
 
 /// The keys that belong to the string under `key`: `initImageTag` to `initImage`, `imageTag` and `tag` to `image`.
-pub(super) fn beside(key: &str) -> Beside {
+pub(super) fn sibling_keys(key: &str) -> SiblingKeys {
     let lower = key.to_ascii_lowercase();
     let ending = ["imagerepository", "imagerepo", "imagename", "image"];
     let front =
@@ -75,5 +75,5 @@ pub(super) fn beside(key: &str) -> Beside {
     if front.is_empty() {
         registry.push("hub".to_owned());
     }
-    Beside { registry, tag: names(&["Tag", "Version"]), digest: names(&["Digest"]) }
+    SiblingKeys { registry, tag: names(&["Tag", "Version"]), digest: names(&["Digest"]) }
 }

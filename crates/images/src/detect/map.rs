@@ -2,56 +2,57 @@
 
 use pintle_tree::{Map, Node, Str};
 
-use super::{Search, Spot, keys, part, text};
-use crate::shape::{Part, Role, Shape, Trouble};
+use super::{Context, Search, keys, part, text};
+use crate::shape::{Issue, Part, Role, Shape};
 use crate::value_path::ValuePath;
 
 impl<'s> Search<'s> {
     /// Finds the image that a map is, and those that stand beside other keys in it. Returns the keys that are used up.
-    pub(super) fn map_image(&mut self, map: &Map<Node>, path: &ValuePath, spot: Spot<'s>) -> Vec<Str> {
+    pub(super) fn map_image(&mut self, map: &Map<Node>, path: &ValuePath, context: Context<'s>) -> Vec<Str> {
         let mut taken = Vec::new();
-        self.whole_map(map, path, spot, &mut taken);
+        self.whole_map(map, path, context, &mut taken);
         for (key, node) in map.iter() {
             let Some(text) = node.as_str() else { continue };
-            let names = keys::is_image(key) || keys::is_image_name(key) || (spot.names && text.contains('/'));
+            let names =
+                keys::is_image(key) || keys::is_image_name(key) || (context.names && text.contains('/'));
             if names && !taken.contains(key) && !text.is_empty() {
-                self.beside(map, path, spot, (key, text), &mut taken);
+                self.siblings(map, path, context, (key, text), &mut taken);
             }
         }
         taken
     }
 
     /// A map that is one image: `{registry, repository, tag, digest}` and its relatives.
-    fn whole_map(&mut self, map: &Map<Node>, path: &ValuePath, spot: Spot<'s>, taken: &mut Vec<Str>) {
-        let Some(named) = naming(map, spot) else { return };
-        let mut image = Gathering { map, path, parts: Vec::new(), troubles: Vec::new(), taken };
+    fn whole_map(&mut self, map: &Map<Node>, path: &ValuePath, context: Context<'s>, taken: &mut Vec<Str>) {
+        let Some(named) = naming(map, context) else { return };
+        let mut image = PartCollector { map, path, parts: Vec::new(), issues: Vec::new(), taken };
         image.text(Role::Registry, &keys::REGISTRY);
         for (role, key) in &named {
             image.text(*role, &[key]);
         }
         // The version of something else than an image is no tag.
-        let tags = if spot.image_key { &keys::TAG[..] } else { &keys::TAG[..2] };
+        let tags = if context.image_key { &keys::TAG[..] } else { &keys::TAG[..2] };
         let has_tag = image.tag(tags);
         let has_digest = image.text(Role::Digest, &keys::DIGEST);
         if !has_tag && !has_digest {
-            image.troubles.push(Trouble::NoTagKey);
+            image.issues.push(Issue::NoTagKey);
         }
-        let (parts, troubles) = (image.parts, image.troubles);
-        self.add(spot, path, Shape::Map, parts, troubles);
+        let (parts, issues) = (image.parts, image.issues);
+        self.add(context, path, Shape::Map, parts, issues);
     }
 
     /// A string whose tag, registry or digest may be under other keys of the same map.
-    fn beside(
+    fn siblings(
         &mut self,
         map: &Map<Node>,
         path: &ValuePath,
-        spot: Spot<'s>,
+        context: Context<'s>,
         (key, text): (&Str, &str),
         taken: &mut Vec<Str>,
     ) {
         let Some(name) = key.as_str() else { return };
-        let keys = keys::beside(name);
-        let mut image = Gathering { map, path, parts: Vec::new(), troubles: Vec::new(), taken };
+        let keys = keys::sibling_keys(name);
+        let mut image = PartCollector { map, path, parts: Vec::new(), issues: Vec::new(), taken };
         if !text::has_suffix(text) && !text.contains("{{") {
             let known = |names: &[String]| names.iter().any(|name| map.contains_key(name));
             if known(&keys.registry) && !text::has_registry(text) {
@@ -62,22 +63,22 @@ impl<'s> Search<'s> {
                 image.tag(&strs(&keys.tag));
                 image.text(Role::Digest, &strs(&keys.digest));
                 image.taken.push(key.clone());
-                let (parts, troubles) = (image.parts, image.troubles);
-                return self.add(spot, path, Shape::Siblings, parts, troubles);
+                let (parts, issues) = (image.parts, image.issues);
+                return self.add(context, path, Shape::Siblings, parts, issues);
             }
         }
         // A name alone says little, unless the key says all.
-        let telling = key == "image" || text.contains(['/', ':']);
-        if telling && text::may_be_image(text) {
+        let names_image = key == "image" || text.contains(['/', ':']);
+        if names_image && text::may_be_image(text) {
             image.taken.push(key.clone());
-            let (mut parts, troubles) = (image.parts, image.troubles);
+            let (mut parts, issues) = (image.parts, image.issues);
             let (role, shape) = match parts.is_empty() {
                 true => (Role::Whole, Shape::String),
                 false => (Role::Repository, Shape::Siblings),
             };
             parts.push(part(role, path, key, text));
-            let place = if shape == Shape::String { path.key(key.clone()) } else { path.clone() };
-            self.add(spot, &place, shape, parts, troubles);
+            let location = if shape == Shape::String { path.key(key.clone()) } else { path.clone() };
+            self.add(context, &location, shape, parts, issues);
         }
     }
 }
@@ -87,15 +88,15 @@ fn strs(names: &[String]) -> Vec<&str> {
 }
 
 /// Collects the parts of one image.
-struct Gathering<'g> {
+struct PartCollector<'g> {
     map: &'g Map<Node>,
     path: &'g ValuePath,
     parts: Vec<Part>,
-    troubles: Vec<Trouble>,
+    issues: Vec<Issue>,
     taken: &'g mut Vec<Str>,
 }
 
-impl Gathering<'_> {
+impl PartCollector<'_> {
     /// Adds the string under the first of `keys` that is there; whether one was there.
     fn text(&mut self, role: Role, keys: &[&str]) -> bool {
         for key in keys {
@@ -125,43 +126,44 @@ impl Gathering<'_> {
             Some((Str::from(*key), text))
         });
         match number {
-            Some((key, text)) if !self.text_is_there(keys) => {
+            Some((key, text)) if !self.has_text(keys) => {
                 self.parts.push(part(Role::Tag, self.path, &key, &text));
                 self.taken.push(key);
-                self.troubles.push(Trouble::NumberAsTag(text));
+                self.issues.push(Issue::NumberAsTag(text));
                 true
             }
             _ => self.text(Role::Tag, keys),
         }
     }
 
-    fn text_is_there(&self, keys: &[&str]) -> bool {
+    fn has_text(&self, keys: &[&str]) -> bool {
         keys.iter().any(|key| self.map.get(key).is_some_and(|node| node.as_str().is_some()))
     }
 }
 
 /// The keys by which a map names an image, if it does.
-fn naming(map: &Map<Node>, spot: Spot<'_>) -> Option<Vec<(Role, &'static str)>> {
+fn naming(map: &Map<Node>, context: Context<'_>) -> Option<Vec<(Role, &'static str)>> {
     let text = |key: &str| map.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
     let has = |keys: &[&str]| keys.iter().any(|key| map.contains_key(key));
     for key in keys::REPOSITORY {
         let Some(repository) = text(key) else { continue };
-        let is_image = spot.image_key || has(&keys::EVIDENCE);
-        if !is_image || (!spot.image_key && text::is_source_code(repository)) {
+        let is_image = context.image_key || has(&keys::EVIDENCE);
+        if !is_image || (!context.image_key && text::is_source_code(repository)) {
             return None;
         }
         let name =
-            text("name").filter(|name| spot.image_key && text("registry").is_none() && is_last_name(name));
+            text("name").filter(|name| context.image_key && text("registry").is_none() && is_last_name(name));
         return Some(match name {
             Some(_) => vec![(Role::Repository, key), (Role::Name, "name")],
             None => vec![(Role::Repository, key)],
         });
     }
-    if text("image").is_some() && (spot.image_key || (text("registry").is_some() && has(&["tag", "digest"])))
+    if text("image").is_some()
+        && (context.image_key || (text("registry").is_some() && has(&["tag", "digest"])))
     {
         return Some(vec![(Role::Repository, "image")]);
     }
-    if text("name").is_some() && spot.image_key && has(&["tag", "version", "registry", "digest"]) {
+    if text("name").is_some() && context.image_key && has(&["tag", "version", "registry", "digest"]) {
         return Some(vec![(Role::Repository, "name")]);
     }
     None

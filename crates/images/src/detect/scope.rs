@@ -6,7 +6,7 @@ use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str};
 
 use crate::shape::Origin;
-use crate::value_path::{Step, ValuePath};
+use crate::value_path::{Segment, ValuePath};
 
 /// A chart, the subcharts that take part under the names by which values call them, and those that do not.
 #[derive(Debug)]
@@ -23,11 +23,11 @@ pub struct Scopes<'c> {
 
 impl<'c> Scopes<'c> {
     /// The scopes of `chart`, which `loaded` became by dependency processing.
-    pub fn of(loaded: &'c Chart, chart: &'c Chart) -> Self {
-        Self::below(loaded, chart, None)
+    pub fn new(loaded: &'c Chart, chart: &'c Chart) -> Self {
+        Self::with_parent(loaded, chart, None)
     }
 
-    fn below(loaded: &'c Chart, chart: &'c Chart, parent: Option<&str>) -> Self {
+    fn with_parent(loaded: &'c Chart, chart: &'c Chart, parent: Option<&str>) -> Self {
         let chart_path = chart.full_path(parent);
         let mut named: BTreeMap<&str, &str> = BTreeMap::new();
         for dependency in &loaded.metadata.dependencies {
@@ -37,7 +37,10 @@ impl<'c> Scopes<'c> {
         let subscopes = chart.subcharts.iter().map(|subchart| {
             let original = named.get(subchart.name()).copied().unwrap_or(subchart.name());
             let loaded = loaded.subcharts.iter().find(|loaded| loaded.name() == original);
-            (Str::from(subchart.name()), Self::below(loaded.unwrap_or(subchart), subchart, Some(&chart_path)))
+            (
+                Str::from(subchart.name()),
+                Self::with_parent(loaded.unwrap_or(subchart), subchart, Some(&chart_path)),
+            )
         });
         let subscopes: BTreeMap<Str, Scopes<'c>> = subscopes.collect();
         let disabled = named.keys().map(|name| Str::from(*name)).filter(|name| !subscopes.contains_key(name));
@@ -69,15 +72,15 @@ impl<'c> Scopes<'c> {
         if path.find(user).is_some() {
             return Origin::User;
         }
-        self.chart_origin(path.steps()).unwrap_or_else(|| Origin::Chart(self.chart_path.clone()))
+        self.chart_origin(path.segments()).unwrap_or_else(|| Origin::Chart(self.chart_path.clone()))
     }
 
-    fn chart_origin(&self, steps: &[Step]) -> Option<Origin> {
-        let path = ValuePath::from(steps.to_vec());
+    fn chart_origin(&self, segments: &[Segment]) -> Option<Origin> {
+        let path = ValuePath::from(segments.to_vec());
         if path.find(&self.loaded.values).is_some() {
             return Some(Origin::Chart(self.chart_path.clone()));
         }
-        let (Step::Key(first), rest) = steps.split_first()? else { return None };
+        let (Segment::Key(first), rest) = segments.split_first()? else { return None };
         self.subscope(first)?.chart_origin(rest)
     }
 }

@@ -15,14 +15,14 @@ fn chart(name: &str, values: &str) -> Chart {
 
 fn found(values: &str) -> Vec<String> {
     let chart = chart("demo", values);
-    let detection = detect(&Scopes::of(&chart, &chart), &Map::new(), &chart.values, &PathFilter::default());
+    let detection = detect(&Scopes::new(&chart, &chart), &Map::new(), &chart.values, &PathFilter::default());
     detection.images.iter().map(line).collect()
 }
 
 fn line(finding: &Finding) -> String {
     let mut line = format!("{} {} {}", finding.path, finding.shape.name(), finding.written);
-    for trouble in &finding.troubles {
-        line.push_str(&format!(" !{}", trouble.name()));
+    for issue in &finding.issues {
+        line.push_str(&format!(" !{}", issue.name()));
     }
     line
 }
@@ -112,7 +112,7 @@ fn digests_are_found_in_all_their_places() {
 #[test]
 fn ir_12_an_empty_tag_means_the_version_of_the_application() {
     let chart = chart("demo", "image: {repository: quay.io/a/b, tag: ''}\nother: {image: nginx}");
-    let detection = detect(&Scopes::of(&chart, &chart), &Map::new(), &chart.values, &PathFilter::default());
+    let detection = detect(&Scopes::new(&chart, &chart), &Map::new(), &chart.values, &PathFilter::default());
     let tags: Vec<_> = detection.images.iter().map(|image| image.assumed_tag.as_deref()).collect();
     assert_eq!(tags, [Some("4.1"), Some("latest")]);
 }
@@ -124,7 +124,7 @@ fn registries_for_all_images_are_found_once() {
     let mut log = Vec::new();
     let values =
         pintle_values::coalesce(&parent, &Map::new(), pintle_values::NullRules::Helm4, &mut log).unwrap();
-    let detection = detect(&Scopes::of(&parent, &parent), &Map::new(), &values, &PathFilter::default());
+    let detection = detect(&Scopes::new(&parent, &parent), &Map::new(), &values, &PathFilter::default());
     let globals: Vec<String> = detection.globals.iter().map(|global| global.path.to_string()).collect();
     assert_eq!(globals, ["db.global.hub", "global.image.registry", "global.imageRegistry"]);
 }
@@ -150,7 +150,7 @@ fn subcharts_are_found_by_alias_and_only_if_they_take_part() {
     let rules = pintle_values::NullRules::Helm4;
     let processed = pintle_values::process_dependencies(parent.clone(), &user, rules, &mut log).unwrap();
     let values = pintle_values::coalesce(&processed, &user, rules, &mut log).unwrap();
-    let detection = detect(&Scopes::of(&parent, &processed), &user, &values, &PathFilter::default());
+    let detection = detect(&Scopes::new(&parent, &processed), &user, &values, &PathFilter::default());
     let lines: Vec<_> = detection.images.iter().map(line).collect();
     assert_eq!(lines, ["store.image map team/db:mine"]);
     assert_eq!(detection.images[0].origin, Origin::Chart("parent/charts/store".to_owned()));

@@ -2,9 +2,9 @@
 
 use pintle_tree::Str;
 
-use super::{Search, Spot, embedded};
-use crate::reference::{Flaw, Reference, is_legal_digest, names_host};
-use crate::shape::{Finding, Part, Role, Shape, Trouble};
+use super::{Context, Search, embedded};
+use crate::reference::{Reference, ReferenceErrorKind, is_host, is_valid_digest};
+use crate::shape::{Finding, Issue, Part, Role, Shape};
 use crate::value_path::ValuePath;
 
 /// Endings of the other things that are called images.
@@ -16,17 +16,17 @@ const CODE_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
 impl<'s> Search<'s> {
     /// Finds the image that a string is, or those in it. Strings of maps that stand under telling keys were found with
     /// their maps.
-    pub(super) fn text(&mut self, text: &Str, path: &ValuePath, spot: Spot<'s>) {
+    pub(super) fn text(&mut self, text: &Str, path: &ValuePath, context: Context<'s>) {
         let Some(text) = text.as_str() else { return };
-        let telling = spot.image_key && text.contains(['/', ':']) && may_be_image(text);
-        if telling && !text.contains('\n') {
+        let names_image = context.image_key && text.contains(['/', ':']) && may_be_image(text);
+        if names_image && !text.contains('\n') {
             let parts = vec![Part { role: Role::Whole, path: path.clone(), text: text.to_owned() }];
-            return self.add(spot, path, Shape::String, parts, Vec::new());
+            return self.add(context, path, Shape::String, parts, Vec::new());
         }
         for range in embedded::find(text) {
             let image = &text[range.clone()];
             let parts = vec![Part { role: Role::Whole, path: path.clone(), text: image.to_owned() }];
-            self.add(spot, path, Shape::Embedded(range), parts, Vec::new());
+            self.add(context, path, Shape::Embedded(range), parts, Vec::new());
         }
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn has_suffix(text: &str) -> bool {
 
 /// Whether a string names its registry.
 pub(super) fn has_registry(text: &str) -> bool {
-    text.split_once('/').is_some_and(|(first, _)| names_host(first))
+    text.split_once('/').is_some_and(|(first, _)| is_host(first))
 }
 
 /// Puts the parts together as charts usually do.
@@ -68,7 +68,7 @@ pub(super) fn compose(parts: &[Part]) -> String {
                 }
                 text.push_str(&part.text);
             }
-            Role::Tag if is_legal_digest(&part.text) => text.push_str(&format!("@{}", part.text)),
+            Role::Tag if is_valid_digest(&part.text) => text.push_str(&format!("@{}", part.text)),
             Role::Tag => text.push_str(&format!(":{}", part.text)),
             Role::Digest => match part.text.split_once(':') {
                 Some(_) => text.push_str(&format!("@{}", part.text)),
@@ -80,23 +80,23 @@ pub(super) fn compose(parts: &[Part]) -> String {
 }
 
 /// Reads what was written as a reference, and notes what is odd.
-pub(super) fn judge(finding: &mut Finding) {
+pub(super) fn parse_reference(finding: &mut Finding) {
     match Reference::parse(&finding.written) {
         Ok(reference) => {
             let both = reference.tag().is_some() && reference.digest().is_some();
             if both && finding.part(Role::Whole).is_some() {
-                finding.troubles.push(Trouble::TagAndDigest);
+                finding.issues.push(Issue::TagAndDigest);
             }
             finding.reference = Some(reference);
         }
         Err(error) => {
-            let trouble = match error.flaw {
-                Flaw::Template => Trouble::Template,
-                flaw => Trouble::Unparsable(flaw),
+            let issue = match error.kind {
+                ReferenceErrorKind::Template => Issue::Template,
+                kind => Issue::Unparsable(kind),
             };
             // Where names are made small, such an image can be meant.
             finding.reference = Reference::parse_loosely(&finding.written).ok();
-            finding.troubles.push(trouble);
+            finding.issues.push(issue);
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn set(file: &str, text: &str, source: &str, target: &str) -> Result<(String
         }),
         None => change(tree, |list| list.push(entry(source, &target))),
     };
-    let text = settle(edited, expected);
+    let text = verified_or_rewritten(edited, expected);
     MappingFile::parse(file, text.as_bytes())?;
     Ok((text, position.is_some()))
 }
@@ -53,7 +53,7 @@ pub fn remove(file: &str, text: &str, source: &str) -> Result<Option<String>> {
             list.remove(index);
         }
     });
-    Ok(Some(settle(without_entry(text, index), expected)))
+    Ok(Some(verified_or_rewritten(without_entry(text, index), expected)))
 }
 
 fn tree(text: &str) -> Map<Node> {
@@ -93,7 +93,7 @@ fn change(mut tree: Map<Node>, edit: impl FnOnce(&mut Vec<Node>)) -> Map<Node> {
 }
 
 /// The edited text if it says what it should, else the same written anew.
-fn settle(edited: Option<String>, expected: Map<Node>) -> String {
+fn verified_or_rewritten(edited: Option<String>, expected: Map<Node>) -> String {
     let expected = Node::Map(expected);
     match edited.filter(|text| pintle_yaml::read(text.as_bytes()).is_ok_and(|tree| tree == expected)) {
         Some(text) => text,
@@ -113,8 +113,8 @@ fn depth(line: &str) -> usize {
 }
 
 fn with_target(text: &str, index: usize, target: &str) -> Option<String> {
-    let start = *lines::of_items(text.as_bytes(), "mappings").get(index)?;
-    let at = lines::of_key_from(text.as_bytes(), "target", start);
+    let start = *lines::item_lines(text.as_bytes(), "mappings").get(index)?;
+    let at = lines::key_line_in_item(text.as_bytes(), "target", start);
     let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
     let line = all.get_mut(at - 1)?;
     let colon = line.find("target:")? + "target:".len();
@@ -128,7 +128,7 @@ fn with_entry(text: &str, source: &str, target: &str) -> Option<String> {
     if text.trim().is_empty() {
         return Some(format!("registries:\n  mappings:\n  - source: {source}\n    target: {target}\n"));
     }
-    let start = *lines::of_items(text.as_bytes(), "mappings").last()?;
+    let start = *lines::item_lines(text.as_bytes(), "mappings").last()?;
     let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
     let indent = " ".repeat(depth(all.get(start - 1)?));
     let end = item_end(&all, start);
@@ -138,7 +138,7 @@ fn with_entry(text: &str, source: &str, target: &str) -> Option<String> {
 }
 
 fn without_entry(text: &str, index: usize) -> Option<String> {
-    let start = *lines::of_items(text.as_bytes(), "mappings").get(index)?;
+    let start = *lines::item_lines(text.as_bytes(), "mappings").get(index)?;
     let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
     let end = item_end(&all, start);
     all.drain(start - 1..end);

@@ -2,7 +2,7 @@
 //! found there is no line, or that of the whole list.
 
 /// The lines, counted from one, on which the items of the list under `key` begin.
-pub(super) fn of_items(text: &[u8], key: &str) -> Vec<usize> {
+pub(super) fn item_lines(text: &[u8], key: &str) -> Vec<usize> {
     let text = String::from_utf8_lossy(text);
     let mut lines = text.lines().enumerate().skip_while(|(_, line)| !has_key(line, key));
     if lines.next().is_none() {
@@ -31,12 +31,12 @@ pub(super) fn of_items(text: &[u8], key: &str) -> Vec<usize> {
 }
 
 /// The first line that has the key.
-pub(super) fn of_key(text: &[u8], key: &str) -> Option<usize> {
+pub(super) fn key_line(text: &[u8], key: &str) -> Option<usize> {
     String::from_utf8_lossy(text).lines().position(|line| has_key(line, key)).map(|index| index + 1)
 }
 
 /// The line of the key in the item that begins on `line`; that line itself when the item does not have it.
-pub(super) fn of_key_from(text: &[u8], key: &str, line: usize) -> usize {
+pub(super) fn key_line_in_item(text: &[u8], key: &str, line: usize) -> usize {
     let text = String::from_utf8_lossy(text);
     let mut lines = text.lines().enumerate().skip(line - 1);
     let Some((_, first)) = lines.next() else { return line };

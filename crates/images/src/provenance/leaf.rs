@@ -3,7 +3,7 @@
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str, with_stack};
 
-use crate::value_path::{MOST_STEPS, Step, ValuePath};
+use crate::value_path::{MAX_DEPTH, Segment, ValuePath};
 
 /// The key of the values that all charts of a tree share.
 const GLOBAL: &str = "global";
@@ -52,7 +52,7 @@ fn nulls(map: &Map<Node>, path: &ValuePath, visit: &mut dyn FnMut(ValuePath)) {
     for (key, node) in map.iter() {
         match node {
             Node::Nil => visit(path.key(key.clone())),
-            Node::Map(map) if path.steps().len() < MOST_STEPS => {
+            Node::Map(map) if path.segments().len() < MAX_DEPTH => {
                 with_stack(|| nulls(map, &path.key(key.clone()), visit));
             }
             _ => {}
@@ -69,7 +69,7 @@ fn leaves(values: &Map<Node>, wanted: &dyn Fn(&str) -> bool) -> Vec<Leaf> {
 
 fn in_node(node: &Node, path: ValuePath, wanted: &dyn Fn(&str) -> bool, found: &mut Vec<Leaf>) {
     match node {
-        _ if path.steps().len() > MOST_STEPS => {}
+        _ if path.segments().len() > MAX_DEPTH => {}
         Node::Str(text) => {
             if let Some(text) = text.as_str().filter(|text| wanted(text)) {
                 found.push(Leaf { path, text: text.to_owned() });
@@ -96,11 +96,11 @@ fn in_map(map: &Map<Node>, path: &ValuePath, wanted: &dyn Fn(&str) -> bool, foun
 /// Whether a string below `global` of a subchart is there because a chart above has it; only the one above can be
 /// overridden.
 fn is_copy(path: &ValuePath, values: &Map<Node>) -> bool {
-    let steps = path.steps();
-    let is_global = |step: &Step| matches!(step, Step::Key(key) if *key == GLOBAL);
-    let Some(at) = steps.iter().position(is_global) else { return false };
+    let segments = path.segments();
+    let is_global = |step: &Segment| matches!(step, Segment::Key(key) if *key == GLOBAL);
+    let Some(at) = segments.iter().position(is_global) else { return false };
     (0..at).any(|depth| {
-        let above = [&steps[..depth], &steps[at..]].concat();
+        let above = [&segments[..depth], &segments[at..]].concat();
         ValuePath::from(above).find(values).is_some()
     })
 }
@@ -112,7 +112,7 @@ fn promises_image(key: &Str) -> bool {
 
 /// How well a string fits an image, as a place to put a mark at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
+pub(super) enum Match {
     /// Its text is a part of the name at the borders of parts, or has the name in it.
     Strong,
     /// Its text could be a part of the name by chance.
@@ -122,7 +122,7 @@ pub(super) enum Fit {
 impl Leaf {
     /// The places in the text where (a part of) the image could begin, if there are any. `image` is a whole reference
     /// and `name` its front without tag and digest.
-    pub(super) fn fits(&self, image: &str, name: &str) -> Option<(Fit, Vec<usize>)> {
+    pub(super) fn match_offsets(&self, image: &str, name: &str) -> Option<(Match, Vec<usize>)> {
         let trimmed = self.text.trim_matches(|character: char| character == '/' || character.is_whitespace());
         if trimmed.len() < 2 {
             return None;
@@ -130,24 +130,24 @@ impl Leaf {
         if trimmed.len() <= name.len() && name.contains(trimmed) {
             let offset = self.text.find(trimmed).unwrap_or(0);
             let strong = at_borders(name, trimmed) && (name.starts_with(trimmed) || self.looks_like_part());
-            return Some((if strong { Fit::Strong } else { Fit::Weak }, vec![offset]));
+            return Some((if strong { Match::Strong } else { Match::Weak }, vec![offset]));
         }
         let whole = occurrences(&self.text, image, true);
         if !whole.is_empty() {
-            return Some((Fit::Strong, whole));
+            return Some((Match::Strong, whole));
         }
         if self.text.len() > LONG {
             return None;
         }
-        self.fits_name(name)
+        self.name_offsets(name)
     }
 
     /// The places where the name of the image stands in a larger text, such as a template or a document.
-    fn fits_name(&self, name: &str) -> Option<(Fit, Vec<usize>)> {
+    fn name_offsets(&self, name: &str) -> Option<(Match, Vec<usize>)> {
         let places = occurrences(&self.text, name, true);
         if !places.is_empty() {
             let strong = name.contains('/');
-            return Some((if strong { Fit::Strong } else { Fit::Weak }, places));
+            return Some((if strong { Match::Strong } else { Match::Weak }, places));
         }
         if !self.text.contains("{{") {
             return None;
@@ -155,7 +155,7 @@ impl Leaf {
         // A template can make the rest; its own text may still have the front.
         let (first, rest) = name.split_once('/')?;
         let places = [occurrences(&self.text, first, false), occurrences(&self.text, rest, false)].concat();
-        if places.is_empty() { None } else { Some((Fit::Weak, places)) }
+        if places.is_empty() { None } else { Some((Match::Weak, places)) }
     }
 
     /// Whether the keys on the way say that this is a part of an image.
@@ -220,20 +220,20 @@ mod tests {
     #[test]
     fn strings_fit_images_by_their_borders() {
         let cases = [
-            ("registry", "quay.io", Some((Fit::Strong, vec![0]))),
-            ("repository", "team/api", Some((Fit::Strong, vec![0]))),
-            ("name", "api", Some((Fit::Strong, vec![0]))),
-            ("mode", "api", Some((Fit::Weak, vec![0]))),
-            ("kind", "eam", Some((Fit::Weak, vec![0]))),
-            ("json", "{\"i\":\"quay.io/team/api:1\"}", Some((Fit::Strong, vec![6]))),
-            ("image", "quay.io/team/api:{{ .x }}", Some((Fit::Strong, vec![0]))),
-            ("image", "{{ .r | default \"quay.io\" }}/team/api", Some((Fit::Weak, vec![17, 29]))),
+            ("registry", "quay.io", Some((Match::Strong, vec![0]))),
+            ("repository", "team/api", Some((Match::Strong, vec![0]))),
+            ("name", "api", Some((Match::Strong, vec![0]))),
+            ("mode", "api", Some((Match::Weak, vec![0]))),
+            ("kind", "eam", Some((Match::Weak, vec![0]))),
+            ("json", "{\"i\":\"quay.io/team/api:1\"}", Some((Match::Strong, vec![6]))),
+            ("image", "quay.io/team/api:{{ .x }}", Some((Match::Strong, vec![0]))),
+            ("image", "{{ .r | default \"quay.io\" }}/team/api", Some((Match::Weak, vec![17, 29]))),
             ("tag", "1", None),
             ("text", "xquay.io/team/apix", None),
         ];
         for (key, text, wanted) in cases {
             assert_eq!(
-                leaf(key, text).fits("quay.io/team/api:1", "quay.io/team/api"),
+                leaf(key, text).match_offsets("quay.io/team/api:1", "quay.io/team/api"),
                 wanted,
                 "{key}: {text}"
             );

@@ -6,7 +6,7 @@ use crate::rendering::Files;
 const DIGITS: usize = 3;
 
 /// The most marks that can be told apart.
-pub(super) const MOST: usize = 36 * 36 * 36;
+pub(super) const MAX_MARKS: usize = 36 * 36 * 36;
 
 /// What begins and ends a mark; chosen so that nothing that a chart renders by itself has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) struct Marker(&'static str);
 
 impl Marker {
     /// The first kind of mark that no rendered file has.
-    pub(super) fn unlike(files: &Files) -> Self {
+    pub(super) fn not_in(files: &Files) -> Self {
         const KINDS: [&str; 4] = ["zq", "qx", "xj", "jq"];
         let absent = |kind: &&&str| {
             let has = |text: &[u8]| find_all(text, kind).next().is_some();
@@ -71,12 +71,12 @@ mod tests {
 
     #[test]
     fn marks_are_read_back_with_their_places() {
-        let marker = Marker::unlike(&vec![("x".into(), b"zq000zq".to_vec())]);
+        let marker = Marker::not_in(&vec![("x".into(), b"zq000zq".to_vec())]);
         assert_eq!(marker, Marker("qx"));
-        let text = format!("a{}b/{}{}", marker.mark(0), marker.mark(1_297), marker.mark(MOST - 1));
+        let text = format!("a{}b/{}{}", marker.mark(0), marker.mark(1_297), marker.mark(MAX_MARKS - 1));
         let (plain, marks) = marker.strip(&text);
         assert_eq!(plain, "ab/");
-        assert_eq!(marks, [(1, 0), (3, 1_297), (3, MOST - 1)]);
+        assert_eq!(marks, [(1, 0), (3, 1_297), (3, MAX_MARKS - 1)]);
         assert_eq!(marker.strip("qx12qx"), ("qx12qx".into(), vec![]));
     }
 }

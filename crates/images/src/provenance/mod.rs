@@ -8,4 +8,4 @@ mod trace;
 pub use leaf::Leaf;
 pub(crate) use leaf::{empty_leaves, name_of, text_leaves};
 pub(crate) use trace::trace;
-pub use trace::{Piece, Provenance, Switch};
+pub use trace::{Fragment, Provenance, UnsetValue};

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use pintle_tree::merge::merge;
 use pintle_tree::{Map, Node};
 
-use super::leaf::{Fit, Leaf, name_of};
-use super::marker::{MOST, Marker};
+use super::leaf::{Leaf, Match, name_of};
+use super::marker::{MAX_MARKS, Marker};
 use super::{empty_leaves, text_leaves};
-use crate::fields::{Field, Place, fields};
+use crate::fields::{Field, FieldLocation, fields};
 use crate::rendering::{Files, Rendering};
 use crate::value_path::{ValuePath, overlay};
 
 /// How often a chart is rendered at most to find out where its images come from.
-const MOST_RENDERS: usize = 40;
+const MAX_RENDERS: usize = 40;
 
 /// A part of an image that came out of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Piece {
+pub struct Fragment {
     /// Where it begins in the image.
     pub start: usize,
     /// Where it ends.
@@ -30,7 +30,7 @@ pub struct Piece {
 
 /// An empty value that would take part in an image if it were set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Switch {
+pub struct UnsetValue {
     /// Which of [`Provenance::leaves`] it is.
     pub leaf: usize,
     /// What would stand before it.
@@ -45,17 +45,17 @@ pub struct Provenance {
     /// The values that matter.
     pub leaves: Vec<Leaf>,
     /// For each field, the parts that came out of values, by their places.
-    pub pieces: Vec<Vec<Piece>>,
+    pub fragments: Vec<Vec<Fragment>>,
     /// For each field, the empty values that would take part.
-    pub switches: Vec<Vec<Switch>>,
+    pub unset_values: Vec<Vec<UnsetValue>>,
 }
 
 impl Provenance {
     /// The ways to the values that an image came from, in the order of its text.
     pub fn values(&self, field: usize) -> Vec<ValuePath> {
         let mut values: Vec<ValuePath> = Vec::new();
-        for piece in self.pieces.get(field).into_iter().flatten() {
-            let path = &self.leaves[piece.leaf].path;
+        for fragment in self.fragments.get(field).into_iter().flatten() {
+            let path = &self.leaves[fragment.leaf].path;
             if !values.contains(path) {
                 values.push(path.clone());
             }
@@ -81,41 +81,41 @@ pub(crate) fn trace(
     base: &Map<Node>,
     values: &Map<Node>,
     files: &Files,
-    truth: &[Field],
+    image_fields: &[Field],
 ) -> Provenance {
-    let mut tracing = Tracing {
-        marker: Marker::unlike(files),
+    let mut tracer = Tracer {
+        marker: Marker::not_in(files),
         values,
         base,
-        truth,
-        budget: MOST_RENDERS,
+        image_fields,
+        budget: MAX_RENDERS,
         found: Provenance {
             leaves: text_leaves(values),
-            pieces: vec![Vec::new(); truth.len()],
-            switches: vec![Vec::new(); truth.len()],
+            fragments: vec![Vec::new(); image_fields.len()],
+            unset_values: vec![Vec::new(); image_fields.len()],
         },
         rendering,
     };
-    tracing.run();
-    tracing.finish()
+    tracer.run();
+    tracer.finish()
 }
 
-struct Tracing<'t, 'r> {
+struct Tracer<'t, 'r> {
     rendering: &'t mut Rendering<'r>,
     marker: Marker,
     values: &'t Map<Node>,
     base: &'t Map<Node>,
-    truth: &'t [Field],
+    image_fields: &'t [Field],
     budget: usize,
     found: Provenance,
 }
 
 /// What the images said in a render with marks, by field; none for a field that was not there.
-type Seen = Vec<Option<String>>;
+type Observed = Vec<Option<String>>;
 
-impl Tracing<'_, '_> {
+impl Tracer<'_, '_> {
     fn run(&mut self) {
-        let (strong, weak) = self.anchors(&vec![true; self.truth.len()]);
+        let (strong, weak) = self.anchors(&vec![true; self.image_fields.len()]);
         let disturbed = self.observe(&strong);
         self.probe(&strong, &disturbed);
         let open = self.open_fronts();
@@ -128,17 +128,17 @@ impl Tracing<'_, '_> {
     }
 
     /// The places for marks that fit the images of some fields.
-    fn anchors(&self, wanted: &[bool]) -> (Vec<Anchor>, Vec<Anchor>) {
+    fn anchors(&self, desired: &[bool]) -> (Vec<Anchor>, Vec<Anchor>) {
         let mut images: Vec<&str> = Vec::new();
-        for (field, wanted) in self.truth.iter().zip(wanted) {
-            if *wanted && !images.contains(&field.image.as_str()) {
+        for (field, desired) in self.image_fields.iter().zip(desired) {
+            if *desired && !images.contains(&field.image.as_str()) {
                 images.push(&field.image);
             }
         }
-        let mut best: BTreeMap<Anchor, Fit> = BTreeMap::new();
+        let mut best: BTreeMap<Anchor, Match> = BTreeMap::new();
         for (leaf, text) in self.found.leaves.iter().enumerate() {
             for image in &images {
-                if let Some((fit, offsets)) = text.fits(image, name_of(image)) {
+                if let Some((fit, offsets)) = text.match_offsets(image, name_of(image)) {
                     for offset in offsets {
                         let known = best.entry(Anchor { leaf, offset }).or_insert(fit);
                         *known = fit.min(*known);
@@ -146,16 +146,21 @@ impl Tracing<'_, '_> {
                 }
             }
         }
-        let of = |wanted: Fit| best.iter().filter(move |(_, fit)| **fit == wanted).map(|(anchor, _)| *anchor);
-        (of(Fit::Strong).take(MOST).collect(), of(Fit::Weak).take(MOST).collect())
+        let of =
+            |desired: Match| best.iter().filter(move |(_, fit)| **fit == desired).map(|(anchor, _)| *anchor);
+        (of(Match::Strong).take(MAX_MARKS).collect(), of(Match::Weak).take(MAX_MARKS).collect())
     }
 
     /// Which fields have no value at their front yet, or one that is only a piece of a registry's name.
     fn open_fronts(&self) -> Vec<bool> {
-        let fields = self.found.pieces.iter().zip(self.truth);
-        let fields = fields.map(|(pieces, field)| {
-            let front =
-                pieces.iter().filter(|piece| piece.start == 0).map(|piece| piece.end).max().unwrap_or(0);
+        let fields = self.found.fragments.iter().zip(self.image_fields);
+        let fields = fields.map(|(fragments, field)| {
+            let front = fragments
+                .iter()
+                .filter(|fragment| fragment.start == 0)
+                .map(|fragment| fragment.end)
+                .max()
+                .unwrap_or(0);
             let (taken, rest) = field.image.split_at(front);
             taken.is_empty() || !(taken.contains('/') || rest.is_empty() || rest.starts_with(['/', ':', '@']))
         });
@@ -164,7 +169,7 @@ impl Tracing<'_, '_> {
 
     /// Renders with marks at these places, or half by half where that fails. Tells which fields were disturbed.
     fn observe(&mut self, anchors: &[Anchor]) -> Vec<bool> {
-        let mut disturbed = vec![false; self.truth.len()];
+        let mut disturbed = vec![false; self.image_fields.len()];
         let mut waiting = vec![anchors];
         while let Some(part) = waiting.pop() {
             if part.is_empty() || self.budget == 0 {
@@ -195,12 +200,12 @@ impl Tracing<'_, '_> {
                 return;
             }
             if let Some(seen) = self.render(&[anchor]) {
-                self.collect(&[anchor], &seen, &mut vec![false; self.truth.len()]);
+                self.collect(&[anchor], &seen, &mut vec![false; self.image_fields.len()]);
             }
         }
     }
 
-    fn render(&mut self, anchors: &[Anchor]) -> Option<Seen> {
+    fn render(&mut self, anchors: &[Anchor]) -> Option<Observed> {
         self.budget -= 1;
         let mut marked: BTreeMap<usize, (String, usize)> = BTreeMap::new();
         for (number, anchor) in anchors.iter().enumerate() {
@@ -217,12 +222,12 @@ impl Tracing<'_, '_> {
         let texts = marked.iter().map(|(leaf, (text, _))| (&leaves[*leaf].path, text.as_str()));
         let marks = overlay(self.values, texts);
         let files = self.rendering.render(&merge(self.base.clone(), marks)).ok()?;
-        Some(seen(self.truth, &files))
+        Some(seen(self.image_fields, &files))
     }
 
     /// Takes note of where marks came out.
-    fn collect(&mut self, anchors: &[Anchor], seen: &Seen, disturbed: &mut [bool]) {
-        for (number, field) in self.truth.iter().enumerate() {
+    fn collect(&mut self, anchors: &[Anchor], seen: &Observed, disturbed: &mut [bool]) {
+        for (number, field) in self.image_fields.iter().enumerate() {
             let Some(text) = &seen[number] else {
                 disturbed[number] = true;
                 continue;
@@ -238,7 +243,7 @@ impl Tracing<'_, '_> {
                 let end = start + common_prefix(source, &plain[start..]);
                 if end > start {
                     let Anchor { leaf, offset } = *anchor;
-                    self.found.pieces[number].push(Piece { start, end, leaf, offset });
+                    self.found.fragments[number].push(Fragment { start, end, leaf, offset });
                 }
             }
         }
@@ -249,8 +254,8 @@ impl Tracing<'_, '_> {
     fn observe_switches(&mut self) {
         let open = self.open_fronts();
         let mut parents: Vec<ValuePath> = Vec::new();
-        for piece in self.found.pieces.iter().flatten() {
-            parents.extend(self.found.leaves[piece.leaf].path.parent());
+        for fragment in self.found.fragments.iter().flatten() {
+            parents.extend(self.found.leaves[fragment.leaf].path.parent());
         }
         parents.sort();
         parents.dedup();
@@ -261,7 +266,7 @@ impl Tracing<'_, '_> {
         let empty = empty_leaves(self.rendering.chart(), self.values);
         let (beside, others): (Vec<Leaf>, Vec<Leaf>) = empty.into_iter().partition(is_beside);
         self.observe_empty(beside);
-        let covered = |number: usize| !self.found.switches[number].is_empty();
+        let covered = |number: usize| !self.found.unset_values[number].is_empty();
         if (0..open.len()).any(|number| open[number] && !covered(number)) {
             self.observe_empty(others);
         }
@@ -270,7 +275,7 @@ impl Tracing<'_, '_> {
     /// Renders with marks in place of empty values.
     fn observe_empty(&mut self, leaves: Vec<Leaf>) {
         let first = self.found.leaves.len();
-        self.found.leaves.extend(leaves.into_iter().take(MOST));
+        self.found.leaves.extend(leaves.into_iter().take(MAX_MARKS));
         let anchors: Vec<Anchor> =
             (first..self.found.leaves.len()).map(|leaf| Anchor { leaf, offset: 0 }).collect();
         // Values for all charts change too much to be tried together with others.
@@ -295,27 +300,27 @@ impl Tracing<'_, '_> {
         }
     }
 
-    fn collect_switches(&mut self, anchors: &[Anchor], seen: &Seen) {
+    fn collect_switches(&mut self, anchors: &[Anchor], seen: &Observed) {
         for (number, text) in seen.iter().enumerate() {
             let Some(text) = text else { continue };
             let (plain, marks) = self.marker.strip(text);
             let [(at, mark)] = marks[..] else { continue };
             let Some(anchor) = anchors.get(mark) else { continue };
             let (before, after) = (plain[..at].to_owned(), plain[at..].to_owned());
-            self.found.switches[number].push(Switch { leaf: anchor.leaf, before, after });
+            self.found.unset_values[number].push(UnsetValue { leaf: anchor.leaf, before, after });
         }
     }
 
     /// Puts the pieces in order, and ends each where the next begins.
     fn finish(mut self) -> Provenance {
-        for pieces in &mut self.found.pieces {
-            pieces.sort();
-            pieces.dedup();
-            for index in 1..pieces.len() {
-                let next = pieces[index].start;
-                pieces[index - 1].end = pieces[index - 1].end.min(next);
+        for fragments in &mut self.found.fragments {
+            fragments.sort();
+            fragments.dedup();
+            for index in 1..fragments.len() {
+                let next = fragments[index].start;
+                fragments[index - 1].end = fragments[index - 1].end.min(next);
             }
-            pieces.retain(|piece| piece.end > piece.start);
+            fragments.retain(|fragment| fragment.end > fragment.start);
         }
         self.found
     }
@@ -329,10 +334,10 @@ fn is_registry(leaf: &Leaf) -> bool {
 }
 
 /// What the fields say in other files.
-fn seen(truth: &[Field], files: &Files) -> Seen {
-    let found: BTreeMap<Place, String> =
-        fields(files).into_iter().map(|field| (field.place, field.image)).collect();
-    truth.iter().map(|field| found.get(&field.place).cloned()).collect()
+fn seen(image_fields: &[Field], files: &Files) -> Observed {
+    let found: BTreeMap<FieldLocation, String> =
+        fields(files).into_iter().map(|field| (field.location, field.image)).collect();
+    image_fields.iter().map(|field| found.get(&field.location).cloned()).collect()
 }
 
 fn common_prefix(a: &str, b: &str) -> usize {

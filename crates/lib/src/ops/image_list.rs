@@ -84,8 +84,8 @@ pub fn list_images(images: &[Image]) -> Vec<ListedImage> {
         });
         entry.uses.push(ImageUse {
             object: image.field.object.clone(),
-            field: image.field.place.path.to_string(),
-            template: image.field.place.template.clone(),
+            field: image.field.location.path.to_string(),
+            template: image.field.location.template.clone(),
             values: image.values.iter().map(ToString::to_string).collect(),
         });
     }

@@ -1,8 +1,8 @@
 //! `images`: which images a chart uses, which values they come from, and values that point them elsewhere.
 
 use pintle_chart::Chart;
-use pintle_images::overrides::needed_beside;
-use pintle_images::{Detection, PathFilter, Policy, Relocation, Rendering, Scopes, Wishes, detect};
+use pintle_images::overrides::required_extra_values;
+use pintle_images::{Detection, PathFilter, Policy, RelocateOptions, Relocation, Rendering, Scopes, detect};
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::{NullRules, SchemaCheck};
@@ -18,7 +18,7 @@ use crate::{Error, Reporter, Result};
 pub struct ImageOptions {
     /// Which values may be looked at and changed.
     pub filter: PathFilter,
-    /// Whether values that charts need beside the images are left out.
+    /// Whether values that charts need extra_values the images are left out.
     pub disable_rules: bool,
     /// The Kubernetes version to render for.
     pub kube_version: Option<KubeVersion>,
@@ -64,8 +64,8 @@ pub struct Inspected {
 /// When the dependencies or the values of the chart make no sense.
 pub fn inspect(subject: &Subject, options: &ImageOptions, reporter: &mut dyn Reporter) -> Result<Inspected> {
     let policy = Policy::default();
-    analyze(subject, options, reporter, |rendering, wishes| {
-        match pintle_images::relocate(rendering, &policy, wishes) {
+    analyze(subject, options, reporter, |rendering, relocate_options| {
+        match pintle_images::relocate(rendering, &policy, relocate_options) {
             Ok(relocation) => Ok((relocation, None)),
             Err(pintle_images::Error::Render(error)) => Ok((Relocation::default(), Some(error))),
             Err(error) => Err(error.into()),
@@ -84,8 +84,8 @@ pub fn relocate(
     options: &ImageOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Inspected> {
-    analyze(subject, options, reporter, |rendering, wishes| {
-        Ok((pintle_images::relocate(rendering, policy, wishes)?, None))
+    analyze(subject, options, reporter, |rendering, relocate_options| {
+        Ok((pintle_images::relocate(rendering, policy, relocate_options)?, None))
     })
 }
 
@@ -93,20 +93,21 @@ fn analyze(
     subject: &Subject,
     options: &ImageOptions,
     reporter: &mut dyn Reporter,
-    analysis: impl FnOnce(&mut Rendering<'_>, &Wishes<'_>) -> Result<(Relocation, Option<String>)>,
+    analysis: impl FnOnce(&mut Rendering<'_>, &RelocateOptions<'_>) -> Result<(Relocation, Option<String>)>,
 ) -> Result<Inspected> {
     let (given, nulls) = (&subject.user_values, options.nulls);
     let rules = PrepareOptions { nulls, schema: SchemaCheck::Skip, ..PrepareOptions::default() };
     let chart = process(subject.chart.clone(), given, &rules, reporter)?;
     let values = forward_log(reporter, |log| Ok(pintle_values::coalesce(&chart, given, nulls, log)?))?;
-    let scopes = Scopes::of(&subject.chart, &chart);
+    let scopes = Scopes::new(&subject.chart, &chart);
     let detection = detect(&scopes, given, &values, &options.filter);
-    let beside = if options.disable_rules { Map::new() } else { needed_beside(&scopes) };
-    let wishes = Wishes { filter: options.filter.clone(), detection: Some(&detection), beside };
+    let extra_values = if options.disable_rules { Map::new() } else { required_extra_values(&scopes) };
+    let relocate_options =
+        RelocateOptions { filter: options.filter.clone(), detection: Some(&detection), extra_values };
     let target = options.target(subject);
     let (relocation, unrendered) = {
         let mut rendering = Rendering::new(&chart, given, &target, nulls).map_err(Error::Render)?;
-        analysis(&mut rendering, &wishes)?
+        analysis(&mut rendering, &relocate_options)?
     };
     Ok(Inspected { chart, values, detection, relocation, unrendered })
 }

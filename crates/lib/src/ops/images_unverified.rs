@@ -1,6 +1,6 @@
 //! What can be done about the images of a chart without the proof of rendering, and whether it renders at all.
 
-use pintle_images::overrides::{Assignments, assignments, needed_beside};
+use pintle_images::overrides::{Assignments, assignments, required_extra_values};
 use pintle_images::{Policy, Relocation, Scopes, overlay};
 use pintle_tree::Map;
 use pintle_tree::merge::merge;
@@ -29,16 +29,16 @@ pub fn relocate_unverified(
         let Some(image) = &finding.reference else { continue };
         let destination = match policy.destination(image) {
             Ok(Some(destination)) => destination,
-            Ok(None) | Err(pintle_images::Error::IllegalDestination { .. }) => continue,
+            Ok(None) | Err(pintle_images::Error::InvalidDestination { .. }) => continue,
             Err(error) => return Err(error.into()),
         };
         texts.extend(assignments(finding, &destination).unwrap_or_default());
     }
     if !texts.is_empty() {
-        let scopes = Scopes::of(&subject.chart, &inspected.chart);
-        let beside = if options.disable_rules { Map::new() } else { needed_beside(&scopes) };
+        let scopes = Scopes::new(&subject.chart, &inspected.chart);
+        let extra_values = if options.disable_rules { Map::new() } else { required_extra_values(&scopes) };
         let over = overlay(&inspected.values, texts.iter().map(|(path, text)| (path, text.as_str())));
-        inspected.relocation.overrides = merge(beside, over);
+        inspected.relocation.overrides = merge(extra_values, over);
     }
     Ok(inspected)
 }

@@ -99,10 +99,10 @@ pub(super) fn print_outcomes(invocation: &mut Invocation<'_>, outcomes: &[Outcom
             .with_record("summary", summary);
         return print_data(invocation.ui, format, &record);
     }
-    let trouble = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    let issue = if failed > 0 { format!(", {failed} failed") } else { String::new() };
     let Tally { copied: blobs, mounted, there: known, bytes, artifacts, .. } = sum;
     invocation.ui.print(&format!(
-        "{copied} images copied, {there} were there{trouble}\n\
+        "{copied} images copied, {there} were there{issue}\n\
          {blobs} blobs copied ({}), {mounted} mounted, {known} were there; {artifacts} signatures and the like\n",
         size(bytes)
     ))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pintle::chart::Chart;
 use pintle::images::{
-    Finding, Image, PathFilter, Policy, Reference, Relocation, Role, Shape, Suspect, Trouble, ValuePath,
+    Finding, Image, Issue, PathFilter, Policy, Reference, Relocation, Role, Shape, Suspect, ValuePath,
 };
 use pintle::ops::Subject;
 use pintle::ops::images::Inspected;
@@ -129,7 +129,7 @@ fn only_rendered(seen: &Inspected, rendered: &Relocation, chosen: &Chosen<'_>) -
         }
         let source = match found.values.first() {
             Some(path) => path.to_string(),
-            None => found.field.place.template.clone(),
+            None => found.field.location.template.clone(),
         };
         let record = Record::default()
             .with("registry", image.registry())
@@ -159,21 +159,21 @@ fn pattern(finding: &Finding) -> Record {
 }
 
 fn unsupported(finding: &Finding) -> Vec<Record> {
-    let troubles = finding.troubles.iter().filter(|trouble| !matches!(trouble, Trouble::Unparsable(_)));
-    troubles.map(|trouble| told(finding, trouble)).collect()
+    let issues = finding.issues.iter().filter(|issue| !matches!(issue, Issue::Unparsable(_)));
+    issues.map(|issue| told(finding, issue)).collect()
 }
 
 fn error(finding: &Finding) -> Option<Record> {
-    let trouble = finding.troubles.iter().find(|trouble| matches!(trouble, Trouble::Unparsable(_)))?;
-    Some(told(finding, trouble))
+    let issue = finding.issues.iter().find(|issue| matches!(issue, Issue::Unparsable(_)))?;
+    Some(told(finding, issue))
 }
 
-fn told(finding: &Finding, trouble: &Trouble) -> Record {
+fn told(finding: &Finding, issue: &Issue) -> Record {
     Record::default()
         .with("path", finding.naming_path().to_string())
-        .with("type", trouble.name())
+        .with("type", issue.name())
         .with("value", finding.written.as_str())
-        .with("message", trouble.to_string())
+        .with("message", issue.to_string())
 }
 
 /// Images that no value says.
@@ -184,12 +184,12 @@ fn unreachable(found: &Relocation, chosen: &Chosen<'_>) -> Vec<Record> {
     };
     let images = found.images.iter().filter(|image| image.values.is_empty()).filter(shown);
     let record = |image: &Image| {
-        let template = image.written.as_ref().map_or(&image.field.place.template, |at| &at.template);
+        let template = image.written.as_ref().map_or(&image.field.location.template, |at| &at.template);
         let line = image.written.as_ref().map(|at| i64::try_from(at.line).unwrap_or(i64::MAX));
         Record::default()
             .with("image", image.field.image.as_str())
             .with("object", image.field.object.to_string())
-            .with("field", image.field.place.path.to_string())
+            .with("field", image.field.location.path.to_string())
             .with("template", template.as_str())
             .with_some("line", line)
     };
@@ -206,8 +206,8 @@ fn suspects(suspects: &[Suspect], chosen: &Chosen<'_>) -> Vec<Record> {
             .with("image", suspect.image.as_str())
             .with("kind", suspect.kind.name())
             .with("object", suspect.object.as_str())
-            .with("field", suspect.place.path.to_string())
-            .with("template", suspect.place.template.as_str())
+            .with("field", suspect.location.path.to_string())
+            .with("template", suspect.location.template.as_str())
     };
     suspects.iter().filter(shown).map(record).collect()
 }

@@ -103,7 +103,7 @@ pub(crate) fn explain(error: Error) -> Failure {
 /// What kind of failure it is.
 pub(crate) fn class(error: &Error) -> Class {
     match error {
-        Error::Reference(_) | Error::IllegalDestination { .. } => Class::BadImage,
+        Error::Reference(_) | Error::InvalidDestination { .. } => Class::BadImage,
         Error::Source { .. }
         | Error::Target { .. }
         | Error::Strategy { .. }

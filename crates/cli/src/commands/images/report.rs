@@ -1,6 +1,6 @@
 //! What `images override` says about what it did: each image before and after, what stays behind and why, and a verdict.
 
-use pintle::images::{Finding, Image, Obstacle, Outcome, Policy, Relocation, Trouble};
+use pintle::images::{Finding, Image, Issue, Obstacle, Outcome, Policy, Relocation};
 use pintle::ops::Subject;
 use pintle::ops::images::Inspected;
 use pintle_tree::json;
@@ -62,13 +62,13 @@ impl<'r> Report<'r> {
         let mut warnings = Vec::new();
         for finding in self.concerned() {
             let moves = self.is_moved(finding);
-            let troubles = finding.troubles.iter().filter(|trouble| match trouble {
+            let issues = finding.issues.iter().filter(|issue| match issue {
                 // What is written whole or proved is done.
-                Trouble::InList | Trouble::NoTagKey => !moves,
+                Issue::InList | Issue::NoTagKey => !moves,
                 _ => true,
             });
             let path = finding.naming_path();
-            warnings.extend(troubles.map(|trouble| format!("{path}: {trouble} (`{}`)", finding.written)));
+            warnings.extend(issues.map(|issue| format!("{path}: {issue} (`{}`)", finding.written)));
         }
         for (place, images) in self.collisions() {
             warnings.push(format!("{} would all be {place}", images.join(" and ")));
@@ -104,12 +104,12 @@ impl<'r> Report<'r> {
         let moves = |image: &Image| {
             image.outcome == Outcome::ByValues && paths().any(|path| image.values.contains(path))
         };
-        found.beyond.iter().any(|beyond| beyond.path == finding.path) || found.images.iter().any(moves)
+        found.unrendered.iter().any(|beyond| beyond.path == finding.path) || found.images.iter().any(moves)
     }
 
     /// The first image to be moved that is a string with both a tag and a digest.
     pub(super) fn tag_and_digest(&self) -> Option<String> {
-        let finding = self.concerned().find(|finding| finding.troubles.contains(&Trouble::TagAndDigest))?;
+        let finding = self.concerned().find(|finding| finding.issues.contains(&Issue::TagAndDigest))?;
         let path = finding.naming_path();
         Some(format!(
             "error parsing image in values path '{path}': '{}' has both a tag and a digest",
@@ -121,9 +121,9 @@ impl<'r> Report<'r> {
     pub(super) fn strict(&self) -> Option<(Class, String)> {
         for finding in self.concerned() {
             let path = finding.naming_path();
-            for trouble in &finding.troubles {
-                let class = match trouble {
-                    Trouble::Unparsable(_)
+            for issue in &finding.issues {
+                let class = match issue {
+                    Issue::Unparsable(_)
                         if finding
                             .reference
                             .as_ref()
@@ -131,13 +131,13 @@ impl<'r> Report<'r> {
                     {
                         continue;
                     }
-                    Trouble::Unparsable(_) => Class::BadImage,
-                    Trouble::NoTagKey | Trouble::InList if self.is_moved(finding) => continue,
-                    Trouble::TagAndDigest => continue,
+                    Issue::Unparsable(_) => Class::BadImage,
+                    Issue::NoTagKey | Issue::InList if self.is_moved(finding) => continue,
+                    Issue::TagAndDigest => continue,
                     _ => Class::Unsupported,
                 };
                 let text =
-                    format!("error parsing image in values path '{path}': '{}': {trouble}", finding.written);
+                    format!("error parsing image in values path '{path}': '{}': {issue}", finding.written);
                 return Some((class, text));
             }
         }
@@ -168,7 +168,7 @@ impl<'r> Report<'r> {
                 _ => {}
             }
         }
-        let beyond = found.beyond.iter();
+        let beyond = found.unrendered.iter();
         lines.extend(beyond.map(|it| {
             let use_of_it = if it.carried { "carried by other fields" } else { "not used with these values" };
             format!("  {} -> {} ({use_of_it})", it.before, it.after)
@@ -260,17 +260,17 @@ fn unique(found: &Relocation) -> Vec<&Image> {
 fn place(image: &Image) -> String {
     let template = match &image.written {
         Some(line) => line.to_string(),
-        None => image.field.place.template.clone(),
+        None => image.field.location.template.clone(),
     };
     format!("{} ({}, {template})", image.field.image, image.field.object)
 }
 
 fn because(obstacle: &Obstacle) -> String {
     match obstacle {
-        Obstacle::Written => "its registry is written in the template".to_owned(),
+        Obstacle::Hardcoded => "its registry is written in the template".to_owned(),
         Obstacle::Shape => "its values leave no room for a path".to_owned(),
         Obstacle::Shared { value, other } => format!("`{value}` serves {other} too"),
-        Obstacle::Elsewhere { value, what } => format!("`{value}` would also change {what}"),
+        Obstacle::SideEffect { value, what } => format!("`{value}` would also change {what}"),
     }
 }
 
@@ -279,7 +279,7 @@ fn image_record(image: &Image) -> Record {
         Outcome::ByValues => ("by values", None),
         Outcome::NeedsRewrite(obstacle) => ("needs rewrite", Some(because(obstacle))),
         Outcome::Excluded => ("excluded", None),
-        Outcome::LeftAlone => ("left alone", None),
+        Outcome::Unchanged => ("left alone", None),
         Outcome::Unparsable(why) => ("unparsable", Some(why.clone())),
     };
     let values: Vec<pintle_tree::Node> = image.values.iter().map(|path| path.to_string().into()).collect();
@@ -289,21 +289,21 @@ fn image_record(image: &Image) -> Record {
         .with("outcome", outcome)
         .with_some("reason", reason)
         .with("object", image.field.object.to_string())
-        .with("field", image.field.place.path.to_string())
-        .with("template", image.field.place.template.as_str())
+        .with("field", image.field.location.path.to_string())
+        .with("template", image.field.location.template.as_str())
         .with_some("line", image.written.as_ref().map(|at| i64::try_from(at.line).unwrap_or(i64::MAX)))
         .with("values", pintle_tree::Node::List(values))
 }
 
 fn beyond(found: &Relocation) -> Vec<Record> {
-    let record = |it: &pintle::images::Beyond| {
+    let record = |it: &pintle::images::UnrenderedImage| {
         Record::default()
             .with("path", it.path.to_string())
             .with("image", it.before.as_str())
             .with("relocated", it.after.as_str())
             .with("carried", it.carried)
     };
-    found.beyond.iter().map(record).collect()
+    found.unrendered.iter().map(record).collect()
 }
 
 fn suspects(found: &Relocation) -> Vec<Record> {
@@ -313,8 +313,8 @@ fn suspects(found: &Relocation) -> Vec<Record> {
             .with("kind", it.kind.name())
             .with_some("becomes", it.after.as_deref())
             .with("object", it.object.as_str())
-            .with("field", it.place.path.to_string())
-            .with("template", it.place.template.as_str())
+            .with("field", it.location.path.to_string())
+            .with("template", it.location.template.as_str())
     };
     found.suspects.iter().map(record).collect()
 }
@@ -323,8 +323,8 @@ fn consequences(found: &Relocation) -> Vec<Record> {
     let record = |it: &pintle::images::Consequence| {
         Record::default()
             .with("object", it.difference.object.to_string())
-            .with("field", it.difference.place.path.to_string())
-            .with("template", it.difference.place.template.as_str())
+            .with("field", it.difference.location.path.to_string())
+            .with("template", it.difference.location.template.as_str())
     };
     found.consequences.iter().map(record).collect()
 }

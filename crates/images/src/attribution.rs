@@ -2,31 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fields::{Field, Place};
+use crate::fields::{Field, FieldLocation};
 use crate::proof::Violation;
 use crate::provenance::Provenance;
 use crate::solve::Solver;
 
 /// Finds out which values are to blame for what must not be.
-pub(crate) struct Blame<'b> {
+pub(crate) struct Attribution<'b> {
     /// The values that were changed, and what to.
     pub(crate) texts: &'b BTreeMap<usize, String>,
     pub(crate) provenance: &'b Provenance,
-    pub(crate) truth: &'b [Field],
+    pub(crate) image_fields: &'b [Field],
     pub(crate) solver: &'b Solver<'b>,
 }
 
-impl Blame<'_> {
+impl Attribution<'_> {
     /// The values that show in what went wrong.
-    pub(crate) fn of(&self, violations: &[Violation]) -> BTreeSet<usize> {
-        violations.iter().flat_map(|violation| self.of_one(violation)).collect()
+    pub(crate) fn leaves(&self, violations: &[Violation]) -> BTreeSet<usize> {
+        violations.iter().flat_map(|violation| self.for_violation(violation)).collect()
     }
 
-    fn of_one(&self, violation: &Violation) -> Vec<usize> {
+    fn for_violation(&self, violation: &Violation) -> Vec<usize> {
         match violation {
-            Violation::Unmoved(place) => self.of_field(place),
+            Violation::Unmoved(location) => self.for_field(location),
             Violation::Text(difference) => {
-                let by_field = self.of_field(&difference.place);
+                let by_field = self.for_field(&difference.location);
                 if !by_field.is_empty() {
                     return by_field;
                 }
@@ -41,12 +41,12 @@ impl Blame<'_> {
     }
 
     /// The values that reach a field: those that were changed for other fields, if there are any.
-    fn of_field(&self, place: &Place) -> Vec<usize> {
-        let Some(number) = self.truth.iter().position(|field| field.place == *place) else {
+    fn for_field(&self, location: &FieldLocation) -> Vec<usize> {
+        let Some(number) = self.image_fields.iter().position(|field| field.location == *location) else {
             return Vec::new();
         };
-        let leaves = self.provenance.pieces[number].iter().map(|piece| piece.leaf);
-        let leaves = leaves.chain(self.provenance.switches[number].iter().map(|switch| switch.leaf));
+        let leaves = self.provenance.fragments[number].iter().map(|fragment| fragment.leaf);
+        let leaves = leaves.chain(self.provenance.unset_values[number].iter().map(|unset| unset.leaf));
         let reaching: Vec<usize> = leaves.filter(|leaf| self.texts.contains_key(leaf)).collect();
         let (own, foreign): (Vec<usize>, Vec<usize>) =
             reaching.into_iter().partition(|leaf| self.solver.changes(number, *leaf));
